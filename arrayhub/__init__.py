@@ -1,0 +1,2 @@
+from arrayhub.convert import asarray, as_numpy
+from arrayhub.usm_array import USMArray

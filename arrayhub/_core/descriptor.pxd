@@ -1,0 +1,82 @@
+"""The C struct of an array. What this file declares is the public C face: see docs/c_interface.md."""
+
+from libc.stdint cimport uint8_t
+
+from arrayhub._core.device cimport DLDevice
+from arrayhub._core.dtypes cimport DLDataType, ElementType
+from arrayhub._core.memory cimport MemoryBlock
+
+cdef enum ArrayFlags:
+    C_CONTIGUOUS = 0x0001     # USM_ARRAY_C_CONTIGUOUS
+    F_CONTIGUOUS = 0x0002     # USM_ARRAY_F_CONTIGUOUS
+    WRITEABLE = 0x0004        # USM_ARRAY_WRITEABLE
+    ALIGNED = 0x0100          # NumPy's number for the same
+    NOTSWAPPED = 0x0200       # NumPy's number for the same
+    IMMUTABLE = 0x1000        # nobody can write, the owner included
+    PACKED = 0x2000           # elements of less than a byte share bytes; only whole-array protocols can say it
+    COPIED = 0x4000           # made by a copy that this library made
+
+cdef enum UsmType:            # DPCTL's numbers
+    NOT_USM = 0
+    USM_DEVICE = 1
+    USM_SHARED = 2
+    USM_HOST = 3
+
+cdef enum Protocol:
+    CONSTRUCTED = 0
+    ARRAY_INTERFACE = 1
+    ARRAY_STRUCT = 2
+    CUDA_DICT = 3
+    SYCL_DICT = 4
+    PEP3118 = 5
+    DLPACK_PROTOCOL = 6
+
+cdef enum:
+    INLINE_NDIM = 6           # up to here shape and strides lie in the object; beyond it they take one allocation
+
+# The first seven fields are the seed's, in its order and with its names.
+cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
+    cdef int nd_ "nd"
+    cdef char* data_ "data"                       # element zero
+    cdef Py_ssize_t* shape_ "shape"
+    cdef Py_ssize_t* strides_ "strides"           # elements; NULL where byte strides are no multiple of the item size
+    cdef int typenum_ "typenum"
+    cdef int flags_ "flags"                       # ArrayFlags
+    cdef object base_ "base"                      # the owner of the memory
+    cdef Py_ssize_t* byte_strides_ "byte_strides" # NULL where flags has PACKED
+    cdef Py_ssize_t itemsize_ "itemsize"          # bytes
+    cdef DLDevice device_ "device"
+    cdef DLDataType dl_dtype_ "dl_dtype"          # code 255 where DLPack has no number
+    cdef uint8_t usm_type_ "usm_type"             # UsmType
+    cdef uint8_t protocol_ "protocol"             # Protocol
+    cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL where it named none
+    # what follows is private
+    cdef object dtype_                            # NumPy dtype, or None until somebody asks
+    cdef object producer_                         # asked again when a consumer names its stream, or None
+    cdef MemoryBlock block_                       # None until there is a view or somebody asks
+    cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
+    cdef Py_ssize_t inline_[3 * INLINE_NDIM]
+    cdef object __weakref__
+
+
+cdef Descriptor new_array(int nd)
+cdef int seal(Descriptor a) except -1
+cdef int set_type(Descriptor a, const ElementType* row) except -1
+cdef int set_dtype(Descriptor a, object dtype) except -1
+cdef MemoryBlock block_of(Descriptor a)
+cdef object get_dtype(Descriptor a)
+cdef Descriptor view_of(Descriptor a, int nd)
+cdef Descriptor index(Descriptor a, object key)
+cdef Descriptor transpose(Descriptor a, object axes)
+cdef Descriptor reshape(Descriptor a, object shape)
+cdef Descriptor readonly(Descriptor a)
+cdef Py_ssize_t size_of(Descriptor a) noexcept nogil
+cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil
+cdef void register_class(type array_class) noexcept
+
+
+cdef inline bint host_readable(Descriptor a) noexcept nogil:
+    """Whether a host thread may dereference the pointer (after the wait that its stream or queue needs)."""
+    # 1, 3, 13, 11: cpu, cuda_host, cuda_managed, rocm_host. 14 is oneAPI, where the kind of USM decides.
+    cdef int kind = a.device_.device_type
+    return kind == 1 or kind == 3 or kind == 13 or kind == 11 or (kind == 14 and a.usm_type_ != USM_DEVICE)

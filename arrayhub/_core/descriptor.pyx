@@ -1,0 +1,479 @@
+"""The descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape)."""
+
+cimport cython
+from cpython.long cimport PyLong_AsSsize_t
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject, PyTypeObject
+from libc.string cimport memcpy
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.errors import interface_error
+from arrayhub._core.memory cimport EXTERNAL, new_block
+
+import operator
+
+# One row a protocol: the number in the struct, the name that `protocol` and `via=` use, the name in messages.
+PROTOCOL_NAMES = {
+    CONSTRUCTED: "constructed",
+    ARRAY_INTERFACE: "array_interface",
+    ARRAY_STRUCT: "array_struct",
+    CUDA_DICT: "cuda",
+    SYCL_DICT: "sycl",
+    PEP3118: "buffer",
+    DLPACK_PROTOCOL: "dlpack",
+}
+_IN_MESSAGES = {
+    CONSTRUCTED: "USMArray",
+    ARRAY_INTERFACE: "__array_interface__",
+    ARRAY_STRUCT: "__array_struct__",
+    CUDA_DICT: "__cuda_array_interface__",
+    SYCL_DICT: "__sycl_usm_array_interface__",
+    PEP3118: "PEP 3118 buffer",
+    DLPACK_PROTOCOL: "DLPack",
+}
+
+cdef extern from *:
+    """
+    static PyObject *arrayhub_instantiate(PyTypeObject *type, PyObject *no_arguments) {
+        return type->tp_new(type, no_arguments, NULL);
+    }
+    """
+    object arrayhub_instantiate(PyTypeObject* cls, tuple no_arguments)
+
+cdef tuple _NO_ARGUMENTS = ()
+cdef PyTypeObject* _array_class = NULL
+cdef type _array_class_reference = None
+
+
+cdef void register_class(type array_class) noexcept:
+    """Say which subclass of Descriptor `new_array` makes: the one that the floors above give all protocols to."""
+    global _array_class, _array_class_reference
+    _array_class_reference = array_class
+    _array_class = <PyTypeObject*> array_class
+
+
+@cython.freelist(64)
+cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
+    """The struct of an array and nothing else; arrayhub.USMArray adds what Python sees."""
+
+    def __dealloc__(self):
+        if self.heap != NULL:
+            PyMem_RawFree(self.heap)
+
+
+cdef Descriptor new_array(int nd):
+    """An array with room for `nd` dimensions; everything else is zero."""
+    cdef Descriptor a = arrayhub_instantiate(_array_class, _NO_ARGUMENTS)
+    reserve(a, nd)
+    return a
+
+
+cdef int reserve(Descriptor a, int nd) except -1:
+    """Point shape and strides at room for `nd` dimensions."""
+    cdef Py_ssize_t* room = a.inline_
+    if nd > INLINE_NDIM:
+        if nd > layout.MAX_NDIM:
+            raise ValueError(f"USMArray: {nd} dimensions; accepted: at most {layout.MAX_NDIM}, as in NumPy")
+        room = a.heap = <Py_ssize_t*> PyMem_RawMalloc(3 * nd * sizeof(Py_ssize_t))
+        if room == NULL:
+            raise MemoryError
+    a.nd_ = nd
+    a.shape_ = room
+    a.strides_ = room + nd
+    a.byte_strides_ = room + 2 * nd
+    return 0
+
+
+cdef int set_type(Descriptor a, const ElementType* row) except -1:
+    """Give `a` a native element type that needs no dtype object to say it."""
+    a.typenum_ = row.typenum
+    a.itemsize_ = row.itemsize
+    a.dl_dtype_ = row.dlpack
+    a.flags_ |= NOTSWAPPED
+    return 0
+
+
+cdef int set_dtype(Descriptor a, object dtype) except -1:
+    """Give `a` the element type of a NumPy dtype, which it keeps.
+
+    Raises
+    ------
+    TypeError
+        The memory holds Python objects, or the dtype is one that no protocol can say.
+    """
+    cdef const ElementType* row = dtypes.by_dtype(dtype)
+    if row == NULL or dtype.hasobject:
+        raise TypeError(
+            f"{_IN_MESSAGES[a.protocol_]}: dtype is {dtype!r}; accepted: every NumPy dtype without Python objects, and"
+            " those of ml_dtypes. Convert it first, for example with numpy's astype"
+        )
+    a.typenum_ = row.typenum
+    a.itemsize_ = dtype.itemsize
+    a.dtype_ = dtype
+    a.dl_dtype_ = row.dlpack
+    if dtype.isnative:
+        a.flags_ |= NOTSWAPPED
+    else:
+        a.dl_dtype_.code = dtypes.NO_DLPACK
+    return 0
+
+
+cdef object get_dtype(Descriptor a):
+    """The NumPy dtype of `a`; TypeError where neither NumPy nor ml_dtypes has one."""
+    if a.dtype_ is None:
+        a.dtype_ = dtypes.dtype_of(dtypes.by_typenum(a.typenum_))
+    return a.dtype_
+
+
+cdef Py_ssize_t alignment_of(Descriptor a) except -1:
+    cdef const ElementType* row = dtypes.by_typenum(a.typenum_)
+    if row.itemsize != 0 and row.kind not in (c"S", c"U", c"V"):
+        return row.alignment
+    return get_dtype(a).alignment
+
+
+cdef Py_ssize_t size_of(Descriptor a) noexcept nogil:
+    """Number of elements."""
+    return layout.count(a.nd_, a.shape_)
+
+
+cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
+    """Byte range relative to element zero that the elements cover (checked for overflow by `seal` already)."""
+    if a.flags_ & PACKED:
+        low[0] = 0
+        high[0] = (size_of(a) * a.dl_dtype_.bits + 7) // 8
+        return 0
+    layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, low, high)
+    return 0
+
+
+cdef int seal(Descriptor a) except -1:
+    """Check and complete an array whose shape, byte strides, type, pointer and access are set.
+
+    Every way in ends here: it fills the strides in elements, the contiguity and alignment flags, and refuses what no
+    address space can hold. Producers' own claims of contiguity are never used.
+
+    Raises
+    ------
+    InterfaceError
+        A negative length; a size, a stride times its length, or an address plus extent beyond 63 bits; a null
+        pointer to something.
+    """
+    cdef Py_ssize_t low, high, total, size, last, step
+    cdef int k
+    cdef bint whole = True
+    for k in range(a.nd_):
+        if a.shape_[k] < 0:
+            raise fault(a, f"shape[{k}]", a.shape_[k], "a length of zero or more")
+    size = layout.count(a.nd_, a.shape_)
+    if size < 0 or layout.checked_mul(size, a.itemsize_, &total):
+        raise fault(a, "shape", shape_tuple(a), "sizes whose product in bytes stays below 2**63")
+    step = a.itemsize_
+    for k in range(a.nd_ - 1, -1, -1):
+        if a.shape_[k] == 1:       # nobody ever steps along it: say what C order would
+            a.byte_strides_[k] = step
+        last = a.byte_strides_[k]
+        whole &= a.itemsize_ == 0 or last % a.itemsize_ == 0
+        if a.shape_[k] == 0 or layout.checked_mul(last, a.shape_[k], &step):
+            step = last
+    if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high):
+        raise fault(a, "strides", stride_tuple(a), "strides whose extent in bytes stays below 2**63")
+    if size != 0:
+        check_address(a, low, high)
+    if whole and a.itemsize_ != 0:
+        for k in range(a.nd_):
+            a.strides_[k] = a.byte_strides_[k] // a.itemsize_
+    elif whole:
+        layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_)
+    else:
+        a.strides_ = NULL
+    set_layout_flags(a)
+    return 0
+
+
+cdef int check_address(Descriptor a, Py_ssize_t low, Py_ssize_t high) except -1:
+    """Refuse a null pointer and one whose extent wraps around the address space."""
+    cdef Py_ssize_t address = <Py_ssize_t> a.data_
+    cdef Py_ssize_t ignored
+    if a.data_ == NULL and high - low > 0:
+        raise fault(a, "data", 0, "the address of the elements; 0 only for an array without any")
+    if address < 0 or address + low < 0 or layout.checked_add(address, high, &ignored):
+        raise fault(a, "data", <size_t> a.data_, "an address that stays below 2**63 with all elements")
+    return 0
+
+
+cdef int set_layout_flags(Descriptor a) except -1:
+    """Compute the flags that follow from pointer, shape and strides."""
+    cdef Py_ssize_t alignment = alignment_of(a)
+    cdef Py_ssize_t misfit = <Py_ssize_t> (<size_t> a.data_ % <size_t> alignment) if alignment > 1 else 0
+    cdef int k
+    a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
+    if layout.is_contiguous(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, False):
+        a.flags_ |= C_CONTIGUOUS
+    if layout.is_contiguous(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, True):
+        a.flags_ |= F_CONTIGUOUS
+    for k in range(a.nd_):
+        if alignment > 1 and a.shape_[k] > 1:
+            misfit |= a.byte_strides_[k] % alignment
+    if misfit == 0 or size_of(a) == 0:
+        a.flags_ |= ALIGNED
+    return 0
+
+
+cdef object fault(Descriptor a, str key, object value, str accepted):
+    return interface_error(_IN_MESSAGES[a.protocol_], key, value, accepted)
+
+
+cdef tuple shape_tuple(Descriptor a):
+    return tuple([a.shape_[k] for k in range(a.nd_)])
+
+
+cdef tuple stride_tuple(Descriptor a):
+    return tuple([a.byte_strides_[k] for k in range(a.nd_)])
+
+
+cdef MemoryBlock block_of(Descriptor a):
+    """The memory block of `a`, made now if nobody needed it yet.
+
+    An array straight from a Python object holds just that object. The block comes with the first view or question,
+    so that the way in stays one allocation.
+    """
+    cdef Py_ssize_t low, high
+    if a.block_ is None:
+        extent(a, &low, &high)
+        a.block_ = new_block(EXTERNAL, a.base_, a.data_ + low, high - low, a.device_)
+    return a.block_
+
+
+cdef Descriptor view_of(Descriptor a, int nd):
+    """A new array on the memory of `a`, with room for `nd` dimensions and everything but the layout copied."""
+    cdef Descriptor view = new_array(nd)
+    view.data_ = a.data_
+    view.typenum_ = a.typenum_
+    view.flags_ = a.flags_
+    view.base_ = a.base_
+    view.itemsize_ = a.itemsize_
+    view.device_ = a.device_
+    view.dl_dtype_ = a.dl_dtype_
+    view.usm_type_ = a.usm_type_
+    view.protocol_ = a.protocol_
+    view.stream_ = a.stream_
+    view.dtype_ = a.dtype_
+    view.producer_ = a.producer_
+    view.block_ = block_of(a)
+    return view
+
+
+cdef Descriptor same_layout(Descriptor a):
+    """A new array that shows exactly what `a` shows."""
+    cdef Descriptor view = view_of(a, a.nd_)
+    memcpy(view.shape_, a.shape_, a.nd_ * sizeof(Py_ssize_t))
+    if a.strides_ == NULL:
+        view.strides_ = NULL
+    else:
+        memcpy(view.strides_, a.strides_, a.nd_ * sizeof(Py_ssize_t))
+    if a.byte_strides_ == NULL:
+        view.byte_strides_ = NULL
+    else:
+        memcpy(view.byte_strides_, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
+    return view
+
+
+cdef Descriptor readonly(Descriptor a):
+    """A view that may not be written through."""
+    cdef Descriptor view = same_layout(a)
+    view.flags_ &= ~WRITEABLE
+    return view
+
+
+cdef int refuse_packed(Descriptor a, str what) except -1:
+    if a.flags_ & PACKED:
+        raise BufferError(f"{what}: {a.dl_dtype_.bits}-bit elements packed into shared bytes cannot be viewed in part")
+    return 0
+
+
+cdef Descriptor index(Descriptor a, object key):
+    """Basic indexing: integers, slices, Ellipsis and None; always a view.
+
+    Raises
+    ------
+    IndexError
+        An index out of range, too many of them, two ellipses, or one that is none of the four kinds.
+    """
+    cdef tuple keys = key if isinstance(key, tuple) else (key,)
+    cdef int consumed = 0, added = 0, ellipses = 0
+    refuse_packed(a, "indexing")
+    for part in keys:
+        if part is None:
+            added += 1
+        elif part is Ellipsis:
+            ellipses += 1
+        elif isinstance(part, slice):
+            consumed += 1
+        else:
+            consumed += 1
+            added -= 1
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if consumed > a.nd_:
+        raise IndexError(f"too many indices: the array has {a.nd_} dimensions, but {consumed} were indexed")
+    cdef Descriptor view = view_of(a, a.nd_ + added)
+    cdef int source = 0, target = 0, k
+    cdef Py_ssize_t offset = 0
+    for part in keys if ellipses else keys + (Ellipsis,):
+        if part is None:
+            view.shape_[target] = 1
+            view.byte_strides_[target] = 0
+            target += 1
+        elif part is Ellipsis:
+            for k in range(a.nd_ - consumed):
+                view.shape_[target] = a.shape_[source]
+                view.byte_strides_[target] = a.byte_strides_[source]
+                source += 1
+                target += 1
+        elif isinstance(part, slice):
+            offset += take_slice(a, view, source, target, part)
+            source += 1
+            target += 1
+        else:
+            offset += take_integer(a, source, part)
+            source += 1
+    view.data_ = a.data_ + offset
+    seal(view)
+    return view
+
+
+cdef Py_ssize_t take_slice(Descriptor a, Descriptor view, int source, int target, slice part) except? -1:
+    start, stop, step = part.indices(a.shape_[source])
+    view.shape_[target] = len(range(start, stop, step))
+    # A step beyond the length would overflow the stride though nothing is stepped over: one element needs none.
+    view.byte_strides_[target] = a.byte_strides_[source] * <Py_ssize_t> step if view.shape_[target] > 1 \
+        else a.byte_strides_[source]
+    return a.byte_strides_[source] * <Py_ssize_t> start if view.shape_[target] > 0 else 0
+
+
+cdef Py_ssize_t take_integer(Descriptor a, int axis, object part) except? -1:
+    cdef Py_ssize_t i, length = a.shape_[axis]
+    try:
+        if isinstance(part, bool):     # NumPy takes it for a mask, so it must not be taken for 0 or 1
+            raise TypeError
+        i = operator.index(part)
+    except OverflowError:
+        i = length
+    except TypeError:
+        raise IndexError(
+            f"index {part!r}: accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). Other indexing"
+            " copies: take arrayhub.as_numpy(x) or another library's array first"
+        ) from None
+    if i < -length or i >= length:
+        raise IndexError(f"index {part} is out of bounds for axis {axis} with size {length}")
+    return a.byte_strides_[axis] * (i + length if i < 0 else i)
+
+
+cdef Descriptor transpose(Descriptor a, object axes):
+    """The dimensions in another order; `axes` is None (reversed) or a permutation as a sequence of integers."""
+    cdef int k, axis, nd = a.nd_
+    cdef list order
+    refuse_packed(a, "transpose")
+    if axes is None:
+        order = list(range(nd - 1, -1, -1))
+    else:
+        order = [operator.index(axis_) for axis_ in axes]
+        order = [axis_ + nd if axis_ < 0 else axis_ for axis_ in order]
+        if sorted(order) != list(range(nd)):
+            raise ValueError(f"transpose: axes {tuple(axes)} is no permutation of the {nd} dimensions")
+    cdef Descriptor view = view_of(a, nd)
+    for k in range(nd):
+        axis = order[k]
+        view.shape_[k] = a.shape_[axis]
+        view.byte_strides_[k] = a.byte_strides_[axis]
+    seal(view)
+    return view
+
+
+cdef Descriptor reshape(Descriptor a, object shape):
+    """The elements in C order under another shape, as a view; one length may be -1.
+
+    Raises
+    ------
+    ValueError
+        The sizes differ, or more than one length is negative.
+    BufferError
+        Strides cannot express the new shape without a copy.
+    """
+    cdef list lengths = [operator.index(length) for length in shape]
+    cdef Py_ssize_t size = size_of(a)
+    refuse_packed(a, "reshape")
+    resolve_unknown_length(lengths, size, shape_tuple(a))
+    cdef Descriptor view = view_of(a, <int> len(lengths))
+    cdef int k
+    for k in range(view.nd_):
+        view.shape_[k] = lengths[k]
+    if size == 0 or a.flags_ & C_CONTIGUOUS:
+        layout.fill_strides(view.nd_, view.shape_, a.itemsize_, False, view.byte_strides_)
+    elif not reshape_strides(a, view):
+        raise BufferError(
+            f"reshape: shape {shape_tuple(a)} with byte strides {stride_tuple(a)} cannot be viewed as {tuple(lengths)};"
+            " call copy() first"
+        )
+    seal(view)
+    return view
+
+
+cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except -1:
+    """Replace a single -1 by what is left over, and check that the sizes agree."""
+    unknown = [k for k, length in enumerate(lengths) if length < 0]
+    known = 1
+    for length in lengths:
+        known *= length if length >= 0 else 1
+    if len(unknown) == 1 and lengths[unknown[0]] == -1 and known > 0 and size % known == 0:
+        lengths[unknown[0]] = size // known
+        known = size
+    elif unknown:
+        raise ValueError(f"reshape: {tuple(lengths)} for an array of {size} elements; accepted: at most one -1, that fits")
+    if known != size:
+        raise ValueError(f"reshape: shape {old} has {size} elements, {tuple(lengths)} has {known}")
+    return 0
+
+
+cdef bint reshape_strides(Descriptor a, Descriptor view) noexcept nogil:
+    """Fill the strides of a non-empty `view`, or say False where that takes a copy.
+
+    Both shapes are cut into the shortest runs of dimensions with equal products. Within a run the old dimensions must
+    step evenly, as if they were one; then the new ones divide that one step.
+    """
+    cdef Py_ssize_t lengths[layout.MAX_NDIM]
+    cdef Py_ssize_t steps[layout.MAX_NDIM]
+    cdef int nd = 0, old = 0, new = 0, old_end, new_end, k
+    cdef Py_ssize_t old_product, new_product, step
+    for k in range(a.nd_):         # length-1 dimensions take no part: nobody steps along them
+        if a.shape_[k] != 1:
+            lengths[nd] = a.shape_[k]
+            steps[nd] = a.byte_strides_[k]
+            nd += 1
+    while new < view.nd_:
+        if view.shape_[new] == 1:
+            view.byte_strides_[new] = a.itemsize_
+            new += 1
+            continue
+        old_end = old + 1
+        new_end = new + 1
+        old_product = lengths[old]
+        new_product = view.shape_[new]
+        while old_product != new_product:
+            if old_product < new_product:
+                old_product *= lengths[old_end]
+                old_end += 1
+            else:
+                new_product *= view.shape_[new_end]
+                new_end += 1
+        for k in range(old, old_end - 1):
+            if steps[k] != steps[k + 1] * lengths[k + 1]:
+                return False
+        step = steps[old_end - 1]
+        for k in range(new_end - 1, new - 1, -1):
+            view.byte_strides_[k] = step
+            step *= view.shape_[k]
+        old = old_end
+        new = new_end
+    return True

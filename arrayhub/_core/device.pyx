@@ -1,0 +1,152 @@
+"""Device: where memory lives, as a hashable value with the field's usual spelling."""
+
+import operator
+import re
+
+from arrayhub._core.errors import show
+
+# One row a device type: DLPack's number and the name in "name:id".
+TYPE_NAMES = {
+    1: "cpu",
+    2: "cuda",
+    3: "cuda_host",
+    4: "opencl_buffer",
+    7: "vulkan",
+    8: "metal",
+    9: "vpi",
+    10: "rocm",
+    11: "rocm_host",
+    12: "ext_dev",
+    13: "cuda_managed",
+    14: "oneapi",
+    15: "webgpu",
+    16: "hexagon",
+    17: "maia",
+    18: "trn",
+}
+_TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
+
+# Readers of library's own device objects, by the root package of the object's type. The rooms of the libraries
+# enter theirs; a reader returns a DLPack pair. Strings of an unknown form are offered to the readers under "str".
+READERS = {}
+
+_SPELLING = re.compile(r"([a-z_]+)(?::(\d{1,9}))?\Z")
+_ACCEPTED = (
+    "a Device, 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair such as (2, 0), a SYCL filter string or queue, "
+    "or a library's own device object"
+)
+
+
+cdef class Device:
+    """Where memory lives.
+
+    Parameters
+    ----------
+    spec : Device, str, tuple of int or object
+        ``"cpu"``, ``"cuda:0"``, ``"oneapi:0"``, a DLPack pair ``(device_type, device_id)``, a SYCL filter string
+        (``"opencl:cpu"``), a ``SyclQueue`` or ``SyclDevice``, or the device object of torch, jax or cupy.
+
+    Attributes
+    ----------
+    type : str
+        ``"cpu"``, ``"cuda"``, ``"oneapi"``, ... : the name behind DLPack's device type.
+    id : int
+        Ordinal among the devices of that type.
+    dlpack : tuple of int
+        The pair that ``__dlpack_device__`` returns. Source: the DLPack specification, ``DLDevice``.
+
+    Raises
+    ------
+    ValueError
+        A string or a pair that names no device.
+    TypeError
+        Anything that is no device at all.
+    """
+
+    def __init__(self, spec="cpu"):
+        self.dl = _parse(spec)
+
+    @property
+    def type(self):
+        return TYPE_NAMES[self.dl.device_type]
+
+    @property
+    def id(self):
+        return self.dl.device_id
+
+    @property
+    def dlpack(self):
+        return (self.dl.device_type, self.dl.device_id)
+
+    def __eq__(self, other):
+        if not isinstance(other, Device):
+            return NotImplemented
+        cdef Device that = other
+        return self.dl.device_type == that.dl.device_type and self.dl.device_id == that.dl.device_id
+
+    def __hash__(self):
+        return hash((Device, self.dl.device_type, self.dl.device_id))
+
+    def __str__(self):
+        return "cpu" if self.dl.device_type == kDLCPU and self.dl.device_id == 0 else f"{self.type}:{self.id}"
+
+    def __repr__(self):
+        return f"Device({str(self)!r})"
+
+    def __reduce__(self):
+        return (Device, ((self.dl.device_type, self.dl.device_id),))
+
+
+cdef DLDevice _parse(object spec) except *:
+    if isinstance(spec, Device):
+        return (<Device>spec).dl
+    if isinstance(spec, str):
+        return _parse_string(spec)
+    if isinstance(spec, tuple):
+        return _parse_pair(spec)
+    root = type(spec).__module__.partition(".")[0]
+    reader = READERS.get(root)
+    if reader is None:
+        raise TypeError(f"device: {show(spec)} is of type {type(spec).__name__}; accepted: {_ACCEPTED}")
+    return _parse_pair(reader(spec))
+
+
+cdef DLDevice _parse_string(str spec) except *:
+    match = _SPELLING.match(spec)
+    if match is not None and match[1] in _TYPE_NUMBERS:
+        return _parse_pair((_TYPE_NUMBERS[match[1]], int(match[2] or 0)))
+    reader = READERS.get("str")
+    if reader is None:
+        raise ValueError(f"device: {spec!r} is no device; accepted: {_ACCEPTED}")
+    return _parse_pair(reader(spec))
+
+
+cdef DLDevice _parse_pair(tuple pair) except *:
+    cdef DLDevice dl
+    if len(pair) != 2:
+        raise ValueError(f"device: {show(pair)} is no DLPack pair; accepted: two integers, (device_type, device_id)")
+    device_type, device_id = (operator.index(part) for part in pair)
+    if device_type not in TYPE_NAMES:
+        raise ValueError(f"device: DLPack's device type {device_type} is unknown; accepted: {sorted(TYPE_NAMES)}")
+    if not 0 <= device_id < 2**31:
+        raise ValueError(f"device: the id {device_id} is out of range; accepted: 0 to 2**31 - 1")
+    dl.device_type = device_type
+    dl.device_id = device_id
+    return dl
+
+
+cdef Device _CPU = Device("cpu")
+
+
+cdef Device make_device(DLDevice dl):
+    """The Device of a pair that has been checked already."""
+    if dl.device_type == kDLCPU and dl.device_id == 0:
+        return _CPU
+    cdef Device device = Device.__new__(Device)
+    device.dl = dl
+    return device
+
+
+cdef Device as_device(object spec):
+    """`spec` as a Device, itself where it is one."""
+    return spec if isinstance(spec, Device) else Device(spec)

@@ -1,0 +1,32 @@
+"""The table of element types, as C sees it. See dtypes.pyx for the rows."""
+
+from libc.stdint cimport uint8_t, uint16_t
+
+cdef struct DLDataType:
+    uint8_t code
+    uint8_t bits
+    uint16_t lanes
+
+cdef enum:
+    NO_DLPACK = 255          # in DLDataType.code: DLPack has no number for this type
+    FIRST_OWN_TYPENUM = 4096
+
+cdef struct ElementType:
+    const char* name
+    int typenum              # NumPy's number, or ours from FIRST_OWN_TYPENUM up
+    char kind                # NumPy's kind letter; 'E' for types NumPy does not have
+    int bits                 # of one element; less than 8 * itemsize where an element is padded to a byte
+    Py_ssize_t itemsize      # bytes; 0 where it varies (strings, records)
+    Py_ssize_t alignment     # bytes
+    DLDataType dlpack
+    const char* typestr      # without the byte-order character; NULL where the array interface cannot say it
+    const char* format       # PEP 3118, native and aligned; NULL where it cannot say it
+    const char* packed_format  # the same for an unaligned address
+
+cdef const ElementType* by_typenum(int typenum) noexcept nogil
+cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil
+cdef const ElementType* by_format(int letter) noexcept nogil
+cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
+cdef const ElementType* by_dtype(object dtype)
+cdef object dtype_of(const ElementType* row)
+cdef str names_of(str protocol)

@@ -1,0 +1,109 @@
+"""MemoryBlock: who owns bytes, how they are released, who may write them."""
+
+cimport cython
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject
+
+from arrayhub._core.device cimport kDLCPU, make_device
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(object)
+    const Py_ssize_t PY_SSIZE_T_MAX
+
+# One row a kind: BlockKind's number and the name that `USMArray.memory.kind` gives.
+KIND_NAMES = {EXTERNAL: "external", BUFFER: "buffer", DLPACK: "dlpack", USM: "usm", OWNED: "owned"}
+
+
+@cython.freelist(32)
+@cython.final
+cdef class MemoryBlock:
+    """The bytes that one or more arrays view, and what keeps them alive.
+
+    Views of one array share their block. It is released exactly once, when the last of them dies.
+
+    Attributes
+    ----------
+    kind : str
+        ``"external"`` (a Python object owns the bytes), ``"buffer"`` (a PEP 3118 buffer is held), ``"dlpack"`` (a
+        DLPack managed tensor is held), ``"usm"`` (a ``dpctl.memory`` object owns them), ``"owned"`` (allocated here).
+    address : int
+        Lowest address of the block. For memory that came from elsewhere: the lowest address the first view reached.
+    nbytes : int or None
+        Size in bytes; None where it is unknown.
+    device : Device
+        Where the bytes live.
+    owner : object
+        The Python object that owns the bytes; None where this block itself does.
+    refcount : int
+        How many references to this block exist: the arrays that share it, and whoever else holds it.
+    """
+
+    def __init__(self):
+        raise TypeError("MemoryBlock: blocks are made by arrayhub.asarray and USMArray, not by hand")
+
+    def __dealloc__(self):
+        self.drop()
+
+    cdef void drop(self) noexcept:
+        cdef void* resource = self.resource
+        self.resource = NULL
+        if resource != NULL and self.release != NULL:
+            self.release(resource)
+
+    @property
+    def kind(self):
+        return KIND_NAMES[self.kind_]
+
+    @property
+    def address(self):
+        return <size_t> self.address_
+
+    @property
+    def nbytes(self):
+        return None if self.nbytes_ < 0 else self.nbytes_
+
+    @property
+    def device(self):
+        return make_device(self.device_)
+
+    @property
+    def owner(self):
+        return self.owner_
+
+    @property
+    def refcount(self):
+        return Py_REFCNT(self)
+
+    def __repr__(self):
+        size = "unknown size" if self.nbytes_ < 0 else f"{self.nbytes_} bytes"
+        return f"<MemoryBlock {self.kind}, {size} at {self.address:#x} on {self.device}>"
+
+
+cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device):
+    """A block that holds `owner`, and gives nothing back by itself."""
+    cdef MemoryBlock block = MemoryBlock.__new__(MemoryBlock)
+    block.kind_ = kind
+    block.owner_ = owner
+    block.address_ = address
+    block.nbytes_ = nbytes
+    block.device_ = device
+    return block
+
+
+cdef void _free(void* allocation) noexcept:
+    PyMem_RawFree(allocation)
+
+
+cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment):
+    """Fresh host memory of `nbytes` bytes that starts on an `alignment`-byte boundary (a power of two)."""
+    cdef size_t start
+    if nbytes > PY_SSIZE_T_MAX - alignment:
+        raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
+    cdef void* allocation = PyMem_RawMalloc(nbytes + alignment)
+    if allocation == NULL:
+        raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
+    start = (<size_t> allocation + alignment - 1) & ~(<size_t> alignment - 1)
+    cdef MemoryBlock block = new_block(OWNED, None, <char*> start, nbytes, DLDevice(kDLCPU, 0))
+    block.resource = allocation
+    block.release = _free
+    return block

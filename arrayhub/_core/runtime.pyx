@@ -1,0 +1,29 @@
+"""One table: device type -> what its runtime does. A type without a row has nothing to wait for."""
+
+cdef Runtime _runtimes[DEVICE_TYPES]
+
+
+cdef Runtime* runtime_of(int device_type) noexcept nogil:
+    """The row of a device type, to be read or filled; the first row (no device) for an unknown type."""
+    return &_runtimes[device_type if 0 <= device_type < DEVICE_TYPES else 0]
+
+
+cdef int wait_for_device(Descriptor a) except -1:
+    cdef Runtime* runtime = runtime_of(a.device_.device_type)
+    return 0 if runtime.host_ready == NULL else runtime.host_ready(a)
+
+
+cdef int order_consumer(Descriptor a, object stream) except -1:
+    """Make the consumer's stream wait for the work that the producer has queued on `a`."""
+    cdef Runtime* runtime = runtime_of(a.device_.device_type)
+    return 0 if runtime.consumer_ready == NULL else runtime.consumer_ready(a, stream)
+
+
+cdef DLDevice device_of(Descriptor a) except *:
+    """The device of `a`, its ordinal looked up if that was put off until somebody asked."""
+    cdef Runtime* runtime
+    if a.device_.device_id == UNRESOLVED_ID:
+        runtime = runtime_of(a.device_.device_type)
+        if runtime.resolve_device != NULL:
+            runtime.resolve_device(a)
+    return a.device_

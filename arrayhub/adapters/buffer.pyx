@@ -1,0 +1,285 @@
+"""PEP 3118, the buffer protocol: parse(exporter) and emit(array, request)."""
+
+from cpython.buffer cimport (
+    PyBUF_ANY_CONTIGUOUS,
+    PyBUF_C_CONTIGUOUS,
+    PyBUF_F_CONTIGUOUS,
+    PyBUF_FORMAT,
+    PyBUF_FULL_RO,
+    PyBUF_ND,
+    PyBUF_STRIDES,
+    PyBUF_WRITABLE,
+    PyBuffer_Release,
+    PyObject_CheckBuffer,
+    PyObject_GetBuffer,
+)
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcpy
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    F_CONTIGUOUS,
+    ALIGNED,
+    IMMUTABLE,
+    NOTSWAPPED,
+    PACKED,
+    PEP3118,
+    WRITEABLE,
+    Descriptor,
+    extent,
+    get_dtype,
+    host_readable,
+    new_array,
+    seal,
+    set_dtype,
+    set_type,
+    size_of,
+)
+from arrayhub._core.device cimport DLDevice, kDLCPU
+from arrayhub._core.memory cimport BUFFER, MemoryBlock, new_block
+from arrayhub._core.runtime cimport host_ready
+
+from arrayhub._core.errors import interface_error
+from arrayhub.adapters.format_language import parse_format, write_format
+
+# Types whose exports nobody can write, ever: the memory belongs to a Python value.
+cdef tuple IMMUTABLE_TYPES = (bytes,)
+
+# What the parser of the format language made of the formats met so far. Bounded: a producer can invent formats.
+cdef dict _parsed = {}
+cdef dict _written = {}
+cdef enum:
+    REMEMBERED_FORMATS = 256
+
+# Where an export without elements points: some readers abort on a null pointer.
+cdef char[16] _NOTHING
+
+
+cdef void _release_held(void* held) noexcept:
+    PyBuffer_Release(<Py_buffer*> held)
+    PyMem_RawFree(held)
+
+
+cdef Descriptor parse(object obj, object stream):
+    """An array on the memory that `obj` exports, or None where it exports none.
+
+    One full read-only request is held for the life of the memory block, which also keeps a ``bytearray`` from being
+    resized underneath. Source: PEP 3118 and the C API's buffer documentation.
+
+    Raises
+    ------
+    InterfaceError
+        The exporter contradicts itself.
+    BufferError
+        The exporter refuses.
+    """
+    if not PyObject_CheckBuffer(obj):
+        return None
+    cdef Py_buffer* view = <Py_buffer*> PyMem_RawMalloc(sizeof(Py_buffer))
+    if view == NULL:
+        raise MemoryError
+    try:
+        PyObject_GetBuffer(obj, view, PyBUF_FULL_RO)
+    except BaseException:
+        PyMem_RawFree(view)
+        raise
+    # From here on the block gives the buffer back, whatever happens.
+    cdef MemoryBlock block = new_block(BUFFER, obj, <char*> view.buf, view.len, DLDevice(kDLCPU, 0))
+    block.resource = view
+    block.release = _release_held
+    return describe(obj, view, block)
+
+
+cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
+    """The array that a held buffer describes."""
+    cdef Py_ssize_t low, high
+    if view.ndim < 0 or view.ndim > layout.MAX_NDIM:
+        raise interface_error("PEP 3118 buffer", "ndim", view.ndim, f"0 to {layout.MAX_NDIM}")
+    cdef object exporter = obj
+    while type(exporter) is memoryview:
+        exporter = exporter.obj
+    cdef const dtypes.ElementType* row = native_type(view)
+    cdef object dtype = None if row != NULL else described_type(exporter, view)
+    cdef tuple inner = () if dtype is None else dtype.shape
+    cdef Descriptor a = new_array(view.ndim + <int> len(inner))
+    a.block_ = block
+    a.base_ = obj
+    a.device_ = block.device_
+    a.protocol_ = PEP3118
+    a.data_ = <char*> view.buf
+    if not view.readonly:
+        a.flags_ |= WRITEABLE
+    elif type(exporter) in IMMUTABLE_TYPES:
+        a.flags_ |= IMMUTABLE
+    if row != NULL:
+        set_type(a, row)
+    else:
+        set_dtype(a, dtype.base)
+    fill_layout(a, view, inner)
+    seal(a)
+    extent(a, &low, &high)
+    if view.len < high - low and view.strides == NULL:
+        raise interface_error("PEP 3118 buffer", "len", view.len, f"the {high - low} bytes that shape and format need")
+    block.address_ = a.data_ + low
+    block.nbytes_ = high - low
+    return a
+
+
+cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
+    """Shape and byte strides of a held buffer; `inner` are the lengths of a sub-array that its format adds."""
+    cdef int k
+    if view.suboffsets != NULL:
+        for k in range(view.ndim):
+            if view.suboffsets[k] >= 0:
+                raise interface_error(
+                    "PEP 3118 buffer", f"suboffsets[{k}]", view.suboffsets[k],
+                    "memory without suboffsets (pointers to rows); copy it, for example with bytes() or PIL's tobytes()",
+                )
+    if view.ndim == 1 and view.shape == NULL:
+        a.shape_[0] = view.len // view.itemsize if view.itemsize > 0 else 0
+    elif view.ndim > 0 and view.shape == NULL:
+        raise interface_error("PEP 3118 buffer", "shape", None, f"the lengths of {view.ndim} dimensions")
+    else:
+        memcpy(a.shape_, view.shape, view.ndim * sizeof(Py_ssize_t))
+    for k in range(<int> len(inner)):
+        a.shape_[view.ndim + k] = inner[k]
+    if view.strides == NULL or len(inner) != 0:
+        if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
+            raise interface_error("PEP 3118 buffer", "shape", tuple([a.shape_[k] for k in range(a.nd_)]),
+                                  "sizes whose product in bytes stays below 2**63")
+    if view.strides != NULL:
+        memcpy(a.byte_strides_, view.strides, view.ndim * sizeof(Py_ssize_t))
+    return 0
+
+
+cdef const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
+    """The row of a one-character native format; NULL where the parser must look at it."""
+    cdef const char* letters = view.format
+    cdef const dtypes.ElementType* row
+    if letters == NULL:
+        letters = b"B"
+    elif letters[0] == c"@" or (letters[0] == c"<" and letters[1] in (c"b", c"B")):
+        letters += 1
+    if letters[0] == 0 or letters[1] != 0:
+        return NULL
+    row = dtypes.by_format(letters[0])
+    return row if row != NULL and row.itemsize == view.itemsize else NULL
+
+
+cdef object described_type(object exporter, Py_buffer* view):
+    """The dtype of a held buffer, by the parser of the format language, or from the ctypes type itself."""
+    if view.itemsize <= 0 and view.format == NULL:
+        raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
+    if type(type(exporter)).__module__ == "_ctypes":
+        return ctypes_element(type(exporter), view)
+    key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
+    dtype = _parsed.get(key)
+    if dtype is None:
+        dtype = parse_format(key[0].decode("utf-8", "surrogateescape"), view.itemsize)
+        if len(_parsed) >= REMEMBERED_FORMATS:
+            _parsed.clear()
+        _parsed[key] = dtype
+    return dtype
+
+
+cdef object ctypes_element(object ctype, Py_buffer* view):
+    """The dtype of a ctypes object's elements, from its type.
+
+    Its format is wrong for packed structures ('B' for nine bytes) and leaves out trailing padding before 3.12.
+    """
+    import ctypes
+
+    import numpy
+
+    while issubclass(ctype, ctypes.Array):
+        ctype = ctype._type_
+    try:
+        dtype = numpy.dtype(ctype)
+    except (TypeError, ValueError) as error:
+        raise interface_error("PEP 3118 buffer", "the ctypes type", ctype, f"a type that NumPy has too ({error})") from None
+    if dtype.itemsize != view.itemsize:
+        raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, f"the {dtype.itemsize} bytes of {ctype}")
+    return dtype
+
+
+cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
+    """Answer a buffer request for `a`: every combination of the PyBUF flags, or BufferError.
+
+    Shape and strides point into the array, so nothing is allocated but the text of an unusual format.
+    """
+    cdef int nd = a.nd_
+    if not host_readable(a):
+        raise BufferError("buffer protocol: the memory is on a device the host cannot read; call to_host(x), which copies")
+    if a.flags_ & PACKED:
+        raise BufferError("buffer protocol: elements of less than a byte are packed; only DLPack can say that")
+    if request & PyBUF_WRITABLE and not a.flags_ & WRITEABLE:
+        raise BufferError("buffer protocol: a writable buffer was asked for, the array is read-only; call x.copy() first")
+    check_contiguity(a, request)
+    host_ready(a)
+    out.format = NULL
+    out.internal = NULL
+    if request & PyBUF_FORMAT:
+        fill_format(a, out)
+    out.len = size_of(a) * a.itemsize_
+    out.buf = a.data_ if out.len > 0 and a.data_ != NULL else <void*> _NOTHING
+    out.itemsize = a.itemsize_
+    out.readonly = not a.flags_ & WRITEABLE
+    # Without PyBUF_ND the reader sees one run of bytes, as memoryview's own exports do.
+    out.ndim = nd if request & PyBUF_ND else 1
+    out.shape = a.shape_ if request & PyBUF_ND and nd > 0 else NULL
+    out.strides = a.byte_strides_ if (request & PyBUF_STRIDES) == PyBUF_STRIDES and nd > 0 else NULL
+    out.suboffsets = NULL
+    out.obj = a
+    return 0
+
+
+cdef int check_contiguity(Descriptor a, int request) except -1:
+    """Refuse a request that the layout cannot serve."""
+    cdef bint c_order = a.flags_ & C_CONTIGUOUS
+    cdef bint f_order = a.flags_ & F_CONTIGUOUS
+    cdef str wanted
+    if (request & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS and not c_order:
+        wanted = "a C-contiguous buffer"
+    elif (request & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not f_order:
+        wanted = "a Fortran-contiguous buffer"
+    elif (request & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS and not (c_order or f_order):
+        wanted = "a contiguous buffer"
+    elif (request & PyBUF_STRIDES) != PyBUF_STRIDES and not c_order:
+        wanted = "a buffer without strides"
+    else:
+        return 0
+    raise BufferError(f"buffer protocol: {wanted} was asked for, and the array is not laid out so; call x.copy() first")
+
+
+cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
+    """Point `out` at the format of the element type; an unusual one is kept alive by ``out.internal``."""
+    cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
+    cdef const char* text = row.format if a.flags_ & ALIGNED else row.packed_format
+    if text != NULL and a.flags_ & NOTSWAPPED:
+        out.format = <char*> text
+        return 0
+    if row.kind == c"E":
+        raise BufferError(
+            f"buffer protocol: PEP 3118 has no format for {row.name.decode()}; {dtypes.names_of('own')} can say it"
+        )
+    key = (get_dtype(a), bool(a.flags_ & ALIGNED))
+    written = _written.get(key)
+    if written is None:
+        written = write_format(key[0], key[1]).encode()
+        if len(_written) >= REMEMBERED_FORMATS:
+            _written.clear()
+        _written[key] = written
+    Py_INCREF(written)
+    out.internal = <void*> written
+    out.format = PyBytes_AS_STRING(written)
+    return 0
+
+
+cdef void release(Py_buffer* view) noexcept:
+    """Give back what `emit` kept for this view."""
+    if view.internal != NULL:
+        Py_DECREF(<object> view.internal)
+        view.internal = NULL

@@ -1,0 +1,4 @@
+from arrayhub._core.descriptor cimport Descriptor
+
+cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
+                  object order, object buffer_ctor_kwargs) except -1

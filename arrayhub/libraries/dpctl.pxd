@@ -1,0 +1,6 @@
+from arrayhub._core.descriptor cimport Descriptor
+
+cdef Descriptor parse_memory(object obj, object stream)
+cdef Descriptor parse_usm_ndarray(object obj, object stream)
+cdef Descriptor parse_dpnp(object obj, object stream)
+cdef object emit_attribute(Descriptor a)

@@ -1,0 +1,5 @@
+from arrayhub._core.descriptor cimport Descriptor
+
+
+cdef class USMArray(Descriptor):
+    pass

@@ -1,0 +1,400 @@
+"""USMArray: the descriptor plus every protocol's attribute, each a line or two that calls its room."""
+
+cimport cython
+from cpython.object cimport PyObject
+
+from arrayhub._core.descriptor cimport (
+    ALIGNED,
+    C_CONTIGUOUS,
+    F_CONTIGUOUS,
+    IMMUTABLE,
+    WRITEABLE,
+    Descriptor,
+    block_of,
+    get_dtype,
+    index,
+    readonly,
+    register_class,
+    reshape,
+    size_of,
+    transpose,
+)
+from arrayhub._core.device cimport make_device
+from arrayhub._core.memory cimport MemoryBlock
+from arrayhub._core.runtime cimport device_of
+from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
+from arrayhub.libraries cimport dpctl
+from arrayhub.libraries cimport numpy as numpy_room
+from arrayhub.construction cimport fill_new
+
+from arrayhub import transfer
+from arrayhub._core.descriptor import PROTOCOL_NAMES
+
+_USM_TYPES = (None, "device", "shared", "host")
+
+
+@cython.final
+cdef class Flags:
+    """What the layout and the access of one array are.
+
+    Attributes
+    ----------
+    c_contiguous, f_contiguous : bool
+        Computed from shape and strides; strides of length-1 dimensions do not count.
+    aligned : bool
+        Whether every element lies on a boundary of its type's alignment.
+    writeable : bool
+        May be set to False, for this array alone; never back to True.
+    """
+    cdef Descriptor array
+
+    @property
+    def c_contiguous(self):
+        return bool(self.array.flags_ & C_CONTIGUOUS)
+
+    @property
+    def f_contiguous(self):
+        return bool(self.array.flags_ & F_CONTIGUOUS)
+
+    @property
+    def aligned(self):
+        return bool(self.array.flags_ & ALIGNED)
+
+    @property
+    def writeable(self):
+        return bool(self.array.flags_ & WRITEABLE)
+
+    @writeable.setter
+    def writeable(self, value):
+        if not value:
+            self.array.flags_ &= ~WRITEABLE
+        elif not self.array.flags_ & WRITEABLE:
+            raise ValueError("flags.writeable: the array is read-only and stays so; x.copy() can be written")
+
+    def __repr__(self):
+        names = ("c_contiguous", "f_contiguous", "aligned", "writeable")
+        return "Flags(" + ", ".join(f"{name}={getattr(self, name)}" for name in names) + ")"
+
+
+@cython.final
+cdef class USMArray(Descriptor):
+    """An array of any kind, anywhere, as every protocol sees it.
+
+    ``arrayhub.asarray`` makes one from any foreign array; the constructor, as seed 000 has it, lays one over USM or
+    host memory. Attributes cannot be set, and there is no arithmetic: a hub computes nothing.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Lengths of the dimensions, in elements.
+    dtype : str or numpy.dtype, optional
+        Element type, ``"|f8"`` by default.
+    buffer : str or object, optional
+        ``"device"``, ``"shared"``, ``"host"``: new USM memory of that kind. ``"cpu"``: new host memory without SYCL.
+        Or memory that exists: a ``dpctl.memory.MemoryUSM*``, a USMArray (its whole memory block; read-only stays
+        read-only), or any object with a writable buffer.
+    strides : tuple of int, optional
+        Steps in elements; by default compact in `order`.
+    offset : int, optional
+        Elements from the start of the memory to element zero. For new memory and negative strides it is computed
+        where it is left at 0.
+    order : {"C", "F"}, optional
+        What ``strides=None`` means.
+    buffer_ctor_kwargs : dict, optional
+        Further arguments for ``dpctl.memory.MemoryUSM*``: ``queue``, ``alignment`` (bytes), ``copy``.
+
+    Raises
+    ------
+    ValueError
+        An element would lie outside the memory; strides of another length than the shape; an unknown kind.
+    ImportError
+        USM memory is asked for and dpctl is not installed; the message names the extra.
+    """
+
+    __dlpack_c_exchange_api__ = dlpack.exchange_capsule()
+
+    def __init__(self, shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C",
+                 buffer_ctor_kwargs=dict()):
+        if self.shape_ != NULL:
+            raise TypeError("USMArray: this array exists already; call USMArray(...) for another")
+        fill_new(self, shape, dtype, buffer, strides, offset, order, buffer_ctor_kwargs)
+
+    # ---------------------------------------------------------------------------------------------- what it is
+
+    @property
+    def shape(self):
+        """tuple of int : length of each dimension, in elements."""
+        return integers(self.nd_, self.shape_)
+
+    @property
+    def strides(self):
+        """tuple of int : step of each dimension, in elements.
+
+        Raises ValueError where a byte stride is no multiple of the item size (a field of a packed record).
+        """
+        if self.strides_ == NULL and self.nd_ > 0:
+            raise ValueError(
+                f"strides: byte strides {self.byte_strides} are no multiple of the item size {self.itemsize_}; use"
+                " byte_strides"
+            )
+        return integers(self.nd_, self.strides_)
+
+    @property
+    def byte_strides(self):
+        """tuple of int : step of each dimension, in bytes.
+
+        Raises ValueError where elements of less than a byte are packed.
+        """
+        if self.byte_strides_ == NULL and self.nd_ > 0:
+            raise ValueError("byte_strides: elements of less than a byte are packed; use strides")
+        return integers(self.nd_, self.byte_strides_)
+
+    @property
+    def offset(self):
+        """int : elements from the start of the memory block to element zero.
+
+        Raises ValueError where that is no whole number of elements.
+        """
+        cdef Py_ssize_t distance = self.data_ - block_of(self).address_
+        if self.itemsize_ == 0 or distance == 0:
+            return 0
+        if distance % self.itemsize_ != 0:
+            raise ValueError(
+                f"offset: element zero lies {distance} bytes into its memory block, no multiple of the item size"
+                f" {self.itemsize_}; use ptr and memory.address"
+            )
+        return distance // self.itemsize_
+
+    @property
+    def ndim(self):
+        """int : number of dimensions."""
+        return self.nd_
+
+    @property
+    def size(self):
+        """int : number of elements."""
+        return size_of(self)
+
+    @property
+    def itemsize(self):
+        """int : size of one element, in bytes."""
+        return self.itemsize_
+
+    @property
+    def nbytes(self):
+        """int : size times itemsize, in bytes; packed elements of less than a byte count by their bits."""
+        if self.byte_strides_ == NULL and self.shape_ != NULL and self.dl_dtype_.bits < 8:
+            return (size_of(self) * self.dl_dtype_.bits + 7) // 8
+        return size_of(self) * self.itemsize_
+
+    @property
+    def dtype(self):
+        """numpy.dtype : the element type; ml_dtypes' where NumPy has none.
+
+        Raises TypeError where neither has one. Everything else of the array works all the same.
+        """
+        return get_dtype(self)
+
+    @property
+    def typenum(self):
+        """int : NumPy's type number, or arrayhub's (4096 and up) for types NumPy does not have."""
+        return self.typenum_
+
+    @property
+    def ptr(self):
+        """int : address of element zero."""
+        return <size_t> self.data_
+
+    @property
+    def device(self):
+        """Device : where the memory lives."""
+        return make_device(device_of(self))
+
+    @property
+    def usm_type(self):
+        """str or None : 'host', 'shared' or 'device' for SYCL USM, None for all other memory."""
+        return _USM_TYPES[self.usm_type_]
+
+    @property
+    def base(self):
+        """object : the owner of the memory; for USM a ``dpctl.memory.MemoryUSM*``."""
+        return self.base_
+
+    @property
+    def memory(self):
+        """MemoryBlock : who owns the bytes, where they are and how many; shared by all views."""
+        return block_of(self)
+
+    @property
+    def flags(self):
+        """Flags : c_contiguous, f_contiguous, aligned, writeable."""
+        cdef Flags flags = Flags.__new__(Flags)
+        flags.array = self
+        return flags
+
+    @property
+    def access(self):
+        """str : 'readwrite', 'readonly' (somebody else may still write) or 'immutable' (nobody can)."""
+        if self.flags_ & WRITEABLE:
+            return "readwrite"
+        return "immutable" if self.flags_ & IMMUTABLE else "readonly"
+
+    @property
+    def protocol(self):
+        """str : the protocol by which the memory came in, as ``asarray(via=)`` names it, or 'constructed'."""
+        return PROTOCOL_NAMES[self.protocol_]
+
+    def __repr__(self):
+        try:
+            dtype = get_dtype(self).__repr__().removeprefix("dtype(").removesuffix(")")
+        except TypeError:
+            dtype = str(self.typenum_)
+        return f"USMArray(shape={self.shape}, dtype={dtype}, device='{self.device}', access='{self.access}')"
+
+    # -------------------------------------------------------------------------------------------------- views
+
+    def __len__(self):
+        if self.nd_ == 0:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape_[0]
+
+    def __getitem__(self, key):
+        """Basic indexing (integers, slices, Ellipsis, newaxis): always a view, which shares the memory block."""
+        return index(self, key)
+
+    @property
+    def T(self):
+        """USMArray : the dimensions in reverse order, as a view."""
+        return transpose(self, None)
+
+    def transpose(self, *axes):
+        """Return a view with the dimensions in another order.
+
+        Parameters
+        ----------
+        *axes : int or tuple of int, optional
+            A permutation of the dimensions; reversed by default.
+
+        Returns
+        -------
+        USMArray
+            A view that shares the memory block.
+        """
+        return transpose(self, sequence(axes) if axes and axes != (None,) else None)
+
+    def reshape(self, *shape):
+        """Return a view with the same elements, in C order, under another shape.
+
+        Parameters
+        ----------
+        *shape : int or tuple of int
+            The new lengths in elements; one may be -1.
+
+        Returns
+        -------
+        USMArray
+            A view that shares the memory block.
+
+        Raises
+        ------
+        ValueError
+            The number of elements differs.
+        BufferError
+            Strides cannot express the shape; the message names ``copy()``.
+        """
+        return reshape(self, sequence(shape))
+
+    # ------------------------------------------------------------------------------------------------- copies
+
+    def copy(self, order="C"):
+        """Return a writable copy on the same device.
+
+        Parameters
+        ----------
+        order : {"C", "F", "K"}, optional
+            Layout of the copy; "K" keeps that of the array as nearly as a compact one can.
+        """
+        return transfer.copy(self, order=order)
+
+    def to_host(self, *, out=None, copy=None, stream=None):
+        """Return the array in host memory: a view where the host can read it already. See ``arrayhub.to_host``."""
+        return transfer.to_host(self, out=out, copy=copy, stream=stream)
+
+    def to_device(self, device, /, *, copy=None, stream=None):
+        """Return the array on `device`: itself where it is there already. See ``arrayhub.to_device``."""
+        return transfer.to_device(self, device, copy=copy, stream=stream)
+
+    # ---------------------------------------------------------------------------------------------- protocols
+
+    def __getbuffer__(self, Py_buffer* view, int request):
+        buffer.emit(self, view, request)
+
+    def __releasebuffer__(self, Py_buffer* view):
+        buffer.release(view)
+
+    @property
+    def __array_interface__(self):
+        return array_interface.emit(self)
+
+    @property
+    def __array_struct__(self):
+        return array_interface.emit_struct(self)
+
+    def __array__(self, dtype=None, copy=None):
+        """For what the array interface cannot say (ml_dtypes' types), and to refuse in words."""
+        return numpy_room.emit_array(self, dtype, copy)
+
+    @property
+    def __cuda_array_interface__(self):
+        return cuda_array.emit(self)
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        return sycl_usm.emit(self)
+
+    @property
+    def __usm_ndarray__(self):
+        """What dpnp asks first: the memory as a ``usm_ndarray``."""
+        return dpctl.emit_attribute(self)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """Export by DLPack, as the array API standard has it.
+
+        Parameters
+        ----------
+        stream : optional
+            The consumer's stream; None or -1 for host memory.
+        max_version : tuple of int, optional
+            The newest DLPack version that the consumer knows; without it a legacy capsule is made.
+        dl_device : tuple of int, optional
+            Where the consumer wants the data; ``(1, 0)`` is host memory.
+        copy : bool, optional
+            True: always copy. False: never. None: only where `dl_device` needs it.
+
+        Raises
+        ------
+        BufferError
+            The memory, the type or the layout cannot be said, or a copy is needed and forbidden.
+        """
+        if dl_device is None and copy is not True:
+            return dlpack.emit(self, stream, max_version)
+        return dlpack.emit(transfer.for_dlpack(self, dl_device, copy, stream), None, max_version)
+
+    def __dlpack_device__(self):
+        """The pair (device_type, device_id) of DLPack's DLDevice."""
+        device = device_of(self)
+        return (device.device_type, device.device_id)
+
+
+cdef tuple integers(int nd, Py_ssize_t* values):
+    return tuple([values[k] for k in range(nd)])
+
+
+cdef object sequence(tuple arguments):
+    """Several integers, or one tuple of them: both are usual."""
+    if len(arguments) == 1 and not hasattr(arguments[0], "__index__"):
+        return arguments[0]
+    return arguments
+
+
+register_class(USMArray)
