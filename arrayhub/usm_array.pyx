@@ -13,7 +13,6 @@ from arrayhub._core.descriptor cimport (
     block_of,
     get_dtype,
     index,
-    readonly,
     register_class,
     reshape,
     size_of,
@@ -26,6 +25,7 @@ from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl
 from arrayhub.libraries cimport dpctl
 from arrayhub.libraries cimport numpy as numpy_room
 from arrayhub.construction cimport fill_new
+from arrayhub.runtimes cimport sycl
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import PROTOCOL_NAMES
@@ -218,7 +218,7 @@ cdef class USMArray(Descriptor):
     @property
     def base(self):
         """object : the owner of the memory; for USM a ``dpctl.memory.MemoryUSM*``."""
-        return self.base_
+        return sycl.base_of(self) if self.usm_type_ else self.base_
 
     @property
     def memory(self):

@@ -15,6 +15,7 @@ cdef enum ArrayFlags:
     IMMUTABLE = 0x1000        # nobody can write, the owner included
     PACKED = 0x2000           # elements of less than a byte share bytes; only whole-array protocols can say it
     COPIED = 0x4000           # made by a copy that this library made
+    OTHER_CONTEXT = 0x8000    # SYCL: not of the default context of its device, so DLPack has no name for it
 
 cdef enum UsmType:            # DPCTL's numbers
     NOT_USM = 0
@@ -60,6 +61,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
 
 
 cdef Descriptor new_array(int nd)
+cdef int reserve(Descriptor a, int nd) except -1
 cdef int seal(Descriptor a) except -1
 cdef int set_type(Descriptor a, const ElementType* row) except -1
 cdef int set_dtype(Descriptor a, object dtype) except -1
@@ -69,7 +71,7 @@ cdef Descriptor view_of(Descriptor a, int nd)
 cdef Descriptor index(Descriptor a, object key)
 cdef Descriptor transpose(Descriptor a, object axes)
 cdef Descriptor reshape(Descriptor a, object shape)
-cdef Descriptor readonly(Descriptor a)
+cdef Descriptor same_layout(Descriptor a)
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil
 cdef void register_class(type array_class) noexcept
@@ -79,4 +81,4 @@ cdef inline bint host_readable(Descriptor a) noexcept nogil:
     """Whether a host thread may dereference the pointer (after the wait that its stream or queue needs)."""
     # 1, 3, 13, 11: cpu, cuda_host, cuda_managed, rocm_host. 14 is oneAPI, where the kind of USM decides.
     cdef int kind = a.device_.device_type
-    return kind == 1 or kind == 3 or kind == 13 or kind == 11 or (kind == 14 and a.usm_type_ != USM_DEVICE)
+    return kind == 1 or kind == 3 or kind == 13 or kind == 11 or (kind == 14 and a.usm_type_ >= USM_SHARED)

@@ -279,13 +279,6 @@ cdef Descriptor same_layout(Descriptor a):
     return view
 
 
-cdef Descriptor readonly(Descriptor a):
-    """A view that may not be written through."""
-    cdef Descriptor view = same_layout(a)
-    view.flags_ &= ~WRITEABLE
-    return view
-
-
 cdef int refuse_packed(Descriptor a, str what) except -1:
     if a.flags_ & PACKED:
         raise BufferError(f"{what}: {a.dl_dtype_.bits}-bit elements packed into shared bytes cannot be viewed in part")

@@ -107,3 +107,12 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment):
     block.resource = allocation
     block.release = _free
     return block
+
+
+cdef MemoryBlock hand_over(MemoryBlock block):
+    """A block that releases what `block` held, for an owner object that is to keep it alive from now on."""
+    cdef MemoryBlock heir = new_block(block.kind_, block.owner_, block.address_, block.nbytes_, block.device_)
+    heir.resource = block.resource
+    heir.release = block.release
+    block.resource = NULL
+    return heir

@@ -13,12 +13,15 @@ cdef struct Runtime:
     int (*consumer_ready)(Descriptor, object stream) except -1
     # Fill in the ordinal of the array's device, where finding it was put off.
     int (*resolve_device)(Descriptor) except -1
+    # Complete an array of which only pointer and device are known, because DLPack can say no more.
+    int (*adopt)(Descriptor) except -1
     # Give `a` fresh memory of that many bytes on that device: pointer, base and block.
     int (*allocate)(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1
 
 cdef Runtime* runtime_of(int device_type) noexcept nogil
 cdef int wait_for_device(Descriptor a) except -1
 cdef int order_consumer(Descriptor a, object stream) except -1
+cdef int adopt(Descriptor a) except -1
 cdef DLDevice device_of(Descriptor a) except *
 
 

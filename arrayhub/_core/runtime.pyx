@@ -19,6 +19,12 @@ cdef int order_consumer(Descriptor a, object stream) except -1:
     return 0 if runtime.consumer_ready == NULL else runtime.consumer_ready(a, stream)
 
 
+cdef int adopt(Descriptor a) except -1:
+    """Complete an array of which only pointer and device are known."""
+    cdef Runtime* runtime = runtime_of(a.device_.device_type)
+    return 0 if runtime.adopt == NULL else runtime.adopt(a)
+
+
 cdef DLDevice device_of(Descriptor a) except *:
     """The device of `a`, its ordinal looked up if that was put off until somebody asked."""
     cdef Runtime* runtime

@@ -11,3 +11,5 @@ cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api)
 cdef object exchange_capsule()
+cdef int raise_pending(str function) except -1
+cdef object capsule_of(DLManagedTensorVersioned* managed)

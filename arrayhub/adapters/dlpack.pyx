@@ -27,6 +27,7 @@ from arrayhub._core.descriptor cimport (
     F_CONTIGUOUS,
     ALIGNED,
     NOTSWAPPED,
+    OTHER_CONTEXT,
     PACKED,
     USM_DEVICE,
     WRITEABLE,
@@ -41,7 +42,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLCPU, kDLOneAPI, type_is_host
 from arrayhub._core.memory cimport DLPACK, MemoryBlock, allocate, new_block
-from arrayhub._core.runtime cimport Runtime, device_of, host_ready, order_consumer, runtime_of
+from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
     DL_READ_ONLY,
@@ -224,6 +225,7 @@ cdef Descriptor describe(DLTensor* tensor, MemoryBlock block, object producer, u
     block.address_ = a.data_ + low
     block.nbytes_ = high - low
     block.device_ = a.device_
+    adopt(a)
     return a
 
 
@@ -352,6 +354,13 @@ cdef int check_sayable(Descriptor a) except -1:
         raise BufferError(
             f"DLPack: no code for dtype {get_dtype(a)!r}; {dtypes.names_of('host')} can say it, or convert it first"
         )
+    if a.device_.device_type == 0:
+        raise BufferError("DLPack: the array was never given memory; make it with arrayhub.asarray or USMArray(...)")
+    if a.flags_ & OTHER_CONTEXT:
+        raise BufferError(
+            "DLPack: the memory belongs to a SYCL context that is not its device's default one, which DLPack cannot name;"
+            " __sycl_usm_array_interface__ can, or call to_host(x)"
+        )
     if a.strides_ == NULL:
         raise BufferError(
             f"DLPack: byte strides {tuple([a.byte_strides_[k] for k in range(a.nd_)])} are no multiple of the item size"
@@ -367,9 +376,9 @@ cdef int point(Descriptor a, DLTensor* tensor) except -1:
     check for a start within an allocation then accept negative strides.
     """
     cdef Py_ssize_t low, high
+    tensor.device = device_of(a)
     check_sayable(a)
     extent(a, &low, &high)
-    tensor.device = device_of(a)
     tensor.ndim = a.nd_
     tensor.dtype = a.dl_dtype_
     tensor.shape = <int64_t*> a.shape_
@@ -423,7 +432,6 @@ cdef object emit(Descriptor a, object stream, object max_version):
     BufferError
         The type or the strides have no DLPack form, or the memory is read-only and only a legacy capsule is wanted.
     """
-    cdef DLManagedTensorVersioned* managed
     if type_is_host(a.device_.device_type):
         if stream is not None:
             check_host_stream(stream)
@@ -432,7 +440,11 @@ cdef object emit(Descriptor a, object stream, object max_version):
         order_consumer(a, stream)
     if max_version is None or max_version[0] < 1:
         return emit_legacy(a, False)
-    managed = new_managed(a)
+    return capsule_of(new_managed(a))
+
+
+cdef object capsule_of(DLManagedTensorVersioned* managed):
+    """A versioned capsule that owns `managed`."""
     try:
         return PyCapsule_New(managed, VERSIONED, _versioned_destructor)
     except BaseException:

@@ -1,17 +1,170 @@
-from arrayhub._core.descriptor cimport Descriptor
+"""dpctl and dpnp: Memory objects, usm_ndarray and dpnp.ndarray, read without their interface dict where that is safe.
+
+The dict of a usm_ndarray takes two microseconds, most of it waiting for the queue. Its C struct says the same in a few
+nanoseconds. The struct belongs to dpnp, so it is trusted only for the exact type, with the size known here, and after one
+array of known layout has been read through it and compared (`_struct_is_known`). Otherwise the dict is the way in.
+"""
+
+import sys
+
+from cpython.object cimport PyObject
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    SYCL_DICT,
+    WRITEABLE,
+    Descriptor,
+    extent,
+    get_dtype,
+    new_array,
+    seal,
+    set_type,
+    size_of,
+)
+from arrayhub._core.memory cimport MemoryBlock
+from arrayhub.adapters cimport sycl_usm
+from arrayhub.runtimes cimport sycl
+
+from arrayhub._core.errors import interface_error
+
+cdef struct UsmNdarray:              # dpnp 0.20, dpnp/tensor/_usmarray.pxd
+    Py_ssize_t refcount
+    void* type
+    void* vtable
+    char* data
+    int nd
+    Py_ssize_t* shape
+    Py_ssize_t* strides              # elements; NULL where contiguous, in C or in Fortran order
+    int typenum
+    int flags                        # C 1, F 2, writable 4: the same numbers as ours
+    PyObject* base
+    PyObject* array_namespace
+    PyObject* weak_references
+
+# What is known of each usm_ndarray type met so far: whether its struct is the one above.
+cdef dict _known_structs = {}
 
 
 cdef Descriptor parse_memory(object obj, object stream):
-    return None
+    """A ``dpctl.memory.MemoryUSM*`` as bytes: one dimension of uint8, writable.
 
-
-cdef Descriptor parse_usm_ndarray(object obj, object stream):
-    return None
+    Its interface dict says True where other producers mean read-only, so it is not asked.
+    """
+    cdef MemoryBlock block = sycl.block_of_memory(obj)
+    cdef Descriptor a = new_array(1)
+    a.protocol_ = SYCL_DICT
+    a.data_ = block.address_
+    a.shape_[0] = block.nbytes_
+    a.byte_strides_[0] = 1
+    a.flags_ |= WRITEABLE
+    set_type(a, dtypes.by_typestr(c"u", 1))
+    sycl.place(a, block, sycl.memory_usm_type(obj))
+    seal(a)
+    return a
 
 
 cdef Descriptor parse_dpnp(object obj, object stream):
-    return None
+    """A ``dpnp.ndarray``, which is a usm_ndarray in a Python wrapper."""
+    return parse_usm_ndarray(obj._array_obj, stream)
+
+
+cdef Descriptor parse_usm_ndarray(object obj, object stream):
+    """A ``usm_ndarray``: its struct where that is known, else its interface dict."""
+    known = _known_structs.get(type(obj))
+    if known is None:
+        known = _known_structs[type(obj)] = struct_is_known(type(obj))
+    if not known or not sycl.available():
+        return sycl_usm.parse(obj, stream)
+    return read_struct(<UsmNdarray*> <PyObject*> obj)
+
+
+cdef Descriptor read_struct(UsmNdarray* u):
+    cdef object memory = <object> u.base
+    cdef MemoryBlock block = sycl.block_of_memory(memory)
+    cdef Descriptor a = new_array(u.nd)
+    cdef Py_ssize_t low, high
+    cdef int k
+    a.protocol_ = SYCL_DICT
+    a.data_ = u.data
+    a.flags_ |= u.flags & WRITEABLE
+    set_type(a, dtypes.by_typenum(u.typenum))
+    for k in range(u.nd):
+        a.shape_[k] = u.shape[k]
+    if u.strides == NULL:
+        layout.fill_strides(u.nd, a.shape_, a.itemsize_, not u.flags & 1, a.byte_strides_)
+    else:
+        for k in range(u.nd):
+            a.byte_strides_[k] = u.strides[k] * a.itemsize_
+    sycl.place(a, block, sycl.memory_usm_type(memory))
+    seal(a)
+    extent(a, &low, &high)
+    if high > low and (a.data_ + low < block.address_ or a.data_ + high > block.address_ + block.nbytes_):
+        raise interface_error("usm_ndarray", "shape and strides", (a.shape, a.byte_strides),
+                              f"a view inside the {block.nbytes_} bytes of its memory")
+    return a
+
+
+cdef bint struct_is_known(object cls) except -1:
+    """Read one array of known layout through the struct, comparing each field before the next is trusted."""
+    cdef UsmNdarray* u
+    if cls.__module__ not in ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray") or cls.__name__ != "usm_ndarray" \
+            or cls.__basicsize__ != sizeof(UsmNdarray):
+        return False
+    array = cls((3, 7), dtype="<i4", buffer="shared")[1:, ::2]
+    memory = array.usm_data
+    u = <UsmNdarray*> <PyObject*> array
+    return (
+        u.nd == 2
+        and u.typenum == get_typenum(array.dtype)
+        and u.flags == WRITEABLE
+        and u.base == <PyObject*> memory
+        and u.data == sycl.memory_pointer(memory) + 7 * 4
+        and u.shape != NULL and u.shape[0] == 2 and u.shape[1] == 4
+        and u.strides != NULL and u.strides[0] == 7 and u.strides[1] == 2
+    )
+
+
+cdef int get_typenum(object dtype) except -1:
+    return dtype.num
 
 
 cdef object emit_attribute(Descriptor a):
-    raise AttributeError("__usm_ndarray__")
+    """The attribute ``__usm_ndarray__``, which dpnp asks first: it is there only for USM that dpnp's type can say."""
+    try:
+        return emit(a)
+    except (BufferError, ImportError, TypeError) as error:
+        raise AttributeError(f"__usm_ndarray__: {error}") from error
+
+
+cdef object emit(Descriptor a):
+    """A ``dpnp.tensor.usm_ndarray`` on the memory of `a`.
+
+    Raises
+    ------
+    BufferError
+        The memory is not USM, or the type or the strides are none that usm_ndarray has.
+    """
+    if a.usm_type_ == 0:
+        raise BufferError("dpnp: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0'), or pass copy=True")
+    if a.strides_ == NULL or dtypes.by_typenum(a.typenum_).typestr == NULL:
+        raise BufferError(
+            f"dpnp: usm_ndarray has no element type {get_dtype(a)!r} with byte strides {a.byte_strides}; call x.copy()"
+            " or convert it first"
+        )
+    tensor = dpnp_tensor()
+    memory = sycl.base_of(a)
+    if size_of(a) == 0:
+        array = tensor.usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory)
+    else:
+        array = tensor.usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory, strides=a.strides, offset=a.offset)
+    if not a.flags_ & WRITEABLE:
+        array.flags.writable = False
+    return array
+
+
+cdef object dpnp_tensor():
+    try:
+        import dpnp.tensor
+    except ImportError as error:
+        raise ImportError(f"usm_ndarray lives in dpnp, which cannot be imported ({error}); install it with: pip install dpnp")
+    return dpnp.tensor

@@ -1,0 +1,6 @@
+"""What libraries without SYCL need before they take an array: USM that the host can read, shown as host memory."""
+
+from arrayhub._core.descriptor cimport Descriptor
+
+cdef Descriptor for_host_library(Descriptor a, str library, int other_device)
+cdef Descriptor as_host(Descriptor a)

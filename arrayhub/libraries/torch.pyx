@@ -1,0 +1,95 @@
+"""torch: tensors in and out through its C exchange table, behind the checks that the table leaves out."""
+
+import sys
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
+
+from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor, host_readable
+from arrayhub._core.device cimport kDLCPU, kDLCUDA, kDLOneAPI
+from arrayhub.adapters cimport dlpack
+from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
+from arrayhub.libraries cimport host
+
+cdef DLPackExchangeAPI* _table = NULL
+cdef object _tensor_type = None
+
+
+cdef DLPackExchangeAPI* table() except? NULL:
+    """torch's exchange table, looked up once; NULL for a torch from before it had one."""
+    global _table, _tensor_type
+    if _tensor_type is None:
+        _tensor_type = sys.modules["torch"].Tensor
+        _table = dlpack.exchange_api(_tensor_type)
+    return _table
+
+
+cdef Descriptor parse(object obj, object stream):
+    """An array on a tensor whose type is exactly ``torch.Tensor`` or ``Parameter``.
+
+    The table exports silently what ``Tensor.__dlpack__`` refuses or resolves: tensors that require a gradient, and the
+    conjugate and the negative bit, where memory holds other values than the tensor shows. They are refused here, each
+    with the call that helps.
+    """
+    cdef DLTensor tensor
+    cdef DLPackExchangeAPI* api = table()
+    refuse_unsafe(obj)
+    if api == NULL or api.dltensor_from_py_object_no_sync == NULL or obj.device.type != "cpu":
+        return dlpack.parse(obj, stream)
+    if api.dltensor_from_py_object_no_sync(<PyObject*> obj, &tensor) != 0:
+        dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")
+    if tensor.dtype.bits < 8 or tensor.dtype.lanes != 1:    # a borrowed tensor has no flag to say whether they are packed
+        return dlpack.parse(obj, stream)
+    return dlpack.parse_borrowed(obj, &tensor)
+
+
+cdef int refuse_unsafe(object tensor) except -1:
+    if tensor.requires_grad:
+        raise BufferError("torch: requires_grad is True; accepted: tensors outside autograd. Call x.detach() first")
+    if tensor.is_conj():
+        raise BufferError("torch: is_conj() is True, so memory holds the conjugate values; call x.resolve_conj() first")
+    if tensor.is_neg():
+        raise BufferError("torch: is_neg() is True, so memory holds the negated values; call x.resolve_neg() first")
+    layout = tensor.layout
+    if layout is not sys.modules["torch"].strided:
+        raise BufferError(f"torch: layout is {layout}; accepted: torch.strided. Call x.to_dense() first")
+    if tensor.is_meta:
+        raise BufferError("torch: the tensor is on device 'meta', which has no memory; accepted: tensors with data")
+    return 0
+
+
+cdef object emit(Descriptor a, bint allow_readonly):
+    """A ``torch.Tensor`` on the memory of `a`.
+
+    Raises
+    ------
+    BufferError
+        Read-only memory (torch cannot say so) unless `allow_readonly`; negative strides, at which torch ends the process;
+        memory, types or strides that torch does not have.
+    """
+    import torch
+
+    cdef int k
+    cdef DLManagedTensorVersioned* managed
+    cdef void* result = NULL
+    cdef DLPackExchangeAPI* api = table()
+    a = host.for_host_library(a, "torch", kDLCUDA)
+    if not allow_readonly and not a.flags_ & WRITEABLE:
+        raise BufferError(
+            "torch: the memory is read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True and"
+            " do not write"
+        )
+    if not a.flags_ & PACKED:
+        for k in range(a.nd_):
+            if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
+                raise BufferError("torch: negative strides, which torch does not have; pass copy=True")
+    managed = dlpack.new_managed(a)
+    managed.flags &= ~<unsigned long long> DL_READ_ONLY
+    if api == NULL:
+        return torch.from_dlpack(dlpack.capsule_of(managed))
+    # The table takes the managed tensor over, and gives it back to its deleter when it fails.
+    if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
+        dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+    tensor = <object> <PyObject*> result
+    Py_DECREF(tensor)
+    return tensor

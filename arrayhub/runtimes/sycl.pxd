@@ -1,0 +1,20 @@
+"""SYCL through dpctl: its C functions, found at run time."""
+
+from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.memory cimport MemoryBlock
+
+ctypedef void* QueueRef
+ctypedef void* ContextRef
+
+cdef bint available() except -1
+cdef bint is_memory(object obj) except -1
+cdef object queue_from(object syclobj, void* pointer)
+cdef int usm_type_of(void* pointer, object queue) except -1
+cdef int memory_usm_type(object memory) except -1
+cdef char* memory_pointer(object memory) except? NULL
+cdef Py_ssize_t memory_nbytes(object memory) except -1
+cdef MemoryBlock block_of_memory(object memory)
+cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1
+cdef object queue_of(Descriptor a)
+cdef object base_of(Descriptor a)
+cdef object new_memory(str usm_type, Py_ssize_t nbytes, dict options)

@@ -1,0 +1,385 @@
+"""SYCL through dpctl: what a pointer is, which queue it belongs to, and how to wait for it.
+
+dpctl is an extra. Nothing here is imported before a SYCL object is in hand or asked for. Its C functions are found at
+run time: those of its Cython modules in ``__pyx_capi__``, where the signature is part of the entry and is compared,
+those of its C library by name.
+"""
+
+import ctypes
+import os
+import sys
+
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid
+
+from arrayhub._core.descriptor cimport (
+    OTHER_CONTEXT,
+    USM_DEVICE,
+    Descriptor,
+    block_of,
+)
+from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
+from arrayhub._core.memory cimport USM, MemoryBlock, hand_over, new_block
+from arrayhub._core.runtime cimport Runtime, runtime_of
+
+from arrayhub._core.device import READERS
+from arrayhub._core.errors import interface_error, show
+
+cdef struct Functions:
+    # dpctl.memory._memory
+    void* (*memory_pointer)(PyObject*)
+    size_t (*memory_nbytes)(PyObject*)
+    QueueRef (*memory_queue)(PyObject*)
+    ContextRef (*memory_context)(PyObject*)
+    object (*memory_make)(void*, size_t, QueueRef, object)
+    QueueRef (*queue_for)(void*, object) except? NULL
+    # dpctl._sycl_queue, dpctl._sycl_context
+    QueueRef (*queue_ref)(PyObject*)
+    object (*queue_make)(QueueRef)
+    ContextRef (*context_ref)(PyObject*)
+    object (*context_make)(ContextRef)
+    # the C library
+    int (*pointer_type)(void*, ContextRef) noexcept nogil
+    ContextRef (*queue_context)(QueueRef) noexcept nogil
+    void (*delete_context)(ContextRef) noexcept nogil
+    void (*delete_queue)(QueueRef) noexcept nogil
+    void (*wait)(QueueRef) noexcept nogil
+
+cdef Functions _dpctl
+cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base of the three
+cdef object _queue_type = None
+cdef object _context_type = None
+
+_SYCLOBJ_FORMS = (
+    "a filter string, a dpctl.SyclContext, a dpctl.SyclQueue, a capsule named 'SyclContextRef' or 'SyclQueueRef', or an"
+    " object whose _get_capsule() gives one"
+)
+_USM_NAMES = ("unknown", "device", "shared", "host")
+
+
+cdef object import_dpctl():
+    """dpctl, with its C functions found."""
+    try:
+        import dpctl
+        import dpctl.memory
+    except ImportError as error:
+        raise ImportError(
+            f"SYCL memory needs dpctl, which cannot be imported ({error}); install it with: pip install 'arrayhub[sycl]'"
+        ) from error
+    if _memory_type is None:
+        find_functions(dpctl)
+    return dpctl
+
+
+cdef bint available() except -1:
+    """Whether dpctl's functions can be called, importing nothing that the producer has not imported already."""
+    if _memory_type is None and "dpctl.memory" in sys.modules:
+        import_dpctl()
+    return _memory_type is not None
+
+
+cdef void* declared(object module, str name, str signature) except NULL:
+    """A C function that a Cython module declares, if its signature is still the one known here."""
+    capsule = module.__pyx_capi__.get(name)
+    encoded = signature.encode()
+    if capsule is None or not PyCapsule_IsValid(capsule, encoded):
+        raise ImportError(
+            f"dpctl: {module.__name__} has no C function {name} with the signature {signature!r}; accepted: dpctl 0.20 to"
+            " 0.22, or a later one that kept it"
+        )
+    return PyCapsule_GetPointer(capsule, encoded)
+
+
+cdef void* exported(object library, str name) except NULL:
+    """A function of dpctl's C library."""
+    return <void*> <size_t> ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+
+
+cdef int find_functions(object dpctl) except -1:
+    global _memory_type, _queue_type, _context_type
+    memory = sys.modules["dpctl.memory._memory"]
+    queue = sys.modules["dpctl._sycl_queue"]
+    context = sys.modules["dpctl._sycl_context"]
+    Memory = "struct Py_MemoryObject *"
+    Queue = "struct PySyclQueueObject *"
+    Context = "struct PySyclContextObject *"
+    _dpctl.memory_pointer = <void* (*)(PyObject*)> declared(memory, "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({Memory})")
+    _dpctl.memory_nbytes = <size_t (*)(PyObject*)> declared(memory, "Memory_GetNumBytes", f"size_t ({Memory})")
+    _dpctl.memory_queue = <QueueRef (*)(PyObject*)> declared(
+        memory, "Memory_GetQueueRef", f"DPCTLSyclQueueRef ({Memory})")
+    _dpctl.memory_context = <ContextRef (*)(PyObject*)> declared(
+        memory, "Memory_GetContextRef", f"DPCTLSyclContextRef ({Memory})")
+    _dpctl.memory_make = <object (*)(void*, size_t, QueueRef, object)> declared(
+        memory, "Memory_Make", "PyObject *(DPCTLSyclUSMRef, size_t, DPCTLSyclQueueRef, PyObject *)")
+    _dpctl.queue_for = <QueueRef (*)(void*, object) except? NULL> declared(
+        memory, "get_queue_ref_from_ptr_and_syclobj", "DPCTLSyclQueueRef (DPCTLSyclUSMRef, PyObject *)")
+    _dpctl.queue_ref = <QueueRef (*)(PyObject*)> declared(queue, "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({Queue})")
+    _dpctl.queue_make = <object (*)(QueueRef)> declared(queue, "SyclQueue_Make", f"{Queue}(DPCTLSyclQueueRef)")
+    _dpctl.context_ref = <ContextRef (*)(PyObject*)> declared(
+        context, "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({Context})")
+    _dpctl.context_make = <object (*)(ContextRef)> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
+    name = "DPCTLSyclInterface.dll" if os.name == "nt" else "libDPCTLSyclInterface.so"
+    # dpctl has loaded this very file already, so this finds that copy and starts no second runtime.
+    library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), name))
+    _dpctl.pointer_type = <int (*)(void*, ContextRef) noexcept nogil> exported(library, "DPCTLUSM_GetPointerType")
+    _dpctl.queue_context = <ContextRef (*)(QueueRef) noexcept nogil> exported(library, "DPCTLQueue_GetContext")
+    _dpctl.delete_context = <void (*)(ContextRef) noexcept nogil> exported(library, "DPCTLContext_Delete")
+    _dpctl.delete_queue = <void (*)(QueueRef) noexcept nogil> exported(library, "DPCTLQueue_Delete")
+    _dpctl.wait = <void (*)(QueueRef) noexcept nogil> exported(library, "DPCTLQueue_Wait")
+    _queue_type = dpctl.SyclQueue
+    _context_type = dpctl.SyclContext
+    _memory_type = memory._Memory
+    return 0
+
+
+cdef bint is_memory(object obj) except -1:
+    """Whether `obj` is one of dpctl's three Memory objects."""
+    return available() and isinstance(obj, _memory_type)
+
+
+cdef char* memory_pointer(object memory) except? NULL:
+    return <char*> _dpctl.memory_pointer(<PyObject*> memory)
+
+
+cdef Py_ssize_t memory_nbytes(object memory) except -1:
+    return <Py_ssize_t> _dpctl.memory_nbytes(<PyObject*> memory)
+
+
+cdef int memory_usm_type(object memory) except -1:
+    return _dpctl.pointer_type(_dpctl.memory_pointer(<PyObject*> memory), _dpctl.memory_context(<PyObject*> memory))
+
+
+cdef MemoryBlock block_of_memory(object memory):
+    """The block of a whole dpctl Memory object."""
+    return new_block(USM, memory, memory_pointer(memory), memory_nbytes(memory), DLDevice(kDLOneAPI, UNRESOLVED_ID))
+
+
+cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
+    """Say that `a` lies in a block of USM; its pointer and layout are set by the caller."""
+    a.block_ = block
+    a.base_ = block.owner_
+    a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
+    a.usm_type_ = usm_type
+    return 0
+
+
+cdef int usm_type_of(void* pointer, object queue) except -1:
+    """The kind of USM that a pointer is in a queue's context: 0 none of it, 1 device, 2 shared, 3 host.
+
+    This must be asked before anything else is done with a foreign pointer: dpctl ends the process when it is handed one
+    that is not USM of the context.
+    """
+    cdef ContextRef context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
+    cdef int usm_type = _dpctl.pointer_type(pointer, context)
+    _dpctl.delete_context(context)
+    return usm_type
+
+
+cdef object queue_from(object syclobj, void* pointer):
+    """A ``dpctl.SyclQueue`` of the context that `syclobj` names, in any of its six forms.
+
+    Parameters
+    ----------
+    syclobj : object
+        What an interface dict has under that key. A capsule is read, not used up, so that a producer may hand out the
+        same one again.
+    pointer : void*
+        Where the context has several devices, the one of this pointer is chosen. It is checked to be USM of the context
+        first.
+
+    Raises
+    ------
+    InterfaceError
+        None of the six forms, or a pointer that is not USM of the context.
+    """
+    dpctl = import_dpctl()
+    if isinstance(syclobj, _queue_type):
+        return syclobj
+    if isinstance(syclobj, str):
+        return queue_from_filter(dpctl, syclobj)
+    if not isinstance(syclobj, _context_type):
+        syclobj = from_capsule(syclobj)
+        if isinstance(syclobj, _queue_type):
+            return syclobj
+    return queue_from_context(syclobj, pointer)
+
+
+cdef object queue_from_filter(object dpctl, str selector):
+    try:
+        return dpctl.SyclQueue(selector)
+    except Exception as error:
+        raise interface_error(
+            "__sycl_usm_array_interface__", "syclobj", selector, f"a filter string that selects a device here ({error})"
+        ) from error
+
+
+cdef object from_capsule(object syclobj):
+    """The queue or the context behind a capsule, or behind what ``_get_capsule()`` gives."""
+    capsule = syclobj
+    if not PyCapsule_CheckExact(capsule) and hasattr(type(syclobj), "_get_capsule"):
+        capsule = syclobj._get_capsule()
+    if PyCapsule_CheckExact(capsule):
+        if PyCapsule_IsValid(capsule, b"SyclQueueRef"):
+            return _dpctl.queue_make(PyCapsule_GetPointer(capsule, b"SyclQueueRef"))
+        if PyCapsule_IsValid(capsule, b"SyclContextRef"):
+            return _dpctl.context_make(PyCapsule_GetPointer(capsule, b"SyclContextRef"))
+    raise interface_error("__sycl_usm_array_interface__", "syclobj", syclobj, _SYCLOBJ_FORMS)
+
+
+cdef object queue_from_context(object context, void* pointer):
+    """A queue on the device of `pointer` in `context`."""
+    cdef QueueRef ref
+    if pointer == NULL:      # an empty array: any device of the context will do
+        import dpctl
+        return dpctl.SyclQueue(context, context.get_devices()[0])
+    if _dpctl.pointer_type(pointer, _dpctl.context_ref(<PyObject*> context)) == 0:
+        raise foreign_pointer(pointer)
+    ref = _dpctl.queue_for(pointer, context)
+    if ref == NULL:
+        raise foreign_pointer(pointer)
+    queue = _dpctl.queue_make(ref)
+    _dpctl.delete_queue(ref)
+    return queue
+
+
+cdef object foreign_pointer(void* pointer):
+    return interface_error(
+        "__sycl_usm_array_interface__", "data", f"{<size_t> pointer:#x}",
+        "a pointer to USM of the context that syclobj names. Ordinary host memory comes in by the buffer protocol",
+    )
+
+
+cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
+    """The queue that the memory of `a` belongs to, borrowed; NULL where it is unknown."""
+    if a.producer_ is not None and isinstance(a.producer_, _queue_type):
+        return _dpctl.queue_ref(<PyObject*> a.producer_)
+    if is_memory(a.base_):
+        return _dpctl.memory_queue(<PyObject*> a.base_)
+    return NULL
+
+
+cdef object queue_of(Descriptor a):
+    """The ``dpctl.SyclQueue`` that the memory of `a` belongs to."""
+    if a.producer_ is not None and isinstance(a.producer_, _queue_type):
+        return a.producer_
+    return a.base_.sycl_queue
+
+
+cdef object base_of(Descriptor a):
+    """The ``dpctl.memory.MemoryUSM*`` that seed 000 wants as the owner.
+
+    Where an array came in by a dict it is made now, once a block: making it takes longer than all the rest.
+    """
+    cdef MemoryBlock block = block_of(a)
+    if block.address_ == NULL or is_memory(block.owner_):
+        return block.owner_
+    # Without an owner dpctl would free the memory itself.
+    owner = block.owner_ if block.resource == NULL else hand_over(block)
+    block.owner_ = _dpctl.memory_make(block.address_, max(block.nbytes_, 1), queue_ref_of(a), owner)
+    return block.owner_
+
+
+cdef object new_memory(str usm_type, Py_ssize_t nbytes, dict options):
+    """Fresh USM of a kind, as the ``dpctl.memory.MemoryUSM*`` object that owns it."""
+    dpctl = import_dpctl()
+    kind = {"device": dpctl.memory.MemoryUSMDevice, "shared": dpctl.memory.MemoryUSMShared, "host": dpctl.memory.MemoryUSMHost}
+    return kind[usm_type](nbytes, **options)
+
+
+# ------------------------------------------------------------------------------------------- the row of the runtime
+
+
+cdef int _host_ready(Descriptor a) except -1:
+    """Wait for the queue of the memory. dpctl's default queue is out of order, so nothing less will do."""
+    cdef QueueRef queue
+    if not available():
+        return 0
+    queue = queue_ref_of(a)
+    if queue != NULL:
+        with nogil:
+            _dpctl.wait(queue)
+    return 0
+
+
+cdef int _consumer_ready(Descriptor a, object stream) except -1:
+    """Order a consumer's queue behind the producer's; one that names no queue gets memory that is ready."""
+    if stream is None or not available():
+        return _host_ready(a)
+    if not isinstance(stream, _queue_type):
+        raise BufferError(f"DLPack: stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
+    queue = queue_of(a)
+    if stream != queue:
+        stream.submit_barrier([queue.submit_barrier()])
+    return 0
+
+
+cdef int _resolve_device(Descriptor a) except -1:
+    """The ordinal of the root device, and whether the memory is of its default context."""
+    queue = queue_of(a)
+    device = queue.sycl_device
+    a.device_.device_id = device.get_device_id()
+    if device.parent_device is not None or device.sycl_platform.default_context != queue.sycl_context:
+        a.flags_ |= OTHER_CONTEXT
+    return 0
+
+
+cdef int _adopt(Descriptor a) except -1:
+    """Complete an array that DLPack brought: which kind of USM it is, in which memory.
+
+    DLPack names only a root device; by convention the memory is of that device's default context.
+    """
+    if a.data_ == NULL:
+        return 0
+    try:
+        dpctl = import_dpctl()
+    except ImportError:
+        return 0      # it can still be handed on by DLPack
+    queue = dpctl.SyclQueue(dpctl.SyclDevice(str(a.device_.device_id)))
+    cdef int usm_type = usm_type_of(a.data_, queue)
+    if usm_type == 0:
+        raise interface_error(
+            "DLPack", "data", f"{<size_t> a.data_:#x}", f"USM of the default context of oneapi:{a.device_.device_id}"
+        )
+    a.usm_type_ = usm_type
+    a.producer_ = queue
+    return 0
+
+
+cdef int _allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
+    """Fresh device USM on the root device with that ordinal."""
+    dpctl = import_dpctl()
+    queue = dpctl.SyclQueue(dpctl.SyclDevice(str(device.device_id)))
+    cdef MemoryBlock block = block_of_memory(new_memory("device", max(nbytes, 1), {"queue": queue}))
+    place(a, block, USM_DEVICE)
+    a.data_ = block.address_
+    return 0
+
+
+cdef Runtime* _row = runtime_of(kDLOneAPI)
+_row.host_ready = _host_ready
+_row.consumer_ready = _consumer_ready
+_row.resolve_device = _resolve_device
+_row.adopt = _adopt
+_row.allocate = _allocate
+
+
+def _read_device(obj):
+    """The DLPack pair of dpctl's own objects."""
+    device = obj.sycl_device if hasattr(obj, "sycl_device") else obj
+    return (kDLOneAPI, device.get_device_id())
+
+
+def _read_filter(selector):
+    """The DLPack pair of a SYCL filter string."""
+    dpctl = import_dpctl()
+    try:
+        return _read_device(dpctl.SyclDevice(selector))
+    except Exception as error:
+        raise ValueError(
+            f"device: {selector!r} is no device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"
+            f" string that selects a device here ({error})"
+        ) from error
+
+
+READERS["dpctl"] = _read_device
+READERS["str"] = _read_filter

@@ -1,0 +1,281 @@
+"""The OpenCL CPU runtime that pip installs is found, and the user's own choice is never touched.
+
+What `configure` does happens once a process and before dpctl is imported, so most tests run a process of their own.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from arrayhub import sycl_runtime
+
+MODULE = Path(sycl_runtime.__file__)
+RUNTIME = sycl_runtime._find_runtime(sys.path)
+
+needs_runtime = pytest.mark.skipif(
+    RUNTIME is None or importlib.util.find_spec("dpctl") is None, reason="needs pip install '.[sycl]'"
+)
+# A runtime of the administrator's is a reason to leave things alone, so there is nothing to set on such a machine.
+needs_choice = pytest.mark.skipif(
+    sycl_runtime._system_cpu_runtime(sycl_runtime.SYSTEM_VENDOR_FOLDER) is not None,
+    reason="the system's vendor folder has a CPU runtime of its own",
+)
+
+
+def run(code, *options, **settings):
+    """Run ``code`` in a fresh process without SYCL settings other than ``settings``; return what it prints as JSON."""
+    steering = (*sycl_runtime.LOADER_VARIABLES, sycl_runtime.SWITCH, "ONEAPI_DEVICE_SELECTOR")
+    environ = {name: value for name, value in os.environ.items() if name not in steering}
+    environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(MODULE.parents[1]), environ.get("PYTHONPATH")]))
+    environ.update(settings)
+    command = [sys.executable, *options, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+CONFIGURE = """
+    import json, os
+    from arrayhub import sycl_runtime
+    sycl_runtime.configure()
+    print(json.dumps([sycl_runtime.status(), os.environ.get("OCL_ICD_FILENAMES")]))
+"""
+
+DEVICES = """
+    import json
+    from arrayhub import sycl_runtime
+    sycl_runtime.configure()
+    import dpctl
+    print(json.dumps([[d.sycl_platform.name, d.name, d.device_type.name] for d in dpctl.get_devices()]))
+"""
+
+
+@needs_runtime
+@needs_choice
+class TestWithTheRuntimeInstalled:
+    def test_a_cpu_device_works(self):
+        done = run(
+            """
+            import json
+            from arrayhub import sycl_runtime
+            sycl_runtime.configure()
+            import dpctl, dpctl.memory
+            queue = dpctl.SyclQueue("cpu")
+            source, target = (dpctl.memory.MemoryUSMDevice(8, queue=queue) for _ in range(2))
+            source.copy_from_host(b"arrayhub")
+            queue.memcpy(target, source, 8)
+            queue.wait()
+            is_cpu = queue.sycl_device.is_cpu
+            print(json.dumps([sycl_runtime.status(), is_cpu, target.copy_to_host().tobytes().decode()]))
+            """
+        )
+        expected = {"action": "set", "library": RUNTIME, "reason": "this is the OpenCL CPU runtime that pip installed"}
+        assert done == [expected, True, "arrayhub"]
+
+    def test_without_it_there_is_none(self):
+        """Should this fail, pip's runtime is found without our help, and the module can go."""
+        platforms = [platform for platform, _, _ in run(DEVICES, **{sycl_runtime.SWITCH: "off"})]
+        assert "Intel(R) OpenCL" not in platforms
+
+    def test_drivers_of_the_system_stay_visible(self):
+        before = run(DEVICES, **{sycl_runtime.SWITCH: "off"})
+        after = run(DEVICES)
+        assert [device for device in after if device in before] == before
+        assert len(after) == len(before) + 1
+
+    @pytest.mark.parametrize(
+        "filenames", [RUNTIME, "/nowhere/libnothing.so"], ids=["the same driver", "a missing driver"]
+    )
+    def test_the_loader_adds_the_named_driver_to_the_vendor_folder(self, filenames, tmp_path):
+        """The promise that everything here rests on: the folder is still read, and a driver named twice counts once."""
+        tmp_path.joinpath("cpu.icd").write_text(f"{RUNTIME}\n")
+        devices = run(DEVICES, OCL_ICD_FILENAMES=str(filenames), OCL_ICD_VENDORS=str(tmp_path))
+        assert [kind for platform, _, kind in devices if platform == "Intel(R) OpenCL"] == ["cpu"]
+
+    @pytest.mark.parametrize("value", ["on", "YES", "1", ""])
+    def test_switched_on(self, value):
+        done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: value})
+        assert (done["action"], filenames) == ("set", RUNTIME)
+
+    def test_a_second_call_changes_nothing(self):
+        first, filenames = run(CONFIGURE)
+        second, again = run(CONFIGURE.replace("configure()", "configure(); sycl_runtime.configure()"))
+        assert (first, filenames) == (second, again)
+        assert first["action"] == "set"
+
+    def test_a_child_process_inherits_the_choice(self):
+        done, filenames = run(CONFIGURE, OCL_ICD_FILENAMES=RUNTIME)
+        assert (done["action"], filenames) == ("left", RUNTIME)
+
+    def test_a_selector_by_type_is_served(self):
+        assert [kind for _, _, kind in run(DEVICES, ONEAPI_DEVICE_SELECTOR="*:cpu")].count("cpu") >= 1
+
+    def test_a_selector_by_number_keeps_its_meaning(self):
+        done, filenames = run(CONFIGURE, ONEAPI_DEVICE_SELECTOR="*:0")
+        assert (done["action"], filenames) == ("left", None)
+        assert "ONEAPI_DEVICE_SELECTOR=*:0" in done["reason"]
+
+    def test_dpctl_imported_first(self):
+        done, filenames = run("import dpctl\n" + textwrap.dedent(CONFIGURE))
+        assert (done["action"], filenames) == ("left", None)
+        assert "dpctl was imported first" in done["reason"]
+
+
+class TestTheUserDecides:
+    @pytest.mark.parametrize("value", ["off", "OFF", " Off ", "0", "false", "No"])
+    def test_switched_off(self, value):
+        done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: value})
+        assert (done["action"], done["library"], filenames) == ("left", None, None)
+        assert "switches it off" in done["reason"]
+
+    def test_an_unknown_value_of_the_switch_changes_nothing(self):
+        done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: "gpu"})
+        assert (done["action"], filenames) == ("left", None)
+        assert "ARRAYHUB_SYCL_RUNTIME=gpu is not understood" in done["reason"]
+
+    @pytest.mark.parametrize("value", ["/some/driver", ""])
+    @pytest.mark.parametrize("name", ["OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"])
+    def test_a_loader_variable_is_left_alone(self, name, value):
+        if os.name == "nt" and not value:
+            pytest.skip("Windows has no empty variables")
+        done, filenames = run(CONFIGURE, **{name: value})
+        assert (done["action"], done["library"]) == ("left", None)
+        assert done["reason"].startswith(f"{name} is set")
+        assert filenames == (value if name == "OCL_ICD_FILENAMES" else None)
+
+
+class TestWithoutTheRuntime:
+    def test_a_python_without_site_packages(self):
+        """``-I -S`` is a Python that has nothing installed, so the module is loaded from its file."""
+        done, filenames, imported = run(
+            f"""
+            import importlib.util, json, os, sys
+            spec = importlib.util.spec_from_file_location("sycl_runtime", {str(MODULE)!r})
+            sycl_runtime = importlib.util.module_from_spec(spec)
+            os.environ.pop("OCL_ICD_FILENAMES", None)
+            before = set(sys.modules)
+            spec.loader.exec_module(sycl_runtime)
+            sycl_runtime.configure()
+            imported = sorted(set(sys.modules) - before)
+            print(json.dumps([sycl_runtime.status(), os.environ.get("OCL_ICD_FILENAMES"), imported]))
+            """,
+            "-I",
+            "-S",
+        )
+        assert (done["action"], done["library"], filenames) == ("left", None, None)
+        if sycl_runtime._system_cpu_runtime(sycl_runtime.SYSTEM_VENDOR_FOLDER) is None:
+            assert "pip install 'arrayhub[sycl]'" in done["reason"]
+        # Every import of arrayhub pays for what this module imports.
+        assert imported == []
+
+
+class TestFinding:
+    @staticmethod
+    def environment(folder, *, library="lib/libintelocl.so", packages="lib/python3.11/site-packages"):
+        """Lay out an environment as pip does; return its package folder and its runtime."""
+        for name in (library, f"{packages}/dpctl.py"):
+            folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+            folder.joinpath(name).touch()
+        return str(folder / packages), str(folder / library)
+
+    def test_beside_the_packages(self, tmp_path):
+        packages, library = self.environment(tmp_path)
+        assert sycl_runtime._find_runtime([str(tmp_path), packages], windows=False) == library
+
+    def test_debian_calls_the_folder_dist_packages(self, tmp_path):
+        packages, library = self.environment(tmp_path, packages="lib/python3.11/dist-packages")
+        assert sycl_runtime._find_runtime([packages], windows=False) == library
+
+    def test_on_windows(self, tmp_path):
+        packages, library = self.environment(
+            tmp_path, library="Library/bin/intelocl64.dll", packages="Lib/site-packages"
+        )
+        assert sycl_runtime._find_runtime([packages], windows=True) == library
+
+    def test_the_import_path_gives_the_order(self, tmp_path):
+        user, _ = self.environment(tmp_path / "user")
+        system, _ = self.environment(tmp_path / "system")
+        assert sycl_runtime._find_runtime([user, system], windows=False).startswith(str(tmp_path / "user"))
+        assert sycl_runtime._find_runtime([system, user], windows=False).startswith(str(tmp_path / "system"))
+
+    def test_a_relative_path_is_made_absolute(self, tmp_path, monkeypatch):
+        _, library = self.environment(tmp_path)
+        monkeypatch.chdir(tmp_path)
+        assert sycl_runtime._find_runtime(["lib/python3.11/site-packages"], windows=False) == library
+
+    def test_nothing_installed(self, tmp_path):
+        packages = tmp_path / "lib/python3.11/site-packages"
+        packages.mkdir(parents=True)
+        assert sycl_runtime._find_runtime(["", str(packages), "/nowhere/site-packages"]) is None
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows paths have no semicolon of ours")
+    def test_a_path_that_the_loader_would_split(self, tmp_path):
+        packages, library = self.environment(tmp_path / "a:b")
+        found, reason = sycl_runtime._decide({}, [packages], str(tmp_path))
+        assert found is None
+        assert library in reason
+
+
+class TestTheSystemsVendorFolder:
+    def test_a_runtime_that_exists_is_the_administrators_choice(self, tmp_path):
+        library = tmp_path / "libintelocl.so"
+        library.touch()
+        tmp_path.joinpath("intel-cpu.icd").write_text(f"{library}\n")
+        assert sycl_runtime._system_cpu_runtime(str(tmp_path)) == str(library)
+        found, reason = sycl_runtime._decide({}, sys.path, str(tmp_path))
+        assert found is None
+        assert str(library) in reason
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "/opt/anaconda1anaconda2anaconda3/lib/libintelocl.so",  # what pip installs in its own vendor file
+            "libigdrcl.so",
+            "libintelocl.so",
+            "{folder}/libintelocl_emu.so",
+            "",
+        ],
+        ids=["missing", "a GPU driver", "without a folder", "the FPGA emulator", "empty"],
+    )
+    def test_other_entries_are_no_cpu_runtime(self, line, tmp_path):
+        tmp_path.joinpath("libintelocl_emu.so").touch()
+        tmp_path.joinpath("driver.icd").write_text(line.format(folder=tmp_path))
+        assert sycl_runtime._system_cpu_runtime(str(tmp_path)) is None
+
+    def test_only_icd_files_count(self, tmp_path):
+        library = tmp_path / "libintelocl.so"
+        library.touch()
+        tmp_path.joinpath("intel-cpu.icd.disabled").write_text(str(library))
+        tmp_path.joinpath("folder.icd").mkdir()
+        assert sycl_runtime._system_cpu_runtime(str(tmp_path)) is None
+
+    def test_no_folder(self, tmp_path):
+        assert sycl_runtime._system_cpu_runtime(str(tmp_path / "missing")) is None
+
+
+@pytest.mark.parametrize(
+    ("selector", "counts"),
+    [
+        ("", False),
+        ("*:gpu", False),
+        ("opencl:cpu", False),
+        ("level_zero:0", False),
+        ("cuda:*", False),
+        ("level_zero:0;*:cpu", False),
+        ("*:0", True),
+        ("opencl:0,1", True),
+        ("opencl:gpu,1", True),
+        ("OpenCL:0", True),
+        ("level_zero:gpu; opencl:1", True),
+        ("*:gpu;!opencl:0", True),
+        ("opencl:0.1", True),
+    ],
+)
+def test_selectors_that_count_opencl_devices(selector, counts):
+    assert sycl_runtime._selects_by_number(selector) is counts
