@@ -1,0 +1,308 @@
+"""The keys that ``__array_interface__``, ``__cuda_array_interface__`` and ``__sycl_usm_array_interface__`` share.
+
+One function reads shape, typestr, descr, strides, mask and version for all three; what differs is a row of a table.
+The rooms of the protocols add what is theirs: the pointer or buffer, offset, stream, queue. On the good path a key
+costs one look into the dict and no Python call; complaints may take their time.
+"""
+
+import operator
+import re
+import sys
+
+import numpy
+from numpy.lib.format import descr_to_dtype
+
+from cpython.dict cimport PyDict_Check
+from cpython.long cimport PyLong_CheckExact
+from cpython.unicode cimport PyUnicode_Check
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    ARRAY_INTERFACE,
+    ARRAY_STRUCT,
+    CUDA_DICT,
+    SYCL_DICT,
+    WRITEABLE,
+    get_dtype,
+    new_array,
+    set_dtype,
+    set_type,
+)
+
+from arrayhub._core.errors import interface_error
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
+    int PyUnicode_IS_ASCII(object text) noexcept
+    Py_ssize_t PyUnicode_GET_LENGTH(object text) noexcept
+    const char* PyUnicode_DATA(object text) noexcept
+
+cdef struct Dialect:
+    bint in_elements          # strides count elements, not bytes
+    bint has_mask             # the protocol has the key
+    bint descr_must_agree     # the description is checked for numbers too, not only read for V
+    bint needs_version        # a dict without one is refused
+    Py_ssize_t oldest, newest  # versions
+
+cdef enum:
+    DIALECTS = 8
+    ANY_LATER = 1 << 30       # "be careful not to use this to invalidate objects exposing future versions" (NumPy)
+
+cdef Dialect _DIALECTS[DIALECTS]
+# elements, mask, must agree, needs version, versions
+_DIALECTS[<int> ARRAY_INTERFACE] = Dialect(False, True, False, False, 1, ANY_LATER)
+_DIALECTS[<int> CUDA_DICT] = Dialect(False, True, False, True, 0, ANY_LATER)
+_DIALECTS[<int> SYCL_DICT] = Dialect(True, False, True, True, 1, 1)
+
+# The names in messages, and of the key that describes fields.
+_ATTRIBUTES = {
+    ARRAY_INTERFACE: "__array_interface__",
+    ARRAY_STRUCT: "__array_struct__",
+    CUDA_DICT: "__cuda_array_interface__",
+    SYCL_DICT: "__sycl_usm_array_interface__",
+}
+cdef str _DESCR = "descr"
+cdef str _TYPEDESCR = "typedescr"
+
+_TYPESTR = re.compile(r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(\[[^\]]{1,40}\])?)", re.ASCII)
+_ACCEPTED_TYPESTR = (
+    "a byte order '<', '>' or '|', a kind of b i u f c m M S U V and a size NumPy has for it, such as '<f8' or '<M8[ns]'"
+)
+
+# What NumPy made of the type strings met so far that the table has no row for. Bounded: a producer can invent them.
+cdef dict _described = {}
+cdef enum:
+    REMEMBERED_TYPESTRS = 256
+
+cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
+
+
+cdef Descriptor new_from_dict(object interface, int protocol):
+    """An array with the shape, byte strides and type of an interface dict; pointer, owner, device and access are left
+    to the caller, and so is `seal`, which checks what is written here against the pointer.
+
+    Parameters
+    ----------
+    interface : object
+        What the attribute gave, read once by the caller.
+    protocol : int
+        ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT: also says whether strides are in bytes (the first two) or elements.
+
+    Raises
+    ------
+    InterfaceError
+        A key is missing, of the wrong type, or says what cannot be.
+    """
+    cdef const Dialect* dialect = &_DIALECTS[protocol]
+    if not PyDict_Check(interface):
+        raise complaint(protocol, "the attribute", interface, "a dict")
+    cdef dict keys = <dict> interface
+    check_version(entry(keys, "version"), protocol, dialect)
+    if dialect.has_mask:
+        mask = entry(keys, "mask")
+        if mask is not None:
+            raise complaint(protocol, "mask", mask, "None: no protocol here can carry a mask on. Fill the masked elements first")
+    lengths = entry(keys, "shape")
+    if not isinstance(lengths, tuple):
+        raise complaint(protocol, "shape", lengths, "a tuple of integers, lengths in elements")
+    if len(<tuple> lengths) > layout.MAX_NDIM:
+        raise complaint(protocol, "shape", lengths, f"at most {layout.MAX_NDIM} dimensions, as in NumPy")
+    cdef Descriptor a = new_array(<int> len(<tuple> lengths))
+    a.protocol_ = protocol
+    cdef int k
+    for k in range(a.nd_):
+        a.shape_[k] = whole((<tuple> lengths)[k], protocol, "shape", k)
+    set_typestr(a, entry(keys, "typestr"), keys, protocol)
+    if dialect.descr_must_agree:
+        check_descr(a, entry(keys, _TYPEDESCR), protocol)
+    set_strides(a, entry(keys, "strides"), protocol, dialect)
+    return a
+
+
+cdef int set_pointer(Descriptor a, object data) except -1:
+    """Read ``data`` where it is the pair (address, read-only)."""
+    if not isinstance(data, tuple) or len(<tuple> data) != 2:
+        raise complaint(a.protocol_, "data", data, "a pair (address as an integer, read-only as a bool)")
+    cdef Py_ssize_t address = whole((<tuple> data)[0], a.protocol_, "data[0]", -1)
+    if address < 0:
+        raise complaint(a.protocol_, "data[0]", address, "an address from 0 to 2**63 - 1")
+    a.data_ = <char*> address
+    read_only = (<tuple> data)[1]
+    if read_only is False:
+        a.flags_ |= WRITEABLE
+    elif read_only is not True:
+        set_access(a, read_only)
+    return 0
+
+
+cdef int set_access(Descriptor a, object read_only) except -1:
+    """Read-only flags that are not Python's bool: NumPy's, and the integers that C code writes."""
+    if not isinstance(read_only, numpy.bool_) and (type(read_only) is not int or read_only not in (0, 1)):
+        raise complaint(a.protocol_, "data[1]", read_only, "True (read-only) or False")
+    if not read_only:
+        a.flags_ |= WRITEABLE
+    return 0
+
+
+cdef int check_version(object version, int protocol, const Dialect* dialect) except -1:
+    cdef Py_ssize_t number
+    cdef str accepted
+    if version is None and not dialect.needs_version:
+        return 0
+    if version is not None:
+        number = whole(version, protocol, "version", -1)
+        if dialect.oldest <= number <= dialect.newest:
+            return 0
+    accepted = f"{dialect.oldest}" + (" or later" if dialect.newest == ANY_LATER else "")
+    raise complaint(protocol, "version", version, accepted)
+
+
+cdef Py_ssize_t whole(object value, int protocol, str key, int position) except? -1:
+    """An integer of 63 bits and a sign, by ``__index__``: a float, a bool or a string is an error.
+
+    `position` is the place in a tuple, for the message; -1 where the key is a number itself.
+    """
+    cdef int overflow = 0
+    cdef Py_ssize_t number
+    if PyLong_CheckExact(value):
+        number = <Py_ssize_t> PyLong_AsLongLongAndOverflow(value, &overflow)
+        if overflow == 0:
+            return number
+    return whole_slowly(value, protocol, key if position < 0 else f"{key}[{position}]")
+
+
+cdef Py_ssize_t whole_slowly(object value, int protocol, str key) except? -1:
+    cdef int overflow = 0
+    cdef Py_ssize_t number
+    if isinstance(value, bool):
+        raise complaint(protocol, key, value, "an integer, not a bool")
+    try:
+        exact = operator.index(value)
+    except TypeError:
+        raise complaint(protocol, key, value, "an integer, or what __index__ makes one of") from None
+    number = <Py_ssize_t> PyLong_AsLongLongAndOverflow(exact, &overflow)
+    if overflow != 0:
+        raise complaint(protocol, key, value, "an integer from -2**63 to 2**63 - 1")
+    return number
+
+
+cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* dialect) except -1:
+    """Byte strides from the protocol's unit; None or missing means C order."""
+    cdef Py_ssize_t unit = a.itemsize_ if dialect.in_elements else 1
+    cdef bint overflow = False
+    cdef int k
+    if strides is None:
+        if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
+            raise complaint(protocol, "shape", tuple([a.shape_[k] for k in range(a.nd_)]),
+                            "sizes whose product in bytes stays below 2**63")
+        return 0
+    if not isinstance(strides, tuple) or len(<tuple> strides) != a.nd_:
+        raise complaint(protocol, "strides", strides, f"None, or a tuple of {a.nd_} integers, steps in"
+                        f" {'elements' if dialect.in_elements else 'bytes'}")
+    for k in range(a.nd_):
+        overflow |= layout.checked_mul(whole((<tuple> strides)[k], protocol, "strides", k), unit, &a.byte_strides_[k])
+    if overflow:
+        raise complaint(protocol, "strides", strides, "steps that stay below 2**63 in bytes")
+    return 0
+
+
+# -------------------------------------------------------------------------------------------------- element types
+
+
+cdef int set_typestr(Descriptor a, object typestr, dict keys, int protocol) except -1:
+    """The element type of a type string; for V the fields that the description adds."""
+    cdef const dtypes.ElementType* row
+    if PyUnicode_Check(typestr) and PyUnicode_IS_ASCII(typestr):
+        row = number_type(PyUnicode_DATA(typestr), PyUnicode_GET_LENGTH(typestr))
+        if row != NULL:
+            return set_type(a, row)
+    dtype = _described.get(typestr) if type(typestr) is str else None
+    if dtype is None:
+        dtype = dtype_from_typestr(typestr, protocol)
+    if dtype.kind == "V":
+        descr = entry(keys, _TYPEDESCR if _DIALECTS[protocol].descr_must_agree else _DESCR)
+        if descr is not None:
+            dtype = fields_from_descr(descr, dtype, protocol)
+    return set_dtype(a, dtype)
+
+
+cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) noexcept:
+    """The row of a type string such as '<f8': a number in native byte order. NULL for all else.
+
+    '|' and a missing byte order are taken as native, as NumPy takes them; DPCTL writes '|f8'.
+    """
+    cdef Py_ssize_t size
+    cdef bint foreign = False
+    if length > 0 and text[0] in (c"<", c">", c"|", c"="):
+        foreign = text[0] == _FOREIGN_ORDER
+        text += 1
+        length -= 1
+    if length < 2 or length > 3 or not c"1" <= text[1] <= c"9":
+        return NULL
+    size = text[1] - c"0"
+    if length == 3:
+        if not c"0" <= text[2] <= c"9":
+            return NULL
+        size = 10 * size + text[2] - c"0"
+    if foreign and size > 1:
+        return NULL
+    return dtypes.by_typestr(text[0], size)
+
+
+cdef object dtype_from_typestr(object typestr, int protocol):
+    """The NumPy dtype of a type string that is no native number; remembered.
+
+    The form is checked before NumPy sees it, because `numpy.dtype` understands far more than the protocol has
+    ('StringDType()', 'f8,f8', 'float') and some of that means memory that is not in the array.
+    """
+    cdef object dtype
+    match = _TYPESTR.fullmatch(typestr) if isinstance(typestr, str) else None
+    if match is None:
+        raise complaint(protocol, "typestr", typestr, _ACCEPTED_TYPESTR)
+    try:
+        dtype = numpy.dtype(match[0])
+    except (TypeError, ValueError, OverflowError, MemoryError):
+        raise complaint(protocol, "typestr", typestr, _ACCEPTED_TYPESTR) from None
+    kind, size = match[1] or match[3], int(match[2] or 8) * (4 if match[1] == "U" else 1)
+    if dtype.kind != kind or dtype.itemsize != size:    # NumPy reads 'c1' as a string, for one
+        raise complaint(protocol, "typestr", typestr, _ACCEPTED_TYPESTR)
+    if len(_described) >= REMEMBERED_TYPESTRS:
+        _described.clear()
+    _described[match[0]] = dtype
+    return dtype
+
+
+cdef object fields_from_descr(object descr, object void, int protocol):
+    """The record that a description makes of plain void of the same size."""
+    dtype = dtype_from_descr(descr, protocol)
+    if dtype.itemsize != void.itemsize:
+        raise complaint(protocol, "descr", descr, f"fields that add up to the {void.itemsize} bytes of typestr, not"
+                        f" {dtype.itemsize}")
+    return dtype
+
+
+cdef object dtype_from_descr(object descr, int protocol):
+    """The NumPy dtype of a description: a list of (name, type) or (name, type, shape), unnamed void being padding.
+
+    `numpy.dtype` itself would make fields of the padding. A single entry without a name is no record but the type.
+    """
+    if not isinstance(descr, list):
+        raise complaint(protocol, "descr", descr, "a list of (name, type) or (name, type, shape)")
+    try:
+        if len(descr) == 1 and len(descr[0]) == 2 and descr[0][0] == "" and isinstance(descr[0][1], str):
+            return numpy.dtype(descr[0][1])
+        return descr_to_dtype(descr)
+    except Exception as error:      # whatever a hostile list makes NumPy or its own entries raise
+        raise complaint(protocol, "descr", descr, f"a list of (name, type) or (name, type, shape); {error}") from None
+
+
+cdef int check_descr(Descriptor a, object descr, int protocol) except -1:
+    """Refuse a description that contradicts the type string."""
+    if descr is not None and dtype_from_descr(descr, protocol) != get_dtype(a):
+        raise complaint(protocol, "typedescr", descr, f"what typestr says: [('', '{get_dtype(a).str}')]")
+    return 0
+
+
+cdef object complaint(int protocol, str key, object value, str accepted):
+    """The error about a key, to be raised; see `interface_error`."""
+    return interface_error(_ATTRIBUTES[protocol], key, value, accepted)
