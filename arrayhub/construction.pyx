@@ -54,7 +54,8 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
     start = checked_start(a, offset, isinstance(buffer, str), &low, &high)
     take_memory(a, buffer, options, start + high)
     check_inside(a, start, low, high)
-    a.data_ = block_of(a).address_ + start
+    cdef MemoryBlock block = block_of(a)
+    a.data_ = block.address_ + start
     seal(a)
     return 0
 

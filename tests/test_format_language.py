@@ -487,10 +487,10 @@ def test_padding_that_ctypes_leaves_out_in_the_middle_is_not_guessed():
             parse_format(view.format, view.itemsize)
 
 
-@pytest.mark.parametrize(
-    "name",
-    "bool byte ubyte short ushort int uint long ulong longlong ulonglong float double longdouble char void_p".split(),
-)
+INTEGERS = ["byte", "ubyte", "short", "ushort", "int", "uint", "long", "ulong", "longlong", "ulonglong"]
+
+
+@pytest.mark.parametrize("name", [*INTEGERS, "bool", "float", "double", "longdouble", "char", "void_p"])
 def test_single_values_of_ctypes(name):
     ctype = getattr(ctypes, f"c_{name}")
     view = memoryview(ctype())

@@ -159,7 +159,8 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
     - ``6x`` alone is ``V6``, six bytes about which nothing is said, which is what NumPy itself writes for it; NumPy
       reads it back as a record without fields. ``T{6x}`` is that record.
     - ``n N P`` are integers of the size of a pointer, ``p`` is raw bytes (``V``), ``F D G`` are complex and ``Ze`` is
-      ml_dtypes' complex32. NumPy knows none of them.
+      ml_dtypes' complex32. NumPy knows none of them, nor white space, nor an order before a shape.
+    - ``(2,3)4i`` has the one shape (2, 3, 4), where NumPy keeps two levels of sub-arrays.
     - ``g Zg G n N P`` have no standard size. They are read at native size after ``=`` and the machine's own ``<`` or
       ``>``, where they can mean nothing else and ctypes writes them so, and refused in the other byte order.
     - The outermost record may leave out its trailing padding, as the struct module does under ``@``, and ctypes and
@@ -296,8 +297,7 @@ class _Reader:
         start = self.position
         digits = self.take_all(_DIGITS)
         if not digits:
-            self.peek()
-            raise self.refusal(start, "is no number", "a shape such as (2,3)")
+            raise self.refusal(start, "is no length", "a shape such as (2,3)")
         # The number of digits first: Python refuses to convert thousands of them.
         if len(digits) > len(str(_MAX_BYTES)) or int(digits) > _MAX_BYTES:
             raise self.refusal(start, "begins a number that is too large", f"at most {_MAX_BYTES}")
@@ -315,7 +315,6 @@ class _Reader:
             if self.take(")"):
                 return tuple(shape)
             if not self.take(","):
-                self.peek()
                 raise self.refusal(self.position, "does not belong in a shape", "lengths, commas and a closing )")
 
     def take_code(self) -> _Code:
@@ -348,7 +347,7 @@ class _Reader:
 
     def refusal(self, position: int, why: str, accepted: str) -> InterfaceError:
         """Return the error about the character at `position`, counted from 0."""
-        what = repr(self.text[position]) if position < len(self.text) else "the end,"
+        what = repr(self.text[position]) if position < len(self.text) else "the end"
         return InterfaceError(
             f"PEP 3118 format {_show(self.text)}: {what} at position {position} {why}; accepted: {accepted}"
         )
@@ -534,7 +533,7 @@ def _is_native(dtype: np.dtype) -> bool:
 
 
 def _unsaid(what: object, instead: str) -> BufferError:
-    return BufferError(f"PEP 3118 format: cannot say {_show(what)}; {instead}")
+    return BufferError(f"PEP 3118 format: cannot say {what}; {instead}")
 
 
 class _Writer:

@@ -3,25 +3,22 @@
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
+    IMMUTABLE,
     SYCL_DICT,
+    USM_DEVICE,
     WRITEABLE,
     Descriptor,
     block_of,
     extent,
     get_dtype,
-    new_array,
     seal,
-    set_dtype,
-    set_type,
-    size_of,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport USM, MemoryBlock, new_block
 from arrayhub._core.runtime cimport host_ready
 from arrayhub.adapters cimport buffer
+from arrayhub.adapters.interface_dict cimport complaint, entry, new_from_dict, set_pointer, whole
 from arrayhub.runtimes cimport sycl
-
-from arrayhub._core.errors import interface_error, show
 
 cdef str NAME = "__sycl_usm_array_interface__"
 
@@ -37,15 +34,90 @@ cdef Descriptor parse(object obj, object stream):
     InterfaceError
         A key that is missing, of a wrong type, or contradicts another; a pointer that is not USM there.
     """
+    cdef Py_ssize_t distance
     interface = getattr(obj, NAME, None)
     if interface is None:
         return None
-    if sycl.is_memory(obj):        # their data[1] means writable, not read-only
-        from arrayhub.libraries.dpctl import parse_memory_object
-        return parse_memory_object(obj)
-    if type(interface) is not dict:
-        raise interface_error(NAME, "the attribute", interface, "a dict")
-    return None
+    cdef Descriptor a = new_from_dict(interface, SYCL_DICT)
+    cdef dict keys = <dict> interface
+    data = entry(keys, "data")
+    offset = entry(keys, "offset")
+    if layout.checked_mul(0 if offset is None else whole(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
+        raise complaint(SYCL_DICT, "offset", offset, "elements whose bytes stay below 2**63")
+    if data is None:
+        return on_buffer(a, obj, keys, distance)
+    set_pointer(a, data)
+    if a.data_ != NULL:
+        if layout.checked_add(<Py_ssize_t> a.data_, distance, &distance):
+            raise complaint(SYCL_DICT, "offset", offset, "an offset that stays in the address space")
+        a.data_ = <char*> distance
+    seal(a)
+    on_pointer(a, obj, entry(keys, "syclobj"))
+    if sycl.is_memory(obj):      # these mean writable by the True that means read-only everywhere else
+        a.flags_ |= WRITEABLE
+    return a
+
+
+cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
+    """Complete an array on a foreign pointer: which queue it belongs to, which kind of USM it is, who keeps it alive."""
+    cdef Py_ssize_t low, high
+    cdef int usm_type
+    extent(a, &low, &high)
+    cdef char* lowest = a.data_ + low
+    queue = sycl.queue_from(syclobj, NULL if high == low else lowest)
+    usm_type = USM_DEVICE if high == low else checked_usm_type(lowest, high - low, queue)
+    sycl.place(a, new_block(USM, obj, lowest, high - low, DLDevice(kDLOneAPI, UNRESOLVED_ID)), usm_type)
+    a.producer_ = queue
+    return 0
+
+
+cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except -1:
+    """The kind of USM that a run of bytes is, all of it."""
+    cdef int usm_type = sycl.usm_type_of(lowest, queue)
+    if usm_type == 0:
+        raise complaint(
+            SYCL_DICT, "data", f"{<size_t> lowest:#x}",
+            "a pointer to USM of the context that syclobj names; host memory comes in by the buffer protocol",
+        )
+    if sycl.usm_type_of(lowest + nbytes - 1, queue) != usm_type:
+        raise complaint(
+            SYCL_DICT, "shape, strides and offset", f"{nbytes} bytes from {<size_t> lowest:#x}",
+            "a view that stays inside its USM allocation",
+        )
+    return usm_type
+
+
+cdef Descriptor on_buffer(Descriptor a, object obj, dict keys, Py_ssize_t distance):
+    """An array on the object's own buffer, which seed 002 puts in place of a missing ``data``.
+
+    The buffer may be USM of the kinds the host can read, or ordinary host memory.
+    """
+    cdef Py_ssize_t low, high, end
+    cdef Descriptor exported = buffer.parse(obj, None)
+    if exported is None or not exported.flags_ & C_CONTIGUOUS:
+        raise complaint(SYCL_DICT, "data", None, "a pair (address, read-only), or an object with a contiguous buffer")
+    cdef MemoryBlock block = block_of(exported)
+    a.data_ = exported.data_
+    seal(a)
+    extent(a, &low, &high)
+    if distance + low < 0 or layout.checked_add(distance, high, &end) or end > block.nbytes_:
+        raise complaint(SYCL_DICT, "shape, strides and offset", (a.shape, a.byte_strides, distance),
+                        f"a view that stays inside the buffer's {block.nbytes_} bytes")
+    a.data_ += distance
+    a.flags_ |= exported.flags_ & (WRITEABLE | IMMUTABLE)
+    seal(a)
+    cdef int usm_type = 0
+    syclobj = entry(keys, "syclobj")
+    if syclobj is not None and block.nbytes_ > 0:
+        a.producer_ = sycl.queue_from(syclobj, block.address_)
+        usm_type = sycl.usm_type_of(block.address_, a.producer_)
+    if usm_type != 0:
+        block.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
+    a.device_ = block.device_
+    a.usm_type_ = usm_type
+    a.block_ = block
+    a.base_ = obj
+    return a
 
 
 cdef object emit(Descriptor a):

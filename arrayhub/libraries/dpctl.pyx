@@ -70,12 +70,16 @@ cdef Descriptor parse_dpnp(object obj, object stream):
 
 cdef Descriptor parse_usm_ndarray(object obj, object stream):
     """A ``usm_ndarray``: its struct where that is known, else its interface dict."""
+    cdef Descriptor a
     known = _known_structs.get(type(obj))
     if known is None:
         known = _known_structs[type(obj)] = struct_is_known(type(obj))
-    if not known or not sycl.available():
-        return sycl_usm.parse(obj, stream)
-    return read_struct(<UsmNdarray*> <PyObject*> obj)
+    if known and sycl.available():
+        return read_struct(<UsmNdarray*> <PyObject*> obj)
+    a = sycl_usm.parse(obj, stream)
+    if sycl.is_memory(obj.usm_data):      # as the struct way has it: the whole allocation is the block
+        sycl.place(a, sycl.block_of_memory(obj.usm_data), a.usm_type_)
+    return a
 
 
 cdef Descriptor read_struct(UsmNdarray* u):

@@ -2,7 +2,8 @@
 
 from arrayhub._core.descriptor cimport NOT_USM, Descriptor, host_readable, same_layout
 from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.runtime cimport device_of, host_ready
+from arrayhub._core.runtime cimport device_of, host_ready, order_consumer
+from arrayhub.adapters cimport dlpack
 
 from arrayhub._core.device import TYPE_NAMES
 
@@ -36,3 +37,21 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
         f"{library}: the memory is on {TYPE_NAMES.get(a.device_.device_type, 'no device')}:{device_of(a).device_id}, which"
         f" {library} cannot read; call arrayhub.to_host(x), or pass copy=True"
     )
+
+
+cdef class LegacyView:
+    """An array as a producer for libraries that read legacy capsules only and never write: their capsules cannot say
+    read-only, so it is left out. Host-readable memory is shown as host memory."""
+    cdef Descriptor array
+
+    def __init__(self, Descriptor array):
+        self.array = as_host(array) if host_readable(array) else array
+
+    def __dlpack__(self, *, stream=None, **ignored):
+        if stream is not None:
+            order_consumer(self.array, stream)
+        return dlpack.emit_legacy(self.array, True)
+
+    def __dlpack_device__(self):
+        device = device_of(self.array)
+        return (device.device_type, device.device_id)

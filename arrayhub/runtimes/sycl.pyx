@@ -25,25 +25,35 @@ from arrayhub._core.runtime cimport Runtime, runtime_of
 from arrayhub._core.device import READERS
 from arrayhub._core.errors import interface_error, show
 
+ctypedef void* (*MemoryPointer)(PyObject*)
+ctypedef size_t (*MemorySize)(PyObject*)
+ctypedef void* (*BorrowRef)(PyObject*)
+ctypedef object (*MemoryMake)(void*, size_t, QueueRef, object)
+ctypedef object (*MakeObject)(void*)
+ctypedef void* (*QueueFor)(void*, object) except? NULL
+ctypedef int (*PointerType)(void*, ContextRef) noexcept nogil
+ctypedef void* (*GetRef)(void*) noexcept nogil
+ctypedef void (*UseRef)(void*) noexcept nogil
+
 cdef struct Functions:
     # dpctl.memory._memory
-    void* (*memory_pointer)(PyObject*)
-    size_t (*memory_nbytes)(PyObject*)
-    QueueRef (*memory_queue)(PyObject*)
-    ContextRef (*memory_context)(PyObject*)
-    object (*memory_make)(void*, size_t, QueueRef, object)
-    QueueRef (*queue_for)(void*, object) except? NULL
+    MemoryPointer memory_pointer
+    MemorySize memory_nbytes
+    BorrowRef memory_queue
+    BorrowRef memory_context
+    MemoryMake memory_make
+    QueueFor queue_for
     # dpctl._sycl_queue, dpctl._sycl_context
-    QueueRef (*queue_ref)(PyObject*)
-    object (*queue_make)(QueueRef)
-    ContextRef (*context_ref)(PyObject*)
-    object (*context_make)(ContextRef)
+    BorrowRef queue_ref
+    MakeObject queue_make
+    BorrowRef context_ref
+    MakeObject context_make
     # the C library
-    int (*pointer_type)(void*, ContextRef) noexcept nogil
-    ContextRef (*queue_context)(QueueRef) noexcept nogil
-    void (*delete_context)(ContextRef) noexcept nogil
-    void (*delete_queue)(QueueRef) noexcept nogil
-    void (*wait)(QueueRef) noexcept nogil
+    PointerType pointer_type
+    GetRef queue_context
+    UseRef delete_context
+    UseRef delete_queue
+    UseRef wait
 
 cdef Functions _dpctl
 cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base of the three
@@ -103,29 +113,29 @@ cdef int find_functions(object dpctl) except -1:
     Memory = "struct Py_MemoryObject *"
     Queue = "struct PySyclQueueObject *"
     Context = "struct PySyclContextObject *"
-    _dpctl.memory_pointer = <void* (*)(PyObject*)> declared(memory, "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({Memory})")
-    _dpctl.memory_nbytes = <size_t (*)(PyObject*)> declared(memory, "Memory_GetNumBytes", f"size_t ({Memory})")
-    _dpctl.memory_queue = <QueueRef (*)(PyObject*)> declared(
+    _dpctl.memory_pointer = <MemoryPointer> declared(memory, "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({Memory})")
+    _dpctl.memory_nbytes = <MemorySize> declared(memory, "Memory_GetNumBytes", f"size_t ({Memory})")
+    _dpctl.memory_queue = <BorrowRef> declared(
         memory, "Memory_GetQueueRef", f"DPCTLSyclQueueRef ({Memory})")
-    _dpctl.memory_context = <ContextRef (*)(PyObject*)> declared(
+    _dpctl.memory_context = <BorrowRef> declared(
         memory, "Memory_GetContextRef", f"DPCTLSyclContextRef ({Memory})")
-    _dpctl.memory_make = <object (*)(void*, size_t, QueueRef, object)> declared(
+    _dpctl.memory_make = <MemoryMake> declared(
         memory, "Memory_Make", "PyObject *(DPCTLSyclUSMRef, size_t, DPCTLSyclQueueRef, PyObject *)")
-    _dpctl.queue_for = <QueueRef (*)(void*, object) except? NULL> declared(
+    _dpctl.queue_for = <QueueFor> declared(
         memory, "get_queue_ref_from_ptr_and_syclobj", "DPCTLSyclQueueRef (DPCTLSyclUSMRef, PyObject *)")
-    _dpctl.queue_ref = <QueueRef (*)(PyObject*)> declared(queue, "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({Queue})")
-    _dpctl.queue_make = <object (*)(QueueRef)> declared(queue, "SyclQueue_Make", f"{Queue}(DPCTLSyclQueueRef)")
-    _dpctl.context_ref = <ContextRef (*)(PyObject*)> declared(
+    _dpctl.queue_ref = <BorrowRef> declared(queue, "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({Queue})")
+    _dpctl.queue_make = <MakeObject> declared(queue, "SyclQueue_Make", f"{Queue}(DPCTLSyclQueueRef)")
+    _dpctl.context_ref = <BorrowRef> declared(
         context, "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({Context})")
-    _dpctl.context_make = <object (*)(ContextRef)> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
+    _dpctl.context_make = <MakeObject> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
     name = "DPCTLSyclInterface.dll" if os.name == "nt" else "libDPCTLSyclInterface.so"
     # dpctl has loaded this very file already, so this finds that copy and starts no second runtime.
     library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), name))
-    _dpctl.pointer_type = <int (*)(void*, ContextRef) noexcept nogil> exported(library, "DPCTLUSM_GetPointerType")
-    _dpctl.queue_context = <ContextRef (*)(QueueRef) noexcept nogil> exported(library, "DPCTLQueue_GetContext")
-    _dpctl.delete_context = <void (*)(ContextRef) noexcept nogil> exported(library, "DPCTLContext_Delete")
-    _dpctl.delete_queue = <void (*)(QueueRef) noexcept nogil> exported(library, "DPCTLQueue_Delete")
-    _dpctl.wait = <void (*)(QueueRef) noexcept nogil> exported(library, "DPCTLQueue_Wait")
+    _dpctl.pointer_type = <PointerType> exported(library, "DPCTLUSM_GetPointerType")
+    _dpctl.queue_context = <GetRef> exported(library, "DPCTLQueue_GetContext")
+    _dpctl.delete_context = <UseRef> exported(library, "DPCTLContext_Delete")
+    _dpctl.delete_queue = <UseRef> exported(library, "DPCTLQueue_Delete")
+    _dpctl.wait = <UseRef> exported(library, "DPCTLQueue_Wait")
     _queue_type = dpctl.SyclQueue
     _context_type = dpctl.SyclContext
     _memory_type = memory._Memory

@@ -1,0 +1,30 @@
+"""jax: arrays out. They come in by the buffer protocol (CPU) or DLPack (GPU), so there is no way in here."""
+
+from arrayhub.libraries.host import LegacyView
+
+
+def emit(array, *, allow_readonly=False):
+    """Return a ``jax.Array`` on the memory of `array`.
+
+    jax takes host memory without a copy only where it is compact, starts on a 64-byte boundary and has one of its own
+    element types; it copies silently otherwise, so the address is compared afterwards. jax never writes, so read-only
+    memory is fine.
+
+    Raises
+    ------
+    BufferError
+        jax could not take the memory without a copy.
+    """
+    import jax
+
+    view = LegacyView(array)
+    try:
+        result = jax.dlpack.from_dlpack(view)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise BufferError(f"jax: it refuses this array ({error}); pass copy=True") from error
+    if array.size and result.unsafe_buffer_pointer() != array.ptr:
+        raise BufferError(
+            f"jax: it takes host memory without a copy only if compact and on a 64-byte boundary; address {array.ptr:#x},"
+            f" strides {array.byte_strides}. Pass copy=True"
+        )
+    return result
