@@ -1,2 +1,41 @@
-from arrayhub.convert import asarray, as_numpy
-from arrayhub.usm_array import USMArray
+"""A hub between array protocols: any foreign array goes in, one descriptor that every consumer understands comes out."""
+
+from arrayhub import sycl_runtime
+
+sycl_runtime.configure()     # before anybody imports dpctl, whose loader reads the environment once
+
+from arrayhub._core.device import Device  # noqa: E402
+from arrayhub._core.errors import InterfaceError  # noqa: E402
+from arrayhub.conversion import (  # noqa: E402
+    as_cupy,
+    as_dpnp,
+    as_jax,
+    as_numba,
+    as_numpy,
+    as_torch,
+    asarray,
+    convert,
+    from_dlpack,
+    to_device,
+    to_host,
+)
+from arrayhub.usm_array import USMArray  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Device",
+    "InterfaceError",
+    "USMArray",
+    "as_cupy",
+    "as_dpnp",
+    "as_jax",
+    "as_numba",
+    "as_numpy",
+    "as_torch",
+    "asarray",
+    "convert",
+    "from_dlpack",
+    "to_device",
+    "to_host",
+]

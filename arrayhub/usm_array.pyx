@@ -223,7 +223,9 @@ cdef class USMArray(Descriptor):
     @property
     def memory(self):
         """MemoryBlock : who owns the bytes, where they are and how many; shared by all views."""
-        return block_of(self)
+        cdef MemoryBlock block = block_of(self)
+        block.device_ = device_of(self)      # whose ordinal may have been put off until now
+        return block
 
     @property
     def flags(self):

@@ -42,6 +42,8 @@ from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport BUFFER, MemoryBlock, new_block
 from arrayhub._core.runtime cimport host_ready
 
+import numpy
+
 from arrayhub._core.errors import interface_error
 from arrayhub.adapters.format_language import parse_format, write_format
 
@@ -175,6 +177,8 @@ cdef object described_type(object exporter, Py_buffer* view):
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
     if type(type(exporter)).__module__ == "_ctypes":
         return ctypes_element(type(exporter), view)
+    if isinstance(exporter, numpy.ndarray) and exporter.dtype.itemsize == view.itemsize and view.format[0] == c"T":
+        return exporter.dtype      # NumPy's writer leaves trailing padding out, and its reader then misplaces fields
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
     dtype = _parsed.get(key)
     if dtype is None:
@@ -191,8 +195,6 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
     Its format is wrong for packed structures ('B' for nine bytes) and leaves out trailing padding before 3.12.
     """
     import ctypes
-
-    import numpy
 
     while issubclass(ctype, ctypes.Array):
         ctype = ctype._type_

@@ -172,3 +172,11 @@ cdef object dpnp_tensor():
     except ImportError as error:
         raise ImportError(f"usm_ndarray lives in dpnp, which cannot be imported ({error}); install it with: pip install dpnp")
     return dpnp.tensor
+
+
+cdef object emit_dpnp(Descriptor a):
+    """A ``dpnp.ndarray`` on the memory of `a`; see `emit`."""
+    array = emit(a)
+    import dpnp
+
+    return dpnp.ndarray._create_from_usm_ndarray(array)

@@ -1,11 +1,31 @@
-"""Host-readable memory as plain host memory: USM of the kinds shared and host, CUDA's pinned and managed memory."""
+"""Host memory: what the host can read shown as such (shared and host USM, CUDA's pinned and managed memory), and fresh."""
 
-from arrayhub._core.descriptor cimport NOT_USM, Descriptor, host_readable, same_layout
+from arrayhub._core cimport layout
+from arrayhub._core.descriptor cimport (
+    CONSTRUCTED,
+    COPIED,
+    IMMUTABLE,
+    NOT_USM,
+    OTHER_CONTEXT,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    host_readable,
+    new_array,
+    same_layout,
+    seal,
+    set_dtype,
+)
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.runtime cimport device_of, host_ready, order_consumer
+from arrayhub._core.memory cimport MemoryBlock, allocate
 from arrayhub.adapters cimport dlpack
+from arrayhub.libraries cimport numpy as numpy_room
 
 from arrayhub._core.device import TYPE_NAMES
+
+cdef enum:
+    HOST_ALIGNMENT = 64     # bytes: jax takes a host buffer without a copy only from such a boundary
 
 
 cdef Descriptor as_host(Descriptor a):
@@ -55,3 +75,77 @@ cdef class LegacyView:
     def __dlpack_device__(self):
         device = device_of(self.array)
         return (device.device_type, device.device_id)
+
+
+def host_view(Descriptor array not None):
+    """Return `array` as plain host memory, once the host may read it; BufferError where it cannot."""
+    return for_host_library(array, "the host", 0)
+
+
+def is_host_readable(Descriptor array not None):
+    """Return whether a host thread may read the memory where it lies."""
+    return host_readable(array)
+
+
+def empty_like(Descriptor array not None, str order="C"):
+    """Return a fresh writable host array with the type and shape of `array`, compact in `order` (C, F or K), starting
+    on a 64-byte boundary."""
+    cdef Descriptor fresh = same_layout(array)
+    cdef Py_ssize_t nbytes = array.nbytes
+    cdef MemoryBlock block = allocate(nbytes, HOST_ALIGNMENT)
+    fresh.block_ = block
+    fresh.base_ = block
+    fresh.data_ = block.address_
+    fresh.device_ = block.device_
+    fresh.usm_type_ = NOT_USM
+    fresh.stream_ = NULL
+    fresh.producer_ = None
+    fresh.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
+    fresh.flags_ |= WRITEABLE | COPIED
+    fresh.protocol_ = CONSTRUCTED
+    if not array.flags_ & PACKED:
+        compact(fresh, array, order)
+        seal(fresh)
+    return fresh
+
+
+def typed_like(Descriptor array not None, dtype):
+    """Return a fresh C-contiguous host array with the shape of `array` and another element type."""
+    cdef Descriptor model = new_array(array.nd_)
+    cdef int k
+    model.device_ = DLDevice(kDLCPU, 0)
+    set_dtype(model, dtype)
+    for k in range(array.nd_):
+        model.shape_[k] = array.shape_[k]
+    return empty_like(model, "C")
+
+
+def ndarray(Descriptor array not None):
+    """Return host-readable memory as an ndarray of its own element type, which keeps it alive."""
+    return numpy_room.emit(as_host(array))
+
+
+cdef int compact(Descriptor fresh, Descriptor array, str order) except -1:
+    """Compact byte strides for `fresh`: C order, Fortran order, or the order of `array`'s own strides."""
+    cdef Py_ssize_t step = array.itemsize_
+    cdef int k
+    if order != "K":
+        layout.fill_strides(fresh.nd_, fresh.shape_, fresh.itemsize_, order == "F", fresh.byte_strides_)
+        return 0
+    strides = [abs(array.byte_strides_[k]) for k in range(array.nd_)]
+    # Ties, such as the zeros of a broadcast, keep C order among themselves: the last dimension is the fastest.
+    for k in sorted(range(array.nd_), key=lambda axis: (strides[axis], -axis)):
+        fresh.byte_strides_[k] = step
+        step *= max(fresh.shape_[k], 1)
+    return 0
+
+
+def raw(Descriptor array not None, writable=False):
+    """Return host-readable memory as an ndarray of opaque items, for copies that must not interpret the elements.
+
+    Packed elements come as one run of bytes.
+    """
+    cdef Descriptor view = as_host(array)
+    if writable and not array.flags_ & WRITEABLE:
+        raise ValueError("out: the array is read-only; accepted: a writable one")
+    return numpy_room.emit_raw(view)

@@ -24,7 +24,8 @@ def emit(array, *, allow_readonly=False):
         raise BufferError(f"jax: it refuses this array ({error}); pass copy=True") from error
     if array.size and result.unsafe_buffer_pointer() != array.ptr:
         raise BufferError(
-            f"jax: it takes host memory without a copy only if compact and on a 64-byte boundary; address {array.ptr:#x},"
-            f" strides {array.byte_strides}. Pass copy=True"
+            "jax: it takes host memory without a copy only if compact, on a 64-byte boundary and of a type it has (64-bit ones"
+            f" only with jax_enable_x64); address {array.ptr:#x}, byte strides {array.byte_strides}, dtype {array.dtype}."
+            " Pass copy=True"
         )
     return result

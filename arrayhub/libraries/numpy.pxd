@@ -3,3 +3,4 @@ from arrayhub._core.descriptor cimport Descriptor
 cdef Descriptor parse(object obj, object stream)
 cdef object emit(Descriptor a)
 cdef object emit_array(Descriptor a, object dtype, object copy)
+cdef object emit_raw(Descriptor a)

@@ -96,15 +96,26 @@ cdef object emit(Descriptor a):
     if a.flags_ & PACKED:
         raise BufferError("numpy: elements of less than a byte are packed; only DLPack can say that")
     host_ready(a)
-    cdef object dtype = get_dtype(a)
+    return ndarray(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
+
+
+cdef object ndarray(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
+    """An ndarray on the memory of `a`, which it keeps alive."""
     Py_INCREF(dtype)     # PyArray_NewFromDescr takes this reference over
     cdef cnp.ndarray array = PyArray_NewFromDescr(
-        np.ndarray, dtype, a.nd_, a.shape_, a.byte_strides_, a.data_,
-        cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None,
+        np.ndarray, dtype, nd, shape, strides, a.data_, cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None
     )
     Py_INCREF(a)         # and PyArray_SetBaseObject this one
     PyArray_SetBaseObject(array, a)
     return array
+
+
+cdef object emit_raw(Descriptor a):
+    """The same with opaque items, so that NumPy copies bytes and interprets nothing; packed elements as one run."""
+    cdef Py_ssize_t nbytes = a.nbytes
+    if a.flags_ & PACKED:
+        return ndarray(a, np.dtype(np.uint8), 1, &nbytes, NULL)
+    return ndarray(a, np.dtype((np.void, a.itemsize_)), a.nd_, a.shape_, a.byte_strides_)
 
 
 cdef object emit_array(Descriptor a, object dtype, object copy):

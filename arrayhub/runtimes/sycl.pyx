@@ -13,10 +13,16 @@ from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid
 
 from arrayhub._core.descriptor cimport (
+    CONSTRUCTED,
+    COPIED,
+    IMMUTABLE,
     OTHER_CONTEXT,
     USM_DEVICE,
+    WRITEABLE,
     Descriptor,
     block_of,
+    extent,
+    same_layout,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport USM, MemoryBlock, hand_over, new_block
@@ -161,6 +167,8 @@ cdef int memory_usm_type(object memory) except -1:
 
 cdef MemoryBlock block_of_memory(object memory):
     """The block of a whole dpctl Memory object."""
+    if _memory_type is None:
+        import_dpctl()
     return new_block(USM, memory, memory_pointer(memory), memory_nbytes(memory), DLDevice(kDLOneAPI, UNRESOLVED_ID))
 
 
@@ -371,6 +379,48 @@ _row.consumer_ready = _consumer_ready
 _row.resolve_device = _resolve_device
 _row.adopt = _adopt
 _row.allocate = _allocate
+
+
+# ----------------------------------------------------------------------------------- what the copies in transfer/ need
+
+
+def reached_memory(Descriptor array not None):
+    """Return a Memory object of just the bytes that `array` reaches, and the queue it belongs to."""
+    cdef Py_ssize_t low, high
+    extent(array, &low, &high)
+    memory = _dpctl.memory_make(array.data_ + low, max(high - low, 1), queue_ref_of(array), array)
+    return memory, memory.sycl_queue
+
+
+def memory_of(str usm_type, Py_ssize_t nbytes, queue):
+    """Return fresh USM of a kind on a queue's device."""
+    return new_memory(usm_type, max(nbytes, 1), {"queue": queue})
+
+
+def queue_for_ordinal(int ordinal):
+    """Return the default queue of a root device, by its ordinal."""
+    dpctl = import_dpctl()
+    return dpctl.SyclQueue(dpctl.SyclDevice(str(ordinal)))
+
+
+def queue_of_array(Descriptor array not None):
+    """Return the queue that the memory of `array` belongs to."""
+    return queue_of(array)
+
+
+def put(Descriptor array not None, memory, str usm_type):
+    """Return an array with the type and layout of `array` (compact, on the host) on fresh USM that holds its bytes."""
+    cdef Descriptor fresh = same_layout(array)
+    cdef MemoryBlock block = block_of_memory(memory)
+    block.nbytes_ = array.nbytes
+    fresh.protocol_ = CONSTRUCTED
+    fresh.producer_ = None
+    fresh.stream_ = NULL
+    fresh.data_ = block.address_
+    fresh.flags_ |= WRITEABLE | COPIED
+    fresh.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
+    place(fresh, block, _USM_NAMES.index(usm_type))
+    return fresh
 
 
 def _read_device(obj):

@@ -1,0 +1,484 @@
+"""asarray and the as_* family: which way in a type takes, remembered by type; which way out a library wants."""
+
+import os
+import sys
+
+import numpy
+
+from cpython.object cimport PyTypeObject, Py_TYPE
+from cpython.pycapsule cimport PyCapsule_CheckExact
+from libc.stdint cimport uintptr_t
+
+from arrayhub._core.descriptor cimport COPIED, Descriptor
+from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
+from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
+from arrayhub.libraries cimport dpctl
+from arrayhub.libraries cimport numpy as numpy_room
+from arrayhub.libraries cimport torch as torch_room
+from arrayhub.usm_array cimport USMArray
+
+import arrayhub.usm_array  # noqa: F401 (registers the class that new arrays are of)
+from arrayhub import transfer
+from arrayhub._core.device import Device
+from arrayhub._core.errors import InterfaceError, show
+
+cdef extern from *:
+    """
+    /* The interpreter gives a type a new tag whenever it changes, and no two live types share one. Zero: none given. */
+    static unsigned int arrayhub_version_tag(PyTypeObject *type) {
+        return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+    }
+    static int arrayhub_has_buffer(PyTypeObject *type) {
+        return type->tp_as_buffer != NULL && type->tp_as_buffer->bf_getbuffer != NULL;
+    }
+    static int arrayhub_bare_instances(PyTypeObject *type) {
+        return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
+               type->tp_getattro == PyObject_GenericGetAttr;
+    }
+    """
+    unsigned int arrayhub_version_tag(PyTypeObject* cls) nogil
+    bint arrayhub_has_buffer(PyTypeObject* cls) nogil
+    bint arrayhub_bare_instances(PyTypeObject* cls) nogil
+
+ctypedef Descriptor (*Way)(object obj, object stream)
+
+
+# ------------------------------------------------------------------------------------------------------- the ways in
+
+
+cdef struct NamedWay:
+    const char* name        # as `via=` and `USMArray.protocol` say it
+    const char* attribute   # on the type or the instance; NULL where a slot of the type decides
+    bint on_instances       # dict protocols: real producers set them on instances
+    Way parse
+
+cdef enum:
+    WAYS = 7
+
+# One row a protocol, in the order in which an unknown type is asked. docs/protocols.md gives the reasons.
+cdef NamedWay _WAYS[WAYS]
+_WAYS[0] = NamedWay(b"sycl", b"__sycl_usm_array_interface__", True, sycl_usm.parse)
+_WAYS[1] = NamedWay(b"cuda", b"__cuda_array_interface__", True, cuda_array.parse)
+_WAYS[2] = NamedWay(b"exchange", b"__dlpack_c_exchange_api__", False, parse_exchange)
+_WAYS[3] = NamedWay(b"buffer", NULL, False, buffer.parse)
+_WAYS[4] = NamedWay(b"dlpack", b"__dlpack__", False, dlpack.parse)
+_WAYS[5] = NamedWay(b"array_interface", b"__array_interface__", True, array_interface.parse)
+_WAYS[6] = NamedWay(b"array_struct", b"__array_struct__", True, array_interface.parse_struct)
+
+_VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack")
+
+
+cdef Descriptor parse_exchange(object obj, object stream):
+    """By the exchange table of a type other than torch's, which has a room of its own."""
+    cdef DLPackExchangeAPI* api = dlpack.exchange_api(type(obj))
+    return None if api == NULL else dlpack.parse_exchange(obj, api)
+
+
+# ------------------------------------------------------------------------------------------------ memory of the types
+
+
+cdef struct Remembered:
+    PyTypeObject* cls      # never followed, only compared: the memory keeps no type alive
+    unsigned int version
+    Way fast               # of an exactly known type, else NULL
+    unsigned int speaks    # bit k: row k of the ways may answer
+
+cdef enum:
+    REMEMBERED_TYPES = 256    # a power of two; a type that shares its place with another is worked out again
+
+cdef Remembered _remembered[REMEMBERED_TYPES]
+
+cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
+
+
+cdef inline Remembered* place_of(PyTypeObject* cls) noexcept nogil:
+    cdef uintptr_t address = <uintptr_t> cls
+    return &_remembered[((address >> 4) ^ (address >> 12)) & (REMEMBERED_TYPES - 1)]
+
+
+cdef Remembered* recall(object obj) except NULL:
+    """What is known of an object's type. A changed type has a new version tag, and is worked out again."""
+    cdef PyTypeObject* cls = Py_TYPE(obj)
+    cdef Remembered* entry = place_of(cls)
+    if entry.cls == cls and entry.version != 0 and entry.version == arrayhub_version_tag(cls):
+        return entry
+    learn(entry, type(obj))
+    return entry
+
+
+cdef int learn(Remembered* entry, type cls) except -1:
+    """Work out which ways a type may take."""
+    cdef unsigned int speaks = 0
+    cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
+    cdef Way fast = known_type(cls) if _fast_ways else NULL
+    cdef int k
+    for k in range(WAYS):
+        if _WAYS[k].attribute == NULL:
+            speaks |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
+        elif _WAYS[k].on_instances and not bare or hasattr(cls, _WAYS[k].attribute.decode()):
+            speaks |= 1 << k
+    # Only now: looking attributes up is what makes the interpreter give out the version tag.
+    entry.cls = <PyTypeObject*> cls
+    entry.version = arrayhub_version_tag(<PyTypeObject*> cls)
+    entry.fast = fast
+    entry.speaks = speaks
+    return 0
+
+
+cdef Way known_type(type cls) except? NULL:
+    """The fast way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
+    if issubclass(cls, numpy.ndarray):
+        return numpy_room.parse
+    cdef str root = cls.__module__.partition(".")[0]
+    if root == "torch" and is_torch(cls):
+        return torch_room.parse
+    if root == "dpnp" and cls.__name__ == "dpnp_array" and cls is getattr(sys.modules.get("dpnp"), "ndarray", None):
+        return dpctl.parse_dpnp
+    if root == "dpnp" and cls is getattr(sys.modules.get("dpnp.tensor"), "usm_ndarray", None):
+        return dpctl.parse_usm_ndarray
+    if root == "dpctl" and cls.__name__ in ("MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"):
+        return dpctl.parse_memory
+    return NULL
+
+
+cdef bint is_torch(type cls) except -1:
+    torch = sys.modules.get("torch")
+    return torch is not None and (cls is torch.Tensor or cls is torch.nn.Parameter)
+
+
+# ----------------------------------------------------------------------------------------------------------- way in
+
+
+cdef Descriptor import_array(object obj, object stream):
+    """`obj` as an array without a copy, by the first way that answers."""
+    cdef Remembered* entry
+    if isinstance(obj, Descriptor):
+        return obj
+    entry = recall(obj)
+    if entry.fast != NULL:
+        return entry.fast(obj, stream)
+    return ask_in_order(obj, stream, entry.speaks)
+
+
+cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
+    """Ask each protocol that the type may speak. A refusal (not a false description) passes on to the next."""
+    cdef Descriptor a
+    cdef list refusals = []
+    cdef int k
+    for k in range(WAYS):
+        if not speaks >> k & 1:
+            continue
+        try:
+            a = _WAYS[k].parse(obj, stream)
+        except InterfaceError:
+            raise
+        except (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+            refusals.append((_WAYS[k].name.decode(), error))
+            continue
+        if a is not None:
+            return a
+    return by_other_means(obj, stream, refusals)
+
+
+cdef Descriptor by_other_means(object obj, object stream, list refusals):
+    """What speaks no protocol: a bare capsule, a wrapper, a scalar or a sequence."""
+    if PyCapsule_CheckExact(obj):
+        return dlpack.parse_capsule(obj, False, None)
+    if isinstance(obj, (bool, int, float, complex, str, list, tuple, numpy.generic)):
+        return copy_python_values(obj)
+    inner = unwrap(obj)
+    if inner is not None:
+        return import_array(inner, stream)
+    if refusals:
+        name, error = refusals[0]
+        reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
+        kind = type(error) if type(error) in (BufferError, TypeError) else BufferError
+        raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons})") from error
+    raise TypeError(
+        f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol; accepted: anything with"
+        " __sycl_usm_array_interface__, __cuda_array_interface__, a buffer, __dlpack__, __array_interface__ or"
+        " __array_struct__, a DLPack capsule, numbers, and nested sequences of numbers"
+    )
+
+
+cdef object unwrap(object obj):
+    """The array inside a wrapper: ``.ndarray`` (gt4py.next fields), ``.data`` or ``.values`` (xarray and its like)."""
+    for name in ("ndarray", "data", "values"):
+        try:
+            inner = getattr(obj, name, None)
+        except Exception:      # a property of somebody's may raise anything
+            continue
+        if inner is None or inner is obj or callable(inner) or isinstance(inner, (bool, int, float, complex, str, list, tuple)):
+            continue
+        if isinstance(inner, Descriptor) or recall(inner).speaks:
+            return inner
+    return None
+
+
+cdef Descriptor copy_python_values(object obj):
+    """Python numbers and nested sequences, through NumPy: the one copy that nobody has to ask for."""
+    try:
+        array = numpy.array(obj)
+    except ValueError as error:
+        raise TypeError(f"asarray: {show(obj)} is no regular nested sequence of numbers ({error})") from error
+    if array.dtype == object:
+        raise TypeError(f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type")
+    cdef Descriptor a = numpy_room.parse(array, None)
+    a.flags_ |= COPIED
+    return a
+
+
+cdef Descriptor import_via(object obj, object stream, object via):
+    """`obj` by the one protocol that the caller chose."""
+    cdef Descriptor a
+    cdef int k
+    if via not in _VIA:
+        raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
+    for k in range(WAYS):
+        if _WAYS[k].name.decode() == via:
+            a = dlpack.parse_capsule(obj, False, None) if via == "dlpack" and PyCapsule_CheckExact(obj) \
+                else _WAYS[k].parse(obj, stream)
+            if a is not None:
+                return a
+    raise TypeError(f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does")
+
+
+# --------------------------------------------------------------------------------------------------- public functions
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None):
+    """Take any foreign array as a USMArray, without a copy.
+
+    Parameters
+    ----------
+    obj : object
+        An array of numpy, torch, jax, cupy, dpnp, dpctl, numba, pyarrow, ...; anything that speaks one of the protocols;
+        a DLPack capsule; bytes-like objects; numbers and nested sequences of numbers (these are copied, through NumPy).
+    dtype : optional
+        The element type wanted; a copy is made where it differs.
+    device : Device, str, tuple or object, optional
+        Where the array is wanted; a copy is made where it is elsewhere.
+    copy : bool, optional
+        True: always copy. False: never, BufferError instead. None: only where `dtype` or `device` asks for it.
+    stream : optional
+        The stream or queue on which the caller will use the memory: None, an integer handle, an object with
+        ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.
+    via : {"array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack"}, optional
+        Choose the protocol by hand.
+
+    Returns
+    -------
+    USMArray
+        `obj` itself where it is one already and nothing else was asked for.
+
+    Raises
+    ------
+    TypeError
+        `obj` speaks no protocol, or holds Python objects.
+    InterfaceError
+        What `obj` says of its memory is not true or not allowed (a ValueError).
+    BufferError
+        The memory cannot be had without a copy, or not at all; the message names the call to make instead.
+    """
+    cdef Descriptor a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
+    if dtype is None and device is None and copy is None:
+        return a
+    return converted(a, obj, dtype, device, copy, stream)
+
+
+cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
+    """The slow end of asarray: what was asked for besides a view."""
+    if copy is False and not isinstance(obj, Descriptor) and isinstance(obj, (bool, int, float, complex, str, list, tuple)):
+        raise BufferError(f"asarray: a {type(obj).__name__} has no memory to view, and copy=False forbids a copy")
+    result = a
+    if dtype is not None and not same_dtype(a, dtype):
+        if copy is False:
+            raise BufferError(f"asarray: from {a.dtype!r} to {numpy.dtype(dtype)!r} takes a copy, and copy=False forbids one")
+        result = transfer.astype(result, numpy.dtype(dtype))
+    if device is not None:
+        result = transfer.to_device(result, device, copy=copy, stream=stream)
+    if copy and shares(a, result) and not a.flags_ & COPIED:
+        result = transfer.copy(result)
+    return result
+
+
+cdef bint shares(Descriptor a, object result):
+    return a.memory is result.memory
+
+
+cdef bint same_dtype(Descriptor a, object dtype) except -1:
+    return a.dtype == numpy.dtype(dtype)
+
+
+def from_dlpack(obj, /, *, device=None, copy=None):
+    """Take an array by DLPack, as the array API standard names it.
+
+    Parameters
+    ----------
+    obj : object
+        A producer with ``__dlpack__``, or a capsule.
+    device : Device, str, tuple or object, optional
+        Where the array is wanted.
+    copy : bool, optional
+        As in `asarray`.
+
+    Returns
+    -------
+    USMArray
+    """
+    return asarray(obj, via="dlpack", device=device, copy=copy)
+
+
+def to_host(obj, /, *, out=None, copy=None, stream=None):
+    """Return an array in host memory: the explicit device-to-host copy.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    out : object, optional
+        Host memory to copy into: anything `asarray` takes that is writable, of the same shape and type.
+    copy : bool, optional
+        None: a view where the host can read the memory (host and shared USM, pinned and managed CUDA memory, after the
+        wait that makes it safe), else a copy. True: always copy. False: never, BufferError instead.
+    stream : optional
+        The stream to order the copy on, see `asarray`.
+
+    Returns
+    -------
+    USMArray
+        On the device ``cpu``; `out` itself where it was given.
+    """
+    a = import_array(obj, stream)
+    if out is None:
+        return transfer.to_host(a, copy=copy, stream=stream)
+    transfer.to_host(a, out=import_array(out, None), copy=copy, stream=stream)
+    return out
+
+
+def to_device(obj, device, /, *, copy=None, stream=None):
+    """Return an array on a device, copied there unless it is there already.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    device : Device, str, tuple or object
+        Where to; see `Device`.
+    copy : bool, optional
+        True: copy even if it is there. False: BufferError if it is not.
+    stream : optional
+        The stream to order the copy on, see `asarray`.
+
+    Returns
+    -------
+    USMArray
+    """
+    return transfer.to_device(import_array(obj, stream), device, copy=copy, stream=stream)
+
+
+# ---------------------------------------------------------------------------------------------------------- ways out
+
+
+def as_numpy(obj, /, *, copy=None):
+    """Return a ``numpy.ndarray`` on the memory of `obj`.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    copy : bool, optional
+        True: a copy, from wherever the memory is. Otherwise zero-copy or BufferError.
+
+    Returns
+    -------
+    numpy.ndarray
+        Read-only where the memory is.
+    """
+    cdef Descriptor a = import_array(obj, None)
+    if copy is True:
+        a = transfer.to_host(a, copy=True)
+    return numpy_room.emit(a)
+
+
+def as_torch(obj, /, *, copy=None, allow_readonly=False):
+    """Return a ``torch.Tensor`` on the memory of `obj`; see `as_numpy`.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    copy : bool, optional
+        True: a copy. Otherwise zero-copy or BufferError.
+    allow_readonly : bool, optional
+        Give out read-only memory all the same: torch has no read-only tensors, so the caller promises not to write.
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    cdef Descriptor a = import_array(obj, None)
+    if copy is True:
+        a = transfer.copy_for(a, "cuda")
+    return torch_room.emit(a, allow_readonly)
+
+
+def as_jax(obj, /, *, copy=None):
+    """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax takes compact memory on a 64-byte boundary."""
+    from arrayhub.libraries import jax
+
+    a = import_array(obj, None)
+    return jax.emit(transfer.copy_for(a, "cuda") if copy is True else a)
+
+
+def as_cupy(obj, /, *, copy=None, allow_readonly=False):
+    """Return a ``cupy.ndarray`` on the memory of `obj`; see `as_numpy` and, for `allow_readonly`, `as_torch`."""
+    from arrayhub.libraries import cupy
+
+    a = import_array(obj, None)
+    return cupy.emit(transfer.copy_to(a, "cuda") if copy is True else a, allow_readonly=allow_readonly)
+
+
+def as_dpnp(obj, /, *, copy=None):
+    """Return a ``dpnp.ndarray`` on the memory of `obj`; see `as_numpy`."""
+    cdef Descriptor a = import_array(obj, None)
+    if copy is True:
+        a = transfer.copy_to(a, "oneapi")
+    return dpctl.emit_dpnp(a)
+
+
+def as_numba(obj, /, *, copy=None):
+    """Return what numba takes: a ``numpy.ndarray`` for host memory, a device array for CUDA's; see `as_numpy`."""
+    from arrayhub.libraries import numba
+
+    a = import_array(obj, None)
+    return numba.emit(transfer.copy_for(a, "cuda") if copy is True else a)
+
+
+# One row a library that `convert` knows by name.
+_WAYS_OUT = {
+    "numpy": as_numpy,
+    "torch": as_torch,
+    "jax": as_jax,
+    "cupy": as_cupy,
+    "dpnp": as_dpnp,
+    "numba": as_numba,
+}
+
+
+def convert(obj, to="torch", *, copy=None):
+    """Return `obj` as an array of the library that `to` names.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    to : {"numpy", "torch", "jax", "cupy", "dpnp", "numba"}
+        The library.
+    copy : bool, optional
+        True: a copy. Otherwise zero-copy or BufferError.
+    """
+    way = _WAYS_OUT.get(to)
+    if way is None:
+        raise ValueError(f"convert: to is {show(to)}; accepted: {', '.join(_WAYS_OUT)}")
+    return way(obj, copy=copy)
