@@ -428,7 +428,7 @@ def as_jax(obj, /, *, copy=None):
     from arrayhub.libraries import jax
 
     a = import_array(obj, None)
-    return jax.emit(transfer.copy_for(a, "cuda") if copy is True else a)
+    return jax.emit(transfer.copy_for(a, "cuda") if copy is True else a, may_copy=copy is True)
 
 
 def as_cupy(obj, /, *, copy=None, allow_readonly=False):
