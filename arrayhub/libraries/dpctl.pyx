@@ -74,7 +74,7 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
     known = _known_structs.get(type(obj))
     if known is None:
         known = _known_structs[type(obj)] = struct_is_known(type(obj))
-    if known and sycl.available():
+    if known:
         return read_struct(<UsmNdarray*> <PyObject*> obj)
     a = sycl_usm.parse(obj, stream)
     if sycl.is_memory(obj.usm_data):      # as the struct way has it: the whole allocation is the block
@@ -112,7 +112,7 @@ cdef bint struct_is_known(object cls) except -1:
     """Read one array of known layout through the struct, comparing each field before the next is trusted."""
     cdef UsmNdarray* u
     if cls.__module__ not in ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray") or cls.__name__ != "usm_ndarray" \
-            or cls.__basicsize__ != sizeof(UsmNdarray):
+            or cls.__basicsize__ != sizeof(UsmNdarray) or not sycl.available():
         return False
     array = cls((3, 7), dtype="<i4", buffer="shared")[1:, ::2]
     memory = array.usm_data
