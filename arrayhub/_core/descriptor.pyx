@@ -3,6 +3,7 @@
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
+from cpython.pycapsule cimport PyCapsule_New
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
@@ -31,6 +32,55 @@ _IN_MESSAGES = {
     DLPACK_PROTOCOL: "DLPack",
 }
 
+# The public header declares the struct once more, for those who compile against it. This holds the two together: the
+# header's version is included under another name, and a difference in any field stops the compiler.
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #define PyUSMArrayObject arrayhub_public_struct
+    #include "../include/arrayhub.h"
+    #undef PyUSMArrayObject
+    #ifdef _MSC_VER
+    #define ARRAYHUB_ASSERT(condition, text) static_assert(condition, text)
+    #else
+    #define ARRAYHUB_ASSERT(condition, text) _Static_assert(condition, text)
+    #endif
+    #define ARRAYHUB_SAME(field) ARRAYHUB_ASSERT( \
+        offsetof(struct PyUSMArrayObject, field) == offsetof(struct arrayhub_public_struct, field) && \
+        sizeof(((struct PyUSMArrayObject *)0)->field) == sizeof(((struct arrayhub_public_struct *)0)->field), \
+        "arrayhub.h and descriptor.pxd differ in " #field)
+    #define arrayhub_hold_to_header() do { \
+        ARRAYHUB_SAME(nd); ARRAYHUB_SAME(data); ARRAYHUB_SAME(shape); ARRAYHUB_SAME(strides); ARRAYHUB_SAME(typenum); \
+        ARRAYHUB_SAME(flags); ARRAYHUB_SAME(base); ARRAYHUB_SAME(byte_strides); ARRAYHUB_SAME(itemsize); \
+        ARRAYHUB_SAME(device); ARRAYHUB_SAME(dl_dtype); ARRAYHUB_SAME(usm_type); ARRAYHUB_SAME(protocol); \
+        ARRAYHUB_SAME(stream); \
+    } while (0)
+    static PyUSMArrayAPI arrayhub_c_api = {ARRAYHUB_C_VERSION, sizeof(struct arrayhub_public_struct), NULL};
+    """
+    ctypedef struct PyUSMArrayAPI:
+        PyTypeObject* array_type
+    PyUSMArrayAPI arrayhub_c_api
+    const char* ARRAYHUB_CAPSULE
+    void arrayhub_hold_to_header()
+    enum:
+        USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED
+        USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE, USM_ARRAY_USM_SHARED
+        USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT, USM_ARRAY_CUDA_DICT
+        USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_NO_DLPACK
+
+arrayhub_hold_to_header()
+if (
+    C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, ALIGNED, NOTSWAPPED, IMMUTABLE, PACKED, NOT_USM, USM_DEVICE, USM_SHARED, USM_HOST,
+    CONSTRUCTED, ARRAY_INTERFACE, ARRAY_STRUCT, CUDA_DICT, SYCL_DICT, PEP3118, DLPACK_PROTOCOL, dtypes.NO_DLPACK,
+) != (
+    USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED,
+    USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE, USM_ARRAY_USM_SHARED,
+    USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT, USM_ARRAY_CUDA_DICT,
+    USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_NO_DLPACK,
+):
+    raise ImportError("arrayhub.h and descriptor.pxd give the same name different numbers")
+_C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)
+
 cdef extern from *:
     """
     static PyObject *arrayhub_instantiate(PyTypeObject *type, PyObject *no_arguments) {
@@ -49,6 +99,7 @@ cdef void register_class(type array_class) noexcept:
     global _array_class, _array_class_reference
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
+    arrayhub_c_api.array_type = _array_class
 
 
 @cython.freelist(64)
