@@ -6,6 +6,7 @@ sycl_runtime.configure()     # before anybody imports dpctl, whose loader reads 
 
 from arrayhub._core.device import Device  # noqa: E402
 from arrayhub._core.errors import InterfaceError  # noqa: E402
+from arrayhub._core.include import get_include  # noqa: E402
 from arrayhub.conversion import (  # noqa: E402
     as_cupy,
     as_dpnp,
@@ -36,6 +37,7 @@ __all__ = [
     "asarray",
     "convert",
     "from_dlpack",
+    "get_include",
     "to_device",
     "to_host",
 ]

@@ -297,7 +297,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
         result = transfer.astype(result, numpy.dtype(dtype))
     if device is not None:
         result = transfer.to_device(result, device, copy=copy, stream=stream)
-    if copy and shares(a, result) and not a.flags_ & COPIED:
+    if copy and shares(a, result) and (a is obj or not a.flags_ & COPIED):
         result = transfer.copy(result)
     return result
 

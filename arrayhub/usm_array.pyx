@@ -379,8 +379,9 @@ cdef class USMArray(Descriptor):
             The memory, the type or the layout cannot be said, or a copy is needed and forbidden.
         """
         if dl_device is None and copy is not True:
-            return dlpack.emit(self, stream, max_version)
-        return dlpack.emit(transfer.for_dlpack(self, dl_device, copy, stream), None, max_version)
+            return dlpack.emit(self, stream, max_version, False)
+        cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
+        return dlpack.emit(export, None, max_version, export is not self)
 
     def __dlpack_device__(self):
         """The pair (device_type, device_id) of DLPack's DLDevice."""

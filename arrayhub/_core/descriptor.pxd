@@ -1,8 +1,9 @@
 """The C struct of an array. What this file declares is the public C face: see docs/c_interface.md."""
 
+cimport cython
 from libc.stdint cimport uint8_t
 
-from arrayhub._core.device cimport DLDevice
+from arrayhub._core.device cimport DLDevice, kDLOneAPI, type_is_host
 from arrayhub._core.dtypes cimport DLDataType, ElementType
 from arrayhub._core.memory cimport MemoryBlock
 
@@ -14,7 +15,7 @@ cdef enum ArrayFlags:
     NOTSWAPPED = 0x0200       # NumPy's number for the same
     IMMUTABLE = 0x1000        # nobody can write, the owner included
     PACKED = 0x2000           # elements of less than a byte share bytes; only whole-array protocols can say it
-    COPIED = 0x4000           # made by a copy that this library made
+    COPIED = 0x4000           # a copy that this library made, and no view of it
     OTHER_CONTEXT = 0x8000    # SYCL: not of the default context of its device, so DLPack has no name for it
 
 cdef enum UsmType:            # DPCTL's numbers
@@ -36,6 +37,8 @@ cdef enum:
     INLINE_NDIM = 6           # up to here shape and strides lie in the object; beyond it they take one allocation
 
 # The first seven fields are the seed's, in its order and with its names.
+# Arrays hold arrays: a loop that hands one back and forth builds a chain of them, and freeing that must not recurse.
+@cython.trashcan(True)
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef int nd_ "nd"
     cdef char* data_ "data"                       # element zero
@@ -73,12 +76,13 @@ cdef Descriptor transpose(Descriptor a, object axes)
 cdef Descriptor reshape(Descriptor a, object shape)
 cdef Descriptor same_layout(Descriptor a)
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil
+cdef tuple stride_tuple(Descriptor a)
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil
 cdef void register_class(type array_class) noexcept
 
 
 cdef inline bint host_readable(Descriptor a) noexcept nogil:
     """Whether a host thread may dereference the pointer (after the wait that its stream or queue needs)."""
-    # 1, 3, 13, 11: cpu, cuda_host, cuda_managed, rocm_host. 14 is oneAPI, where the kind of USM decides.
-    cdef int kind = a.device_.device_type
-    return kind == 1 or kind == 3 or kind == 13 or kind == 11 or (kind == 14 and a.usm_type_ >= USM_SHARED)
+    if a.device_.device_type == kDLOneAPI:    # the kind of USM decides; one that nobody knows is no promise
+        return a.usm_type_ == USM_SHARED or a.usm_type_ == USM_HOST
+    return type_is_host(a.device_.device_type)

@@ -1,9 +1,9 @@
 """The descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape)."""
 
 cimport cython
-from cpython.long cimport PyLong_AsSsize_t
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
+from cpython.pycapsule cimport PyCapsule_New
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
@@ -32,6 +32,55 @@ _IN_MESSAGES = {
     DLPACK_PROTOCOL: "DLPack",
 }
 
+# The public header declares the struct once more, for those who compile against it. This holds the two together: the
+# header's version is included under another name, and a difference in any field stops the compiler.
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #define PyUSMArrayObject arrayhub_public_struct
+    #include "../include/arrayhub.h"
+    #undef PyUSMArrayObject
+    #ifdef _MSC_VER
+    #define ARRAYHUB_ASSERT(condition, text) static_assert(condition, text)
+    #else
+    #define ARRAYHUB_ASSERT(condition, text) _Static_assert(condition, text)
+    #endif
+    #define ARRAYHUB_SAME(field) ARRAYHUB_ASSERT( \
+        offsetof(struct PyUSMArrayObject, field) == offsetof(struct arrayhub_public_struct, field) && \
+        sizeof(((struct PyUSMArrayObject *)0)->field) == sizeof(((struct arrayhub_public_struct *)0)->field), \
+        "arrayhub.h and descriptor.pxd differ in " #field)
+    #define arrayhub_hold_to_header() do { \
+        ARRAYHUB_SAME(nd); ARRAYHUB_SAME(data); ARRAYHUB_SAME(shape); ARRAYHUB_SAME(strides); ARRAYHUB_SAME(typenum); \
+        ARRAYHUB_SAME(flags); ARRAYHUB_SAME(base); ARRAYHUB_SAME(byte_strides); ARRAYHUB_SAME(itemsize); \
+        ARRAYHUB_SAME(device); ARRAYHUB_SAME(dl_dtype); ARRAYHUB_SAME(usm_type); ARRAYHUB_SAME(protocol); \
+        ARRAYHUB_SAME(stream); \
+    } while (0)
+    static PyUSMArrayAPI arrayhub_c_api = {ARRAYHUB_C_VERSION, sizeof(struct arrayhub_public_struct), NULL};
+    """
+    ctypedef struct PyUSMArrayAPI:
+        PyTypeObject* array_type
+    PyUSMArrayAPI arrayhub_c_api
+    const char* ARRAYHUB_CAPSULE
+    void arrayhub_hold_to_header()
+    enum:
+        USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED
+        USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE, USM_ARRAY_USM_SHARED
+        USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT, USM_ARRAY_CUDA_DICT
+        USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_NO_DLPACK
+
+arrayhub_hold_to_header()
+if (
+    C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, ALIGNED, NOTSWAPPED, IMMUTABLE, PACKED, NOT_USM, USM_DEVICE, USM_SHARED, USM_HOST,
+    CONSTRUCTED, ARRAY_INTERFACE, ARRAY_STRUCT, CUDA_DICT, SYCL_DICT, PEP3118, DLPACK_PROTOCOL, dtypes.NO_DLPACK,
+) != (
+    USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED,
+    USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE, USM_ARRAY_USM_SHARED,
+    USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT, USM_ARRAY_CUDA_DICT,
+    USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_NO_DLPACK,
+):
+    raise ImportError("arrayhub.h and descriptor.pxd give the same name different numbers")
+_C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)
+
 cdef extern from *:
     """
     static PyObject *arrayhub_instantiate(PyTypeObject *type, PyObject *no_arguments) {
@@ -50,6 +99,7 @@ cdef void register_class(type array_class) noexcept:
     global _array_class, _array_class_reference
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
+    arrayhub_c_api.array_type = _array_class
 
 
 @cython.freelist(64)
@@ -166,6 +216,8 @@ cdef int seal(Descriptor a) except -1:
         if a.shape_[k] < 0:
             raise fault(a, f"shape[{k}]", a.shape_[k], "a length of zero or more")
     size = layout.count(a.nd_, a.shape_)
+    if a.flags_ & PACKED:
+        return seal_packed(a, size)
     if size < 0 or layout.checked_mul(size, a.itemsize_, &total):
         raise fault(a, "shape", shape_tuple(a), "sizes whose product in bytes stays below 2**63")
     step = a.itemsize_
@@ -191,11 +243,36 @@ cdef int seal(Descriptor a) except -1:
     return 0
 
 
+cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
+    """The same for elements that share bytes, from strides in elements: only compact C order has a meaning there."""
+    cdef Py_ssize_t compact[layout.MAX_NDIM]
+    cdef Py_ssize_t bits
+    cdef int k
+    if size < 0 or layout.checked_mul(size, a.dl_dtype_.bits, &bits) or layout.checked_add(bits, 7, &bits):
+        raise fault(a, "shape", shape_tuple(a), "fewer than 2**63 bits in all")
+    if layout.fill_strides(a.nd_, a.shape_, 1, False, compact):
+        raise fault(a, "shape", shape_tuple(a), "lengths whose product stays below 2**63")
+    for k in range(a.nd_):
+        if size != 0 and a.shape_[k] > 1 and a.strides_[k] != compact[k]:
+            raise BufferError(
+                f"{_IN_MESSAGES[a.protocol_]}: strides[{k}] is {a.strides_[k]} for {a.dl_dtype_.bits}-bit elements packed"
+                f" into shared bytes; accepted: {compact[k]}, compact C order. Copy the array, or pad its elements to bytes"
+            )
+        a.strides_[k] = compact[k]
+    if size != 0:
+        check_address(a, 0, bits // 8)
+    a.byte_strides_ = NULL
+    a.flags_ |= C_CONTIGUOUS | ALIGNED
+    if layout.is_contiguous(a.nd_, a.shape_, a.strides_, 1, True):
+        a.flags_ |= F_CONTIGUOUS
+    return 0
+
+
 cdef int check_address(Descriptor a, Py_ssize_t low, Py_ssize_t high) except -1:
     """Refuse a null pointer and one whose extent wraps around the address space."""
     cdef Py_ssize_t address = <Py_ssize_t> a.data_
     cdef Py_ssize_t ignored
-    if a.data_ == NULL and high - low > 0:
+    if a.data_ == NULL and high > low:
         raise fault(a, "data", 0, "the address of the elements; 0 only for an array without any")
     if address < 0 or address + low < 0 or layout.checked_add(address, high, &ignored):
         raise fault(a, "data", <size_t> a.data_, "an address that stays below 2**63 with all elements")
@@ -250,7 +327,7 @@ cdef Descriptor view_of(Descriptor a, int nd):
     cdef Descriptor view = new_array(nd)
     view.data_ = a.data_
     view.typenum_ = a.typenum_
-    view.flags_ = a.flags_
+    view.flags_ = a.flags_ & ~COPIED     # two arrays share the memory from now on, so neither is its only owner
     view.base_ = a.base_
     view.itemsize_ = a.itemsize_
     view.device_ = a.device_
@@ -291,7 +368,8 @@ cdef Descriptor index(Descriptor a, object key):
     Raises
     ------
     IndexError
-        An index out of range, too many of them, two ellipses, or one that is none of the four kinds.
+        An index out of range, too many of them, two ellipses, one that is none of the four kinds, or more than 64
+        dimensions in the result.
     """
     cdef tuple keys = key if isinstance(key, tuple) else (key,)
     cdef int consumed = 0, added = 0, ellipses = 0
@@ -310,10 +388,12 @@ cdef Descriptor index(Descriptor a, object key):
         raise IndexError("an index can only have a single ellipsis ('...')")
     if consumed > a.nd_:
         raise IndexError(f"too many indices: the array has {a.nd_} dimensions, but {consumed} were indexed")
+    if a.nd_ + added > layout.MAX_NDIM:
+        raise IndexError(f"the result would have {a.nd_ + added} dimensions; accepted: at most {layout.MAX_NDIM}")
     cdef Descriptor view = view_of(a, a.nd_ + added)
     cdef int source = 0, target = 0, k
     cdef Py_ssize_t offset = 0
-    for part in keys if ellipses else keys + (Ellipsis,):
+    for part in keys if ellipses else (*keys, Ellipsis):
         if part is None:
             view.shape_[target] = 1
             view.byte_strides_[target] = 0
@@ -331,22 +411,30 @@ cdef Descriptor index(Descriptor a, object key):
         else:
             offset += take_integer(a, source, part)
             source += 1
-    view.data_ = a.data_ + offset
+    if size_of(a) != 0:     # strides of an array without elements lead nowhere, and are not checked to stay in bounds
+        view.data_ = a.data_ + offset
     seal(view)
     return view
 
 
 cdef Py_ssize_t take_slice(Descriptor a, Descriptor view, int source, int target, slice part) except? -1:
+    cdef Py_ssize_t length, distance = 0, stride = a.byte_strides_[source]
     start, stop, step = part.indices(a.shape_[source])
-    view.shape_[target] = len(range(start, stop, step))
-    # A step beyond the length would overflow the stride though nothing is stepped over: one element needs none.
-    view.byte_strides_[target] = a.byte_strides_[source] * <Py_ssize_t> step if view.shape_[target] > 1 \
-        else a.byte_strides_[source]
-    return a.byte_strides_[source] * <Py_ssize_t> start if view.shape_[target] > 0 else 0
+    length = len(range(start, stop, step))
+    # Within an array that has elements neither product can overflow; in one without them neither is ever used.
+    # A step longer than the array is no stride at all: there are fewer than two elements to step between.
+    if length > 1:
+        layout.checked_mul(stride, step, &view.byte_strides_[target])
+    else:
+        view.byte_strides_[target] = stride
+    if length > 0:
+        layout.checked_mul(stride, start, &distance)
+    view.shape_[target] = length
+    return distance
 
 
 cdef Py_ssize_t take_integer(Descriptor a, int axis, object part) except? -1:
-    cdef Py_ssize_t i, length = a.shape_[axis]
+    cdef Py_ssize_t i, distance, length = a.shape_[axis]
     try:
         if isinstance(part, bool):     # NumPy takes it for a mask, so it must not be taken for 0 or 1
             raise TypeError
@@ -360,7 +448,8 @@ cdef Py_ssize_t take_integer(Descriptor a, int axis, object part) except? -1:
         ) from None
     if i < -length or i >= length:
         raise IndexError(f"index {part} is out of bounds for axis {axis} with size {length}")
-    return a.byte_strides_[axis] * (i + length if i < 0 else i)
+    layout.checked_mul(a.byte_strides_[axis], i + length if i < 0 else i, &distance)
+    return distance
 
 
 cdef Descriptor transpose(Descriptor a, object axes):
@@ -374,7 +463,7 @@ cdef Descriptor transpose(Descriptor a, object axes):
         order = [operator.index(axis_) for axis_ in axes]
         order = [axis_ + nd if axis_ < 0 else axis_ for axis_ in order]
         if sorted(order) != list(range(nd)):
-            raise ValueError(f"transpose: axes {tuple(axes)} is no permutation of the {nd} dimensions")
+            raise ValueError(f"transpose: axes {tuple(order)} are no permutation of the {nd} dimensions")
     cdef Descriptor view = view_of(a, nd)
     for k in range(nd):
         axis = order[k]
@@ -398,12 +487,15 @@ cdef Descriptor reshape(Descriptor a, object shape):
     cdef Py_ssize_t size = size_of(a)
     refuse_packed(a, "reshape")
     resolve_unknown_length(lengths, size, shape_tuple(a))
+    if len(lengths) > layout.MAX_NDIM:
+        raise ValueError(f"reshape: {len(lengths)} dimensions; accepted: at most {layout.MAX_NDIM}")
     cdef Descriptor view = view_of(a, <int> len(lengths))
     cdef int k
     for k in range(view.nd_):
         view.shape_[k] = lengths[k]
     if size == 0 or a.flags_ & C_CONTIGUOUS:
-        layout.fill_strides(view.nd_, view.shape_, a.itemsize_, False, view.byte_strides_)
+        if layout.fill_strides(view.nd_, view.shape_, a.itemsize_, False, view.byte_strides_):
+            raise ValueError(f"reshape: {tuple(lengths)} is too large; accepted: strides below 2**63 bytes")
     elif not reshape_strides(a, view):
         raise BufferError(
             f"reshape: shape {shape_tuple(a)} with byte strides {stride_tuple(a)} cannot be viewed as {tuple(lengths)};"
@@ -461,12 +553,12 @@ cdef bint reshape_strides(Descriptor a, Descriptor view) noexcept nogil:
                 new_product *= view.shape_[new_end]
                 new_end += 1
         for k in range(old, old_end - 1):
-            if steps[k] != steps[k + 1] * lengths[k + 1]:
+            if layout.checked_mul(steps[k + 1], lengths[k + 1], &step) or steps[k] != step:
                 return False
         step = steps[old_end - 1]
         for k in range(new_end - 1, new - 1, -1):
             view.byte_strides_[k] = step
-            step *= view.shape_[k]
+            layout.checked_mul(step, view.shape_[k], &step)   # one past the end may overflow: nobody steps there
         old = old_end
         new = new_end
     return True

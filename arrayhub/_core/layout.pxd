@@ -64,18 +64,19 @@ cdef inline bint reach(int nd, const Py_ssize_t* shape, const Py_ssize_t* stride
 
 cdef inline bint is_contiguous(int nd, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t itemsize,
                                bint fortran) noexcept nogil:
-    """Whether the elements lie compactly in C (or Fortran) order.
+    """Whether the elements lie compactly in C (or Fortran) order; the product of all lengths must be known to fit.
 
     Strides of length-1 dimensions do not count, and an empty array is contiguous.
     """
     cdef Py_ssize_t expected = itemsize
-    cdef bint result = True
     cdef int i, k
-    for i in range(nd):
-        k = i if fortran else nd - 1 - i
+    for k in range(nd):
         if shape[k] == 0:
             return True
+    for i in range(nd):
+        k = i if fortran else nd - 1 - i
         if shape[k] != 1:
-            result &= strides[k] == expected
+            if strides[k] != expected:
+                return False
             expected *= shape[k]
-    return result
+    return True

@@ -5,7 +5,7 @@ cdef Descriptor parse(object obj, object stream)
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer)
 cdef Descriptor parse_borrowed(object obj, DLTensor* tensor)
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer)
-cdef object emit(Descriptor a, object stream, object max_version)
+cdef object emit(Descriptor a, object stream, object max_version, bint sole)
 cdef object emit_legacy(Descriptor a, bint allow_readonly)
 cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL

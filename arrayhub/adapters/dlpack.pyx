@@ -5,6 +5,7 @@ import operator
 
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore, PyErr_SetObject
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport (
     PyCapsule_CheckExact,
@@ -17,16 +18,13 @@ from cpython.pycapsule cimport (
 )
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcpy, memset, strcmp
+from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
-    C_CONTIGUOUS,
+    CONSTRUCTED,
     COPIED,
     DLPACK_PROTOCOL,
-    F_CONTIGUOUS,
-    ALIGNED,
-    NOTSWAPPED,
     OTHER_CONTEXT,
     PACKED,
     USM_DEVICE,
@@ -34,14 +32,13 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     extent,
     get_dtype,
-    host_readable,
     new_array,
     seal,
     set_type,
-    size_of,
+    stride_tuple,
 )
-from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLCPU, kDLOneAPI, type_is_host
-from arrayhub._core.memory cimport DLPACK, MemoryBlock, allocate, new_block
+from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLOneAPI, kDLROCM, type_is_host
+from arrayhub._core.memory cimport DLPACK, MemoryBlock, Release, allocate, new_block
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
@@ -77,11 +74,22 @@ cdef const char* VERSIONED = b"dltensor_versioned"
 cdef const char* VERSIONED_USED = b"used_dltensor_versioned"
 cdef const char* EXCHANGE = b"dlpack_exchange_api"
 
+cdef enum:
+    MAX_TABLES = 16     # exchange tables of older versions that are looked through
+
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
-cdef tuple CPU_PAIR = (kDLCPU, 0)
+
+# Device types whose producers take a stream, and for which -1 asks for no synchronisation.
+cdef tuple STREAMED = (kDLCUDA, kDLROCM)
+
+# Device types whose `data` is a handle of the driver and no address: nothing can be counted on from it.
+cdef dict HANDLES = {4: "cl_mem", 7: "VkBuffer", 8: "MTLBuffer", 15: "GPUBuffer"}
 
 # Libraries whose legacy capsules mean memory that may be written, because all their arrays may.
 cdef tuple WRITABLE_LEGACY_ROOTS = ("torch", "cupy", "cupyx")
+
+# Libraries that fail on the stream -1 and mean by None what the standard means by -1.
+cdef tuple NO_STREAM_IS_NONE_ROOTS = ("jaxlib", "jax")
 
 
 # ---------------------------------------------------------------------------------------------------------- parsing
@@ -121,38 +129,57 @@ cdef Descriptor parse(object obj, object stream):
         the producer is asked again when a consumer names its stream.
     """
     cls = type(obj)
-    if not hasattr(cls, "__dlpack__"):
+    if getattr(cls, "__dlpack__", None) is None:
         return None
-    cdef bint on_device = False
-    if hasattr(cls, "__dlpack_device__"):
-        pair = obj.__dlpack_device__()
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
-        on_device = not type_is_host(operator.index(pair[0])) and operator.index(pair[0]) != kDLOneAPI
-    if on_device:
-        capsule = request_on_device(obj, stream)
+    cdef bint streamed = getattr(cls, "__dlpack_device__", None) is not None and device_type_of(obj) in STREAMED
+    export = obj.__dlpack__
+    if streamed:
+        capsule = request_on_stream(export, stream_to_ask(cls, stream))
     else:
-        capsule = request(obj)
+        capsule = request(export)
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
-    return parse_capsule(capsule, cls.__module__.partition(".")[0] in WRITABLE_LEGACY_ROOTS, obj if on_device else None)
+    return parse_capsule(capsule, root_of(cls) in WRITABLE_LEGACY_ROOTS, obj if streamed else None)
 
 
-cdef object request(object obj):
-    """Call ``__dlpack__`` for host memory: versioned if it knows how, else legacy."""
+cdef object device_type_of(object obj):
+    """The device type that a producer announces, as a Python integer of any size."""
+    pair = obj.__dlpack_device__()
+    if (
+        not isinstance(pair, tuple) or len(pair) != 2
+        or not PyIndex_Check(pair[0]) or not PyIndex_Check(pair[1]) or isinstance(pair[0], bool)
+    ):
+        raise interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
+    return operator.index(pair[0])
+
+
+cdef str root_of(object cls):
+    """The library that defines a type, by the first part of its module's name."""
+    module = cls.__module__
+    return (<str> module).partition(".")[0] if type(module) is str else ""
+
+
+cdef object stream_to_ask(object cls, object stream):
+    """The stream to name to a producer; where the caller named none, what asks for no synchronisation."""
+    if stream is not None:
+        return stream
+    return None if root_of(cls) in NO_STREAM_IS_NONE_ROOTS else -1
+
+
+cdef object request(object export):
+    """Call ``__dlpack__`` without a stream: versioned if it knows how, else legacy."""
     try:
-        return obj.__dlpack__(max_version=MAX_VERSION)
+        return export(max_version=MAX_VERSION)
     except TypeError:      # the only sign of a producer from before DLPack 1.0
-        return obj.__dlpack__()
+        return export()
 
 
-cdef object request_on_device(object obj, object stream):
-    """Call ``__dlpack__`` for device memory; -1 asks for no synchronisation."""
-    wanted = -1 if stream is None else stream
+cdef object request_on_stream(object export, object stream):
+    """Call ``__dlpack__`` for memory of a device that has streams."""
     try:
-        return obj.__dlpack__(max_version=MAX_VERSION, stream=wanted)
+        return export(max_version=MAX_VERSION, stream=stream)
     except TypeError:
-        return obj.__dlpack__(stream=wanted)
+        return export(stream=stream)
 
 
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer):
@@ -163,23 +190,20 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
     InterfaceError
         A capsule of another name, one that was consumed before, or a tensor that contradicts itself.
     BufferError
-        A major version above 1, more than one lane.
+        Another major version than 1, more than one lane.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLManagedTensor* legacy
     cdef MemoryBlock block
     if PyCapsule_IsValid(capsule, VERSIONED):
+        block = new_owner(producer)
         versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, VERSIONED)
-        PyCapsule_SetName(capsule, VERSIONED_USED)
-        PyCapsule_SetDestructor(capsule, NULL)
-        return parse_managed(versioned, producer)
+        take_over(block, capsule, VERSIONED_USED, versioned, _delete_versioned)
+        return describe_versioned(versioned, block, producer)
     if PyCapsule_IsValid(capsule, LEGACY):
+        block = new_owner(producer)
         legacy = <DLManagedTensor*> PyCapsule_GetPointer(capsule, LEGACY)
-        PyCapsule_SetName(capsule, LEGACY_USED)
-        PyCapsule_SetDestructor(capsule, NULL)
-        block = new_block(DLPACK, producer, NULL, -1, DLDevice(0, 0))
-        block.resource = legacy
-        block.release = _delete_legacy
+        take_over(block, capsule, LEGACY_USED, legacy, _delete_legacy)
         return describe(&legacy.dl_tensor, block, producer, 0 if legacy_is_writable else DL_READ_ONLY)
     name = PyCapsule_GetName(capsule)
     raise interface_error(
@@ -188,30 +212,62 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
     )
 
 
+cdef MemoryBlock new_owner(object producer):
+    """A block with nothing to release yet, made first: once the tensor is ours, no step before the block may fail."""
+    return new_block(DLPACK, producer, NULL, -1, DLDevice(kDLCPU, 0))
+
+
+cdef int take_over(MemoryBlock block, object capsule, const char* used, void* managed, Release release) except -1:
+    """Mark a capsule as consumed and make `block` release what it carried."""
+    PyCapsule_SetName(capsule, used)
+    PyCapsule_SetDestructor(capsule, NULL)
+    block.release = release
+    block.resource = managed
+    return 0
+
+
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer):
     """An array that owns a versioned managed tensor from now on."""
-    cdef MemoryBlock block = new_block(DLPACK, producer, NULL, -1, DLDevice(0, 0))
-    block.resource = managed
+    cdef MemoryBlock block
+    try:
+        block = new_owner(producer)
+    except BaseException:
+        _delete_versioned(managed)
+        raise
     block.release = _delete_versioned
-    if managed.version.major > DLPACK_MAJOR:
+    block.resource = managed
+    return describe_versioned(managed, block, producer)
+
+
+cdef Descriptor describe_versioned(DLManagedTensorVersioned* managed, MemoryBlock block, object producer):
+    if managed.version.major != DLPACK_MAJOR:
         # The layout of what follows is unknown; up to the deleter it is promised to stay.
         raise BufferError(
-            f"DLPack: version is {managed.version.major}.{managed.version.minor}; accepted: up to major"
+            f"DLPack: version is {managed.version.major}.{managed.version.minor}; accepted: major version"
             f" {DLPACK_MAJOR}. Call the producer's __dlpack__(max_version={MAX_VERSION})"
         )
     return describe(&managed.dl_tensor, block, producer, managed.flags)
 
 
 cdef Descriptor parse_borrowed(object obj, DLTensor* tensor):
-    """An array on a borrowed tensor, valid only now: `obj` is held instead, shape and strides are copied."""
-    cdef Descriptor a = fill(tensor, DL_SUBBYTE_PADDED)
+    """An array on a borrowed tensor, valid only now: `obj` is held instead, shape and strides are copied.
+
+    A borrowed tensor carries no flags, so it is neither read-only nor padded.
+    """
+    cdef Descriptor a = fill(tensor, 0)
     a.base_ = obj
+    a.producer_ = None if type_is_host(a.device_.device_type) else obj
     a.flags_ |= WRITEABLE
+    adopt(a)
     return a
 
 
 cdef Descriptor describe(DLTensor* tensor, MemoryBlock block, object producer, uint64_t flags):
-    """An array on a managed tensor that `block` holds."""
+    """An array on a managed tensor that `block` holds.
+
+    IS_COPIED is not kept: it tells the one consumer that nobody else has the memory, and the next export would repeat
+    that to somebody else.
+    """
     cdef Py_ssize_t low, high
     cdef Descriptor a = fill(tensor, flags)
     a.base_ = block if producer is None else producer
@@ -219,8 +275,6 @@ cdef Descriptor describe(DLTensor* tensor, MemoryBlock block, object producer, u
     a.block_ = block
     if not flags & DL_READ_ONLY:
         a.flags_ |= WRITEABLE
-    if flags & DL_IS_COPIED:
-        a.flags_ |= COPIED
     extent(a, &low, &high)
     block.address_ = a.data_ + low
     block.nbytes_ = high - low
@@ -231,32 +285,55 @@ cdef Descriptor describe(DLTensor* tensor, MemoryBlock block, object producer, u
 
 cdef Descriptor fill(DLTensor* tensor, uint64_t flags):
     """The layout, type and device of a tensor: what the managed, the legacy and the borrowed ways share."""
+    check_head(tensor)
+    cdef Descriptor a = new_array(tensor.ndim)
+    a.protocol_ = DLPACK_PROTOCOL
+    a.device_ = tensor.device
+    if a.device_.device_type == kDLOneAPI:
+        a.usm_type_ = USM_DEVICE      # DLPack cannot say which kind; until the runtime has looked, promise the least
+    fill_type(a, tensor)
+    if tensor.ndim > 0:
+        memcpy(a.shape_, tensor.shape, tensor.ndim * sizeof(Py_ssize_t))
+    fill_pointer(a, tensor)
+    if a.dl_dtype_.bits < 8 and not flags & DL_SUBBYTE_PADDED:
+        a.flags_ |= PACKED
+        fill_strides(a, tensor, 1, a.strides_)
+    else:
+        fill_strides(a, tensor, a.itemsize_, a.byte_strides_)
+    seal(a)
+    return a
+
+
+cdef int check_head(DLTensor* tensor) except -1:
+    """Refuse what must be known before any memory is taken for the array."""
+    cdef int kind = tensor.device.device_type
     if tensor.ndim < 0 or tensor.ndim > layout.MAX_NDIM:
         raise interface_error("DLPack", "ndim", tensor.ndim, f"0 to {layout.MAX_NDIM}")
     if tensor.ndim > 0 and tensor.shape == NULL:
         raise interface_error("DLPack", "shape", None, f"a pointer to {tensor.ndim} lengths")
-    if tensor.device.device_type not in TYPE_NAMES:
-        raise interface_error("DLPack", "device_type", tensor.device.device_type, f"one of {sorted(TYPE_NAMES)}")
-    cdef Descriptor a = new_array(tensor.ndim)
-    cdef bint padded = flags & DL_SUBBYTE_PADDED
-    a.protocol_ = DLPACK_PROTOCOL
-    a.device_ = tensor.device
-    fill_type(a, tensor)
-    if tensor.data != NULL:    # for no elements NULL is as good as any address
-        a.data_ = <char*> tensor.data + tensor.byte_offset
-    elif tensor.byte_offset != 0 and size_of_tensor(tensor) != 0:
-        raise interface_error("DLPack", "data", None, f"the address that byte_offset {tensor.byte_offset} counts from")
-    memcpy(a.shape_, tensor.shape, tensor.ndim * sizeof(Py_ssize_t))
-    if a.dl_dtype_.bits < 8 and not padded:
-        seal_packed(a, tensor)
-    else:
-        fill_strides(a, tensor)
-        seal(a)
-    return a
+    if kind not in TYPE_NAMES:
+        raise interface_error("DLPack", "device_type", kind, f"one of {sorted(TYPE_NAMES)}")
+    if kind in HANDLES:
+        raise BufferError(
+            f"DLPack: device_type is {kind} ({TYPE_NAMES[kind]}), whose data is a {HANDLES[kind]} and no address; accepted:"
+            " memory with addresses. Copy it to the host first"
+        )
+    if tensor.device.device_id < 0:
+        raise interface_error("DLPack", "device_id", tensor.device.device_id, "an ordinal of zero or more")
+    return 0
 
 
-cdef Py_ssize_t size_of_tensor(DLTensor* tensor) noexcept:
-    return layout.count(tensor.ndim, <Py_ssize_t*> tensor.shape)
+cdef int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
+    """The address of element zero: `data` plus `byte_offset`, always. For no elements NULL is as good as any."""
+    cdef Py_ssize_t address = 0
+    if tensor.data == NULL:
+        if tensor.byte_offset != 0 and layout.count(a.nd_, a.shape_) != 0:
+            raise interface_error("DLPack", "data", None, f"the address that byte_offset {tensor.byte_offset} counts from")
+    elif <Py_ssize_t> tensor.byte_offset < 0 or layout.checked_add(
+            <Py_ssize_t> tensor.data, <Py_ssize_t> tensor.byte_offset, &address):
+        raise interface_error("DLPack", "byte_offset", tensor.byte_offset, "an offset that stays in the address space")
+    a.data_ = <char*> address
+    return 0
 
 
 cdef int fill_type(Descriptor a, DLTensor* tensor) except -1:
@@ -273,40 +350,26 @@ cdef int fill_type(Descriptor a, DLTensor* tensor) except -1:
     return set_type(a, row)
 
 
-cdef int fill_strides(Descriptor a, DLTensor* tensor) except -1:
-    """Strides in bytes from strides in elements; none means C order (legal before DLPack 1.2)."""
+cdef int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py_ssize_t* strides) except -1:
+    """`strides` in units from the tensor's in elements; none means C order (legal before DLPack 1.2)."""
     cdef int k
     cdef bint overflow = False
-    if tensor.strides == NULL:
-        overflow = layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_)
-    else:
-        for k in range(a.nd_):
-            overflow |= layout.checked_mul(tensor.strides[k], a.itemsize_, &a.byte_strides_[k])
-    if overflow:
-        raise interface_error("DLPack", "strides", [tensor.strides[k] for k in range(a.nd_)] if tensor.strides else None,
-                              "strides that stay below 2**63 in bytes")
-    return 0
-
-
-cdef int seal_packed(Descriptor a, DLTensor* tensor) except -1:
-    """Complete an array whose elements share bytes: only compact C order has a meaning there."""
-    cdef Py_ssize_t ignored
-    cdef int k
     for k in range(a.nd_):
         if a.shape_[k] < 0:
             raise interface_error("DLPack", f"shape[{k}]", a.shape_[k], "a length of zero or more")
-    if size_of(a) < 0 or layout.checked_mul(size_of(a), a.dl_dtype_.bits, &ignored):
-        raise interface_error("DLPack", "shape", [a.shape_[k] for k in range(a.nd_)], "fewer than 2**63 bits in all")
-    layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_)
-    for k in range(a.nd_):
-        if tensor.strides != NULL and a.shape_[k] > 1 and tensor.strides[k] != a.strides_[k]:
-            raise BufferError("DLPack: packed elements of less than a byte with strides; accepted: compact C order only")
-    if a.data_ == NULL and size_of(a) > 0:
-        raise interface_error("DLPack", "data", None, "the address of the elements")
-    a.byte_strides_ = NULL
-    a.flags_ |= PACKED | C_CONTIGUOUS | ALIGNED
-    if a.nd_ <= 1:
-        a.flags_ |= F_CONTIGUOUS
+    if tensor.strides == NULL:
+        overflow = layout.fill_strides(a.nd_, a.shape_, unit, False, strides)
+    else:
+        for k in range(a.nd_):
+            if a.shape_[k] == 1:    # nobody steps along it: `seal` puts in what C order would
+                strides[k] = 0
+            else:
+                overflow |= layout.checked_mul(tensor.strides[k], unit, &strides[k])
+    if overflow:
+        raise interface_error(
+            "DLPack", "strides", None if tensor.strides == NULL else [tensor.strides[k] for k in range(a.nd_)],
+            "strides that stay below 2**63 in bytes",
+        )
     return 0
 
 
@@ -350,12 +413,12 @@ cdef void _legacy_destructor(object capsule) noexcept:
 
 cdef int check_sayable(Descriptor a) except -1:
     """Refuse what a DLTensor has no words for."""
+    if a.shape_ == NULL:
+        raise BufferError("DLPack: the array was never given memory; make it with arrayhub.asarray or USMArray(...)")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise BufferError(
             f"DLPack: no code for dtype {get_dtype(a)!r}; {dtypes.names_of('host')} can say it, or convert it first"
         )
-    if a.device_.device_type == 0:
-        raise BufferError("DLPack: the array was never given memory; make it with arrayhub.asarray or USMArray(...)")
     if a.flags_ & OTHER_CONTEXT:
         raise BufferError(
             "DLPack: the memory belongs to a SYCL context that is not its device's default one, which DLPack cannot name;"
@@ -363,8 +426,18 @@ cdef int check_sayable(Descriptor a) except -1:
         )
     if a.strides_ == NULL:
         raise BufferError(
-            f"DLPack: byte strides {tuple([a.byte_strides_[k] for k in range(a.nd_)])} are no multiple of the item size"
-            f" {a.itemsize_}; call x.copy() first"
+            f"DLPack: byte strides {stride_tuple(a)} are no multiple of the item size {a.itemsize_}; call x.copy() first"
+        )
+    return 0
+
+
+cdef int check_flagless(Descriptor a, str what, str instead, bint allow_readonly) except -1:
+    """Refuse what only the flags of a versioned managed tensor can say."""
+    if not allow_readonly and not a.flags_ & WRITEABLE:
+        raise BufferError(f"DLPack: the array is read-only, and {what} cannot say so; {instead}, or call x.copy() first")
+    if flags_of(a) & DL_SUBBYTE_PADDED:
+        raise BufferError(
+            f"DLPack: the {a.dl_dtype_.bits}-bit elements are padded to bytes, and {what} means packed ones; {instead}"
         )
     return 0
 
@@ -392,8 +465,6 @@ cdef uint64_t flags_of(Descriptor a) noexcept:
     cdef uint64_t flags = 0
     if not a.flags_ & WRITEABLE:
         flags |= DL_READ_ONLY
-    if a.flags_ & COPIED:
-        flags |= DL_IS_COPIED
     if a.dl_dtype_.bits < 8 and not a.flags_ & PACKED:
         flags |= DL_SUBBYTE_PADDED
     return flags
@@ -415,7 +486,7 @@ cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL:
     return managed
 
 
-cdef object emit(Descriptor a, object stream, object max_version):
+cdef object emit(Descriptor a, object stream, object max_version, bint sole):
     """A capsule of `a`: versioned where the consumer's `max_version` allows, else legacy.
 
     Parameters
@@ -426,21 +497,22 @@ cdef object emit(Descriptor a, object stream, object max_version):
         The consumer's stream in DLPack's convention for the device; it is made to wait for the producer's work.
     max_version : tuple of int or None
         The newest version that the consumer knows.
+    sole : bool
+        Nobody but the consumer will hold the array. Where it is a copy, the capsule then says so (IS_COPIED).
 
     Raises
     ------
     BufferError
         The type or the strides have no DLPack form, or the memory is read-only and only a legacy capsule is wanted.
     """
-    if type_is_host(a.device_.device_type):
-        if stream is not None:
-            check_host_stream(stream)
-        host_ready(a)
-    else:
-        order_consumer(a, stream)
-    if max_version is None or max_version[0] < 1:
+    cdef bint versioned = knows_versions(max_version)
+    order(a, stream)
+    if not versioned:
         return emit_legacy(a, False)
-    return capsule_of(new_managed(a))
+    cdef DLManagedTensorVersioned* managed = new_managed(a)
+    if sole and a.flags_ & COPIED:
+        managed.flags |= DL_IS_COPIED
+    return capsule_of(managed)
 
 
 cdef object capsule_of(DLManagedTensorVersioned* managed):
@@ -452,13 +524,32 @@ cdef object capsule_of(DLManagedTensorVersioned* managed):
         raise
 
 
+cdef int order(Descriptor a, object stream) except -1:
+    """Make sure that a consumer who works in the order of `stream` finds the data ready."""
+    if a.device_.device_type == kDLCPU:
+        if stream is not None and (type(stream) is not int or stream != -1):
+            raise BufferError(f"DLPack: stream is {show(stream)} for memory of the host; accepted: None or -1")
+    elif stream is None and type_is_host(a.device_.device_type):
+        host_ready(a)      # pinned and managed memory: who names no stream reads it from the host
+    else:
+        order_consumer(a, stream)
+    return 0
+
+
+cdef bint knows_versions(object max_version) except -1:
+    """Whether a consumer takes versioned capsules. One of a later major version gets ours, and looks at its version."""
+    if max_version is None:
+        return False
+    if not isinstance(max_version, tuple) or len(max_version) != 2 or not PyIndex_Check(max_version[0]) \
+            or not PyIndex_Check(max_version[1]):
+        raise TypeError(f"DLPack: max_version is {show(max_version)}; accepted: None or two integers such as {MAX_VERSION}")
+    return operator.index(max_version[0]) >= 1
+
+
 cdef object emit_legacy(Descriptor a, bint allow_readonly):
     """A legacy capsule, which has no words for read-only memory."""
-    if not allow_readonly and not a.flags_ & WRITEABLE:
-        raise BufferError(
-            "DLPack: the array is read-only, and a legacy capsule cannot say so; ask with max_version=(1, 0) or later,"
-            " or call x.copy() first"
-        )
+    check_sayable(a)
+    check_flagless(a, "a legacy capsule", "ask with max_version=(1, 0) or later", allow_readonly)
     cdef DLTensor tensor
     point(a, &tensor)
     cdef DLManagedTensor* managed = <DLManagedTensor*> PyMem_RawMalloc(sizeof(DLManagedTensor))
@@ -475,26 +566,25 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly):
         raise
 
 
-cdef int check_host_stream(object stream) except -1:
-    """Refuse a `stream=` that has no meaning for memory of the host."""
-    if type(stream) is not int or stream != -1:
-        raise BufferError(f"DLPack: stream is {show(stream)} for memory of the host; accepted: None or -1")
-    return 0
-
-
 # --------------------------------------------------------------------------------------------- the C exchange table
 
 
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
     """The table that a type itself declares, or NULL. An inherited one is not used: it may export silently what the
     subclass redefines."""
+    cdef int k
     capsule = cls.__dict__.get("__dlpack_c_exchange_api__")
     if capsule is None or not PyCapsule_IsValid(capsule, EXCHANGE):
         return NULL
     cdef DLPackExchangeAPIHeader* header = <DLPackExchangeAPIHeader*> PyCapsule_GetPointer(capsule, EXCHANGE)
-    while header != NULL and header.version.major != DLPACK_MAJOR:
+    for k in range(MAX_TABLES):      # bounded: a chain that leads back to itself would never end
+        if header == NULL or header.version.major == DLPACK_MAJOR:
+            break
         header = header.prev_api
-    return <DLPackExchangeAPI*> header
+    if header == NULL or header.version.major != DLPACK_MAJOR:
+        return NULL
+    cdef DLPackExchangeAPI* api = <DLPackExchangeAPI*> header
+    return api if api.managed_tensor_from_py_object_no_sync != NULL else NULL
 
 
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
@@ -502,8 +592,7 @@ cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
     cdef DLManagedTensorVersioned* managed = NULL
     if api.managed_tensor_from_py_object_no_sync(<PyObject*> obj, &managed) != 0 or managed == NULL:
         raise_pending("managed_tensor_from_py_object_no_sync")
-    cdef Descriptor a = parse_managed(managed, obj)
-    return a
+    return parse_managed(managed, obj)
 
 
 cdef int raise_pending(str function) except -1:
@@ -519,6 +608,7 @@ cdef int raise_pending(str function) except -1:
 
 
 cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) noexcept with gil:
+    out[0] = NULL
     try:
         out[0] = new_managed(<Descriptor?> <object> <PyObject*> obj)
         return 0
@@ -528,7 +618,10 @@ cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) noexce
 
 cdef int _table_to_py_object(DLManagedTensorVersioned* managed, void** out) noexcept with gil:
     cdef object result
+    out[0] = NULL
     try:
+        if managed == NULL:
+            raise ValueError("DLPack exchange table: the managed tensor is NULL; accepted: one to take over")
         result = parse_managed(managed, None)
         Py_INCREF(result)
         out[0] = <void*> <PyObject*> result
@@ -541,11 +634,8 @@ cdef int _table_borrow(void* obj, DLTensor* out) noexcept with gil:
     cdef Descriptor a
     try:
         a = <Descriptor?> <object> <PyObject*> obj
-        if not a.flags_ & WRITEABLE:
-            raise BufferError(
-                "DLPack exchange table: the array is read-only, and a borrowed DLTensor cannot say so; use"
-                " managed_tensor_from_py_object_no_sync, whose flags can"
-            )
+        check_sayable(a)
+        check_flagless(a, "a borrowed DLTensor", "use managed_tensor_from_py_object_no_sync, whose flags can", False)
         return point(a, out)
     except BaseException as error:
         return fail(error)
@@ -559,41 +649,52 @@ cdef int _table_current_stream(int device_type, int32_t device_id, void** out) n
 
 cdef int _table_allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_ctx,
                          void (*set_error)(void*, const char*, const char*) noexcept) noexcept with gil:
-    cdef object a
+    cdef bytes kind = b"MemoryError", message = b"DLPack exchange table: managed_tensor_allocator"
+    out[0] = NULL
     try:
-        a = new_like(prototype)
-        out[0] = new_managed(a)
+        out[0] = new_managed(new_like(prototype))
         return 0
     except BaseException as error:
-        kind = type(error).__name__.encode()
-        message = str(error).encode("utf-8", "replace")
-        if set_error != NULL:
-            set_error(error_ctx, kind, message)
-        return -1
+        kind, message = in_words(error)
+    # Outside the handler: what the caller sets as the pending exception must stay pending.
+    if set_error != NULL:
+        set_error(error_ctx, kind, message)
+    return -1
+
+
+cdef tuple in_words(object error):
+    """Kind and message of an exception as C strings, whatever its own ``__str__`` does."""
+    try:
+        return type(error).__name__.encode(), str(error).encode("utf-8", "replace")
+    except Exception:
+        return b"RuntimeError", b"DLPack exchange table: managed_tensor_allocator failed"
 
 
 cdef Descriptor new_like(DLTensor* prototype):
-    """A fresh C-contiguous array with the type, shape and device of `prototype`; its other fields are not read."""
+    """A fresh C-contiguous array with the type, shape and device of `prototype`; its other fields are not read.
+
+    A prototype has no flags, so elements of less than a byte are packed, which is what their absence means.
+    """
     cdef DLTensor wanted = prototype[0]
     cdef Runtime* runtime
     cdef Descriptor a
-    cdef MemoryBlock block
+    cdef Py_ssize_t low, high
     wanted.strides = NULL
     wanted.byte_offset = 0
     wanted.data = <void*> 64      # any address: the layout is checked before there is memory
-    a = fill(&wanted, DL_SUBBYTE_PADDED)
+    a = fill(&wanted, 0)
+    a.protocol_ = CONSTRUCTED
     a.flags_ |= WRITEABLE
-    cdef Py_ssize_t nbytes = size_of(a) * a.itemsize_
+    extent(a, &low, &high)
     if wanted.device.device_type == kDLCPU:
-        block = allocate(nbytes, 64)
-        a.block_ = block
-        a.base_ = block
-        a.data_ = block.address_
+        a.block_ = allocate(high, 64)
+        a.base_ = a.block_
+        a.data_ = a.block_.address_
     else:
         runtime = runtime_of(wanted.device.device_type)
         if runtime.allocate == NULL:
             raise BufferError(f"DLPack exchange table: no runtime to allocate on {TYPE_NAMES[wanted.device.device_type]}")
-        runtime.allocate(a, nbytes, wanted.device)
+        runtime.allocate(a, high, wanted.device)
     return a
 
 
