@@ -21,7 +21,7 @@ FLOORS = (
     ("libraries",),
     ("transfer",),
     ("construction", "usm_array"),
-    ("convert",),
+    ("conversion",),
     ("storage", "inspect"),
     ("_clone", "demo", "__init__", "__main__"),
 )
