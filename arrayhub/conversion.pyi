@@ -1,6 +1,5 @@
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from arrayhub._core.device import _DeviceLike

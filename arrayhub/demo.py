@@ -309,7 +309,9 @@ def _print_environment() -> None:
 
 
 def _print_table(rows: list[Row]) -> None:
-    table: list[tuple[str, ...]] = [("from", "way in", "device", "shape", "strides", "same address in", "copied, when asked, to")]
+    table: list[tuple[str, ...]] = [
+        ("from", "way in", "device", "shape", "strides", "same address in", "copied, when asked, to")
+    ]
     for row in rows:
         if row.x is not None:
             facts = (row.x.protocol, str(row.x.device), str(row.x.shape), str(row.x.strides))

@@ -9,6 +9,7 @@ from arrayhub._core.descriptor import Descriptor
 from arrayhub._core.device import Device, _DeviceLike
 from arrayhub._core.memory import MemoryBlock
 
+_Protocol: TypeAlias = Literal["array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "constructed"]
 _BasicIndex: TypeAlias = SupportsIndex | slice | EllipsisType | None
 
 @final
@@ -72,7 +73,7 @@ class USMArray(Descriptor):
     @property
     def access(self) -> Literal["readwrite", "readonly", "immutable"]: ...
     @property
-    def protocol(self) -> Literal["array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "constructed"]: ...
+    def protocol(self) -> _Protocol: ...
     def __len__(self) -> int: ...
     def __getitem__(self, key: _BasicIndex | tuple[_BasicIndex, ...]) -> USMArray: ...
     @property

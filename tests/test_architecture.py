@@ -1,4 +1,4 @@
-"""The house's one rule, held to the code: a room imports only from its own floor and the floors below, never in circles.
+"""The house's one rule, held to the code: imports run along a floor or down, never in circles.
 
 docs/architecture.md gives the floors; FLOORS below is the same list, and a test compares the two.
 """

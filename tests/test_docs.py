@@ -57,7 +57,13 @@ def test_the_demo_passes(tmp_path):
     done = run("-m", "arrayhub", "demo", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     table = done.stdout
-    for producer in ("numpy array", "torch tensor", "jax array", "a SYCL library's shared USM", "dpctl MemoryUSMDevice"):
+    for producer in (
+        "numpy array",
+        "torch tensor",
+        "jax array",
+        "a SYCL library's shared USM",
+        "dpctl MemoryUSMDevice",
+    ):
         assert re.search(rf"^{re.escape(producer)} .*\bnumpy\b", table, re.MULTILINE), table
     assert "0 failures" in table
 

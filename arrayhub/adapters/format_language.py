@@ -26,7 +26,7 @@ adapter answers one-character formats by itself and remembers what it gets from 
 
 import math
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -405,7 +405,7 @@ def _record_dtype(record: _Record, itemsize: int | None = None) -> tuple[np.dtyp
     return np.dtype({**fields, "itemsize": written}), alignment  # type: ignore[call-overload]
 
 
-def _place(record: _Record) -> tuple[dict[str, list], int, int]:
+def _place(record: _Record) -> tuple[dict[str, list[Any]], int, int]:
     """Lay the items of a record one behind the other.
 
     Returns
