@@ -1,8 +1,9 @@
-"""A hub between array protocols: any foreign array goes in, one descriptor that every consumer understands comes out."""
+"""A hub between array protocols: any foreign array in, one descriptor that every consumer understands out."""
 
-from arrayhub import sycl_runtime
+from arrayhub import _clone, sycl_runtime
 
-sycl_runtime.configure()     # before anybody imports dpctl, whose loader reads the environment once
+__path__[:] = _clone.compiled_path(__path__)
+sycl_runtime.configure()  # before anybody imports dpctl, whose loader reads the environment once
 
 from arrayhub._core.device import Device  # noqa: E402
 from arrayhub._core.errors import InterfaceError  # noqa: E402

@@ -26,7 +26,7 @@ adapter answers one-character formats by itself and remembers what it gets from 
 
 import math
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -234,7 +234,7 @@ class _Reader:
         else:
             row = self.take_code()
             padding = row.code == "x"
-            element = self.element(row, count, start)
+            element = self.element(row, count, start)  # type: ignore[assignment]
             count = 1 if row.says_length else count
         if count != 1:
             shape += (count,)
@@ -252,7 +252,7 @@ class _Reader:
             if count * np.dtype(name + "1").itemsize > _MAX_BYTES:
                 raise self.refusal(start, f"has a length of {count}", f"at most {_MAX_BYTES} bytes")
             name += str(count)
-        return np.dtype(name).newbyteorder(self.order if self.order in "<>" else "=")
+        return np.dtype(name).newbyteorder(self.order if self.order in "<>" else "=")  # type: ignore[arg-type]
 
     def half_complex(self, start: int) -> np.dtype:
         """Return the dtype of complex32, a pair of halves, from ml_dtypes, which is imported on first need."""
@@ -261,7 +261,7 @@ class _Reader:
         except ImportError:
             accepted = "it where ml_dtypes is installed and has complex32"
             raise self.refusal(start, "begins Ze, complex32, which NumPy does not have", accepted) from None
-        return np.dtype(complex32)
+        return np.dtype(complex32)  # type: ignore[no-any-return]
 
     # -- the words of the language, each leaving the position behind what it took
 
@@ -398,14 +398,14 @@ def _record_dtype(record: _Record, itemsize: int | None = None) -> tuple[np.dtyp
     written = _round_up(end, alignment) if record.aligned else end
     _check_bytes(written)
     if itemsize is not None and itemsize != written and end <= itemsize <= _MAX_BYTES:
-        resized = np.dtype({**fields, "itemsize": itemsize})
+        resized = np.dtype({**fields, "itemsize": itemsize})  # type: ignore[call-overload]
         in_c = _c_alignment(resized)
         if itemsize == end or (in_c is not None and itemsize == _round_up(end, in_c)):
             return resized, alignment
-    return np.dtype({**fields, "itemsize": written}), alignment
+    return np.dtype({**fields, "itemsize": written}), alignment  # type: ignore[call-overload]
 
 
-def _place(record: _Record) -> tuple[dict[str, list], int, int]:
+def _place(record: _Record) -> tuple[dict[str, list[Any]], int, int]:
     """Lay the items of a record one behind the other.
 
     Returns
@@ -443,7 +443,7 @@ def _fill_names(names: list[str | None]) -> list[str]:
                 number += 1
             taken.add(name)
         filled.append(name)
-    return filled
+    return filled  # type: ignore[return-value]
 
 
 def _round_up(size: int, alignment: int) -> int:
@@ -477,7 +477,7 @@ def _c_alignment(dtype: np.dtype, depth: int = 0) -> int | None:
         return None
     alignment = 1
     for name in dtype.names:
-        field, offset = dtype.fields[name][:2]
+        field, offset = dtype.fields[name][:2]  # type: ignore[index]
         own = _c_alignment(field, depth + 1)
         if own is None or offset % own:
             return None
@@ -529,7 +529,7 @@ def _is_native(dtype: np.dtype) -> bool:
     _, dtype = _flatten(dtype)
     if dtype.names is None:
         return dtype.isnative
-    return all(_is_native(dtype.fields[name][0]) for name in dtype.names)
+    return all(_is_native(dtype.fields[name][0]) for name in dtype.names)  # type: ignore[index]
 
 
 def _unsaid(what: object, instead: str) -> BufferError:
@@ -564,8 +564,8 @@ class _Writer:
         if depth > _MAX_NESTING:
             raise _unsaid("so many levels of records", f"accepted: at most {_MAX_NESTING}")
         parts, end = [], 0
-        for name in dtype.names:
-            field, offset = dtype.fields[name][:2]
+        for name in dtype.names:  # type: ignore[union-attr]
+            field, offset = dtype.fields[name][:2]  # type: ignore[index]
             if offset < end:
                 raise _unsaid(
                     "fields that overlap or are out of order", "copy the array with a dtype whose offsets only grow"

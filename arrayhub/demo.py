@@ -1,0 +1,322 @@
+"""What ``python -m arrayhub demo`` does: real arrays through every installed library, and a table of what happened.
+
+Every producer's array goes in through ``asarray`` and from there into every consumer's library. A pair passes where the
+consumer sees the same values at the same address, or where it refuses for a reason that the tables below expect and a
+copy that is then asked for has the same values. Everything else is a failure.
+"""
+
+import array
+import importlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import arrayhub
+from arrayhub import USMArray, sycl_runtime
+
+LIBRARIES = ("numpy", "torch", "jax", "ml_dtypes", "numba", "pyarrow", "dpctl", "dpnp", "cupy")
+
+# What can keep a consumer from sharing memory: traits of a producer's array.
+READ_ONLY = "read-only"
+NEGATIVE = "negative strides"
+ANY_ADDRESS = "not aligned to 64 bytes"
+NOT_IN_NUMPY = "a type outside NumPy"
+HOST, USM, USM_DEVICE, CUDA = "host memory", "host-readable USM", "USM device memory", "CUDA memory"
+
+
+class Producer(NamedTuple):
+    name: str
+    array: Any
+    values: Any  # what the array holds, for NumPy
+    traits: set[str]
+
+
+class Consumer(NamedTuple):
+    name: str
+    refuses: set[str]  # traits for which it may ask for a copy
+    lacks: set[str]  # traits for which a copy does not help
+    share: Callable[[USMArray], Any]
+    copy: Callable[[USMArray], Any]
+    address: Callable[[Any], int]
+    values: Callable[[Any], Any]
+
+
+@dataclass
+class Row:
+    producer: Producer
+    x: USMArray | None = None
+    shared: list[str] = field(default_factory=list)
+    copied: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+
+def is_installed(library: str) -> bool:
+    return importlib.util.find_spec(library) is not None
+
+
+# ------------------------------------------------------------------------------------------------------ producers
+
+
+def producers() -> Iterator[Producer]:
+    """An array of every kind that this environment can make."""
+    yield from _python_producers()
+    for library, make in _PRODUCERS_OF.items():
+        if is_installed(library):
+            yield from make(importlib.import_module(library))
+
+
+def _python_producers() -> Iterator[Producer]:
+    a = _aligned(np.arange(12, dtype="f4").reshape(3, 4))
+    yield Producer("numpy array", a, a, {HOST})
+    yield Producer("numpy a[:, ::-1]", a[:, ::-1], a[:, ::-1], {HOST, NEGATIVE, ANY_ADDRESS})
+    text = b"any bytes at all"
+    yield Producer("bytes", text, np.frombuffer(text, "u1"), {HOST, READ_ONLY, ANY_ADDRESS})
+    yield Producer("bytearray", bytearray(text), np.frombuffer(text, "u1"), {HOST, ANY_ADDRESS})
+    numbers = array.array("f", [1.5, 2.5, 3.5])
+    yield Producer("array.array", numbers, np.array(numbers), {HOST, ANY_ADDRESS})
+
+
+def _ml_dtypes_producers(ml_dtypes: Any) -> Iterator[Producer]:
+    a = _aligned(np.arange(12).reshape(3, 4).astype(ml_dtypes.bfloat16))
+    yield Producer("numpy array of bfloat16", a, a, {HOST, NOT_IN_NUMPY})
+
+
+def _torch_producers(torch: Any) -> Iterator[Producer]:
+    t = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    yield Producer("torch tensor", t, t.numpy(), {HOST, ANY_ADDRESS})
+    if torch.cuda.is_available():
+        yield Producer("torch tensor on a GPU", t.cuda(), t.numpy(), {CUDA})
+
+
+def _jax_producers(jax: Any) -> Iterator[Producer]:
+    a = jax.device_put(np.arange(12, dtype="f4").reshape(3, 4), jax.devices("cpu")[0])
+    yield Producer("jax array", a, np.asarray(a), {HOST, READ_ONLY})
+
+
+def _pyarrow_producers(pyarrow: Any) -> Iterator[Producer]:
+    a = pyarrow.array([1.5, 2.5, 3.5], pyarrow.float32())
+    yield Producer("pyarrow array", a, np.asarray(a), {HOST, READ_ONLY, ANY_ADDRESS})
+
+
+def _sycl_producers(dpctl: Any) -> Iterator[Producer]:
+    if not dpctl.get_devices():
+        return
+    memory = importlib.import_module("dpctl.memory")
+    values = np.arange(12, dtype="i4").reshape(3, 4)
+    for kind, trait in (("Host", USM), ("Shared", USM), ("Device", USM_DEVICE)):
+        block = getattr(memory, f"MemoryUSM{kind}")(values.nbytes)
+        block.copy_from_host(values.reshape(-1).view("u1"))
+        yield Producer(f"dpctl MemoryUSM{kind}", block, values.reshape(-1).view("u1"), {trait, ANY_ADDRESS})
+        yield Producer(f"a SYCL library's {kind.lower()} USM", SyclResult(block), values, {trait, ANY_ADDRESS})
+
+
+def _dpnp_producers(dpnp: Any) -> Iterator[Producer]:
+    if importlib.import_module("dpctl").get_devices():
+        a = dpnp.arange(12, dtype="f4").reshape(3, 4)
+        yield Producer("dpnp array", a, dpnp.asnumpy(a), {USM_DEVICE})
+
+
+def _cupy_producers(cupy: Any) -> Iterator[Producer]:
+    if cupy.is_available():
+        a = cupy.arange(12, dtype="f4").reshape(3, 4)
+        yield Producer("cupy array", a, cupy.asnumpy(a), {CUDA})
+
+
+_PRODUCERS_OF: dict[str, Callable[[Any], Iterator[Producer]]] = {
+    "ml_dtypes": _ml_dtypes_producers,
+    "torch": _torch_producers,
+    "jax": _jax_producers,
+    "pyarrow": _pyarrow_producers,
+    "dpctl": _sycl_producers,
+    "dpnp": _dpnp_producers,
+    "cupy": _cupy_producers,
+}
+
+
+class SyclResult:
+    """What the author of a SYCL extension writes: memory of one's own, and one attribute that describes it."""
+
+    def __init__(self, memory: Any) -> None:
+        self.memory = memory
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        return {
+            "data": (self.memory._pointer, False),
+            "shape": (3, 4),
+            "strides": None,
+            "typestr": "|i4",
+            "syclobj": self.memory.sycl_queue,
+            "version": 1,
+        }
+
+
+def _aligned(values: Any) -> Any:
+    """A copy that starts on a 64-byte boundary, without which jax on the CPU cannot share memory."""
+    room = np.empty(values.nbytes + 64, "u1")
+    start = -room.ctypes.data % 64
+    result = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    result[...] = values
+    return result
+
+
+# ------------------------------------------------------------------------------------------------------ consumers
+
+
+def consumers() -> Iterator[Consumer]:
+    """Every library of this environment that takes arrays."""
+    yield Consumer(
+        "numpy", {USM_DEVICE, CUDA}, set(), arrayhub.as_numpy, _copying(arrayhub.as_numpy), _numpy_address, np.asarray
+    )
+    yield Consumer(
+        "memoryview", {USM_DEVICE, CUDA}, {NOT_IN_NUMPY}, memoryview, _copied_view, _numpy_address, np.asarray
+    )
+    for library, make in _CONSUMER_OF.items():
+        if is_installed(library):
+            yield from make(importlib.import_module(library))
+
+
+def _torch_consumer(torch: Any) -> Iterator[Consumer]:
+    refuses = {READ_ONLY, NEGATIVE, USM_DEVICE}
+    copy = _copying(arrayhub.as_torch)
+    yield Consumer("torch", refuses, set(), arrayhub.as_torch, copy, _torch_address, lambda t: t.cpu().double().numpy())
+
+
+def _jax_consumer(jax: Any) -> Iterator[Consumer]:
+    refuses = {NEGATIVE, ANY_ADDRESS, USM_DEVICE, CUDA}
+    copy = _copying(arrayhub.as_jax)
+    yield Consumer("jax", refuses, set(), arrayhub.as_jax, copy, lambda a: int(a.unsafe_buffer_pointer()), np.asarray)
+
+
+def _numba_consumer(numba: Any) -> Iterator[Consumer]:
+    copy = _copying(arrayhub.as_numba)
+    yield Consumer("numba", {USM_DEVICE}, {NOT_IN_NUMPY}, arrayhub.as_numba, copy, _hub_address, _hub_values)
+
+
+def _dpnp_consumer(dpnp: Any) -> Iterator[Consumer]:
+    if importlib.import_module("dpctl").get_devices():
+        copy = _copying(arrayhub.as_dpnp)
+        yield Consumer("dpnp", {HOST, CUDA}, {NOT_IN_NUMPY}, arrayhub.as_dpnp, copy, _hub_address, dpnp.asnumpy)
+
+
+def _cupy_consumer(cupy: Any) -> Iterator[Consumer]:
+    if cupy.is_available():
+        refuses = {HOST, READ_ONLY, USM, USM_DEVICE}
+        copy = _copying(arrayhub.as_cupy)
+        yield Consumer("cupy", refuses, {NOT_IN_NUMPY}, arrayhub.as_cupy, copy, lambda a: int(a.data.ptr), cupy.asnumpy)
+
+
+_CONSUMER_OF: dict[str, Callable[[Any], Iterator[Consumer]]] = {
+    "torch": _torch_consumer,
+    "jax": _jax_consumer,
+    "numba": _numba_consumer,
+    "dpnp": _dpnp_consumer,
+    "cupy": _cupy_consumer,
+}
+
+
+def _copying(share: Callable[..., Any]) -> Callable[[USMArray], Any]:
+    return lambda x: share(x, copy=True)
+
+
+def _copied_view(x: USMArray) -> memoryview:
+    return memoryview(arrayhub.to_host(x, copy=True))
+
+
+def _numpy_address(x: Any) -> int:
+    return int(np.asarray(x).ctypes.data)
+
+
+def _torch_address(t: Any) -> int:
+    return int(t.data_ptr())
+
+
+def _hub_address(x: Any) -> int:
+    return arrayhub.asarray(x).ptr
+
+
+def _hub_values(x: Any) -> Any:
+    return np.asarray(arrayhub.to_host(x))
+
+
+# ---------------------------------------------------------------------------------------------------- the demo
+
+
+def run() -> int:
+    """Send every producer's array to every consumer, print what happened, and return the exit status."""
+    _print_environment()
+    takers = list(consumers())
+    rows = [send(producer, takers) for producer in producers()]
+    _print_table(rows)
+    failures = [f"{row.producer.name}: {text}" for row in rows for text in row.failed]
+    shared, copied = (sum(len(getattr(row, kind)) for row in rows) for kind in ("shared", "copied"))
+    print(f"\n{shared} times the same memory, {copied} copies where one was asked for, {len(failures)} failures.")
+    for text in failures:
+        print(f"FAILED  {text}")
+    return 1 if failures else 0
+
+
+def send(producer: Producer, takers: list[Consumer]) -> Row:
+    """Take one producer's array in, and hand it to every consumer."""
+    row = Row(producer)
+    try:
+        row.x = arrayhub.asarray(producer.array)
+        for consumer in takers:
+            _hand_over(row, row.x, consumer)
+    except Exception as error:  # the demo reports every fault and goes on
+        row.failed.append(f"{type(error).__name__}: {error}")
+    return row
+
+
+def _hand_over(row: Row, x: USMArray, consumer: Consumer) -> None:
+    """Let one consumer take `x`, and note in `row` how that went."""
+    traits = row.producer.traits
+    try:
+        result = consumer.share(x)
+    except (BufferError, TypeError) as error:
+        if traits & consumer.lacks:
+            return
+        if not traits & consumer.refuses:
+            row.failed.append(f"{consumer.name} refused it: {error}")
+            return
+        result = consumer.copy(x)
+        kept, column = True, row.copied
+    else:
+        kept, column = consumer.address(result) == x.ptr, row.shared
+    if not kept:
+        row.failed.append(f"{consumer.name} has it at another address")
+    elif not np.array_equal(np.asarray(consumer.values(result), "f8"), np.asarray(row.producer.values, "f8")):
+        row.failed.append(f"{consumer.name} sees other values")
+    else:
+        column.append(consumer.name)
+
+
+def _print_environment() -> None:
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES if is_installed(name)]
+    print(f"arrayhub {importlib.metadata.version('arrayhub')} with {', '.join(versions)}")
+    missing = [name for name in LIBRARIES if not is_installed(name)]
+    if missing:
+        print(f"not installed, so not shown: {', '.join(missing)}")
+    if is_installed("dpctl"):
+        devices = importlib.import_module("dpctl").get_devices()
+        names = ", ".join(device.name for device in devices)
+        print(f"SYCL devices: {names or 'none; ' + str(sycl_runtime.status()['reason'])}")
+    print()
+
+
+def _print_table(rows: list[Row]) -> None:
+    table: list[tuple[str, ...]] = [
+        ("from", "way in", "device", "shape", "strides", "same address in", "copied, when asked, to")
+    ]
+    for row in rows:
+        if row.x is not None:
+            facts = (row.x.protocol, str(row.x.device), str(row.x.shape), str(row.x.strides))
+            table.append((row.producer.name, *facts, " ".join(row.shared), " ".join(row.copied)))
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    table.insert(1, tuple("-" * width for width in widths))
+    for line in table:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -1,0 +1,168 @@
+"""The house's one rule, held to the code: imports run along a floor or down, never in circles.
+
+docs/architecture.md gives the floors; FLOORS below is the same list, and a test compares the two.
+"""
+
+import ast
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "arrayhub"
+
+# Lowest first. A name is a folder or a module of arrayhub.
+FLOORS = (
+    ("_core",),
+    ("runtimes", "sycl_runtime"),
+    ("adapters",),
+    ("libraries",),
+    ("transfer",),
+    ("construction", "usm_array"),
+    ("conversion",),
+    ("storage", "inspect"),
+    ("_clone", "demo", "__init__", "__main__"),
+)
+FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS, start=1) for name in names}
+
+CYTHON_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
+    r"|c?import[ \t]+(?P<plain>[^\n#]+))",
+    re.MULTILINE,
+)
+
+
+def module_name(file, package):
+    """The dotted name of a source file; a .pyx, its .pxd and its .pyi are one module."""
+    return ".".join((package.name, *file.relative_to(package).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def names_in(clause):
+    """The imported names of ``a, b as c`` or ``(a,\n b)``."""
+    clause = re.sub(r"#.*", "", clause).strip("() \n")
+    return [part.split()[0] for part in clause.replace("\n", " ").split(",") if part.strip()]
+
+
+def imports_of(file):
+    """Yield (module, names) for every import and cimport in a file, the lazy ones in functions included."""
+    text = file.read_text()
+    if file.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{file}: relative import; this project writes them in full"
+                yield node.module, [alias.name for alias in node.names]
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield alias.name, []
+        return
+    for found in CYTHON_IMPORT.finditer(text):
+        if found["module"]:
+            yield found["module"], names_in(found["names"])
+        else:
+            for name in names_in(found["plain"]):
+                yield name, []
+
+
+def import_graph(package):
+    """Map every module of a package to the modules of the same package that it imports."""
+    files = [file for suffix in ("py", "pyx", "pxd") for file in package.rglob(f"*.{suffix}")]
+    modules = {module_name(file, package) for file in files}
+    graph = {module: set() for module in modules}
+    for file in files:
+        importer = module_name(file, package)
+        for module, names in imports_of(file):
+            if module.partition(".")[0] != package.name:
+                continue
+            submodules = {f"{module}.{name}" for name in names} & modules
+            graph[importer] |= (submodules or {module}) - {importer}
+    return graph
+
+
+def floor_of(module):
+    parts = module.split(".")
+    return FLOOR_OF[parts[1] if len(parts) > 1 else "__init__"]
+
+
+def upward_imports(graph):
+    return sorted(
+        f"{importer} (floor {floor_of(importer)}) imports {imported} (floor {floor_of(imported)})"
+        for importer, imports in graph.items()
+        for imported in imports
+        if floor_of(imported) > floor_of(importer)
+    )
+
+
+GRAPH = import_graph(PACKAGE)
+INSTALLED_AS_IT_IS = {".py", ".pyi", ".pxd", ".h", ".typed"}
+
+
+def test_every_room_has_a_floor():
+    unknown = {module for module in GRAPH if "." in module and module.split(".")[1] not in FLOOR_OF}
+    assert not unknown, f"add to FLOORS and to docs/architecture.md: {sorted(unknown)}"
+
+
+def test_no_import_goes_up():
+    assert upward_imports(GRAPH) == []
+
+
+def test_no_circles():
+    try:
+        TopologicalSorter(GRAPH).prepare()
+    except CycleError as error:
+        pytest.fail("imports in a circle: " + " -> ".join(error.args[1]))
+
+
+def test_the_graph_is_read():
+    """The tests above would pass on an empty graph."""
+    assert "arrayhub._core.descriptor" in GRAPH["arrayhub.usm_array"]
+    assert "arrayhub.adapters.dlpack" in GRAPH["arrayhub.usm_array"]
+    assert "arrayhub._core.errors" in GRAPH["arrayhub._core.device"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("layout.pxd", "from arrayhub.adapters.dlpack cimport parse\n"),
+        ("layout.pyx", "from arrayhub.adapters cimport (\n    dlpack,  # why\n)\n"),
+        ("layout.pyx", "def f():\n    import arrayhub.adapters.dlpack as d\n"),
+        ("layout.pyx", "cimport arrayhub.adapters.dlpack\n"),
+        ("layout.py", "def f():\n    from arrayhub.adapters import dlpack\n"),
+        ("layout.py", "import arrayhub.adapters.dlpack\n"),
+    ],
+)
+def test_an_upward_import_is_found(tmp_path, name, text):
+    package = tmp_path / "arrayhub"
+    (package / "_core").mkdir(parents=True)
+    (package / "adapters").mkdir()
+    (package / "adapters" / "dlpack.pyx").write_text("")
+    (package / "_core" / name).write_text(text)
+    assert upward_imports(import_graph(package)) == [
+        "arrayhub._core.layout (floor 1) imports arrayhub.adapters.dlpack (floor 3)"
+    ]
+
+
+def test_every_file_is_installed():
+    """meson.build lists files by name; what it does not name would be missing from an installed package only."""
+    build = (PACKAGE / "meson.build").read_text()
+    compiled = set(re.findall(r"'([\w/]+)'", re.search(r"compiled = \[(.*?)\]", build, re.S)[1]))
+    sources = {
+        f"{folder}/{file}".removeprefix("./")
+        for folder, files in re.findall(r"'([\w./]+)': \[(.*?)\]", build, re.S)
+        for file in re.findall(r"'([\w.]+)'", files)
+    }
+    tree = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*") if file.suffix in INSTALLED_AS_IT_IS}
+    beside_compiled = {f"{room}{suffix}" for room in compiled for suffix in (".pxd", ".pyi")}
+    assert {file.relative_to(PACKAGE).with_suffix("").as_posix() for file in PACKAGE.rglob("*.pyx")} == compiled
+    assert tree - beside_compiled == sources - beside_compiled
+
+
+def test_the_docs_show_these_floors():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", text, re.MULTILINE)
+    documented = {int(number): set(re.findall(r"`(\w+)/?`", names)) for number, names in rows}
+    built = {name for module in GRAPH for name in module.split(".")[1:2]} | {"__init__"}
+    assert documented == {
+        floor: set(names) & built for floor, names in enumerate(FLOORS, start=1) if set(names) & built
+    }

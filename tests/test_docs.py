@@ -1,0 +1,103 @@
+"""The Python blocks of the README and of docs/ run, links lead somewhere, and the demo passes.
+
+A document's blocks run in order in one process of their own, as a reader would type them.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import arrayhub
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+
+
+def program_of(document):
+    """The Python blocks of a document as one program whose line numbers are the document's."""
+    text = document.read_text()
+    lines = [""] * text.count("\n")
+    for block in BLOCK.finditer(text):
+        start = text.count("\n", 0, block.start(1))
+        code = block[1].splitlines()
+        lines[start : start + len(code)] = code
+    return "\n".join(lines)
+
+
+def run(*arguments, cwd):
+    return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=250)
+
+
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if BLOCK.search(d.read_text())], ids=lambda d: d.relative_to(ROOT).as_posix()
+)
+def test_examples_run(document, tmp_path):
+    program = tmp_path / f"{document.stem}.py"
+    program.write_text(program_of(document))
+    done = run("-P", str(program), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_has_examples():
+    assert len(BLOCK.findall((ROOT / "README.md").read_text())) >= 4
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(document):
+    missing = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
+    assert not missing
+
+
+def test_the_demo_passes(tmp_path):
+    done = run("-m", "arrayhub", "demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = done.stdout
+    for producer in (
+        "numpy array",
+        "torch tensor",
+        "jax array",
+        "a SYCL library's shared USM",
+        "dpctl MemoryUSMDevice",
+    ):
+        assert re.search(rf"^{re.escape(producer)} .*\bnumpy\b", table, re.MULTILINE), table
+    assert "0 failures" in table
+
+
+def test_the_demo_reports_a_failure(tmp_path):
+    """A consumer that hands back something else has to show, in the table's end and in the exit status."""
+    program = (
+        "import sys, numpy, arrayhub\n"
+        "from arrayhub import demo\n"
+        "arrayhub.as_numpy = lambda x, copy=None: numpy.zeros(x.shape)\n"
+        "sys.exit(demo.run())\n"
+    )
+    done = run("-P", "-c", program, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "FAILED  numpy array: numpy has it at another address" in done.stdout
+
+
+def test_the_command_line_explains_itself(tmp_path):
+    done = run("-m", "arrayhub", "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "demo" in done.stdout
+    assert run("-m", "arrayhub", "no such command", cwd=tmp_path).returncode == 2
+
+
+def test_the_root_of_a_clone_is_no_obstacle():
+    """`python -m arrayhub` in a clone finds the sources first, which have no compiled modules."""
+    done = run("-c", "import arrayhub; print(arrayhub.asarray(b'abc').shape)", cwd=ROOT)
+    assert done.stdout == "(3,)\n", done.stderr
+
+
+def test_every_public_name_is_there():
+    assert all(hasattr(arrayhub, name) for name in arrayhub.__all__)
+
+
+def test_the_version_is_written_once_more_only():
+    declared = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
+    assert arrayhub.__version__ == declared

@@ -1,0 +1,41 @@
+"""Read by mypy, never run: what a user's type checker has to make of the public names."""
+
+from typing import Any, Literal, assert_type
+
+import numpy as np
+import numpy.typing as npt
+
+import arrayhub
+from arrayhub import Device, USMArray
+
+
+def ways_in(a: npt.NDArray[np.float32], capsule: object) -> None:
+    assert_type(arrayhub.asarray(a), USMArray)
+    assert_type(arrayhub.asarray(a, dtype="f8", device=Device("cuda:0"), copy=True, stream=1, via="dlpack"), USMArray)
+    assert_type(arrayhub.asarray([1, 2]), USMArray)
+    assert_type(arrayhub.from_dlpack(capsule, device=(1, 0)), USMArray)
+    assert_type(USMArray((2, 3), "u2", buffer="shared", strides=(3, 1), order="F"), USMArray)
+    arrayhub.asarray(a, via="pep3118")  # type: ignore[arg-type]
+    USMArray()  # type: ignore[call-arg]
+
+
+def what_it_is(x: USMArray) -> None:
+    assert_type(x.shape, tuple[int, ...])
+    assert_type(x.dtype, np.dtype[Any])
+    assert_type(x.memory.nbytes, int | None)
+    assert_type(x.usm_type, Literal["host", "shared", "device"] | None)
+    assert_type(x[0, ..., None, 1:], USMArray)
+    assert_type(x.reshape(2, -1).transpose((1, 0)).T, USMArray)
+    assert_type(x.device.dlpack, tuple[int, int])
+    x.flags.writeable = False
+    x.shape = (1,)  # type: ignore[misc]
+    x["field"]  # type: ignore[index]
+
+
+def ways_out(x: USMArray) -> None:
+    assert_type(arrayhub.as_numpy(x, copy=True), npt.NDArray[Any])
+    assert_type(arrayhub.to_device(x, "oneapi:0"), USMArray)
+    assert_type(np.asarray(x), npt.NDArray[Any])
+    memoryview(x)
+    bytes(x)
+    np.from_dlpack(x)
