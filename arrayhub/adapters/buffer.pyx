@@ -1,5 +1,7 @@
 """PEP 3118, the buffer protocol: parse(exporter) and emit(array, request)."""
 
+import sys
+
 from cpython.buffer cimport (
     PyBUF_ANY_CONTIGUOUS,
     PyBUF_C_CONTIGUOUS,
@@ -16,7 +18,7 @@ from cpython.buffer cimport (
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcpy
+from libc.string cimport memcpy, strlen
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -78,19 +80,41 @@ cdef Descriptor parse(object obj, object stream):
     """
     if not PyObject_CheckBuffer(obj):
         return None
+    cdef MemoryBlock block = hold(obj, PyBUF_FULL_RO)
+    return describe(obj, <Py_buffer*> block.resource, block)
+
+
+cdef MemoryBlock hold(object exporter, int request):
+    """A memory block that holds a buffer of `exporter` and gives it back exactly once; ``block.resource`` is the
+    Py_buffer. The exporter's refusal, usually a BufferError, passes through."""
+    cdef MemoryBlock block = new_block(BUFFER, exporter, NULL, -1, DLDevice(kDLCPU, 0))
     cdef Py_buffer* view = <Py_buffer*> PyMem_RawMalloc(sizeof(Py_buffer))
     if view == NULL:
         raise MemoryError
     try:
-        PyObject_GetBuffer(obj, view, PyBUF_FULL_RO)
+        PyObject_GetBuffer(exporter, view, request)
     except BaseException:
         PyMem_RawFree(view)
         raise
-    # From here on the block gives the buffer back, whatever happens.
-    cdef MemoryBlock block = new_block(BUFFER, obj, <char*> view.buf, view.len, DLDevice(kDLCPU, 0))
     block.resource = view
     block.release = _release_held
-    return describe(obj, view, block)
+    block.address_ = <char*> view.buf
+    block.nbytes_ = view.len
+    return block
+
+
+cdef int access_of(object exporter, Py_buffer* view) noexcept:
+    """WRITEABLE, IMMUTABLE or neither, for memory that a held buffer of `exporter` shows."""
+    if not view.readonly:
+        return WRITEABLE
+    return IMMUTABLE if type(exporter) in IMMUTABLE_TYPES else 0
+
+
+cdef object first_exporter(object obj):
+    """The object whose memory it is, behind any number of memoryviews."""
+    while type(obj) is memoryview:
+        obj = obj.obj
+    return obj
 
 
 cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
@@ -98,9 +122,7 @@ cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
     cdef Py_ssize_t low, high
     if view.ndim < 0 or view.ndim > layout.MAX_NDIM:
         raise interface_error("PEP 3118 buffer", "ndim", view.ndim, f"0 to {layout.MAX_NDIM}")
-    cdef object exporter = obj
-    while type(exporter) is memoryview:
-        exporter = exporter.obj
+    cdef object exporter = first_exporter(obj)
     cdef const dtypes.ElementType* row = native_type(view)
     cdef object dtype = None if row != NULL else described_type(exporter, view)
     cdef tuple inner = () if dtype is None else dtype.shape
@@ -110,19 +132,18 @@ cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
     a.device_ = block.device_
     a.protocol_ = PEP3118
     a.data_ = <char*> view.buf
-    if not view.readonly:
-        a.flags_ |= WRITEABLE
-    elif type(exporter) in IMMUTABLE_TYPES:
-        a.flags_ |= IMMUTABLE
+    a.flags_ |= access_of(exporter, view)
     if row != NULL:
         set_type(a, row)
     else:
         set_dtype(a, dtype.base)
     fill_layout(a, view, inner)
     seal(a)
+    # By PEP 3118 `len` counts the elements, not the holes between them, whatever the strides are.
+    if view.len < size_of(a) * a.itemsize_:
+        raise interface_error("PEP 3118 buffer", "len", view.len,
+                              f"at least the {size_of(a) * a.itemsize_} bytes of shape and item size")
     extent(a, &low, &high)
-    if view.len < high - low and view.strides == NULL:
-        raise interface_error("PEP 3118 buffer", "len", view.len, f"the {high - low} bytes that shape and format need")
     block.address_ = a.data_ + low
     block.nbytes_ = high - low
     return a
@@ -173,7 +194,8 @@ cdef object described_type(object exporter, Py_buffer* view):
     """The dtype of a held buffer, by the parser of the format language, or from the ctypes type itself."""
     if view.itemsize <= 0 and view.format == NULL:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
-    if type(type(exporter)).__module__ == "_ctypes":
+    # A single native character on a ctypes object comes from memoryview.cast, unless it is the 'B' of a packed structure.
+    if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
         return ctypes_element(type(exporter), view)
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
     dtype = _parsed.get(key)
@@ -183,6 +205,12 @@ cdef object described_type(object exporter, Py_buffer* view):
             _parsed.clear()
         _parsed[key] = dtype
     return dtype
+
+
+cdef bint is_ctypes(object exporter) except -1:
+    """Whether the memory belongs to a ctypes object; nobody has one before ctypes is imported."""
+    ctypes = sys.modules.get("_ctypes")
+    return ctypes is not None and isinstance(exporter, ctypes._SimpleCData.__base__)
 
 
 cdef object ctypes_element(object ctype, Py_buffer* view):
@@ -224,7 +252,7 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     if request & PyBUF_FORMAT:
         fill_format(a, out)
     out.len = size_of(a) * a.itemsize_
-    out.buf = a.data_ if out.len > 0 and a.data_ != NULL else <void*> _NOTHING
+    out.buf = a.data_ if a.data_ != NULL else <void*> _NOTHING
     out.itemsize = a.itemsize_
     out.readonly = not a.flags_ & WRITEABLE
     # Without PyBUF_ND the reader sees one run of bytes, as memoryview's own exports do.
@@ -237,10 +265,12 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
 
 
 cdef int check_contiguity(Descriptor a, int request) except -1:
-    """Refuse a request that the layout cannot serve."""
+    """Refuse a request that the layout cannot serve, and the one that contradicts itself."""
     cdef bint c_order = a.flags_ & C_CONTIGUOUS
     cdef bint f_order = a.flags_ & F_CONTIGUOUS
     cdef str wanted
+    if request & PyBUF_FORMAT and not request & PyBUF_ND:
+        raise BufferError("buffer protocol: PyBUF_FORMAT was asked for without PyBUF_ND, which means plain bytes")
     if (request & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS and not c_order:
         wanted = "a C-contiguous buffer"
     elif (request & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not f_order:
