@@ -39,6 +39,7 @@ from arrayhub.adapters.interface_dict cimport complaint, dtype_from_descr, entry
 import numpy
 
 from arrayhub._core.device import TYPE_NAMES
+from arrayhub.adapters.format_language import write_format
 
 cdef extern from "Python.h":
     const int INT_MAX
@@ -144,13 +145,10 @@ cdef object emit(Descriptor a):
         The host cannot read the memory, or the protocol cannot say the elements.
     """
     check_host(a, "__array_interface__")
-    dtype = get_dtype(a) if a.typenum_ < dtypes.FIRST_OWN_TYPENUM else None
-    if dtype is None:
+    if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM:
         raise unsayable(a, "__array_interface__")
-    try:
-        descr = dtype.descr
-    except ValueError:         # fields that overlap or are out of order
-        raise unsayable(a, "__array_interface__") from None
+    dtype = get_dtype(a)
+    cdef object descr = [("", dtype.str)] if dtype.names is None else record_descr(a, dtype)
     host_ready(a)
     return {
         "shape": tuple([a.shape_[k] for k in range(a.nd_)]),
@@ -160,6 +158,21 @@ cdef object emit(Descriptor a):
         "descr": descr,
         "version": 3,
     }
+
+
+cdef list record_descr(Descriptor a, object dtype):
+    """The fields of a record, padding as unnamed void, which is how the protocol has it.
+
+    NumPy's reader makes fields of that padding. It asks for a buffer first, so it comes here only for a record that has
+    no format: then no dict at all leads it to ``__array__``, which gives the right type.
+    """
+    try:
+        descr = dtype.descr
+        if numpy.dtype(descr) != dtype:
+            write_format(dtype)
+    except (ValueError, BufferError):      # fields that overlap or are out of order; no format
+        raise unsayable(a, "__array_interface__") from None
+    return descr
 
 
 cdef int check_host(Descriptor a, str attribute) except -1:

@@ -225,9 +225,12 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
     while issubclass(ctype, ctypes.Array):
         ctype = ctype._type_
     try:
-        dtype = numpy.dtype(ctype)
-    except (TypeError, ValueError) as error:
-        raise interface_error("PEP 3118 buffer", "the ctypes type", ctype, f"a type that NumPy has too ({error})") from None
+        # A C wide character is NumPy's where it has four bytes; NumPy itself does not know the type.
+        wide = issubclass(ctype, ctypes.c_wchar) and view.itemsize == 4
+        dtype = numpy.dtype("U1" if wide else ctype)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise interface_error("PEP 3118 buffer", "the ctypes type", ctype,
+                              f"a type that NumPy has too ({error})") from None
     if dtype.itemsize != view.itemsize:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, f"the {dtype.itemsize} bytes of {ctype}")
     return dtype
@@ -296,6 +299,12 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
             f"buffer protocol: PEP 3118 has no format for {row.name.decode()}; {dtypes.names_of('own')} can say it"
         )
     key = (get_dtype(a), bool(a.flags_ & ALIGNED))
+    if row.kind == c"V" and key[0].names is None:
+        # `6x` would say it, but NumPy reads that as a record without fields, and it tries the buffer first.
+        raise BufferError(
+            f"buffer protocol: no format for plain void ({key[0].str}) that its readers agree on; __array_interface__ can"
+            " say it, and a request without PyBUF_FORMAT is served"
+        )
     written = _written.get(key)
     if written is None:
         written = write_format(key[0], key[1]).encode()
