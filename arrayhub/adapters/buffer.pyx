@@ -1,5 +1,7 @@
 """PEP 3118, the buffer protocol: parse(exporter) and emit(array, request)."""
 
+import sys
+
 from cpython.buffer cimport (
     PyBUF_ANY_CONTIGUOUS,
     PyBUF_C_CONTIGUOUS,
@@ -16,7 +18,7 @@ from cpython.buffer cimport (
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcpy
+from libc.string cimport memcpy, strlen
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -80,19 +82,41 @@ cdef Descriptor parse(object obj, object stream):
     """
     if not PyObject_CheckBuffer(obj):
         return None
+    cdef MemoryBlock block = hold(obj, PyBUF_FULL_RO)
+    return describe(obj, <Py_buffer*> block.resource, block)
+
+
+cdef MemoryBlock hold(object exporter, int request):
+    """A memory block that holds a buffer of `exporter` and gives it back exactly once; ``block.resource`` is the
+    Py_buffer. The exporter's refusal, usually a BufferError, passes through."""
+    cdef MemoryBlock block = new_block(BUFFER, exporter, NULL, -1, DLDevice(kDLCPU, 0))
     cdef Py_buffer* view = <Py_buffer*> PyMem_RawMalloc(sizeof(Py_buffer))
     if view == NULL:
         raise MemoryError
     try:
-        PyObject_GetBuffer(obj, view, PyBUF_FULL_RO)
+        PyObject_GetBuffer(exporter, view, request)
     except BaseException:
         PyMem_RawFree(view)
         raise
-    # From here on the block gives the buffer back, whatever happens.
-    cdef MemoryBlock block = new_block(BUFFER, obj, <char*> view.buf, view.len, DLDevice(kDLCPU, 0))
     block.resource = view
     block.release = _release_held
-    return describe(obj, view, block)
+    block.address_ = <char*> view.buf
+    block.nbytes_ = view.len
+    return block
+
+
+cdef int access_of(object exporter, Py_buffer* view) noexcept:
+    """WRITEABLE, IMMUTABLE or neither, for memory that a held buffer of `exporter` shows."""
+    if not view.readonly:
+        return WRITEABLE
+    return IMMUTABLE if type(exporter) in IMMUTABLE_TYPES else 0
+
+
+cdef object first_exporter(object obj):
+    """The object whose memory it is, behind any number of memoryviews."""
+    while type(obj) is memoryview:
+        obj = obj.obj
+    return obj
 
 
 cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
@@ -100,9 +124,7 @@ cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
     cdef Py_ssize_t low, high
     if view.ndim < 0 or view.ndim > layout.MAX_NDIM:
         raise interface_error("PEP 3118 buffer", "ndim", view.ndim, f"0 to {layout.MAX_NDIM}")
-    cdef object exporter = obj
-    while type(exporter) is memoryview:
-        exporter = exporter.obj
+    cdef object exporter = first_exporter(obj)
     cdef const dtypes.ElementType* row = native_type(view)
     cdef object dtype = None if row != NULL else described_type(exporter, view)
     cdef tuple inner = () if dtype is None else dtype.shape
@@ -112,19 +134,18 @@ cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
     a.device_ = block.device_
     a.protocol_ = PEP3118
     a.data_ = <char*> view.buf
-    if not view.readonly:
-        a.flags_ |= WRITEABLE
-    elif type(exporter) in IMMUTABLE_TYPES:
-        a.flags_ |= IMMUTABLE
+    a.flags_ |= access_of(exporter, view)
     if row != NULL:
         set_type(a, row)
     else:
         set_dtype(a, dtype.base)
     fill_layout(a, view, inner)
     seal(a)
+    # By PEP 3118 `len` counts the elements, not the holes between them, whatever the strides are.
+    if view.len < size_of(a) * a.itemsize_:
+        raise interface_error("PEP 3118 buffer", "len", view.len,
+                              f"at least the {size_of(a) * a.itemsize_} bytes of shape and item size")
     extent(a, &low, &high)
-    if view.len < high - low and view.strides == NULL:
-        raise interface_error("PEP 3118 buffer", "len", view.len, f"the {high - low} bytes that shape and format need")
     block.address_ = a.data_ + low
     block.nbytes_ = high - low
     return a
@@ -175,7 +196,8 @@ cdef object described_type(object exporter, Py_buffer* view):
     """The dtype of a held buffer, by the parser of the format language, or from the ctypes type itself."""
     if view.itemsize <= 0 and view.format == NULL:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
-    if type(type(exporter)).__module__ == "_ctypes":
+    # A single native character on a ctypes object comes from memoryview.cast, unless it is the 'B' of a packed structure.
+    if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
         return ctypes_element(type(exporter), view)
     if isinstance(exporter, numpy.ndarray) and exporter.dtype.itemsize == view.itemsize and view.format[0] == c"T":
         return exporter.dtype      # NumPy's writer leaves trailing padding out, and its reader then misplaces fields
@@ -189,6 +211,12 @@ cdef object described_type(object exporter, Py_buffer* view):
     return dtype
 
 
+cdef bint is_ctypes(object exporter) except -1:
+    """Whether the memory belongs to a ctypes object; nobody has one before ctypes is imported."""
+    ctypes = sys.modules.get("_ctypes")
+    return ctypes is not None and isinstance(exporter, ctypes._SimpleCData.__base__)
+
+
 cdef object ctypes_element(object ctype, Py_buffer* view):
     """The dtype of a ctypes object's elements, from its type.
 
@@ -199,9 +227,12 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
     while issubclass(ctype, ctypes.Array):
         ctype = ctype._type_
     try:
-        dtype = numpy.dtype(ctype)
-    except (TypeError, ValueError) as error:
-        raise interface_error("PEP 3118 buffer", "the ctypes type", ctype, f"a type that NumPy has too ({error})") from None
+        # A C wide character is NumPy's where it has four bytes; NumPy itself does not know the type.
+        wide = issubclass(ctype, ctypes.c_wchar) and view.itemsize == 4
+        dtype = numpy.dtype("U1" if wide else ctype)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise interface_error("PEP 3118 buffer", "the ctypes type", ctype,
+                              f"a type that NumPy has too ({error})") from None
     if dtype.itemsize != view.itemsize:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, f"the {dtype.itemsize} bytes of {ctype}")
     return dtype
@@ -226,7 +257,7 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     if request & PyBUF_FORMAT:
         fill_format(a, out)
     out.len = size_of(a) * a.itemsize_
-    out.buf = a.data_ if out.len > 0 and a.data_ != NULL else <void*> _NOTHING
+    out.buf = a.data_ if a.data_ != NULL else <void*> _NOTHING
     out.itemsize = a.itemsize_
     out.readonly = not a.flags_ & WRITEABLE
     # Without PyBUF_ND the reader sees one run of bytes, as memoryview's own exports do.
@@ -239,10 +270,12 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
 
 
 cdef int check_contiguity(Descriptor a, int request) except -1:
-    """Refuse a request that the layout cannot serve."""
+    """Refuse a request that the layout cannot serve, and the one that contradicts itself."""
     cdef bint c_order = a.flags_ & C_CONTIGUOUS
     cdef bint f_order = a.flags_ & F_CONTIGUOUS
     cdef str wanted
+    if request & PyBUF_FORMAT and not request & PyBUF_ND:
+        raise BufferError("buffer protocol: PyBUF_FORMAT was asked for without PyBUF_ND, which means plain bytes")
     if (request & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS and not c_order:
         wanted = "a C-contiguous buffer"
     elif (request & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not f_order:
@@ -268,6 +301,12 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
             f"buffer protocol: PEP 3118 has no format for {row.name.decode()}; {dtypes.names_of('own')} can say it"
         )
     key = (get_dtype(a), bool(a.flags_ & ALIGNED))
+    if row.kind == c"V" and key[0].names is None:
+        # `6x` would say it, but NumPy reads that as a record without fields, and it tries the buffer first.
+        raise BufferError(
+            f"buffer protocol: no format for plain void ({key[0].str}) that its readers agree on; __array_interface__ can"
+            " say it, and a request without PyBUF_FORMAT is served"
+        )
     written = _written.get(key)
     if written is None:
         written = write_format(key[0], key[1]).encode()
