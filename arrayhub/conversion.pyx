@@ -129,6 +129,10 @@ cdef Way known_type(type cls) except? NULL:
     """The fast way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
     if issubclass(cls, numpy.ndarray):
         return numpy_room.parse
+    if cls is bytes:
+        return buffer.parse_bytes
+    if cls is bytearray or cls is memoryview or cls is getattr(sys.modules.get("array"), "array", None):
+        return buffer.parse
     cdef str root = cls.__module__.partition(".")[0]
     if root == "torch" and is_torch(cls):
         return torch_room.parse

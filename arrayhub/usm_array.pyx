@@ -1,7 +1,9 @@
 """USMArray: the descriptor plus every protocol's attribute, each a line or two that calls its room."""
 
 cimport cython
-from cpython.object cimport PyObject
+from cpython.long cimport PyLong_FromSsize_t
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from arrayhub._core.descriptor cimport (
     ALIGNED,
@@ -390,7 +392,13 @@ cdef class USMArray(Descriptor):
 
 
 cdef tuple integers(int nd, Py_ssize_t* values):
-    return tuple([values[k] for k in range(nd)])
+    cdef tuple result = PyTuple_New(nd)
+    cdef int k
+    for k in range(nd):
+        value = PyLong_FromSsize_t(values[k])
+        Py_INCREF(value)        # PyTuple_SET_ITEM takes the reference over
+        PyTuple_SET_ITEM(result, k, value)
+    return result
 
 
 cdef object sequence(tuple arguments):

@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t
 
 from arrayhub._core.device cimport DLDevice, kDLOneAPI, type_is_host
 from arrayhub._core.dtypes cimport DLDataType, ElementType
-from arrayhub._core.memory cimport MemoryBlock
+from arrayhub._core.memory cimport MemoryBlock, Release
 
 cdef enum ArrayFlags:
     C_CONTIGUOUS = 0x0001     # USM_ARRAY_C_CONTIGUOUS
@@ -37,8 +37,6 @@ cdef enum:
     INLINE_NDIM = 6           # up to here shape and strides lie in the object; beyond it they take one allocation
 
 # The first seven fields are the seed's, in its order and with its names.
-# Arrays hold arrays: a loop that hands one back and forth builds a chain of them, and freeing that must not recurse.
-@cython.trashcan(True)
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef int nd_ "nd"
     cdef char* data_ "data"                       # element zero
@@ -53,20 +51,23 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef DLDataType dl_dtype_ "dl_dtype"          # code 255 where DLPack has no number
     cdef uint8_t usm_type_ "usm_type"             # UsmType
     cdef uint8_t protocol_ "protocol"             # Protocol
+    cdef uint8_t alignment_ "alignment"           # bytes, a power of two
+    cdef uint8_t resource_kind                    # BlockKind of `resource`
     cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL where it named none
     # what follows is private
     cdef object dtype_                            # NumPy dtype, or None until somebody asks
     cdef object producer_                         # asked again when a consumer names its stream, or None
     cdef MemoryBlock block_                       # None until there is a view or somebody asks
+    cdef void* resource                           # what must be given back, until there is a block to do so
+    cdef Release release
     cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
     cdef Py_ssize_t inline_[3 * INLINE_NDIM]
     cdef object __weakref__
 
 
-cdef Descriptor new_array(int nd)
-cdef int reserve(Descriptor a, int nd) except -1
+cdef Descriptor bare_array()
+cdef int reserve_heap(Descriptor a, int nd) except -1
 cdef int seal(Descriptor a) except -1
-cdef int set_type(Descriptor a, const ElementType* row) except -1
 cdef int set_dtype(Descriptor a, object dtype) except -1
 cdef MemoryBlock block_of(Descriptor a)
 cdef object get_dtype(Descriptor a)
@@ -79,6 +80,45 @@ cdef Py_ssize_t size_of(Descriptor a) noexcept nogil
 cdef tuple stride_tuple(Descriptor a)
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil
 cdef void register_class(type array_class) noexcept
+
+
+cdef inline void point_to_room(Descriptor a, int nd, Py_ssize_t* room) noexcept:
+    a.nd_ = nd
+    a.shape_ = room
+    a.strides_ = room + nd
+    a.byte_strides_ = room + 2 * nd
+
+
+cdef inline int reserve(Descriptor a, int nd) except -1:
+    """Point shape and strides at room for `nd` dimensions."""
+    if nd > INLINE_NDIM:
+        return reserve_heap(a, nd)
+    point_to_room(a, nd, a.inline_)
+    return 0
+
+
+cdef inline Descriptor new_array(int nd):
+    """An array with room for `nd` dimensions; everything else is zero."""
+    cdef Descriptor a = bare_array()
+    reserve(a, nd)
+    return a
+
+
+cdef inline int set_type(Descriptor a, const ElementType* row) noexcept:
+    """Give `a` a native element type that needs no dtype object to say it."""
+    a.typenum_ = row.typenum
+    a.itemsize_ = row.itemsize
+    a.alignment_ = <uint8_t> row.alignment
+    a.dl_dtype_ = row.dlpack
+    a.flags_ |= NOTSWAPPED
+    return 0
+
+
+cdef inline void hold_resource(Descriptor a, int kind, void* resource, Release release) noexcept:
+    """Make `a`, and later its block, give `resource` back exactly once."""
+    a.resource = resource
+    a.release = release
+    a.resource_kind = kind
 
 
 cdef inline bint host_readable(Descriptor a) noexcept nogil:

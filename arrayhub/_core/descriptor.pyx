@@ -1,3 +1,5 @@
+# cython: preliminary_late_includes_cy28=True
+# The C text below that frees an array reads its struct, so it has to come after it.
 """The descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape)."""
 
 cimport cython
@@ -8,7 +10,7 @@ from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.errors import interface_error
-from arrayhub._core.memory cimport EXTERNAL, new_block
+from arrayhub._core.memory cimport new_block
 
 import operator
 
@@ -83,22 +85,54 @@ _C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)
 
 cdef extern from *:
     """
-    static PyObject *arrayhub_instantiate(PyTypeObject *type, PyObject *no_arguments) {
-        return type->tp_new(type, no_arguments, NULL);
+    static destructor arrayhub_base_dealloc = NULL;
+
+    /* Arrays hold arrays: a loop that hands one back and forth builds a chain of them, and freeing that must not
+       recurse. Where nothing else can die with the array there is no chain, and no need to pay for that. */
+    static void arrayhub_dealloc(PyObject *self) {
+        struct PyUSMArrayObject *a = (struct PyUSMArrayObject *)self;
+        PyObject_GC_UnTrack(self);
+        if (a->resource == NULL && a->heap == NULL && (PyObject *)a->block_ == Py_None && Py_REFCNT(a->base) > 1) {
+            arrayhub_base_dealloc(self);
+            return;
+        }
+        Py_TRASHCAN_BEGIN(self, arrayhub_dealloc)
+        if (a->resource != NULL) {
+            void *resource = a->resource;
+            a->resource = NULL;
+            a->release(resource);
+        }
+        PyMem_RawFree(a->heap);
+        a->heap = NULL;
+        arrayhub_base_dealloc(self);
+        Py_TRASHCAN_END
+    }
+
+    /* The subclass adds no fields, so it is made and freed as its base is, without Cython's own steps in between. */
+    static struct PyUSMArrayObject *arrayhub_instantiate(PyTypeObject *type, PyTypeObject *base, PyObject *no_arguments) {
+        return (struct PyUSMArrayObject *)base->tp_new(type, no_arguments, NULL);
+    }
+    static void arrayhub_free_by(PyTypeObject *type, PyTypeObject *base) {
+        arrayhub_base_dealloc = base->tp_dealloc;
+        type->tp_dealloc = arrayhub_dealloc;
     }
     """
-    object arrayhub_instantiate(PyTypeObject* cls, tuple no_arguments)
+    Descriptor arrayhub_instantiate(PyTypeObject* cls, PyTypeObject* base, PyObject* no_arguments)
+    void arrayhub_free_by(PyTypeObject* cls, PyTypeObject* base)
 
 cdef tuple _NO_ARGUMENTS = ()
 cdef PyTypeObject* _array_class = NULL
+cdef PyTypeObject* _base_class = NULL
 cdef type _array_class_reference = None
 
 
 cdef void register_class(type array_class) noexcept:
     """Say which subclass of Descriptor `new_array` makes: the one that the floors above give all protocols to."""
-    global _array_class, _array_class_reference
+    global _array_class, _array_class_reference, _base_class
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
+    _base_class = <PyTypeObject*> Descriptor
+    arrayhub_free_by(_array_class, _base_class)
     arrayhub_c_api.array_type = _array_class
 
 
@@ -106,40 +140,20 @@ cdef void register_class(type array_class) noexcept:
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     """The struct of an array and nothing else; arrayhub.USMArray adds what Python sees."""
 
-    def __dealloc__(self):
-        if self.heap != NULL:
-            PyMem_RawFree(self.heap)
+
+cdef Descriptor bare_array():
+    """An array of the registered class with every field zero and no room for dimensions yet."""
+    return arrayhub_instantiate(_array_class, _base_class, <PyObject*> _NO_ARGUMENTS)
 
 
-cdef Descriptor new_array(int nd):
-    """An array with room for `nd` dimensions; everything else is zero."""
-    cdef Descriptor a = arrayhub_instantiate(_array_class, _NO_ARGUMENTS)
-    reserve(a, nd)
-    return a
-
-
-cdef int reserve(Descriptor a, int nd) except -1:
-    """Point shape and strides at room for `nd` dimensions."""
-    cdef Py_ssize_t* room = a.inline_
-    if nd > INLINE_NDIM:
-        if nd > layout.MAX_NDIM:
-            raise ValueError(f"USMArray: {nd} dimensions; accepted: at most {layout.MAX_NDIM}, as in NumPy")
-        room = a.heap = <Py_ssize_t*> PyMem_RawMalloc(3 * nd * sizeof(Py_ssize_t))
-        if room == NULL:
-            raise MemoryError
-    a.nd_ = nd
-    a.shape_ = room
-    a.strides_ = room + nd
-    a.byte_strides_ = room + 2 * nd
-    return 0
-
-
-cdef int set_type(Descriptor a, const ElementType* row) except -1:
-    """Give `a` a native element type that needs no dtype object to say it."""
-    a.typenum_ = row.typenum
-    a.itemsize_ = row.itemsize
-    a.dl_dtype_ = row.dlpack
-    a.flags_ |= NOTSWAPPED
+cdef int reserve_heap(Descriptor a, int nd) except -1:
+    """Point shape and strides at room for more dimensions than the object itself has."""
+    if nd > layout.MAX_NDIM:
+        raise ValueError(f"USMArray: {nd} dimensions; accepted: at most {layout.MAX_NDIM}, as in NumPy")
+    a.heap = <Py_ssize_t*> PyMem_RawMalloc(3 * nd * sizeof(Py_ssize_t))
+    if a.heap == NULL:
+        raise MemoryError
+    point_to_room(a, nd, a.heap)
     return 0
 
 
@@ -159,6 +173,7 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
         )
     a.typenum_ = row.typenum
     a.itemsize_ = dtype.itemsize
+    a.alignment_ = dtype.alignment
     a.dtype_ = dtype
     a.dl_dtype_ = row.dlpack
     if dtype.isnative:
@@ -173,13 +188,6 @@ cdef object get_dtype(Descriptor a):
     if a.dtype_ is None:
         a.dtype_ = dtypes.dtype_of(dtypes.by_typenum(a.typenum_))
     return a.dtype_
-
-
-cdef Py_ssize_t alignment_of(Descriptor a) except -1:
-    cdef const ElementType* row = dtypes.by_typenum(a.typenum_)
-    if row.itemsize != 0 and row.kind not in (c"S", c"U", c"V"):
-        return row.alignment
-    return get_dtype(a).alignment
 
 
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil:
@@ -209,6 +217,38 @@ cdef int seal(Descriptor a) except -1:
         A negative length; a size, a stride times its length, or an address plus extent beyond 63 bits; a null
         pointer to something.
     """
+    a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
+    return 0 if seal_compact(a) else seal_any(a)
+
+
+cdef bint seal_compact(Descriptor a) noexcept:
+    """Seal an array whose elements lie compactly in C order, the usual case, in one pass and without a division.
+
+    False where it is not that, or anything is wrong with it: then `seal_any` starts over.
+    """
+    cdef Py_ssize_t elements = 1, step = a.itemsize_, address = <Py_ssize_t> a.data_, ignored
+    cdef int k, long_dimensions = 0
+    if step <= 0 or a.flags_ & PACKED:
+        return False
+    for k in range(a.nd_ - 1, -1, -1):
+        a.strides_[k] = elements
+        if a.shape_[k] == 1:       # nobody ever steps along it: say what C order would
+            a.byte_strides_[k] = step
+        elif a.shape_[k] <= 0 or a.byte_strides_[k] != step or layout.checked_mul(step, a.shape_[k], &step):
+            return False
+        else:
+            elements *= a.shape_[k]
+            long_dimensions += 1
+    if address <= 0 or layout.checked_add(address, step, &ignored):
+        return False
+    a.flags_ |= C_CONTIGUOUS | F_CONTIGUOUS if long_dimensions <= 1 else C_CONTIGUOUS
+    if address & (a.alignment_ - 1) == 0:       # strides are multiples of the item size, so of the alignment
+        a.flags_ |= ALIGNED
+    return True
+
+
+cdef int seal_any(Descriptor a) except -1:
+    """Seal an array of any layout, or say what is wrong with it."""
     cdef Py_ssize_t low, high, total, size, last, step
     cdef int k
     cdef bint whole = True
@@ -281,17 +321,16 @@ cdef int check_address(Descriptor a, Py_ssize_t low, Py_ssize_t high) except -1:
 
 cdef int set_layout_flags(Descriptor a) except -1:
     """Compute the flags that follow from pointer, shape and strides."""
-    cdef Py_ssize_t alignment = alignment_of(a)
-    cdef Py_ssize_t misfit = <Py_ssize_t> (<size_t> a.data_ % <size_t> alignment) if alignment > 1 else 0
+    cdef Py_ssize_t mask = a.alignment_ - 1
+    cdef Py_ssize_t misfit = <Py_ssize_t> a.data_ & mask
     cdef int k
-    a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
     if layout.is_contiguous(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, False):
         a.flags_ |= C_CONTIGUOUS
     if layout.is_contiguous(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, True):
         a.flags_ |= F_CONTIGUOUS
     for k in range(a.nd_):
-        if alignment > 1 and a.shape_[k] > 1:
-            misfit |= a.byte_strides_[k] % alignment
+        if a.shape_[k] > 1:
+            misfit |= a.byte_strides_[k] & mask
     if misfit == 0 or size_of(a) == 0:
         a.flags_ |= ALIGNED
     return 0
@@ -312,13 +351,16 @@ cdef tuple stride_tuple(Descriptor a):
 cdef MemoryBlock block_of(Descriptor a):
     """The memory block of `a`, made now if nobody needed it yet.
 
-    An array straight from a Python object holds just that object. The block comes with the first view or question,
-    so that the way in stays one allocation.
+    An array straight from a producer holds the producer and what must be given back itself. The block comes with the
+    first view or question, so that the way in stays one allocation.
     """
     cdef Py_ssize_t low, high
     if a.block_ is None:
         extent(a, &low, &high)
-        a.block_ = new_block(EXTERNAL, a.base_, a.data_ + low, high - low, a.device_)
+        a.block_ = new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
+        a.block_.resource = a.resource
+        a.block_.release = a.release
+        a.resource = NULL
     return a.block_
 
 

@@ -2,6 +2,7 @@ from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.memory cimport MemoryBlock
 
 cdef Descriptor parse(object obj, object stream)
+cdef Descriptor parse_bytes(object obj, object stream)
 cdef int emit(Descriptor a, Py_buffer* out, int request) except -1
 cdef void release(Py_buffer* view) noexcept
 cdef MemoryBlock hold(object exporter, int request)

@@ -15,8 +15,10 @@ from cpython.buffer cimport (
     PyObject_CheckBuffer,
     PyObject_GetBuffer,
 )
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memcpy, strlen
 
@@ -31,8 +33,8 @@ from arrayhub._core.descriptor cimport (
     PEP3118,
     WRITEABLE,
     Descriptor,
-    extent,
     get_dtype,
+    hold_resource,
     host_readable,
     new_array,
     seal,
@@ -62,9 +64,43 @@ cdef enum:
 cdef char[16] _NOTHING
 
 
+# Py_buffers that are not in use: taking one from here is several times faster than an allocation.
+cdef enum:
+    SPARE_VIEWS = 32
+
+cdef Py_buffer* _spare_views[SPARE_VIEWS]
+cdef int _spares = 0
+
+
+cdef Py_buffer* new_view() except NULL:
+    """Room for a Py_buffer."""
+    global _spares
+    if _spares > 0:
+        _spares -= 1
+        return _spare_views[_spares]
+    cdef Py_buffer* view = <Py_buffer*> PyMem_RawMalloc(sizeof(Py_buffer))
+    if view == NULL:
+        raise MemoryError
+    return view
+
+
+cdef void free_view(Py_buffer* view) noexcept:
+    global _spares
+    if _spares < SPARE_VIEWS:
+        _spare_views[_spares] = view
+        _spares += 1
+    else:
+        PyMem_RawFree(view)
+
+
 cdef void _release_held(void* held) noexcept:
+    cdef PyObject* kind
+    cdef PyObject* value
+    cdef PyObject* traceback
+    PyErr_Fetch(&kind, &value, &traceback)     # an exporter may run Python code while an exception is on its way
     PyBuffer_Release(<Py_buffer*> held)
-    PyMem_RawFree(held)
+    PyErr_Restore(kind, value, traceback)
+    free_view(<Py_buffer*> held)
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -82,22 +118,48 @@ cdef Descriptor parse(object obj, object stream):
     """
     if not PyObject_CheckBuffer(obj):
         return None
-    cdef MemoryBlock block = hold(obj, PyBUF_FULL_RO)
-    return describe(obj, <Py_buffer*> block.resource, block)
+    cdef Py_buffer* view = get_view(obj, PyBUF_FULL_RO)
+    cdef Descriptor a
+    try:
+        a = describe(obj, view)
+    except BaseException:
+        _release_held(view)
+        raise
+    hold_resource(a, BUFFER, view, _release_held)
+    return a
+
+
+cdef Descriptor parse_bytes(object obj, object stream):
+    """An array on a ``bytes`` object, whose memory never moves and is never written: nothing needs to be held but it."""
+    cdef Descriptor a = new_array(1)
+    a.base_ = obj
+    a.device_ = DLDevice(kDLCPU, 0)
+    a.protocol_ = PEP3118
+    a.data_ = PyBytes_AS_STRING(obj)
+    a.flags_ |= IMMUTABLE
+    a.shape_[0] = PyBytes_GET_SIZE(obj)
+    a.byte_strides_[0] = 1
+    set_type(a, dtypes.by_format(c"B"))
+    seal(a)
+    return a
+
+
+cdef Py_buffer* get_view(object exporter, int request) except NULL:
+    """A buffer of `exporter`, to be given back with `_release_held`. Its refusal passes through."""
+    cdef Py_buffer* view = new_view()
+    try:
+        PyObject_GetBuffer(exporter, view, request)
+    except BaseException:
+        free_view(view)
+        raise
+    return view
 
 
 cdef MemoryBlock hold(object exporter, int request):
     """A memory block that holds a buffer of `exporter` and gives it back exactly once; ``block.resource`` is the
     Py_buffer. The exporter's refusal, usually a BufferError, passes through."""
     cdef MemoryBlock block = new_block(BUFFER, exporter, NULL, -1, DLDevice(kDLCPU, 0))
-    cdef Py_buffer* view = <Py_buffer*> PyMem_RawMalloc(sizeof(Py_buffer))
-    if view == NULL:
-        raise MemoryError
-    try:
-        PyObject_GetBuffer(exporter, view, request)
-    except BaseException:
-        PyMem_RawFree(view)
-        raise
+    cdef Py_buffer* view = get_view(exporter, request)
     block.resource = view
     block.release = _release_held
     block.address_ = <char*> view.buf
@@ -119,9 +181,8 @@ cdef object first_exporter(object obj):
     return obj
 
 
-cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
-    """The array that a held buffer describes."""
-    cdef Py_ssize_t low, high
+cdef Descriptor describe(object obj, Py_buffer* view):
+    """The array that a buffer describes, which the caller makes it hold."""
     if view.ndim < 0 or view.ndim > layout.MAX_NDIM:
         raise interface_error("PEP 3118 buffer", "ndim", view.ndim, f"0 to {layout.MAX_NDIM}")
     cdef object exporter = first_exporter(obj)
@@ -129,9 +190,8 @@ cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
     cdef object dtype = None if row != NULL else described_type(exporter, view)
     cdef tuple inner = () if dtype is None else dtype.shape
     cdef Descriptor a = new_array(view.ndim + <int> len(inner))
-    a.block_ = block
     a.base_ = obj
-    a.device_ = block.device_
+    a.device_ = DLDevice(kDLCPU, 0)
     a.protocol_ = PEP3118
     a.data_ = <char*> view.buf
     a.flags_ |= access_of(exporter, view)
@@ -145,9 +205,6 @@ cdef Descriptor describe(object obj, Py_buffer* view, MemoryBlock block):
     if view.len < size_of(a) * a.itemsize_:
         raise interface_error("PEP 3118 buffer", "len", view.len,
                               f"at least the {size_of(a) * a.itemsize_} bytes of shape and item size")
-    extent(a, &low, &high)
-    block.address_ = a.data_ + low
-    block.nbytes_ = high - low
     return a
 
 

@@ -7,7 +7,6 @@ import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
@@ -44,9 +43,9 @@ cdef Descriptor parse(object obj, object stream):
     TypeError
         The array holds Python objects, or has a mask, which no protocol could carry on.
     """
-    cdef cnp.ndarray array = obj
+    cdef cnp.ndarray array = <cnp.ndarray> obj
     cdef cnp.dtype descr = <cnp.dtype> <PyObject*> cnp.PyArray_DESCR(array)
-    cdef int nd = cnp.PyArray_NDIM(array)
+    cdef int k, nd = cnp.PyArray_NDIM(array)
     if not cnp.PyArray_CheckExact(obj):
         refuse_mask(obj)
     cdef Descriptor a = new_array(nd)
@@ -54,8 +53,9 @@ cdef Descriptor parse(object obj, object stream):
     a.base_ = obj
     a.data_ = <char*> cnp.PyArray_DATA(array)
     a.device_ = DLDevice(kDLCPU, 0)
-    memcpy(a.shape_, cnp.PyArray_DIMS(array), nd * sizeof(Py_ssize_t))
-    memcpy(a.byte_strides_, cnp.PyArray_STRIDES(array), nd * sizeof(Py_ssize_t))
+    for k in range(nd):
+        a.shape_[k] = cnp.PyArray_DIMS(array)[k]
+        a.byte_strides_[k] = cnp.PyArray_STRIDES(array)[k]
     if cnp.PyArray_FLAGS(array) & cnp.NPY_ARRAY_WRITEABLE:
         a.flags_ |= WRITEABLE
     cdef const dtypes.ElementType* row = dtypes.by_typenum(descr.type_num)
