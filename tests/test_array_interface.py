@@ -2,16 +2,13 @@
 
 import ctypes
 import gc
-import subprocess
 import sys
-import textwrap
-import tracemalloc
 import weakref
 
 import ml_dtypes
 import numpy as np
 import pytest
-from exporters import PyArrayInterface, StructProducer, read_struct
+from exporters import PyArrayInterface, StructProducer, assert_loses_nothing, read_struct, run
 
 import arrayhub
 from arrayhub._core.errors import InterfaceError
@@ -631,7 +628,9 @@ def test_the_capsule_that_goes_out_holds_the_array():
     assert watch() is None
 
 
-@pytest.mark.parametrize("what", ["dict", "struct", "buffered", "bad dict", "bad struct", "emit", "emit struct", "datetime"])
+@pytest.mark.parametrize(
+    "what", ["dict", "struct", "buffered", "bad dict", "bad struct", "emit", "emit struct", "datetime"]
+)
 def test_nothing_is_lost(what):
     x, times = np.arange(24.0).reshape(4, 6)[::2], np.zeros(3, "M8[ns]")
     u, shown, struct = arrayhub.asarray(x), Shows(x), Owner()
@@ -655,28 +654,5 @@ def test_nothing_is_lost(what):
         "emit struct": lambda: u.__array_struct__,
         "datetime": lambda: dict_in(dated),
     }[what]
-    rounds = 2_000 if what.startswith("bad") else 100_000
     watched = (x, shown, struct, good, bad, buffered, dated, u, named)
-    for _ in range(300):
-        step()
-    gc.collect()
-    tracemalloc.start()
-    counts, memory = [sys.getrefcount(one) for one in watched], tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    for _ in range(rounds):
-        step()
-    tracemalloc.start()
-    for _ in range(300):
-        step()
-    gc.collect()
-    grown = tracemalloc.get_traced_memory()[0] - memory
-    tracemalloc.stop()
-    assert [sys.getrefcount(one) for one in watched] == counts
-    assert grown < 20_000
-
-
-def run(script):
-    """Run a script in a process of its own, which must not die; return what it printed."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, cwd="tests")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert_loses_nothing(step, watched, 3_000 if what.startswith("bad") else 100_000)
