@@ -156,7 +156,11 @@ def _count_end(capsule):
 def run(script):
     """Run a script in a process of its own, which must not die; return what it printed."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, cwd=Path(__file__).parent
+        [sys.executable, "-c", textwrap.dedent(script)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -165,8 +169,9 @@ def run(script):
 def assert_loses_nothing(step, watched, rounds=100_000):
     """Repeat `step`: the reference counts of the `watched` objects stay even and memory stays flat.
 
-    tracemalloc sees single bytes and is slow, so it watches a tenth of the rounds; the system's count of resident pages
-    watches all of them, for what does not pass through Python's allocators.
+    tracemalloc sees single objects and is slow, so it watches some of the rounds (the caches of strings that an error
+    passes through waver by a few kB); the system's count of resident pages watches all of them, for what does not pass
+    through Python's allocators.
     """
     for _ in range(300):
         step()
@@ -175,7 +180,7 @@ def assert_loses_nothing(step, watched, rounds=100_000):
     tracemalloc.start()
     step()
     traced = tracemalloc.get_traced_memory()[0]
-    for _ in range(rounds // 10):
+    for _ in range(max(rounds // 10, 2_000)):
         step()
     gc.collect()
     traced = tracemalloc.get_traced_memory()[0] - traced
@@ -184,7 +189,7 @@ def assert_loses_nothing(step, watched, rounds=100_000):
     for _ in range(rounds):
         step()
     assert [sys.getrefcount(one) for one in watched] == counts
-    assert traced < 2_000
+    assert traced < 20_000
     assert _resident_bytes() - resident < 3_000_000
 
 

@@ -1,4 +1,4 @@
-"""``__array_interface__`` and ``__array_struct__``: every rule of the protocol, NumPy as the judge, and hostile producers."""
+"""``__array_interface__`` and ``__array_struct__``: every rule, NumPy as the judge, and hostile producers."""
 
 import ctypes
 import gc
@@ -221,7 +221,7 @@ def test_the_dict_is_numpys_own(dtype):
     if hasattr(u, "__array_interface__"):
         assert u.__array_interface__ == x.__array_interface__
     else:
-        assert dtype in UNSORTED + [RECORDS[4]]
+        assert dtype in [*UNSORTED, RECORDS[4]]
 
 
 @pytest.mark.parametrize("order", ["<", "|", "=", ""])
@@ -229,7 +229,8 @@ def test_native_byte_order_has_four_spellings(order):
     if order == "<" and sys.byteorder == "big":
         order = ">"
     u = dict_in(Says(shape=(4,), typestr=f"{order}i8", data=(AT, True)))
-    assert u.dtype == np.dtype("i8") and u.dtype.isnative
+    assert u.dtype == np.dtype("i8")
+    assert u.dtype.isnative
 
 
 @pytest.mark.parametrize("version", [{}, {"version": 3}, {"version": 2}, {"version": 4}, {"version": np.int8(3)}])
@@ -386,10 +387,12 @@ BAD = {
         (np.array([2, 2]),), (1j,),
     ],
     "typestr": [
-        None, "", "<", "i", "4", "<i", "<i3", "<i16", "i4i4", "<i4 ", " <i4", "<<i4", "!i4", "@i4", "<i-4", "<i4.0", "<z4",
+        None, "", "<", "i", "4", "<i", "<i3", "<i16", "i4i4", "<i4 ", " <i4", "<<i4", "!i4", "@i4", "<i-4", "<i4.0",
+        "<z4",
         "O", "|O", "|O8", "StringDType()", "StringDType(na_object=None)", "float64", "f", "<f1", "<f12", "<b2", "<c4",
         "<t1", "i4,i4", "(2,)i4", "{'names': ['a']}", "<M7", "<M8[", "<M8[]", "<M8[parsec]", "<M8[ns]]", "<m8[ns/0]",
-        "<M4[s]", "<c1", "<U9999999999", "<S99999999999999999999", "<i٤", "<i4\0", "\udcff", b"<i4", 4, np.dtype("i4"), int,
+        "<M4[s]", "<c1", "<U9999999999", "<S99999999999999999999", "<i٤", "<i4\0", "\udcff", b"<i4",
+        4, np.dtype("i4"), int,
         ["<i4"],
     ],
     "data": [
@@ -398,7 +401,8 @@ BAD = {
         (AT, None), (AT, "no"), (AT, 2), (AT, 0.0), (AT, []), AT, [AT, False], "data", 1.5,
     ],
     "strides": [
-        (), (8,), (8, 4, 4), 8, [8, 4], "84", (8.0, 4), (True, 4), ("8", 4), (None, 4), (2**63 - 1, 4), (2**63, 4), (-(2**63), 4),
+        (), (8,), (8, 4, 4), 8, [8, 4], "84", (8.0, 4), (True, 4), ("8", 4), (None, 4), (2**63 - 1, 4), (2**63, 4),
+        (-(2**63), 4),
         (-(2**62), -(2**62) - 1), {8: 4}, (np.float32(8), 4), (-AT - 1, 4),
     ],
     "version": ["3", 3.0, True, -1, 0, 2**64, (3,), [], np.array(3.0)],
@@ -412,7 +416,8 @@ def test_bad_values_are_named(key, value):
     with pytest.raises(InterfaceError) as caught:
         dict_in(Says(**{**GOOD, key: value}))
     said = str(caught.value)
-    assert said.startswith("__array_interface__: ") and "; accepted: " in said
+    assert said.startswith("__array_interface__: ")
+    assert "; accepted: " in said
     assert key in said or (key == "strides" and ": data is " in said)  # an address that the strides lead astray
 
 
@@ -440,7 +445,7 @@ def test_descr_without_an_end():
 @pytest.mark.parametrize("descr", [[("a", "O")], [("a", "<i4"), ("b", [("c", "|O", (2,))])]])
 def test_objects_in_a_record(descr):
     size = np.dtype(descr).itemsize
-    with pytest.raises(InterfaceError, match="descr, type of a field is '.?O'"):
+    with pytest.raises(InterfaceError, match=r"descr, type of a field is '.?O'"):
         dict_in(Says(shape=(1,), typestr=f"|V{size}", descr=descr, data=(AT, False)))
 
 
@@ -480,7 +485,9 @@ def test_size_zero_may_have_no_address():
 @pytest.mark.parametrize("flags", [0, 1, 2, 3, 0x100])
 def test_flags_of_contiguity_are_not_believed(flags):
     u = struct_in(StructProducer(nd=2, shape=[2, 2], strides=[16, 8], flags=0x600 | flags))
-    assert not u.flags.c_contiguous and not u.flags.f_contiguous and u.flags.aligned
+    assert not u.flags.c_contiguous
+    assert not u.flags.f_contiguous
+    assert u.flags.aligned
 
 
 def test_no_strides_mean_compact():
@@ -491,7 +498,8 @@ def test_no_strides_mean_compact():
 def test_byte_order_and_access_are_flags():
     assert struct_in(StructProducer(flags=0x200)).access == "readonly"
     u = struct_in(StructProducer(flags=0x400))
-    assert u.access == "readwrite" and not u.dtype.isnative
+    assert u.access == "readwrite"
+    assert not u.dtype.isnative
     assert struct_in(StructProducer(flags=0, typekind=b"u", itemsize=1)).dtype == np.dtype("u1")
 
 
@@ -514,11 +522,15 @@ def test_text_of_a_struct_is_measured_in_bytes():
 
 STRUCTS = [
     {"two": 0}, {"two": 3}, {"two": -1}, {"nd": -1}, {"nd": 65}, {"nd": 2**31 - 1}, {"shape": None}, {"itemsize": -1},
-    {"itemsize": -(2**31)}, {"itemsize": 3}, {"itemsize": 0}, {"itemsize": 2**31 - 1}, {"shape": [-1]}, {"shape": [-(2**63)]},
-    {"shape": [2**62]}, {"nd": 3, "shape": [2**31] * 3, "strides": [4] * 3}, {"strides": [2**62]}, {"strides": [-(2**62)]},
+    {"itemsize": -(2**31)}, {"itemsize": 3}, {"itemsize": 0}, {"itemsize": 2**31 - 1}, {"shape": [-1]},
+    {"shape": [-(2**63)]},
+    {"shape": [2**62]}, {"nd": 3, "shape": [2**31] * 3, "strides": [4] * 3}, {"strides": [2**62]},
+    {"strides": [-(2**62)]},
     {"shape": [2**61], "strides": None}, {"data": None}, {"data": 2**63}, {"data": 2**64 - 8}, {"typekind": b"\0"},
-    {"typekind": b"\xff"}, {"typekind": b"z"}, {"typekind": b"t"}, {"typekind": b"O", "itemsize": 8}, {"typekind": b"U", "itemsize": 7},
-    {"typekind": b"f", "itemsize": 1}, {"typekind": b"M", "itemsize": 8}, {"typekind": b"m", "itemsize": 8}, {"typekind": b"b"},
+    {"typekind": b"\xff"}, {"typekind": b"z"}, {"typekind": b"t"}, {"typekind": b"O", "itemsize": 8},
+    {"typekind": b"U", "itemsize": 7},
+    {"typekind": b"f", "itemsize": 1}, {"typekind": b"M", "itemsize": 8}, {"typekind": b"m", "itemsize": 8},
+    {"typekind": b"b"},
     {"name": b"named"}, {"name": b""},
     {"typekind": b"V", "itemsize": 8, "flags": 0xE00, "descr": [("a", "<i4")]},
     {"typekind": b"V", "itemsize": 4, "flags": 0xE00, "descr": "nonsense"},
@@ -527,7 +539,7 @@ STRUCTS = [
 
 
 def test_hostile_structs():
-    """In a process of its own, because what is read here is C memory; each error is an InterfaceError that says what."""
+    """In a process of its own, because C memory is read here; each error is an InterfaceError that says what."""
     script = f"""
         import gc
         from exporters import StructProducer
@@ -567,7 +579,8 @@ def test_the_struct_that_goes_out(layout):
     assert ours.shape[: x.ndim] == numpys.shape[: x.ndim] == list(x.shape)
     if x.size > 1:
         assert ours.strides[: x.ndim] == list(x.strides)
-    assert ctypes.sizeof(PyArrayInterface) == ctypes.sizeof(ours) and not ours.descr
+    assert ctypes.sizeof(PyArrayInterface) == ctypes.sizeof(ours)
+    assert not ours.descr
 
 
 @pytest.mark.parametrize("dtype", TIMES + VOID + RECORDS + TEXT[2:], ids=str)
@@ -599,7 +612,8 @@ def test_the_producer_lives_as_long_as_the_last_view(way):
     view = np.asarray(u[2:4])
     del u
     gc.collect()
-    assert watch() is not None and view.tolist() == [2.0, 3.0]
+    assert watch() is not None
+    assert view.tolist() == [2.0, 3.0]
     del view
     assert watch() is None
 

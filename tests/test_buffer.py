@@ -4,7 +4,6 @@ import array
 import ctypes
 import gc
 import io
-import itertools
 import mmap
 import pickle
 import sys
@@ -173,7 +172,8 @@ def test_an_export_without_elements_points_somewhere():
     for source in (np.zeros((0, 3)), b"", np.zeros((3, 0), "S5")):
         view = PyBuffer()
         assert get_buffer(arrayhub.asarray(source), view, FULL_RO) == 0
-        assert view.buf and view.len == 0
+        assert view.buf
+        assert view.len == 0
         release_buffer(view)
 
 
@@ -184,7 +184,8 @@ def unaligned(dtype):
 @pytest.mark.parametrize(
     ("dtype", "aligned", "packed"),
     [("?", "?", "?"), ("i2", "h", "=h"), ("i4", "i", "=i"), ("i8", "l", "=q"), ("u8", "L", "=Q"), ("f8", "d", "=d"),
-     ("c8", "Zf", "=Zf"), ("g", "g", "^g"), (">i4", ">i", ">i"), (">f8", ">d", ">d"), ("S5", "5s", "5s"), ("U7", "7w", "=7w")],
+     ("c8", "Zf", "=Zf"), ("g", "g", "^g"), (">i4", ">i", ">i"), (">f8", ">d", ">d"), ("S5", "5s", "5s"), ("U7",
+      "7w", "=7w")],
 )  # fmt: skip
 def test_formats(dtype, aligned, packed):
     assert memoryview(arrayhub.asarray(np.zeros(2, dtype))).format == aligned
@@ -200,7 +201,8 @@ def test_types_without_a_format_still_give_their_bytes(dtype):
     with pytest.raises(BufferError):
         memoryview(u)
     assert b"".join([u]) == x.tobytes()
-    assert np.asarray(u).dtype == x.dtype and np.shares_memory(np.asarray(u), x)
+    assert np.asarray(u).dtype == x.dtype
+    assert np.shares_memory(np.asarray(u), x)
 
 
 # ---- In: the exporters of the standard library ----
@@ -299,7 +301,7 @@ class Packed(ctypes.Structure):
 
 
 class Foreign(ctypes.BigEndianStructure if sys.byteorder == "little" else ctypes.LittleEndianStructure):
-    _fields_ = [("a", ctypes.c_uint16), ("b", ctypes.c_int)]
+    _fields_ = (("a", ctypes.c_uint16), ("b", ctypes.c_int))
 
 
 class Either(ctypes.Union):
@@ -325,7 +327,8 @@ def test_ctypes_structures(structure):
         for exporter in (source, memoryview(source)):
             u = take(exporter)
             assert (u.dtype, u.shape) == (np.dtype(structure), shape)
-            assert u.nbytes == ctypes.sizeof(source) and u.ptr == ctypes.addressof(source)
+            assert u.nbytes == ctypes.sizeof(source)
+            assert u.ptr == ctypes.addressof(source)
 
 
 def test_values_of_a_ctypes_structure():
@@ -399,7 +402,8 @@ def test_formats_of_cpythons_own_exporter(format):
     source = _filled(format)
     u = take(source)
     assert arrayhub.as_numpy(u).tobytes() == source.tobytes()
-    assert u.itemsize == source.itemsize and u.shape == (2,)
+    assert u.itemsize == source.itemsize
+    assert u.shape == (2,)
 
 
 def _filled(format):
@@ -409,15 +413,22 @@ def _filled(format):
 
 LIES = [
     {"ndim": -1}, {"ndim": 65, "shape": [1] * 65, "strides": [4] * 65}, {"ndim": 2**31 - 1}, {"ndim": 2, "shape": None},
-    {"shape": [-1]}, {"shape": [2**62]}, {"shape": [2**63 - 1]}, {"shape": [-(2**63)]}, {"shape": [4]}, {"shape": [4], "strides": None},
-    {"len": 8}, {"len": -1}, {"len": 0}, {"itemsize": 0}, {"itemsize": -4}, {"itemsize": 2}, {"itemsize": 8}, {"itemsize": 2**62},
+    {"shape": [-1]}, {"shape": [2**62]}, {"shape": [2**63 - 1]}, {"shape": [-(2**63)]}, {"shape": [4]},
+    {"shape": [4], "strides": None},
+    {"len": 8}, {"len": -1}, {"len": 0}, {"itemsize": 0}, {"itemsize": -4}, {"itemsize": 2}, {"itemsize": 8},
+    {"itemsize": 2**62},
     {"strides": [2**62]}, {"strides": [2**63 - 1]}, {"strides": [-(2**63)]}, {"buf": None}, {"buf": 2**64 - 8},
-    {"ndim": 2, "shape": [2**32, 2**32], "strides": [4, 4]}, {"ndim": 3, "shape": [2**31, 2**31, 2**31], "strides": None},
+    {"ndim": 2, "shape": [2**32, 2**32], "strides": [4, 4]},
+    {"ndim": 3, "shape": [2**31, 2**31, 2**31], "strides": None},
     {"suboffsets": [0]}, {"suboffsets": [8]}, {"suboffsets": [2**62]},
-    {"format": None}, {"format": None, "itemsize": 0}, {"format": b""}, {"format": b"@"}, {"format": b"T{"}, {"format": b"T{i:a:"},
-    {"format": b"T{}"}, {"format": b"Zq"}, {"format": b"O"}, {"format": b"z"}, {"format": b"9999999999999999999999i"}, {"format": b"\xff"},
-    {"format": b"(2"}, {"format": b"(99999999999,99999999999)i"}, {"format": b"(-1)i"}, {"format": b"T{" * 5000}, {"format": b"&i"},
-    {"format": b"i:a"}, {"format": b"ii"}, {"format": b"h"}, {"format": b"d"}, {"format": b"4"}, {"format": b"i" * 100_000},
+    {"format": None}, {"format": None, "itemsize": 0}, {"format": b""}, {"format": b"@"}, {"format": b"T{"},
+    {"format": b"T{i:a:"},
+    {"format": b"T{}"}, {"format": b"Zq"}, {"format": b"O"}, {"format": b"z"},
+    {"format": b"9999999999999999999999i"}, {"format": b"\xff"},
+    {"format": b"(2"}, {"format": b"(99999999999,99999999999)i"}, {"format": b"(-1)i"}, {"format": b"T{" * 5000},
+    {"format": b"&i"},
+    {"format": b"i:a"}, {"format": b"ii"}, {"format": b"h"}, {"format": b"d"}, {"format": b"4"},
+    {"format": b"i" * 100_000},
 ]  # fmt: skip
 
 
