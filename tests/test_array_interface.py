@@ -178,7 +178,7 @@ def test_the_struct_of_units_and_fields_leads_to_the_dict(dtype):
 def test_the_structs_units_come_from_descr_or_not_at_all():
     said = StructProducer(typekind=b"M", itemsize=8, strides=[8], flags=0xE00, descr=[("", "<M8[ns]")])
     assert struct_in(said).dtype == np.dtype("M8[ns]")
-    with pytest.raises(InterfaceError, match="__array_interface__ can say"):
+    with pytest.raises(InterfaceError, match="need a unit: see __array_interface__"):
         struct_in(StructProducer(typekind=b"M", itemsize=8, strides=[8]))
 
 
@@ -309,6 +309,14 @@ def test_padding_in_descr_is_no_field():
     assert dict_in(Says(shape=(2,), typestr="|V8", descr=descr, data=(AT, False))).dtype == dtype
     assert dict_in(Says(shape=(2,), typestr="|V8", descr=[("", "|V8")], data=(AT, False))).dtype == np.dtype("V8")
     assert dict_in(Says(shape=(2,), typestr="|V8", data=(AT, False))).dtype == np.dtype("V8")
+
+
+def test_a_description_that_changes_is_read_again():
+    descr = [("a", [("x", "<i4")]), ("b", "<f4")]
+    for name in ("x", "y"):
+        descr[0][1][0] = (name, "<i4")
+        u = dict_in(Says(shape=(1,), typestr="|V8", descr=descr, data=(AT, False)))
+        assert u.dtype == np.dtype([("a", [(name, "<i4")]), ("b", "<f4")])
 
 
 def test_descr_of_a_number_is_not_read():

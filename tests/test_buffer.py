@@ -92,7 +92,7 @@ def test_every_request_is_answered_as_cpython_answers_it(request_, layout, writa
 @pytest.mark.parametrize(
     ("request_", "layout", "words"),
     [
-        (WRITABLE, "C", "writable buffer .* read-only; call x.copy()"),
+        (WRITABLE, "C", "writable buffer .* read-only array; call x.copy()"),
         (ND, "sliced", "a buffer without strides"),
         (C_CONTIGUOUS, "F", "a C-contiguous buffer"),
         (F_CONTIGUOUS, "C", "a Fortran-contiguous buffer"),

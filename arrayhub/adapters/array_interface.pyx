@@ -2,7 +2,6 @@
 interface protocol"."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyObject_CheckBuffer
-from cpython.dict cimport PyDict_Check
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
@@ -178,8 +177,8 @@ cdef list record_descr(Descriptor a, object dtype):
 cdef int check_host(Descriptor a, str attribute) except -1:
     if not host_readable(a):
         raise AttributeError(
-            f"{attribute}: the memory is on {TYPE_NAMES[a.device_.device_type]}:{device_of(a).device_id}, which the host"
-            " cannot read; call arrayhub.to_host(x), which copies"
+            f"{attribute}: the memory is on {TYPE_NAMES[a.device_.device_type]}:{device_of(a).device_id}, which the"
+            " host cannot read; call arrayhub.to_host(x), which copies"
         )
     if a.flags_ & PACKED:
         raise AttributeError(f"{attribute}: elements of less than a byte are packed; only DLPack can say that")
@@ -311,7 +310,7 @@ cdef int set_struct_type(Descriptor a, const ArrayStruct* seen) except -1:
     if row == NULL and (kind not in (c"S", c"U", c"V") or seen.itemsize % unit != 0):
         raise complaint(
             ARRAY_STRUCT, "typekind and itemsize", (chr(kind), seen.itemsize),
-            "a kind of b i u f c S U V and a size NumPy has for it; M and m need a unit, which __array_interface__ can say",
+            "a kind of b i u f c S U V and a size NumPy has for it; M and m need a unit: see __array_interface__",
         )
     dtype = numpy.dtype(f"{chr(kind)}{seen.itemsize // unit}")
     return set_dtype(a, dtype if native or kind == c"V" else dtype.newbyteorder("S"))

@@ -5,12 +5,14 @@ The rooms of the protocols add what is theirs: the pointer or buffer, offset, st
 costs one look into the dict and no Python call; complaints may take their time.
 """
 
+import copy
 import operator
 import re
 import sys
 
 import numpy
 
+cimport numpy as cnp
 from cpython.dict cimport PyDict_Check
 from cpython.long cimport PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_Check
@@ -68,11 +70,12 @@ _TYPESTR = re.compile(
     r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(?:\[[0-9]{0,9}(?:[YMWDhms]|ms|us|ns|ps|fs|as)\])?)", re.ASCII
 )
 _ACCEPTED_TYPESTR = (
-    "a byte order '<', '>' or '|', a kind of b i u f c m M S U V and a size NumPy has for it, such as '<f8' or '<M8[ns]'"
+    "a byte order '<', '>' or '|', a kind of b i u f c m M S U V and a size NumPy has for it: '<f8', '<M8[ns]'"
 )
 
 # What NumPy made of the type strings met so far that the table has no row for. Bounded: a producer can invent them.
 cdef dict _described = {}
+cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
     MAX_NESTING = 32          # records within records
@@ -104,7 +107,7 @@ cdef Descriptor new_from_dict(object interface, int protocol):
     if dialect.has_mask:
         mask = entry(keys, "mask")
         if mask is not None:
-            raise complaint(protocol, "mask", mask, "None: no protocol here can carry a mask on. Fill the masked elements first")
+            raise complaint(protocol, "mask", mask, "None: no protocol can carry a mask. Fill the masked ones first")
     lengths = entry(keys, "shape")
     if not isinstance(lengths, tuple):
         raise complaint(protocol, "shape", lengths, "a tuple of integers, lengths in elements")
@@ -222,7 +225,7 @@ cdef int set_typestr(Descriptor a, object typestr, dict keys, int protocol) exce
     dtype = _described.get(typestr) if type(typestr) is str else None
     if dtype is None:
         dtype = dtype_from_typestr(typestr, protocol, "typestr")
-    if dtype.kind == "V":
+    if (<cnp.dtype> dtype).type_num == cnp.NPY_VOID:
         descr = entry(keys, _TYPEDESCR if _DIALECTS[protocol].descr_must_agree else _DESCR)
         if descr is not None:
             dtype = fields_from_descr(descr, dtype, protocol)
@@ -276,11 +279,17 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
 
 
 cdef object fields_from_descr(object descr, object void, int protocol):
-    """The record that a description makes of plain void of the same size."""
+    """The record that a description makes of plain void of the same size; the last one of each size is remembered."""
+    cdef tuple last = _records.get(void)
+    if last is not None and type(descr) is list and last[0] == descr:
+        return last[1]
     dtype = dtype_from_descr(descr, protocol)
     if dtype.itemsize != void.itemsize:
         raise complaint(protocol, "descr", descr, f"fields that add up to the {void.itemsize} bytes of typestr, not"
                         f" {dtype.itemsize}")
+    if len(_records) >= REMEMBERED_TYPESTRS:
+        _records.clear()
+    _records[void] = (copy.deepcopy(descr), dtype)    # the producer may change its list
     return dtype
 
 
@@ -316,7 +325,9 @@ cdef object record_from_descr(object descr, int protocol, int depth):
             titles.append(title)
         offset += element.itemsize
     try:
-        return numpy.dtype({"names": names, "formats": formats, "offsets": offsets, "titles": titles, "itemsize": offset})
+        return numpy.dtype(
+            {"names": names, "formats": formats, "offsets": offsets, "titles": titles, "itemsize": offset}
+        )
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         raise complaint(protocol, "descr", descr, f"{accepted} ({error})") from None
 
@@ -339,7 +350,7 @@ cdef object field_type(tuple field, int protocol, int depth):
     except InterfaceError:
         raise
     except (TypeError, ValueError, OverflowError, MemoryError):
-        raise complaint(protocol, "descr, shape of a field", lengths, "lengths that make less than 2**31 bytes") from None
+        raise complaint(protocol, "descr, shape of a field", lengths, "lengths below 2**31 bytes in all") from None
 
 
 cdef int check_descr(Descriptor a, object descr, int protocol) except -1:
