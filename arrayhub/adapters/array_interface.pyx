@@ -2,7 +2,6 @@
 interface protocol"."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyObject_CheckBuffer
-from cpython.dict cimport PyDict_Check
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
@@ -178,8 +177,8 @@ cdef list record_descr(Descriptor a, object dtype):
 cdef int check_host(Descriptor a, str attribute) except -1:
     if not host_readable(a):
         raise AttributeError(
-            f"{attribute}: the memory is on {TYPE_NAMES[a.device_.device_type]}:{device_of(a).device_id}, which the host"
-            " cannot read; call arrayhub.to_host(x), which copies"
+            f"{attribute}: the memory is on {TYPE_NAMES[a.device_.device_type]}:{device_of(a).device_id}, which the"
+            " host cannot read; call arrayhub.to_host(x), which copies"
         )
     if a.flags_ & PACKED:
         raise AttributeError(f"{attribute}: elements of less than a byte are packed; only DLPack can say that")
@@ -211,18 +210,18 @@ cdef Descriptor parse_struct(object obj, object stream):
     """
     if PyType_Check(obj):
         return None
-    capsule = getattr(obj, "__array_struct__", None)
-    if capsule is None:
+    cdef MemoryBlock block = capsule_of(obj)
+    if block is None:
         return None
-    if not PyCapsule_CheckExact(capsule) or not PyCapsule_IsValid(capsule, NULL):
-        raise complaint(ARRAY_STRUCT, "the attribute", capsule, "a capsule without a name")
-    cdef ArrayStruct* seen = <ArrayStruct*> PyCapsule_GetPointer(capsule, NULL)
+    if not PyCapsule_CheckExact(<object> block.resource) or not PyCapsule_IsValid(<object> block.resource, NULL):
+        raise complaint(ARRAY_STRUCT, "the attribute", <object> block.resource, "a capsule without a name")
+    cdef ArrayStruct* seen = <ArrayStruct*> PyCapsule_GetPointer(<object> block.resource, NULL)
     check_struct(seen)
     if seen.typekind in (c"V", c"M", c"m") and not has_descr(seen):
         a = parse(obj, stream)
         if a is not None:
             return a
-    return describe(obj, capsule, seen)
+    return describe(obj, block, seen)
 
 
 cdef bint has_descr(const ArrayStruct* seen) noexcept:
@@ -246,8 +245,25 @@ cdef void _drop_capsule(void* capsule) noexcept:
     Py_DECREF(<object> capsule)
 
 
-cdef Descriptor describe(object obj, object capsule, const ArrayStruct* seen):
-    """The array of a struct. Its capsule is held as well as the producer: the memory may belong to either."""
+cdef MemoryBlock capsule_of(object obj):
+    """A block that holds `obj` and what it gave as ``__array_struct__``: the memory may belong to either. None without
+    the attribute.
+
+    Nothing else holds the capsule, so its end is the block's, which keeps an exception on its way from the producer's
+    destructor.
+    """
+    capsule = getattr(obj, "__array_struct__", None)
+    if capsule is None:
+        return None
+    cdef MemoryBlock block = new_block(EXTERNAL, obj, NULL, -1, DLDevice(kDLCPU, 0))
+    Py_INCREF(capsule)
+    block.resource = <void*> capsule
+    block.release = _drop_capsule
+    return block
+
+
+cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen):
+    """The array of a struct that `block` holds."""
     cdef Py_ssize_t low, high
     cdef Descriptor a = new_array(seen.nd)
     a.protocol_ = ARRAY_STRUCT
@@ -261,10 +277,9 @@ cdef Descriptor describe(object obj, object capsule, const ArrayStruct* seen):
     set_struct_strides(a, seen)
     seal(a)
     extent(a, &low, &high)
-    a.block_ = new_block(EXTERNAL, obj, a.data_ + low, high - low, a.device_)
-    Py_INCREF(capsule)
-    a.block_.resource = <void*> capsule
-    a.block_.release = _drop_capsule
+    block.address_ = a.data_ + low
+    block.nbytes_ = high - low
+    a.block_ = block
     return a
 
 
@@ -295,7 +310,7 @@ cdef int set_struct_type(Descriptor a, const ArrayStruct* seen) except -1:
     if row == NULL and (kind not in (c"S", c"U", c"V") or seen.itemsize % unit != 0):
         raise complaint(
             ARRAY_STRUCT, "typekind and itemsize", (chr(kind), seen.itemsize),
-            "a kind of b i u f c S U V and a size NumPy has for it; M and m need a unit, which __array_interface__ can say",
+            "a kind of b i u f c S U V and a size NumPy has for it; M and m need a unit: see __array_interface__",
         )
     dtype = numpy.dtype(f"{chr(kind)}{seen.itemsize // unit}")
     return set_dtype(a, dtype if native or kind == c"V" else dtype.newbyteorder("S"))

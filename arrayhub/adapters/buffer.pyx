@@ -216,7 +216,7 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
             if view.suboffsets[k] >= 0:
                 raise interface_error(
                     "PEP 3118 buffer", f"suboffsets[{k}]", view.suboffsets[k],
-                    "memory without suboffsets (pointers to rows); copy it, for example with bytes() or PIL's tobytes()",
+                    "memory without suboffsets (pointers to rows); copy it, for example with bytes()",
                 )
     if view.ndim == 1 and view.shape == NULL:
         a.shape_[0] = view.len // view.itemsize if view.itemsize > 0 else 0
@@ -253,7 +253,7 @@ cdef object described_type(object exporter, Py_buffer* view):
     """The dtype of a held buffer, by the parser of the format language, or from the ctypes type itself."""
     if view.itemsize <= 0 and view.format == NULL:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
-    # A single native character on a ctypes object comes from memoryview.cast, unless it is the 'B' of a packed structure.
+    # A single native character on ctypes memory comes from memoryview.cast, unless it is a packed structure's 'B'.
     if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
         return ctypes_element(type(exporter), view)
     if isinstance(exporter, numpy.ndarray) and exporter.dtype.itemsize == view.itemsize and view.format[0] == c"T":
@@ -302,11 +302,11 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     """
     cdef int nd = a.nd_
     if not host_readable(a):
-        raise BufferError("buffer protocol: the memory is on a device the host cannot read; call to_host(x), which copies")
+        raise BufferError("buffer protocol: the host cannot read this device's memory; call to_host(x), which copies")
     if a.flags_ & PACKED:
         raise BufferError("buffer protocol: elements of less than a byte are packed; only DLPack can say that")
     if request & PyBUF_WRITABLE and not a.flags_ & WRITEABLE:
-        raise BufferError("buffer protocol: a writable buffer was asked for, the array is read-only; call x.copy() first")
+        raise BufferError("buffer protocol: a writable buffer was asked for of a read-only array; call x.copy() first")
     check_contiguity(a, request)
     host_ready(a)
     out.format = NULL
@@ -361,8 +361,8 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
     if row.kind == c"V" and key[0].names is None:
         # `6x` would say it, but NumPy reads that as a record without fields, and it tries the buffer first.
         raise BufferError(
-            f"buffer protocol: no format for plain void ({key[0].str}) that its readers agree on; __array_interface__ can"
-            " say it, and a request without PyBUF_FORMAT is served"
+            f"buffer protocol: no format for plain void ({key[0].str}) that its readers agree on; __array_interface__"
+            " can say it, and a request without PyBUF_FORMAT is served"
         )
     written = _written.get(key)
     if written is None:

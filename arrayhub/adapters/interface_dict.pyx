@@ -5,13 +5,14 @@ The rooms of the protocols add what is theirs: the pointer or buffer, offset, st
 costs one look into the dict and no Python call; complaints may take their time.
 """
 
+import copy
 import operator
 import re
 import sys
 
 import numpy
-from numpy.lib.format import descr_to_dtype
 
+cimport numpy as cnp
 from cpython.dict cimport PyDict_Check
 from cpython.long cimport PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_Check
@@ -29,7 +30,7 @@ from arrayhub._core.descriptor cimport (
     set_type,
 )
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import InterfaceError, interface_error
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
@@ -64,15 +65,20 @@ _ATTRIBUTES = {
 cdef str _DESCR = "descr"
 cdef str _TYPEDESCR = "typedescr"
 
-_TYPESTR = re.compile(r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(\[[^\]]{1,40}\])?)", re.ASCII)
+# Units are spelt out: numpy.dtype divides by the 0 of 'm8[ns/0]', which ends the process.
+_TYPESTR = re.compile(
+    r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(?:\[[0-9]{0,9}(?:[YMWDhms]|ms|us|ns|ps|fs|as)\])?)", re.ASCII
+)
 _ACCEPTED_TYPESTR = (
-    "a byte order '<', '>' or '|', a kind of b i u f c m M S U V and a size NumPy has for it, such as '<f8' or '<M8[ns]'"
+    "a byte order '<', '>' or '|', a kind of b i u f c m M S U V and a size NumPy has for it: '<f8', '<M8[ns]'"
 )
 
 # What NumPy made of the type strings met so far that the table has no row for. Bounded: a producer can invent them.
 cdef dict _described = {}
+cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
+    MAX_NESTING = 32          # records within records
 
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
@@ -101,7 +107,7 @@ cdef Descriptor new_from_dict(object interface, int protocol):
     if dialect.has_mask:
         mask = entry(keys, "mask")
         if mask is not None:
-            raise complaint(protocol, "mask", mask, "None: no protocol here can carry a mask on. Fill the masked elements first")
+            raise complaint(protocol, "mask", mask, "None: no protocol can carry a mask. Fill the masked ones first")
     lengths = entry(keys, "shape")
     if not isinstance(lengths, tuple):
         raise complaint(protocol, "shape", lengths, "a tuple of integers, lengths in elements")
@@ -218,8 +224,8 @@ cdef int set_typestr(Descriptor a, object typestr, dict keys, int protocol) exce
             return set_type(a, row)
     dtype = _described.get(typestr) if type(typestr) is str else None
     if dtype is None:
-        dtype = dtype_from_typestr(typestr, protocol)
-    if dtype.kind == "V":
+        dtype = dtype_from_typestr(typestr, protocol, "typestr")
+    if (<cnp.dtype> dtype).type_num == cnp.NPY_VOID:
         descr = entry(keys, _TYPEDESCR if _DIALECTS[protocol].descr_must_agree else _DESCR)
         if descr is not None:
             dtype = fields_from_descr(descr, dtype, protocol)
@@ -249,7 +255,7 @@ cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) 
     return dtypes.by_typestr(text[0], size)
 
 
-cdef object dtype_from_typestr(object typestr, int protocol):
+cdef object dtype_from_typestr(object typestr, int protocol, str key):
     """The NumPy dtype of a type string that is no native number; remembered.
 
     The form is checked before NumPy sees it, because `numpy.dtype` understands far more than the protocol has
@@ -258,14 +264,14 @@ cdef object dtype_from_typestr(object typestr, int protocol):
     cdef object dtype
     match = _TYPESTR.fullmatch(typestr) if isinstance(typestr, str) else None
     if match is None:
-        raise complaint(protocol, "typestr", typestr, _ACCEPTED_TYPESTR)
+        raise complaint(protocol, key, typestr, _ACCEPTED_TYPESTR)
     try:
         dtype = numpy.dtype(match[0])
     except (TypeError, ValueError, OverflowError, MemoryError):
-        raise complaint(protocol, "typestr", typestr, _ACCEPTED_TYPESTR) from None
+        raise complaint(protocol, key, typestr, _ACCEPTED_TYPESTR) from None
     kind, size = match[1] or match[3], int(match[2] or 8) * (4 if match[1] == "U" else 1)
     if dtype.kind != kind or dtype.itemsize != size:    # NumPy reads 'c1' as a string, for one
-        raise complaint(protocol, "typestr", typestr, _ACCEPTED_TYPESTR)
+        raise complaint(protocol, key, typestr, _ACCEPTED_TYPESTR)
     if len(_described) >= REMEMBERED_TYPESTRS:
         _described.clear()
     _described[match[0]] = dtype
@@ -273,11 +279,17 @@ cdef object dtype_from_typestr(object typestr, int protocol):
 
 
 cdef object fields_from_descr(object descr, object void, int protocol):
-    """The record that a description makes of plain void of the same size."""
+    """The record that a description makes of plain void of the same size; the last one of each size is remembered."""
+    cdef tuple last = _records.get(void)
+    if last is not None and type(descr) is list and last[0] == descr:
+        return last[1]
     dtype = dtype_from_descr(descr, protocol)
     if dtype.itemsize != void.itemsize:
         raise complaint(protocol, "descr", descr, f"fields that add up to the {void.itemsize} bytes of typestr, not"
                         f" {dtype.itemsize}")
+    if len(_records) >= REMEMBERED_TYPESTRS:
+        _records.clear()
+    _records[void] = (copy.deepcopy(descr), dtype)    # the producer may change its list
     return dtype
 
 
@@ -286,14 +298,59 @@ cdef object dtype_from_descr(object descr, int protocol):
 
     `numpy.dtype` itself would make fields of the padding. A single entry without a name is no record but the type.
     """
-    if not isinstance(descr, list):
-        raise complaint(protocol, "descr", descr, "a list of (name, type) or (name, type, shape)")
+    if isinstance(descr, list) and len(descr) == 1:
+        single = descr[0]
+        if isinstance(single, tuple) and len(single) == 2 and single[0] == "" and isinstance(single[1], str):
+            return dtype_from_typestr(single[1], protocol, "descr")
+    return record_from_descr(descr, protocol, 0)
+
+
+cdef object record_from_descr(object descr, int protocol, int depth):
+    """The record of a list of fields, which lie one after the other."""
+    cdef str accepted = "a list of (name, type) or (name, type, shape); a type is a type string or such a list"
+    cdef list names = [], formats = [], offsets = [], titles = []
+    offset = 0
+    if not isinstance(descr, list) or depth > MAX_NESTING:
+        raise complaint(protocol, "descr", descr, accepted)
+    for k, field in enumerate(list(descr)):
+        if not isinstance(field, tuple) or not 2 <= len(field) <= 3:
+            raise complaint(protocol, "descr", descr, accepted)
+        element = field_type(field, protocol, depth)
+        # A title comes before the name; a field without a name gets NumPy's.
+        title, name = field[0] if isinstance(field[0], tuple) and len(field[0]) == 2 else (None, field[0])
+        if name != "" or element.base.kind != "V" or element.base.names is not None:
+            names.append(f"f{k}" if name == "" else name)
+            formats.append(element)
+            offsets.append(offset)
+            titles.append(title)
+        offset += element.itemsize
     try:
-        if len(descr) == 1 and len(descr[0]) == 2 and descr[0][0] == "" and isinstance(descr[0][1], str):
-            return numpy.dtype(descr[0][1])
-        return descr_to_dtype(descr)
-    except Exception as error:      # whatever a hostile list makes NumPy or its own entries raise
-        raise complaint(protocol, "descr", descr, f"a list of (name, type) or (name, type, shape); {error}") from None
+        return numpy.dtype(
+            {"names": names, "formats": formats, "offsets": offsets, "titles": titles, "itemsize": offset}
+        )
+    except (TypeError, ValueError, OverflowError, MemoryError) as error:
+        raise complaint(protocol, "descr", descr, f"{accepted} ({error})") from None
+
+
+cdef object field_type(tuple field, int protocol, int depth):
+    """The type of one field, its shape included."""
+    said = field[1]
+    if isinstance(said, str):
+        element = dtype_from_typestr(said, protocol, "descr, type of a field")
+    else:
+        element = record_from_descr(said, protocol, depth + 1)
+    if len(field) == 2:
+        return element
+    lengths = field[2]
+    if not isinstance(lengths, tuple):
+        raise complaint(protocol, "descr, shape of a field", lengths, "a tuple of integers")
+    try:
+        return numpy.dtype((element, tuple([whole(lengths[k], protocol, "descr, shape of a field", k)
+                                            for k in range(len(lengths))])))
+    except InterfaceError:
+        raise
+    except (TypeError, ValueError, OverflowError, MemoryError):
+        raise complaint(protocol, "descr, shape of a field", lengths, "lengths below 2**31 bytes in all") from None
 
 
 cdef int check_descr(Descriptor a, object descr, int protocol) except -1:

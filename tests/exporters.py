@@ -1,0 +1,200 @@
+"""What the tests of the host protocols share: foreign C structs made by ctypes, and exporters that lie.
+
+CPython before 3.12 lets no Python class export a buffer, so a class gets its C slot written by hand.
+"""
+
+import ctypes
+import gc
+import itertools
+import mmap
+import subprocess
+import sys
+import textwrap
+import tracemalloc
+from pathlib import Path
+
+Py_ssize_t = ctypes.c_ssize_t
+pythonapi = ctypes.PyDLL(None)
+
+
+class PyBuffer(ctypes.Structure):
+    """CPython's Py_buffer."""
+
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.c_void_p),
+        ("len", Py_ssize_t),
+        ("itemsize", Py_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.POINTER(Py_ssize_t)),
+        ("strides", ctypes.POINTER(Py_ssize_t)),
+        ("suboffsets", ctypes.POINTER(Py_ssize_t)),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+get_buffer = pythonapi.PyObject_GetBuffer
+get_buffer.argtypes = [ctypes.py_object, ctypes.POINTER(PyBuffer), ctypes.c_int]
+get_buffer.restype = ctypes.c_int
+release_buffer = pythonapi.PyBuffer_Release
+release_buffer.argtypes = [ctypes.POINTER(PyBuffer)]
+release_buffer.restype = None
+
+GETBUFFER = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(PyBuffer), ctypes.c_int)
+RELEASEBUFFER = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(PyBuffer))
+TP_AS_BUFFER = 20 * ctypes.sizeof(ctypes.c_void_p)  # offset in PyTypeObject, the same since Python 3.8
+_numbers = itertools.count()
+
+
+def ssizes(values):
+    """A C array of Py_ssize_t, or NULL for None."""
+    return None if values is None else (Py_ssize_t * max(1, len(values)))(*values)
+
+
+def exporter(**fields):
+    """An object whose buffer says `fields`, true or not, over 64 bytes that count from 0; it counts its releases."""
+    memory = (ctypes.c_ubyte * 64)(*range(64))
+    said = {
+        "buf": ctypes.addressof(memory), "len": 12, "itemsize": 4, "readonly": 0, "ndim": 1, "format": b"i",
+        "shape": [3], "strides": [4], "suboffsets": None, **fields,
+    }  # fmt: skip
+    keep = {key: ssizes(said[key]) for key in ("shape", "strides", "suboffsets")}
+    kind = type(f"Exporter{next(_numbers)}", (), {"released": 0})
+    one = kind()
+
+    @GETBUFFER
+    def get(self, view, flags):
+        out = view.contents
+        for key in ("buf", "len", "itemsize", "readonly", "ndim", "format"):
+            setattr(out, key, said[key])
+        for key, values in keep.items():
+            setattr(out, key, ctypes.cast(values, ctypes.POINTER(Py_ssize_t)) if values is not None else None)
+        out.internal = None
+        pythonapi.Py_IncRef(ctypes.py_object(self))
+        out.obj = id(self)
+        return 0
+
+    @RELEASEBUFFER
+    def release(self, view):
+        kind.released += 1
+
+    slots = ctypes.c_void_p.from_address(id(kind) + TP_AS_BUFFER).value
+    ctypes.c_void_p.from_address(slots).value = ctypes.cast(get, ctypes.c_void_p).value
+    ctypes.c_void_p.from_address(slots + ctypes.sizeof(ctypes.c_void_p)).value = ctypes.cast(
+        release, ctypes.c_void_p
+    ).value
+    kind.kept = (memory, keep, get, release)
+    _alive.append(kind)  # the slots must outlive every view
+    return one
+
+
+_alive = []
+
+
+class PyArrayInterface(ctypes.Structure):
+    """NumPy's struct behind ``__array_struct__``."""
+
+    _fields_ = [
+        ("two", ctypes.c_int),
+        ("nd", ctypes.c_int),
+        ("typekind", ctypes.c_char),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("shape", ctypes.POINTER(Py_ssize_t)),
+        ("strides", ctypes.POINTER(Py_ssize_t)),
+        ("data", ctypes.c_void_p),
+        ("descr", ctypes.c_void_p),
+    ]
+
+
+DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+new_capsule = pythonapi.PyCapsule_New
+new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, DESTRUCTOR]
+new_capsule.restype = ctypes.py_object
+capsule_pointer = pythonapi.PyCapsule_GetPointer
+capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+capsule_pointer.restype = ctypes.c_void_p
+
+
+def read_struct(capsule):
+    """The struct in a capsule without a name."""
+    return PyArrayInterface.from_address(capsule_pointer(capsule, None))
+
+
+class StructProducer:
+    """An object with ``__array_struct__`` over 64 bytes that count from 0; `freed` counts its capsules' ends."""
+
+    freed = 0
+
+    def __init__(self, name=None, descr=None, **fields):
+        self.memory = (ctypes.c_ubyte * 64)(*range(64))
+        self.descr = descr
+        said = {
+            "two": 2, "nd": 1, "typekind": b"i", "itemsize": 4, "flags": 0x600, "shape": [3], "strides": [4],
+            "data": ctypes.addressof(self.memory), **fields,
+        }  # fmt: skip
+        self.kept = [ssizes(said.pop(key)) for key in ("shape", "strides")]
+        self.struct = PyArrayInterface(**said)
+        for key, values in zip(("shape", "strides"), self.kept, strict=True):
+            if values is not None:
+                setattr(self.struct, key, ctypes.cast(values, ctypes.POINTER(Py_ssize_t)))
+        self.struct.descr = None if descr is None else id(descr)
+        self.name = name
+
+    @property
+    def __array_struct__(self):
+        return new_capsule(ctypes.addressof(self.struct), self.name, _count_end)
+
+
+@DESTRUCTOR
+def _count_end(capsule):
+    StructProducer.freed += 1
+
+
+def run(script):
+    """Run a script in a process of its own, which must not die; return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def assert_loses_nothing(step, watched, rounds=100_000):
+    """Repeat `step`: the reference counts of the `watched` objects stay even and memory stays flat.
+
+    tracemalloc sees single objects and is slow, so it watches some of the rounds (the caches of strings that an error
+    passes through waver by a few kB); the system's count of resident pages watches all of them, for what does not pass
+    through Python's allocators.
+    """
+    for _ in range(300):
+        step()
+    gc.collect()
+    counts = [sys.getrefcount(one) for one in watched]
+    tracemalloc.start()
+    step()
+    traced = tracemalloc.get_traced_memory()[0]
+    for _ in range(max(rounds // 10, 2_000)):
+        step()
+    gc.collect()
+    traced = tracemalloc.get_traced_memory()[0] - traced
+    tracemalloc.stop()
+    resident = _resident_bytes()
+    for _ in range(rounds):
+        step()
+    assert [sys.getrefcount(one) for one in watched] == counts
+    assert traced < 20_000
+    assert _resident_bytes() - resident < 3_000_000
+
+
+def _resident_bytes():
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+    except OSError:
+        return 0

@@ -1,0 +1,680 @@
+"""``__array_interface__`` and ``__array_struct__``: every rule, NumPy as the judge, and hostile producers."""
+
+import ctypes
+import gc
+import sys
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+from exporters import PyArrayInterface, StructProducer, assert_loses_nothing, read_struct, run
+
+import arrayhub
+from arrayhub._core.errors import InterfaceError
+
+
+class Says:
+    """An object whose ``__array_interface__`` is just these keys."""
+
+    def __init__(self, **keys):
+        self.__array_interface__ = keys
+
+
+class Shows:
+    """One attribute of another object, and nothing else of it."""
+
+    def __init__(self, array, name="__array_interface__"):
+        setattr(self, name, getattr(array, name))
+        self.array = array
+
+
+class Buffered(bytearray):
+    """An object with a buffer of its own, for dicts without data."""
+
+
+def dict_in(obj):
+    return arrayhub.asarray(obj, via="array_interface")
+
+
+def struct_in(obj):
+    return arrayhub.asarray(obj, via="array_struct")
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+MEMORY = np.arange(64, dtype="u1")  # what foreign addresses in this file point to
+AT = address(MEMORY)
+
+
+def record(names, formats, offsets, itemsize):
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize})
+
+
+NUMBERS = [np.dtype(code) for code in "?bBhHiIlLqQefdgFDG"]
+SWAPPED = [np.dtype(code).newbyteorder() for code in "hHiIqQefdgFDG"]
+TEXT = [np.dtype(code) for code in ("S1", "S5", "U1", "U7", ">U3")]
+TIMES = [np.dtype(code) for code in ("M8[ns]", "m8[us]", "M8[25s]", "m8[D]", "M8", ">M8[ms]")]
+VOID = [np.dtype("V6"), np.dtype("V1")]
+RECORDS = [
+    np.dtype([("a", "i1"), ("b", "<i4")]),
+    np.dtype([("a", "i1"), ("b", "<i4")], align=True),
+    np.dtype([("a", ">f8", (2, 3)), ("s", "U4"), ("n", [("x", "S3"), ("t", "M8[s]")])]),
+    np.dtype([("a", "i4"), ("b", "V3"), ("c", "?")]),
+    np.dtype([("a", "i1"), ("t", "M8[s]")], align=True),
+    np.dtype([("a:b", "i4")]),
+    record(["a"], ["i4"], [4], 16),
+]
+UNSORTED = [record(["a", "b"], ["i4", "i2"], [0, 2], 8), record(["b", "a"], ["i4", "i2"], [4, 0], 8)]
+EVERY = NUMBERS + SWAPPED + TEXT + TIMES + VOID + RECORDS + UNSORTED
+
+
+def sample(dtype):
+    """A (4, 6) array of distinct, valid values."""
+    if dtype.kind == "V":
+        raw = np.arange(24 * dtype.itemsize) % 2
+        return raw.astype("u1").view(dtype).reshape(4, 6) if "U" not in str(dtype) else np.zeros((4, 6), dtype)
+    if dtype.kind in "SU":
+        return np.array([chr(97 + k) for k in range(24)]).astype(dtype).reshape(4, 6)
+    return np.arange(24).astype(dtype.newbyteorder("=")).astype(dtype).reshape(4, 6)
+
+
+def unaligned(x):
+    y = np.zeros(x.nbytes + 1, "u1")[1:].view(x.dtype).reshape(x.shape)
+    y[...] = x
+    return y
+
+
+def read_only(x):
+    y = x.copy()
+    y.flags.writeable = False
+    return y
+
+
+LAYOUTS = {
+    "C": lambda x: x,
+    "F": np.asfortranarray,
+    "sliced": lambda x: x[::2, 1:5:3],
+    "negative": lambda x: x[::-1, ::-2],
+    "0-d": lambda x: x[1, 2, ...],
+    "empty": lambda x: x[:0],
+    "broadcast": lambda x: np.broadcast_to(x[0], (3, 6)),
+    "length 1": lambda x: x[2:3, 3:4],
+    "unaligned": unaligned,
+    "read-only": read_only,
+}
+
+
+def assert_same(seen, x):
+    assert seen.dtype == x.dtype
+    assert seen.shape == x.shape
+    assert address(seen) == address(x)
+    assert seen.flags.writeable == x.flags.writeable
+    assert x.size < 2 or seen.strides == x.strides
+    assert (seen == x).all()
+
+
+# ---- Both ways, NumPy at either end ----
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", EVERY, ids=str)
+def test_numpy_reads_back_what_it_gave(dtype, layout):
+    """By whichever of buffer, struct, dict and ``__array__`` NumPy picks."""
+    x = LAYOUTS[layout](sample(dtype))
+    assert_same(np.asarray(arrayhub.asarray(x)), x)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", NUMBERS + SWAPPED + TEXT + TIMES + VOID + RECORDS[:1], ids=str)
+def test_the_dict_alone(dtype, layout):
+    """In and out by the dict and nothing else, for every type of which NumPy reads the dict rightly."""
+    x = LAYOUTS[layout](sample(dtype))
+    u = dict_in(Shows(x))
+    assert (u.protocol, str(u.device), u.ptr) == ("array_interface", "cpu", address(x))
+    assert u.access == ("readwrite" if x.flags.writeable else "readonly")
+    assert_same(np.asarray(Shows(u)), x)
+
+
+@pytest.mark.parametrize("dtype", RECORDS, ids=str)
+def test_records_come_in_by_the_dict(dtype):
+    x = sample(dtype)
+    u = dict_in(Shows(x))
+    assert u.dtype == dtype
+    assert_same(arrayhub.as_numpy(u), x)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", NUMBERS + SWAPPED + TEXT + VOID, ids=str)
+def test_the_struct_alone(dtype, layout):
+    x = LAYOUTS[layout](sample(dtype))
+    u = struct_in(Shows(x, "__array_struct__"))
+    assert (u.protocol, u.ptr, u.shape, u.dtype) == ("array_struct", address(x), x.shape, dtype)
+    assert u.access == ("readwrite" if x.flags.writeable else "readonly")
+    assert (arrayhub.as_numpy(u) == x).all()
+    if dtype.kind in "UV":
+        assert not hasattr(u, "__array_struct__")
+    else:
+        assert_same(np.asarray(Shows(u, "__array_struct__")), x)
+
+
+@pytest.mark.parametrize("dtype", TIMES + RECORDS[:2], ids=str)
+def test_the_struct_of_units_and_fields_leads_to_the_dict(dtype):
+    class Both:
+        def __init__(self, array):
+            self.array = array
+
+        __array_struct__ = property(lambda self: self.array.__array_struct__)
+        __array_interface__ = property(lambda self: self.array.__array_interface__)
+
+    x = sample(dtype)
+    u = struct_in(Both(x))
+    assert u.protocol == "array_interface"
+    assert_same(arrayhub.as_numpy(u), x)
+
+
+def test_the_structs_units_come_from_descr_or_not_at_all():
+    said = StructProducer(typekind=b"M", itemsize=8, strides=[8], flags=0xE00, descr=[("", "<M8[ns]")])
+    assert struct_in(said).dtype == np.dtype("M8[ns]")
+    with pytest.raises(InterfaceError, match="need a unit: see __array_interface__"):
+        struct_in(StructProducer(typekind=b"M", itemsize=8, strides=[8]))
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "float4_e2m1fn", "float6_e2m3fn"])
+def test_ml_dtypes_keep_their_type_through_numpy(name):
+    """Their dict and struct would be lies, so there are none, and NumPy asks ``__array__``."""
+    x = np.arange(3).astype(getattr(ml_dtypes, name))
+    u = arrayhub.asarray(x)
+    seen = np.asarray(u)
+    assert seen.dtype == x.dtype
+    assert seen.ctypes.data == x.ctypes.data
+    for attribute in ("__array_interface__", "__array_struct__"):
+        with pytest.raises(AttributeError, match=f"{attribute}: cannot say .*as_numpy"):
+            getattr(u, attribute)
+
+
+def test_a_lying_typestr_is_taken_at_its_word():
+    """The dict of an ml_dtypes array says '<V2'; whoever passes on just that dict means two bytes of anything."""
+    x = np.arange(3).astype(ml_dtypes.bfloat16)
+    assert dict_in(Shows(x)).dtype == np.dtype("V2")
+    with pytest.raises(InterfaceError, match="typestr is '<f1'"):
+        dict_in(Says(shape=(3,), typestr="<f1", data=(AT, False)))
+
+
+# ---- What the dict says ----
+
+
+def test_the_dict_that_goes_out():
+    x = np.arange(12, dtype="<i4").reshape(3, 4)
+    assert arrayhub.asarray(x).__array_interface__ == x.__array_interface__
+    assert arrayhub.asarray(x.T).__array_interface__ == x.T.__array_interface__
+    x.flags.writeable = False
+    assert arrayhub.asarray(x).__array_interface__["data"] == (address(x), True)
+
+
+@pytest.mark.parametrize("dtype", EVERY, ids=str)
+def test_the_dict_is_numpys_own(dtype):
+    x = sample(dtype)[::2]
+    u = arrayhub.asarray(x)
+    if hasattr(u, "__array_interface__"):
+        assert u.__array_interface__ == x.__array_interface__
+    else:
+        assert dtype in [*UNSORTED, RECORDS[4]]
+
+
+@pytest.mark.parametrize("order", ["<", "|", "=", ""])
+def test_native_byte_order_has_four_spellings(order):
+    if order == "<" and sys.byteorder == "big":
+        order = ">"
+    u = dict_in(Says(shape=(4,), typestr=f"{order}i8", data=(AT, True)))
+    assert u.dtype == np.dtype("i8")
+    assert u.dtype.isnative
+
+
+@pytest.mark.parametrize("version", [{}, {"version": 3}, {"version": 2}, {"version": 4}, {"version": np.int8(3)}])
+def test_versions_are_taken_as_numpy_takes_them(version):
+    assert dict_in(Says(shape=(), typestr="|u1", data=(AT, False), **version)).shape == ()
+
+
+def test_integers_come_by_index():
+    class Three:
+        def __index__(self):
+            return 3
+
+    u = dict_in(Says(shape=(Three(), np.uint8(2)), strides=(np.int64(2), Three()), typestr="|u1",
+                     data=(np.uint64(AT), np.True_)))  # fmt: skip
+    assert (u.shape, u.byte_strides, u.ptr, u.access) == ((3, 2), (2, 3), AT, "readonly")
+
+
+def test_an_attribute_is_read_once_and_from_an_instance_too():
+    class Counts:
+        reads = 0
+
+        @property
+        def __array_interface__(self):
+            Counts.reads += 1
+            return {"shape": (2,), "typestr": "|u1", "data": (AT, False)}
+
+    assert dict_in(Counts()).shape == (2,)
+    assert Counts.reads == 1
+    assert dict_in(Says(shape=(2,), typestr="|u1", data=(AT, False))).shape == (2,)
+
+
+def test_a_property_that_fails_is_heard_unless_it_says_there_is_none():
+    class Fails:
+        __array_interface__ = property(lambda self: 1 / 0)
+
+    class Lacks:
+        @property
+        def __array_interface__(self):
+            raise AttributeError("not today")
+
+    with pytest.raises(ZeroDivisionError):
+        dict_in(Fails())
+    with pytest.raises((TypeError, InterfaceError)):
+        dict_in(Lacks())
+
+
+def test_a_dict_that_changes_later_changes_nothing():
+    said = Says(shape=(3,), typestr="|u1", data=(AT, False))
+    u = dict_in(said)
+    said.__array_interface__.clear()
+    assert (u.shape, u.ptr) == ((3,), AT)
+
+
+def test_keys_that_run_code_while_they_are_looked_up():
+    class Key:
+        def __hash__(self):
+            return hash("shape")
+
+        def __eq__(self, other):
+            if armed:
+                keys.clear()
+            return False
+
+    armed = []
+    keys = {Key(): 1, "shape": (3,), "typestr": "|u1", "data": (AT, False)}
+    armed.append(True)
+    said = Says()
+    said.__array_interface__ = keys
+    with pytest.raises(InterfaceError):
+        dict_in(said)
+
+
+def test_padding_in_descr_is_no_field():
+    dtype = np.dtype([("a", "i1"), ("b", "<i4")], align=True)
+    descr = [("a", "|i1"), ("", "|V3"), ("b", "<i4")]
+    assert dict_in(Says(shape=(2,), typestr="|V8", descr=descr, data=(AT, False))).dtype == dtype
+    assert dict_in(Says(shape=(2,), typestr="|V8", descr=[("", "|V8")], data=(AT, False))).dtype == np.dtype("V8")
+    assert dict_in(Says(shape=(2,), typestr="|V8", data=(AT, False))).dtype == np.dtype("V8")
+
+
+def test_a_description_that_changes_is_read_again():
+    descr = [("a", [("x", "<i4")]), ("b", "<f4")]
+    for name in ("x", "y"):
+        descr[0][1][0] = (name, "<i4")
+        u = dict_in(Says(shape=(1,), typestr="|V8", descr=descr, data=(AT, False)))
+        assert u.dtype == np.dtype([("a", [(name, "<i4")]), ("b", "<f4")])
+
+
+def test_descr_of_a_number_is_not_read():
+    assert dict_in(Says(shape=(2,), typestr="<i4", descr="nonsense", data=(AT, False))).dtype == np.dtype("<i4")
+
+
+# ---- Data that is a buffer ----
+
+
+def test_a_buffer_as_data_is_held():
+    data = bytearray(range(12))
+    u = dict_in(Says(shape=(2, 2), typestr="<u2", data=data, offset=4))
+    assert arrayhub.as_numpy(u).tolist() == [[0x0504, 0x0706], [0x0908, 0x0B0A]]
+    assert (u.access, u.memory.kind, u.memory.nbytes, u.offset, u.base) == ("readwrite", "buffer", 12, 2, data)
+    with pytest.raises(BufferError):
+        data.extend(b"more")
+    arrayhub.as_numpy(u)[0, 0] = 0
+    del u
+    data.extend(b"more")
+    assert data[4:6] == b"\0\0"
+
+
+def test_no_data_is_the_objects_own_buffer():
+    obj = Buffered(range(8))
+    obj.__array_interface__ = {"shape": (3,), "typestr": "|u1", "offset": 7, "strides": (-2,)}
+    u = dict_in(obj)
+    assert arrayhub.as_numpy(u).tolist() == [7, 5, 3]
+    assert u.base is obj
+
+
+def test_access_of_a_buffer():
+    said = {"shape": (2,), "typestr": "|u1"}
+    assert dict_in(Says(data=b"ab", **said)).access == "immutable"
+    assert dict_in(Says(data=memoryview(b"ab"), **said)).access == "immutable"
+    assert dict_in(Says(data=memoryview(bytearray(2)).toreadonly(), **said)).access == "readonly"
+    assert dict_in(Says(data=memoryview(bytearray(2)), **said)).access == "readwrite"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"shape": (5,)},
+        {"shape": (4,), "offset": 1},
+        {"shape": (2,), "strides": (5,)},
+        {"shape": (2,), "strides": (-1,)},
+        {"shape": (2,), "strides": (-3,), "offset": 2},
+        {"shape": (1,), "offset": 5},
+        {"shape": (1,), "offset": -1},
+        {"shape": (0,), "offset": 5},
+        {"shape": (2**62,), "strides": (1,)},
+        {"shape": (2,), "strides": (2**62,)},
+        {"shape": (1,), "offset": 2**63},
+        {"shape": (1,), "offset": 1.0},
+        {"shape": (1,), "offset": True},
+    ],
+    ids=str,
+)
+def test_a_buffer_that_is_too_short(keys):
+    with pytest.raises(InterfaceError):
+        dict_in(Says(typestr="|u1", data=bytearray(4), **keys))
+
+
+@pytest.mark.parametrize("data", ["text", 3, 3.0, [AT, False], object(), memoryview(bytearray(8))[::2]], ids=repr)
+def test_data_that_is_no_buffer(data):
+    with pytest.raises((InterfaceError, BufferError)):
+        dict_in(Says(shape=(1,), typestr="|u1", data=data))
+
+
+# ---- Bad input ----
+
+GOOD = {"shape": (2, 2), "typestr": "<i4", "data": (AT, False), "strides": None, "version": 3}
+BAD = {
+    "shape": [
+        None, 3, [2, 2], "22", (2.0, 2), (True, 2), ("2", 2), (None,), (-1, 2), (2, -(2**63)), (2**63,), (2**64, 2),
+        (2**62, 4), (2**31, 2**31, 2**31), (1,) * 65, {2: 2}, (b"2",), ((2, 2),), (np.float64(2), 2), (np.True_, 2),
+        (np.array([2, 2]),), (1j,),
+    ],
+    "typestr": [
+        None, "", "<", "i", "4", "<i", "<i3", "<i16", "i4i4", "<i4 ", " <i4", "<<i4", "!i4", "@i4", "<i-4", "<i4.0",
+        "<z4",
+        "O", "|O", "|O8", "StringDType()", "StringDType(na_object=None)", "float64", "f", "<f1", "<f12", "<b2", "<c4",
+        "<t1", "i4,i4", "(2,)i4", "{'names': ['a']}", "<M7", "<M8[", "<M8[]", "<M8[parsec]", "<M8[ns]]", "<m8[ns/0]",
+        "<M4[s]", "<c1", "<U9999999999", "<S99999999999999999999", "<i٤", "<i4\0", "\udcff", b"<i4",
+        4, np.dtype("i4"), int,
+        ["<i4"],
+    ],
+    "data": [
+        (), (AT,), (AT, False, 0), (0, False), (-1, False), (2**63, False), (2**64 - 4, False), (2**64, False),
+        (2**63 - 8, False), (float(AT), False), (str(AT), False), (hex(AT), False), (True, False), (None, False),
+        (AT, None), (AT, "no"), (AT, 2), (AT, 0.0), (AT, []), AT, [AT, False], "data", 1.5,
+    ],
+    "strides": [
+        (), (8,), (8, 4, 4), 8, [8, 4], "84", (8.0, 4), (True, 4), ("8", 4), (None, 4), (2**63 - 1, 4), (2**63, 4),
+        (-(2**63), 4),
+        (-(2**62), -(2**62) - 1), {8: 4}, (np.float32(8), 4), (-AT - 1, 4),
+    ],
+    "version": ["3", 3.0, True, -1, 0, 2**64, (3,), [], np.array(3.0)],
+    "mask": [False, True, np.zeros((2, 2), bool), object(), ()],
+    "offset": [1, -1, "0", 0.0, 2**64, False],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in BAD.items() for value in values], ids=repr)
+def test_bad_values_are_named(key, value):
+    with pytest.raises(InterfaceError) as caught:
+        dict_in(Says(**{**GOOD, key: value}))
+    said = str(caught.value)
+    assert said.startswith("__array_interface__: ")
+    assert "; accepted: " in said
+    assert key in said or (key == "strides" and ": data is " in said)  # an address that the strides lead astray
+
+
+@pytest.mark.parametrize(
+    "descr",
+    [
+        "i4,i4", (("a", "<i4"),), [("a", "<i4")], [("a", "<i4"), ("b", "<i8")], [("a", "<i9"), ("b", "<i4")], [("a",)],
+        [("a", "<i4"), ("a", "<i4")], ["ab", "cd"], [3], [None], [("a", "<i4", (2.5,))], [("a", "<i4", (-2,))],
+        [("a", [("b", [("c", "<i4")])])], [], [(3, "<i8")], [("a", "StringDType()")], {}, 8,
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_bad_descr(descr):
+    with pytest.raises(InterfaceError, match="descr"):
+        dict_in(Says(shape=(1,), typestr="|V8", descr=descr, data=(AT, False)))
+
+
+def test_descr_without_an_end():
+    descr = [("a", "<i4")]
+    descr[0] = ("a", descr)
+    with pytest.raises(InterfaceError, match="descr"):
+        dict_in(Says(shape=(1,), typestr="|V8", descr=descr, data=(AT, False)))
+
+
+@pytest.mark.parametrize("descr", [[("a", "O")], [("a", "<i4"), ("b", [("c", "|O", (2,))])]])
+def test_objects_in_a_record(descr):
+    size = np.dtype(descr).itemsize
+    with pytest.raises(InterfaceError, match=r"descr, type of a field is '.?O'"):
+        dict_in(Says(shape=(1,), typestr=f"|V{size}", descr=descr, data=(AT, False)))
+
+
+@pytest.mark.parametrize("value", [None, 3, "dict", [("shape", (2,))], (), object()], ids=repr)
+def test_an_attribute_that_is_no_dict(value):
+    class Odd:
+        __array_interface__ = value
+
+    with pytest.raises((InterfaceError, TypeError)):
+        dict_in(Odd())
+
+
+def test_numpys_stringdtype_is_refused():
+    """Its dict gives a live pointer under a type string that numpy.dtype would understand."""
+    x = np.array(["a", "b"], dtype=np.dtypes.StringDType())
+    with pytest.raises(InterfaceError, match="typestr is 'StringDType"):
+        dict_in(Shows(x))
+
+
+def test_a_class_is_not_its_instances():
+    with pytest.raises((InterfaceError, TypeError)):
+        dict_in(np.ndarray)
+    with pytest.raises((InterfaceError, TypeError)):
+        struct_in(np.ndarray)
+
+
+def test_size_zero_may_have_no_address():
+    u = dict_in(Says(shape=(0, 3), typestr="<f8", data=(0, False)))
+    assert (u.ptr, u.size) == (0, 0)
+    assert np.asarray(u).shape == (0, 3)
+    assert np.asarray(Shows(u)).shape == (0, 3)
+
+
+# ---- The struct ----
+
+
+@pytest.mark.parametrize("flags", [0, 1, 2, 3, 0x100])
+def test_flags_of_contiguity_are_not_believed(flags):
+    u = struct_in(StructProducer(nd=2, shape=[2, 2], strides=[16, 8], flags=0x600 | flags))
+    assert not u.flags.c_contiguous
+    assert not u.flags.f_contiguous
+    assert u.flags.aligned
+
+
+def test_no_strides_mean_compact():
+    assert struct_in(StructProducer(nd=2, shape=[2, 3], strides=None)).byte_strides == (12, 4)
+    assert struct_in(StructProducer(nd=2, shape=[2, 3], strides=None, flags=0x602)).byte_strides == (4, 8)
+
+
+def test_byte_order_and_access_are_flags():
+    assert struct_in(StructProducer(flags=0x200)).access == "readonly"
+    u = struct_in(StructProducer(flags=0x400))
+    assert u.access == "readwrite"
+    assert not u.dtype.isnative
+    assert struct_in(StructProducer(flags=0, typekind=b"u", itemsize=1)).dtype == np.dtype("u1")
+
+
+def test_numpys_struct_of_a_record_alone_says_bytes_that_nobody_may_write():
+    """It has no flags at all, not even the one that makes its fields count."""
+    u = struct_in(Shows(np.zeros(2, RECORDS[0]), "__array_struct__"))
+    assert (u.dtype, u.access) == (np.dtype("V5"), "readonly")
+
+
+def test_fields_of_a_struct():
+    said = StructProducer(typekind=b"V", itemsize=8, strides=[8], flags=0xE00, descr=[("a", "<i4"), ("b", "<f4")])
+    assert struct_in(said).dtype == np.dtype([("a", "<i4"), ("b", "<f4")])
+    assert struct_in(StructProducer(typekind=b"V", itemsize=8, strides=[8])).dtype == np.dtype("V8")
+
+
+def test_text_of_a_struct_is_measured_in_bytes():
+    """NumPy reads 28 bytes of U as 28 characters, four times the memory."""
+    assert struct_in(StructProducer(typekind=b"U", itemsize=20, shape=[2], strides=[20])).dtype == np.dtype("U5")
+
+
+STRUCTS = [
+    {"two": 0}, {"two": 3}, {"two": -1}, {"nd": -1}, {"nd": 65}, {"nd": 2**31 - 1}, {"shape": None}, {"itemsize": -1},
+    {"itemsize": -(2**31)}, {"itemsize": 3}, {"itemsize": 0}, {"itemsize": 2**31 - 1}, {"shape": [-1]},
+    {"shape": [-(2**63)]},
+    {"shape": [2**62]}, {"nd": 3, "shape": [2**31] * 3, "strides": [4] * 3}, {"strides": [2**62]},
+    {"strides": [-(2**62)]},
+    {"shape": [2**61], "strides": None}, {"data": None}, {"data": 2**63}, {"data": 2**64 - 8}, {"typekind": b"\0"},
+    {"typekind": b"\xff"}, {"typekind": b"z"}, {"typekind": b"t"}, {"typekind": b"O", "itemsize": 8},
+    {"typekind": b"U", "itemsize": 7},
+    {"typekind": b"f", "itemsize": 1}, {"typekind": b"M", "itemsize": 8}, {"typekind": b"m", "itemsize": 8},
+    {"typekind": b"b"},
+    {"name": b"named"}, {"name": b""},
+    {"typekind": b"V", "itemsize": 8, "flags": 0xE00, "descr": [("a", "<i4")]},
+    {"typekind": b"V", "itemsize": 4, "flags": 0xE00, "descr": "nonsense"},
+    {"typekind": b"V", "itemsize": 8, "flags": 0xE00, "descr": 8},
+]  # fmt: skip
+
+
+def test_hostile_structs():
+    """In a process of its own, because C memory is read here; each error is an InterfaceError that says what."""
+    script = f"""
+        import gc
+        from exporters import StructProducer
+        import arrayhub
+        from arrayhub._core.errors import InterfaceError
+        cases = {STRUCTS!r}
+        for case in cases:
+            said = StructProducer(**case)
+            try:
+                print("TAKEN", case, arrayhub.asarray(said, via="array_struct"))
+            except InterfaceError as error:
+                assert str(error).startswith("__array_struct__: ") and "; accepted: " in str(error), error
+        gc.collect()
+        print(len(cases), StructProducer.freed)
+    """
+    done = run(script)
+    assert done == f"{len(STRUCTS)} {len(STRUCTS)}\n"
+
+
+@pytest.mark.parametrize("value", [3, "capsule", object(), {}, b"", np.arange(3)], ids=repr)
+def test_an_attribute_that_is_no_capsule(value):
+    class Odd:
+        __array_struct__ = value
+
+    with pytest.raises(InterfaceError, match="a capsule without a name"):
+        struct_in(Odd())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_struct_that_goes_out(layout):
+    x = LAYOUTS[layout](np.arange(24, dtype="<f8").reshape(4, 6))
+    u = arrayhub.asarray(x)
+    capsule, theirs = u.__array_struct__, x.__array_struct__
+    ours, numpys = read_struct(capsule), read_struct(theirs)
+    for field in ("two", "nd", "typekind", "itemsize", "flags", "data"):
+        assert getattr(ours, field) == getattr(numpys, field), field
+    assert ours.shape[: x.ndim] == numpys.shape[: x.ndim] == list(x.shape)
+    if x.size > 1:
+        assert ours.strides[: x.ndim] == list(x.strides)
+    assert ctypes.sizeof(PyArrayInterface) == ctypes.sizeof(ours)
+    assert not ours.descr
+
+
+@pytest.mark.parametrize("dtype", TIMES + VOID + RECORDS + TEXT[2:], ids=str)
+def test_no_struct_that_would_not_be_the_whole_truth(dtype):
+    u = arrayhub.asarray(sample(dtype))
+    with pytest.raises(AttributeError, match="__array_struct__: cannot say"):
+        _ = u.__array_struct__
+
+
+# ---- Lifetime ----
+
+
+class Owner:
+    """A producer that can be watched; its memory goes with it."""
+
+    def __init__(self):
+        self.array = np.arange(6.0)
+
+    __array_interface__ = property(lambda self: self.array.__array_interface__)
+    __array_struct__ = property(lambda self: self.array.__array_struct__)
+
+
+@pytest.mark.parametrize("way", [dict_in, struct_in])
+def test_the_producer_lives_as_long_as_the_last_view(way):
+    owner = Owner()
+    watch = weakref.ref(owner)
+    u = way(owner)
+    del owner
+    view = np.asarray(u[2:4])
+    del u
+    gc.collect()
+    assert watch() is not None
+    assert view.tolist() == [2.0, 3.0]
+    del view
+    assert watch() is None
+
+
+def test_a_capsule_is_held_and_freed_once():
+    before = StructProducer.freed
+    said = StructProducer()
+    u = struct_in(said)
+    view = u[1:]
+    del u, said
+    assert StructProducer.freed == before
+    assert arrayhub.as_numpy(view).tolist() == [0x07060504, 0x0B0A0908]
+    del view
+    assert StructProducer.freed == before + 1
+
+
+def test_the_capsule_that_goes_out_holds_the_array():
+    x = np.arange(5.0)
+    watch = weakref.ref(x)
+    capsule = arrayhub.asarray(x).__array_struct__
+    del x
+    gc.collect()
+    assert watch() is not None
+    assert (ctypes.c_double * 5).from_address(read_struct(capsule).data)[:] == [0, 1, 2, 3, 4]
+    del capsule
+    assert watch() is None
+
+
+@pytest.mark.parametrize(
+    "what", ["dict", "struct", "buffered", "bad dict", "bad struct", "emit", "emit struct", "datetime"]
+)
+def test_nothing_is_lost(what):
+    x, times = np.arange(24.0).reshape(4, 6)[::2], np.zeros(3, "M8[ns]")
+    u, shown, struct = arrayhub.asarray(x), Shows(x), Owner()
+    good, bad = bytearray(8), Says(shape=(2,), typestr="<f8", data=bytearray(8))
+    buffered, dated, named = Says(shape=(1,), typestr="<f8", data=good), Shows(times), StructProducer(two=3)
+
+    def refused(way, obj):
+        try:
+            way(obj)
+        except InterfaceError:
+            return
+        raise AssertionError("taken")
+
+    step = {
+        "dict": lambda: dict_in(shown),
+        "struct": lambda: struct_in(struct),
+        "buffered": lambda: dict_in(buffered),
+        "bad dict": lambda: refused(dict_in, bad),
+        "bad struct": lambda: refused(struct_in, named),
+        "emit": lambda: u.__array_interface__,
+        "emit struct": lambda: u.__array_struct__,
+        "datetime": lambda: dict_in(dated),
+    }[what]
+    watched = (x, shown, struct, good, bad, buffered, dated, u, named)
+    assert_loses_nothing(step, watched, 3_000 if what.startswith("bad") else 100_000)
