@@ -58,6 +58,13 @@ def is_installed(library: str) -> bool:
     return importlib.util.find_spec(library) is not None
 
 
+def _sycl_devices() -> list[str]:
+    """Names of the SYCL devices, of which dpctl without a runtime and without drivers finds none."""
+    if not is_installed("dpctl"):
+        return []
+    return [device.name for device in importlib.import_module("dpctl").get_devices()]
+
+
 # ------------------------------------------------------------------------------------------------------ producers
 
 
@@ -103,7 +110,7 @@ def _pyarrow_producers(pyarrow: Any) -> Iterator[Producer]:
 
 
 def _sycl_producers(dpctl: Any) -> Iterator[Producer]:
-    if not dpctl.get_devices():
+    if not _sycl_devices():
         return
     memory = importlib.import_module("dpctl.memory")
     values = np.arange(12, dtype="i4").reshape(3, 4)
@@ -115,7 +122,7 @@ def _sycl_producers(dpctl: Any) -> Iterator[Producer]:
 
 
 def _dpnp_producers(dpnp: Any) -> Iterator[Producer]:
-    if importlib.import_module("dpctl").get_devices():
+    if _sycl_devices():
         a = dpnp.arange(12, dtype="f4").reshape(3, 4)
         yield Producer("dpnp array", a, dpnp.asnumpy(a), {USM_DEVICE})
 
@@ -198,7 +205,7 @@ def _numba_consumer(numba: Any) -> Iterator[Consumer]:
 
 
 def _dpnp_consumer(dpnp: Any) -> Iterator[Consumer]:
-    if importlib.import_module("dpctl").get_devices():
+    if _sycl_devices():
         copy = _copying(arrayhub.as_dpnp)
         yield Consumer("dpnp", {HOST, CUDA}, {NOT_IN_NUMPY}, arrayhub.as_dpnp, copy, _hub_address, dpnp.asnumpy)
 
@@ -253,6 +260,8 @@ def run() -> int:
     rows = [send(producer, takers) for producer in producers()]
     _print_table(rows)
     failures = [f"{row.producer.name}: {text}" for row in rows for text in row.failed]
+    if is_installed("dpctl") and not _sycl_devices():
+        failures.append(f"SYCL: dpctl finds no device; {sycl_runtime.status()['reason']}")
     shared, copied = (sum(len(getattr(row, kind)) for row in rows) for kind in ("shared", "copied"))
     print(f"\n{shared} times the same memory, {copied} copies where one was asked for, {len(failures)} failures.")
     for text in failures:
@@ -302,9 +311,7 @@ def _print_environment() -> None:
     if missing:
         print(f"not installed, so not shown: {', '.join(missing)}")
     if is_installed("dpctl"):
-        devices = importlib.import_module("dpctl").get_devices()
-        names = ", ".join(device.name for device in devices)
-        print(f"SYCL devices: {names or 'none; ' + str(sycl_runtime.status()['reason'])}")
+        print(f"SYCL devices: {', '.join(_sycl_devices()) or 'none'}")
     print()
 
 

@@ -3,6 +3,7 @@
 A document's blocks run in order in one process of their own, as a reader would type them.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -29,8 +30,10 @@ def program_of(document):
     return "\n".join(lines)
 
 
-def run(*arguments, cwd):
-    return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=250)
+def run(*arguments, cwd, **settings):
+    environ = {**os.environ, **settings}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, timeout=250)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +82,13 @@ def test_the_demo_reports_a_failure(tmp_path):
     done = run("-P", "-c", program, cwd=tmp_path)
     assert done.returncode == 1
     assert "FAILED  numpy array: numpy has it at another address" in done.stdout
+
+
+def test_the_demo_wants_a_device_where_dpctl_is(tmp_path):
+    no_drivers = {"OCL_ICD_FILENAMES": "", "OCL_ICD_VENDORS": str(tmp_path), "ONEAPI_DEVICE_SELECTOR": "opencl:cpu"}
+    done = run("-m", "arrayhub", "demo", cwd=tmp_path, **no_drivers)
+    assert done.returncode == 1
+    assert "FAILED  SYCL: dpctl finds no device" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_command_line_explains_itself(tmp_path):
