@@ -75,7 +75,7 @@ _set_name.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _set_destructor = _python.PyCapsule_SetDestructor
 _set_destructor.argtypes = [ctypes.py_object, ctypes.c_void_p]
 
-# A capsule keeps the pointer to its name, and a deleter may be called after the test: these live as long as the process.
+# A capsule keeps the pointer to its name, and a deleter may be called after the test: these live with the process.
 _kept = [USED := b"used_by_hand"]
 
 
@@ -105,8 +105,8 @@ def longs(values):
 class Handmade:
     """A producer over four float64 (or what the arguments say) that counts what happens to its managed tensor.
 
-    Parameters are the fields of the tensor; `deleted` counts calls of the deleter, `requests` holds the keywords of each
-    call of ``__dlpack__``.
+    Parameters are the fields of the tensor; `deleted` counts calls of the deleter, `requests` holds the keywords of
+    each call of ``__dlpack__``.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""DLPack in and out, legacy and versioned: every rule of docs/protocols.md, on capsules made by hand and on real libraries."""
+"""DLPack in and out, legacy and versioned: every rule and trap, on capsules made by hand and on real libraries."""
 
 import ctypes
 import gc
@@ -18,7 +18,6 @@ from dlpack_by_hand import (
     READ_ONLY,
     VERSIONED,
     Handmade,
-    OnlyDLPack,
     Version,
     capsule_destructor,
     capsule_name,
@@ -38,7 +37,7 @@ def take(producer):
     return arrayhub.asarray(producer, via="dlpack")
 
 
-# ------------------------------------------------------------------------------------------------------------ coming in
+# ---- coming in ----------------------------------------------------------------
 
 
 @both
@@ -135,7 +134,7 @@ def test_flags_of_a_versioned_tensor():
     assert readonly.access == "readonly"
     assert not np.asarray(readonly).flags.writeable
     assert take(Handmade(flags=IS_COPIED)).access == "readwrite"
-    assert take(Handmade(flags=1 << 63)).access == "readwrite"      # an unknown flag of a later minor version
+    assert take(Handmade(flags=1 << 63)).access == "readwrite"  # an unknown flag of a later minor version
 
 
 def test_a_copy_that_came_in_does_not_go_out_as_solely_owned():
@@ -154,13 +153,19 @@ def test_a_legacy_capsule_cannot_say_who_may_write():
 def test_torch_legacy_is_writable_and_jax_is_not():
     torch = pytest.importorskip("torch")
     tensor = torch.arange(3)
-    assert arrayhub.asarray(tensor.__dlpack__()).access == "readonly"      # a bare capsule could be anybody's
+    assert arrayhub.asarray(tensor.__dlpack__()).access == "readonly"  # a bare capsule could be anybody's
     assert take(tensor).access == "readwrite"
     jax = pytest.importorskip("jax")
     assert take(jax.numpy.arange(3)).access != "readwrite"
 
 
-PACKED_CASES = [((0, 4, 1), (4,), 2), ((1, 2, 1), (3,), 1), ((17, 4, 1), (3, 3), 5), ((15, 6, 1), (5,), 4), ((0, 1, 1), (), 1)]
+PACKED_CASES = [
+    ((0, 4, 1), (4,), 2),
+    ((1, 2, 1), (3,), 1),
+    ((17, 4, 1), (3, 3), 5),
+    ((15, 6, 1), (5,), 4),
+    ((0, 1, 1), (), 1),
+]
 
 
 @pytest.mark.parametrize(("dtype", "shape", "nbytes"), PACKED_CASES)
@@ -275,7 +280,7 @@ def test_a_later_minor_version_is_fine():
     assert take(Handmade(version=(1, 999))).size == 4
 
 
-# ----------------------------------------------------------------------------------------------- how a producer is asked
+# ---- how a producer is asked ----------------------------------------------------------------
 
 
 class Old(Handmade):
@@ -369,16 +374,18 @@ def test_what_is_no_device_is_refused(pair):
 @pytest.mark.parametrize("pair", [(2**40, 0), (-5, 0), (1, 2**70)])
 def test_a_device_that_does_not_exist_is_asked_without_a_stream(pair):
     made = Handmade(announced=pair)
-    assert take(made).device == arrayhub.Device("cpu")       # the capsule says where it is
+    assert take(made).device == arrayhub.Device("cpu")  # the capsule says where it is
     assert made.requests == [{"max_version": (1, 3)}]
 
 
-@pytest.mark.parametrize(("kind", "keywords"), [(2, {"stream": -1}), (10, {"stream": -1}), (3, {}), (13, {}), (14, {}), (16, {})])
+@pytest.mark.parametrize(
+    ("kind", "keywords"), [(2, {"stream": -1}), (10, {"stream": -1}), (3, {}), (13, {}), (14, {}), (16, {})]
+)
 def test_a_stream_is_named_only_where_the_standard_has_one(kind, keywords):
     made = Handmade(device=(kind, 0), announced=(kind, 0))
     try:
         take(made)
-    except InterfaceError as error:      # SYCL's runtime looks at the pointer, which is no USM
+    except InterfaceError as error:  # SYCL's runtime looks at the pointer, which is no USM
         assert kind == 14 and "USM" in str(error)
     assert made.requests == [{"max_version": (1, 3), **keywords}]
 
@@ -399,7 +406,7 @@ def test_device_memory_is_described_and_not_read():
         memoryview(a)
 
 
-# ------------------------------------------------------------------------------------------------------------- going out
+# ---- going out ----------------------------------------------------------------
 
 
 def exported(a, **keywords):
@@ -526,7 +533,7 @@ def test_an_array_that_never_got_memory_is_refused():
             blank.__dlpack__(max_version=max_version)
 
 
-# ------------------------------------------------------------------------------------------------------------- life times
+# ---- life times ----------------------------------------------------------------
 
 
 @both
@@ -606,7 +613,7 @@ from dlpack_by_hand import Handmade, OnlyDLPack, consume
         "import builtins; builtins.kept = arrayhub.asarray(np.zeros(3)).__dlpack__(max_version={version})",
         "sys.kept = arrayhub.asarray(OnlyDLPack(np.zeros(3)), via='dlpack')",
         "import torch; torch.kept = [torch.from_dlpack(arrayhub.asarray(np.zeros(3)))]",
-        "a = arrayhub.asarray(np.zeros(3)); a_cycle = [a, a.__dlpack__(max_version={version})]; a_cycle.append(a_cycle)",
+        "a = arrayhub.asarray(np.zeros(3)); cycle = [a, a.__dlpack__(max_version={version})]; cycle.append(cycle)",
     ],
 )
 @pytest.mark.parametrize("version", [None, (1, 0)])
@@ -640,7 +647,7 @@ for step in (
     assert done.stderr == ""
 
 
-# ------------------------------------------------------------------------------------------------------- real libraries
+# ---- real libraries ----------------------------------------------------------------
 
 
 def numpy_pair():
@@ -761,7 +768,7 @@ def test_ml_dtypes_between_libraries(name):
     array[:] = [1, 2, 3, 4]
     a = arrayhub.asarray(array.view(dtype))
     assert a.dtype == dtype
-    for library, read in (("torch", "from_dlpack"), ("jax", "dlpack"), ("tvm_ffi", "from_dlpack")):
+    for library in ("torch", "jax", "tvm_ffi"):
         module = pytest.importorskip(library)
         if library == "torch" and not hasattr(module, name):
             continue
@@ -780,7 +787,7 @@ def test_jax_packs_four_bits():
         np.from_dlpack(a.__array__())
 
 
-# ----------------------------------------------------------------------------------------------------------- flat memory
+# ---- flat memory ----------------------------------------------------------------
 
 
 FLAT = """
@@ -819,14 +826,14 @@ ROUNDS = {
     "in, versioned": "arrayhub.asarray(only, via='dlpack')",
     "in, legacy": "arrayhub.asarray(source.__dlpack__(), via='dlpack')",
     "in, refused": "c = source.__dlpack__(); tensor_of(c).dl_tensor.ndim = -1\n"
-                   "    try: arrayhub.asarray(c, via='dlpack')\n    except ValueError: pass",
+    "    try: arrayhub.asarray(c, via='dlpack')\n    except ValueError: pass",
     "out, versioned, unconsumed": "a.__dlpack__(max_version=(1, 0))",
     "out, legacy, unconsumed": "a.__dlpack__()",
     "out, refused": "try: read_only.__dlpack__()\n    except BufferError: pass",
     "out and in": "np.from_dlpack(a)",
     "views": "arrayhub.asarray(only, via='dlpack')[1:][..., None].T.reshape(4, 2)",
     "capsule in, used": "c = source.__dlpack__(); arrayhub.asarray(c, via='dlpack')\n"
-                        "    try: arrayhub.asarray(c, via='dlpack')\n    except ValueError: pass",
+    "    try: arrayhub.asarray(c, via='dlpack')\n    except ValueError: pass",
 }
 
 

@@ -50,8 +50,8 @@ def to_py_object(managed):
     out = pointer()
     address = 0 if managed is None else ctypes.addressof(managed)
     assert function("to_py_object", pointer, pointer)(address, ctypes.addressof(out)) == 0
-    obj = ctypes.cast(out, ctypes.py_object).value       # a reference more
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(obj))      # the one that the function gave
+    obj = ctypes.cast(out, ctypes.py_object).value  # a reference more
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(obj))  # the one that the function gave
     return obj
 
 
@@ -73,7 +73,7 @@ def allocate(prototype, *, with_gil=True):
 
 def prototype(**fields):
     made = Handmade(strides=None, **fields)
-    made.managed.dl_tensor.data = 1                # only type, shape and device may be read
+    made.managed.dl_tensor.data = 1  # only type, shape and device may be read
     made.managed.dl_tensor.byte_offset = 2**64 - 1
     made.managed.dl_tensor.strides = ctypes.cast(pointer(1), type(made.managed.dl_tensor.strides))
     return made.managed.dl_tensor
@@ -84,7 +84,7 @@ def refcount(obj):
     return sys.getrefcount(obj)
 
 
-# ------------------------------------------------------------------------------------------------------------------ ours
+# ---- ours ----------------------------------------------------------------
 
 
 def test_the_table_says_what_it_is():
@@ -150,7 +150,8 @@ def test_an_array_out_of_a_managed_tensor():
 
 
 @pytest.mark.parametrize(
-    ("fields", "error"), [({"ndim": -1}, ValueError), ({"version": (2, 0)}, BufferError), ({"dtype": (2, 64, 2)}, BufferError)]
+    ("fields", "error"),
+    [({"ndim": -1}, ValueError), ({"version": (2, 0)}, BufferError), ({"dtype": (2, 64, 2)}, BufferError)],
 )
 def test_a_managed_tensor_is_taken_over_even_where_it_is_refused(fields, error):
     made = Handmade(**fields)
@@ -249,7 +250,7 @@ def test_what_set_error_leaves_pending_stays_pending():
     out = pointer()
     call = function("allocator", pointer, pointer, ctypes.py_object, SET_ERROR)
 
-    # PyErr_SetString(type, message) has one argument less than SetError(context, kind, message): it reads context and kind.
+    # PyErr_SetString(type, message) has one argument less than SetError(context, kind, message), and takes the first two.
     with pytest.raises(KeyError, match="InterfaceError"):
         call(ctypes.addressof(prototype(ndim=-1)), ctypes.addressof(out), KeyError, set_error)
 
@@ -308,7 +309,7 @@ def test_tvm_ffi_uses_our_table():
         tvm_ffi.convert(record)(arrayhub.asarray(np.zeros(3, ">f4")))
 
 
-# ---------------------------------------------------------------------------------------------------------------- others
+# ---- others ----------------------------------------------------------------
 
 
 class Foreign:
@@ -336,7 +337,7 @@ def table_type(*, version=(1, 0), previous=None, answer=0, functions=True, name=
     table.version.major, table.version.minor = version
     table.prev_api = previous
     if functions:
-        table.from_py_object = ctypes.cast(callback, pointer)     # the borrowing function stays NULL, which is legal
+        table.from_py_object = ctypes.cast(callback, pointer)  # the borrowing function stays NULL, which is legal
     _kept.extend([callback, table])
     capsule = new_capsule(ctypes.addressof(table), NAME, None)
     return type(name, (Foreign,), {"__dlpack_c_exchange_api__": capsule}), asked, table
@@ -369,7 +370,9 @@ def unusable():
     ring, _asked, table = table_type(version=(2, 0))
     table.prev_api = ctypes.addressof(table)
     empty, _asked, _table = table_type(functions=False)
-    named = type("Named", (Foreign,), {"__dlpack_c_exchange_api__": new_capsule(ctypes.addressof(table), b"other", None)})
+    named = type(
+        "Named", (Foreign,), {"__dlpack_c_exchange_api__": new_capsule(ctypes.addressof(table), b"other", None)}
+    )
     number = type("Number", (Foreign,), {"__dlpack_c_exchange_api__": ctypes.addressof(table)})
     base, _asked, _table = table_type()
     heir = type("Heir", (base,), {})

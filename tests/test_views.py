@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import arrayhub
 
-# ------------------------------------------------------------------------------------------------------------ generators
+# ---- generators ----------------------------------------------------------------
 
 
 @st.composite
@@ -68,7 +68,7 @@ def outcome(function, *arguments):
         return None, error
 
 
-# -------------------------------------------------------------------------------------------------------------- indexing
+# ---- indexing ----------------------------------------------------------------
 
 
 @given(st.data())
@@ -87,7 +87,12 @@ wild = st.one_of(
     st.sampled_from([2**31, -(2**31) - 1, 2**63 - 1, -(2**63), 2**64, -(2**70)]),
     st.builds(
         slice,
-        *[st.one_of(st.none(), st.integers(-7, 7), st.sampled_from([2**62, -(2**62), 2**63, -(2**63), 2**70, -(2**70)]))] * 3,
+        *[
+            st.one_of(
+                st.none(), st.integers(-7, 7), st.sampled_from([2**62, -(2**62), 2**63, -(2**63), 2**70, -(2**70)])
+            )
+        ]
+        * 3,
     ),
 )
 
@@ -118,7 +123,22 @@ def test_views_of_views(array, data):
 
 @pytest.mark.parametrize(
     "key",
-    [1.0, "a", b"a", [0, 1], np.array([0, 1]), np.array([True, False]), True, False, np.True_, object(), {}, (0, [1]), 1j, range(2)],
+    [
+        1.0,
+        "a",
+        b"a",
+        [0, 1],
+        np.array([0, 1]),
+        np.array([True, False]),
+        True,
+        False,
+        np.True_,
+        object(),
+        {},
+        (0, [1]),
+        1j,
+        range(2),
+    ],
     ids=repr,
 )
 def test_indexing_that_copies_is_refused_in_words(key):
@@ -175,7 +195,7 @@ def test_an_array_without_elements_stays_where_it_is():
     assert a.reshape(3, 0, 7).shape == (3, 0, 7)
 
 
-# ------------------------------------------------------------------------------------------------- transpose and reshape
+# ---- transpose and reshape ----------------------------------------------------------------
 
 
 @given(arrays(), st.data())
@@ -255,13 +275,20 @@ def test_reshape_to_anything(array, shape):
     ("shape", "error"),
     [
         ((7,), ValueError), ((-1, -1), ValueError), ((-2, 3), ValueError), ((-1, 4), ValueError), ((-1, 0), ValueError),
-        ((2.0, 3), TypeError), (("2", 3), TypeError), ((None,), TypeError), ((2**70, 3), ValueError), ((1,) * 65, ValueError),
+        ((2.0, 3), TypeError), (("2", 3), TypeError), ((None,), TypeError), ((2**70, 3), ValueError),
         ((2**40, 2**40), ValueError),
     ],
 )  # fmt: skip
 def test_reshape_errors(shape, error):
     with pytest.raises(error):
         arrayhub.asarray(np.zeros(6)).reshape(shape)
+
+
+def test_reshape_to_too_many_dimensions():
+    a = arrayhub.asarray(np.zeros(1))
+    assert a.reshape((1,) * 64).ndim == 64
+    with pytest.raises(ValueError, match="65 dimensions"):
+        a.reshape((1,) * 65)
 
 
 @pytest.mark.parametrize("shape", [(0, 2**63), (0, 2**62, 2**62), (2**62, 0, 4)])
@@ -288,7 +315,7 @@ def test_reshape_where_steps_barely_fit_the_address_space():
         arrayhub.asarray(np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (2**63 - 8,)))
 
 
-# ---------------------------------------------------------------------------------------------------- dimensions, strides
+# ---- dimensions, strides ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("nd", [0, 1, 5, 6, 7, 8, 20, 63, 64])
@@ -324,7 +351,7 @@ def test_odd_strides_are_said_in_bytes_only():
     a = arrayhub.asarray(RECORDS["value"])
     assert a.byte_strides == (36, 9)
     with pytest.raises(ValueError, match=r"\(36, 9\) are no multiple of the item size 8; use byte_strides"):
-        a.strides
+        _ = a.strides
     assert not (a.flags.aligned or a.flags.c_contiguous)
     same(a[::2, 1:], RECORDS["value"][::2, 1:], a)
     same(a.T, RECORDS["value"].T, a)
@@ -337,10 +364,11 @@ def test_odd_strides_are_said_in_bytes_only():
 def test_strides_may_become_whole_again():
     """Eight records of nine bytes are a whole number of elements."""
     column = np.zeros(64, [("tag", "i1"), ("value", "<f8")])["value"]
-    view = arrayhub.asarray(column)[::8]
-    assert view.strides == (9,)
+    a = arrayhub.asarray(column)
+    assert a[::8].strides == (9,)
+    assert np.from_dlpack(a[::8]).strides == (72,)
     with pytest.raises(ValueError, match="no multiple"):
-        view.memory and arrayhub.asarray(column).strides
+        _ = a[::7].strides
 
 
 def test_alignment_counts_address_and_steps():
@@ -373,7 +401,7 @@ def test_elements_without_bytes(dtype):
     assert a.T.shape == (3, 2)
 
 
-# ------------------------------------------------------------------------------------------------- what views share
+# ---- what views share ----------------------------------------------------------------
 
 
 def test_views_share_one_block():
@@ -473,7 +501,8 @@ def test_a_blank_array_is_harmless():
     assert (blank.shape, blank.strides, blank.byte_strides, blank.ptr, blank.nbytes) == ((), (), (), 0, 0)
     attempts = [
         lambda: blank[...], lambda: blank.T, lambda: blank.reshape(1), lambda: blank.memory, lambda: blank.device,
-        lambda: blank.dtype, lambda: len(blank), lambda: repr(blank), lambda: memoryview(blank), lambda: np.asarray(blank),
+        lambda: blank.dtype, lambda: len(blank), lambda: repr(blank), lambda: memoryview(blank),
+        lambda: np.asarray(blank),
     ]  # fmt: skip
     for attempt in attempts:
-        outcome(attempt)         # whatever it says, it says it without bringing the interpreter down
+        outcome(attempt)  # whatever it says, it says it without bringing the interpreter down
