@@ -1,0 +1,846 @@
+"""DLPack in and out, legacy and versioned: every rule and trap, on capsules made by hand and on real libraries."""
+
+import ctypes
+import gc
+import operator
+import subprocess
+import sys
+import threading
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dlpack_by_hand import (
+    IS_COPIED,
+    LEGACY,
+    PADDED,
+    READ_ONLY,
+    VERSIONED,
+    Handmade,
+    Version,
+    capsule_destructor,
+    capsule_name,
+    consume,
+    delete,
+    new_capsule,
+    tensor_of,
+)
+
+import arrayhub
+from arrayhub import InterfaceError
+
+both = pytest.mark.parametrize("versioned", [False, True], ids=["legacy", "versioned"])
+
+
+def take(producer):
+    return arrayhub.asarray(producer, via="dlpack")
+
+
+# ---- coming in ----------------------------------------------------------------
+
+
+@both
+def test_a_capsule_is_consumed_exactly_once(versioned):
+    made = Handmade(versioned=versioned)
+    a = take(made)
+    assert capsule_name(made.given) == (b"used_dltensor_versioned" if versioned else b"used_dltensor")
+    assert capsule_destructor(made.given) is None
+    assert np.asarray(a).tolist() == [0, 1, 2, 3]
+    assert a.ptr == made.memory.ctypes.data
+    assert (a.protocol, a.memory.kind, a.memory.nbytes) == ("dlpack", "dlpack", 32)
+    del made.given
+    view = a[1:]
+    del a
+    gc.collect()
+    assert (made.deleted, made.destroyed) == (0, 0)
+    assert np.asarray(view).tolist() == [1, 2, 3]
+    del view
+    gc.collect()
+    assert (made.deleted, made.destroyed) == (1, 0)
+
+
+@both
+def test_a_raw_capsule_is_taken_once(versioned):
+    made = Handmade(versioned=versioned)
+    capsule = made.capsule()
+    a = take(capsule)
+    with pytest.raises(InterfaceError, match="consumed once only"):
+        take(capsule)
+    del a, capsule
+    assert (made.deleted, made.destroyed) == (1, 0)
+
+
+def test_a_capsule_of_another_name_is_refused():
+    for name in (b"tensor", b"used_dltensor", None):
+        with pytest.raises(InterfaceError, match="capsule name"):
+            take(new_capsule(ctypes.addressof(Version()), name, None))
+
+
+@both
+def test_a_null_deleter_is_legal(versioned):
+    a = take(Handmade(versioned=versioned, deleter=False))
+    assert np.asarray(a).tolist() == [0, 1, 2, 3]
+    del a
+    gc.collect()
+
+
+@both
+def test_null_strides_mean_c_order(versioned):
+    a = take(Handmade(versioned=versioned, shape=(2, 2), strides=None))
+    assert a.strides == (2, 1)
+    assert a.flags.c_contiguous
+
+
+@both
+def test_byte_offset_is_always_added(versioned):
+    a = take(Handmade(versioned=versioned, shape=(2,), byte_offset=8))
+    assert np.asarray(a).tolist() == [1, 2]
+    b = take(Handmade(versioned=versioned, strides=(-1,), byte_offset=24))
+    assert np.asarray(b).tolist() == [3, 2, 1, 0]
+    assert b.memory.address == b.ptr - 24
+
+
+@both
+def test_no_dimensions_need_no_shape(versioned):
+    a = take(Handmade(versioned=versioned, shape=None, strides=None, ndim=0))
+    assert a.shape == () and np.asarray(a) == 0.0
+
+
+@both
+@pytest.mark.parametrize("byte_offset", [0, 64])
+def test_an_array_without_elements_may_point_nowhere(versioned, byte_offset):
+    made = Handmade(versioned=versioned, shape=(3, 0), data=0, byte_offset=byte_offset)
+    a = take(made)
+    assert (a.shape, a.ptr, a.size, a.nbytes) == ((3, 0), 0, 0, 0)
+    assert np.asarray(a).shape == (3, 0)
+    assert take(Handmade(versioned=versioned, shape=(0,))).size == 0
+
+
+def test_length_one_strides_are_normalised_whatever_the_producer_wrote():
+    for nonsense in (0, -7, 2**62, -(2**63)):
+        assert take(Handmade(shape=(1, 4), strides=(nonsense, 1))).strides == (4, 1)
+
+
+def test_contiguity_comes_from_shape_and_strides():
+    made = Handmade(shape=(2, 2), strides=(1, 2))
+    a = take(made)
+    assert (a.flags.c_contiguous, a.flags.f_contiguous) == (False, True)
+
+
+def test_flags_of_a_versioned_tensor():
+    assert take(Handmade()).access == "readwrite"
+    readonly = take(Handmade(flags=READ_ONLY))
+    assert readonly.access == "readonly"
+    assert not np.asarray(readonly).flags.writeable
+    assert take(Handmade(flags=IS_COPIED)).access == "readwrite"
+    assert take(Handmade(flags=1 << 63)).access == "readwrite"  # an unknown flag of a later minor version
+
+
+def test_a_copy_that_came_in_does_not_go_out_as_solely_owned():
+    a = take(Handmade(flags=IS_COPIED))
+    assert tensor_of(a.__dlpack__(max_version=(1, 0))).flags == 0
+
+
+def test_a_legacy_capsule_cannot_say_who_may_write():
+    assert take(Handmade(versioned=False)).access == "readonly"
+    libraries_own = type("Array", (Handmade,), {"__module__": "torch.testing"})
+    assert take(libraries_own(versioned=False)).access == "readwrite"
+    nameless = type("Array", (Handmade,), {"__module__": 5})
+    assert take(nameless(versioned=False)).access == "readonly"
+
+
+def test_torch_legacy_is_writable_and_jax_is_not():
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(3)
+    assert arrayhub.asarray(tensor.__dlpack__()).access == "readonly"  # a bare capsule could be anybody's
+    assert take(tensor).access == "readwrite"
+    jax = pytest.importorskip("jax")
+    assert take(jax.numpy.arange(3)).access != "readwrite"
+
+
+PACKED_CASES = [
+    ((0, 4, 1), (4,), 2),
+    ((1, 2, 1), (3,), 1),
+    ((17, 4, 1), (3, 3), 5),
+    ((15, 6, 1), (5,), 4),
+    ((0, 1, 1), (), 1),
+]
+
+
+@pytest.mark.parametrize(("dtype", "shape", "nbytes"), PACKED_CASES)
+def test_less_than_a_byte_is_packed_unless_flagged(dtype, shape, nbytes):
+    memory = np.zeros(16, "u1")
+    packed = take(Handmade(memory=memory, shape=shape, dtype=dtype))
+    assert (packed.nbytes, packed.memory.nbytes) == (nbytes, nbytes)
+    with pytest.raises(BufferError, match="packed"):
+        memoryview(packed)
+    with pytest.raises(BufferError, match="packed"):
+        packed[...]
+    out = tensor_of(packed.__dlpack__(max_version=(1, 0)))
+    assert (out.flags, out.dl_tensor.data) == (0, memory.ctypes.data)
+    padded = take(Handmade(memory=memory, shape=shape, dtype=dtype, flags=PADDED))
+    assert padded.nbytes == padded.size
+    assert tensor_of(padded.__dlpack__(max_version=(1, 0))).flags == PADDED
+
+
+def test_packed_elements_have_compact_strides_only():
+    memory = np.zeros(16, "u1")
+    made = Handmade(memory=memory, shape=(2, 3), strides=(4, 1), dtype=(0, 4, 1))
+    with pytest.raises(BufferError, match=r"strides\[0\] is 4"):
+        take(made)
+    assert made.deleted == 1
+    assert take(Handmade(memory=memory, shape=(1, 3), strides=(99, 1), dtype=(0, 4, 1))).strides == (3, 1)
+
+
+def test_padded_elements_go_nowhere_that_means_packed():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    a = arrayhub.asarray(np.zeros(4, ml_dtypes.int4))
+    with pytest.raises(BufferError, match="padded to bytes.*max_version"):
+        a.__dlpack__()
+
+
+BIG = 2**62
+MALFORMED = {
+    "lanes 2": (dict(dtype=(2, 32, 2)), BufferError, "lanes is 2"),
+    "lanes 0": (dict(dtype=(2, 64, 0)), BufferError, "lanes is 0"),
+    "bool of one bit": (dict(dtype=(6, 1, 1)), InterfaceError, r"\(6, 1\)"),
+    "bool of 32 bits": (dict(dtype=(6, 32, 1)), InterfaceError, r"\(6, 32\)"),
+    "opaque handle": (dict(dtype=(3, 64, 1)), InterfaceError, r"\(3, 64\)"),
+    "unknown code": (dict(dtype=(18, 8, 1)), InterfaceError, r"\(18, 8\)"),
+    "largest code": (dict(dtype=(255, 255, 1)), InterfaceError, r"\(255, 255\)"),
+    "float of 128 bits": (dict(dtype=(2, 128, 1)), InterfaceError, r"\(2, 128\)"),
+    "no bits": (dict(dtype=(2, 0, 1)), InterfaceError, r"\(2, 0\)"),
+    "fp6 of 8 bits": (dict(dtype=(15, 8, 1)), InterfaceError, r"\(15, 8\)"),
+    "negative length": (dict(shape=(-1,), strides=(1,)), InterfaceError, r"shape\[0\] is -1"),
+    "negative length, no strides": (dict(shape=(4, -4), strides=None), InterfaceError, r"shape\[1\] is -4"),
+    "negative length, packed": (dict(shape=(-1,), strides=None, dtype=(0, 4, 1)), InterfaceError, r"shape\[0\] is -1"),
+    "smallest length": (dict(shape=(-(2**63),), strides=(1,)), InterfaceError, r"shape\[0\]"),
+    "ndim -1": (dict(ndim=-1), InterfaceError, "ndim is -1"),
+    "ndim 1000": (dict(ndim=1000), InterfaceError, "ndim is 1000"),
+    "ndim 65": (dict(shape=(1,) * 65), InterfaceError, "ndim is 65"),
+    "ndim largest": (dict(ndim=2**31 - 1), InterfaceError, "ndim"),
+    "shape NULL": (dict(shape=None, strides=(1,), ndim=1), InterfaceError, "shape is None"),
+    "product overflows": (dict(shape=(BIG, 4), strides=(0, 0)), InterfaceError, "shape"),
+    "product wraps to a small number": (dict(shape=(2**33, 2**33), strides=(0, 0)), InterfaceError, "shape"),
+    "bytes overflow": (dict(shape=(2**60,), strides=(0,)), InterfaceError, "shape"),
+    "bytes overflow, no strides": (dict(shape=(2**61, 1), strides=None), InterfaceError, "strides"),
+    "bits overflow": (dict(shape=(BIG,), strides=None, dtype=(0, 4, 1)), InterfaceError, "shape"),
+    "no elements, strides overflow": (dict(shape=(0, BIG, 4), strides=None), InterfaceError, "strides"),
+    "stride in bytes overflows": (dict(shape=(2,), strides=(2**61,)), InterfaceError, "strides"),
+    "stride times length overflows": (dict(shape=(2**20,), strides=(2**45,)), InterfaceError, "strides"),
+    "negative stride overflows": (dict(shape=(2,), strides=(-(2**61),)), InterfaceError, "strides|data"),
+    "sum of strides overflows": (dict(shape=(2, 2, 2), strides=(2**59,) * 3), InterfaceError, "strides"),
+    "extent leaves the address space": (dict(shape=(2,), strides=(2**60 - 2,)), InterfaceError, "data"),
+    "extent falls below zero": (dict(shape=(2,), strides=(-(2**50),)), InterfaceError, "data"),
+    "address beyond 2**63": (dict(data=2**63 + 8), InterfaceError, "data"),
+    "address at the top": (dict(data=2**64 - 8, shape=(1,)), InterfaceError, "data"),
+    "packed extent leaves": (dict(data=2**63 - 1, dtype=(0, 4, 1)), InterfaceError, "data"),
+    "data NULL": (dict(data=0), InterfaceError, "data is 0"),
+    "data NULL, packed": (dict(data=0, dtype=(0, 4, 1)), InterfaceError, "data is 0"),
+    "data NULL with an offset": (dict(data=0, byte_offset=4096), InterfaceError, "data is None"),
+    "byte_offset wraps": (dict(byte_offset=2**64 - 8), InterfaceError, "byte_offset"),
+    "byte_offset leaves": (dict(byte_offset=2**63 - 1), InterfaceError, "byte_offset"),
+    "device type 0": (dict(device=(0, 0)), InterfaceError, "device_type is 0"),
+    "device type 5": (dict(device=(5, 0)), InterfaceError, "device_type is 5"),
+    "device type -1": (dict(device=(-1, 0)), InterfaceError, "device_type is -1"),
+    "device type 1000": (dict(device=(1000, 0)), InterfaceError, "device_type is 1000"),
+    "device id -1": (dict(device=(2, -1)), InterfaceError, "device_id is -1"),
+    "OpenCL handle": (dict(device=(4, 0)), BufferError, "cl_mem"),
+    "Vulkan handle": (dict(device=(7, 0)), BufferError, "VkBuffer"),
+    "Metal handle": (dict(device=(8, 0)), BufferError, "MTLBuffer"),
+    "WebGPU handle": (dict(device=(15, 0)), BufferError, "GPUBuffer"),
+}
+
+
+@both
+@pytest.mark.parametrize("case", MALFORMED)
+def test_what_contradicts_itself_is_an_error_and_freed_once(case, versioned):
+    fields, error, text = MALFORMED[case]
+    made = Handmade(versioned=versioned, **fields)
+    with pytest.raises(error, match=text) as caught:
+        take(made)
+    assert str(caught.value).startswith("DLPack: ")
+    del caught
+    gc.collect()
+    assert (made.deleted, made.destroyed) == (1, 0)
+    assert capsule_name(made.given).startswith(b"used_")
+
+
+@pytest.mark.parametrize("version", [(0, 8), (2, 0), (2**32 - 1, 0)])
+def test_of_another_major_version_only_the_deleter_is_touched(version):
+    made = Handmade(version=version, ndim=-7, data=1, flags=2**64 - 1)
+    ctypes.memset(ctypes.addressof(made.managed.dl_tensor), 0xFF, ctypes.sizeof(made.managed.dl_tensor))
+    with pytest.raises(BufferError, match=f"version is {version[0]}.{version[1]}"):
+        take(made)
+    assert (made.deleted, made.destroyed) == (1, 0)
+
+
+def test_a_later_minor_version_is_fine():
+    assert take(Handmade(version=(1, 999))).size == 4
+
+
+# ---- how a producer is asked ----------------------------------------------------------------
+
+
+class Old(Handmade):
+    """From before DLPack 1.0: its method takes nothing but a stream."""
+
+    def __dlpack__(self, stream=None):
+        return super().__dlpack__(stream=stream)
+
+
+def test_type_error_is_the_sign_of_an_old_producer():
+    made = Old(versioned=False)
+    assert take(made).size == 4
+    assert made.requests == [{"stream": None}]
+
+
+@pytest.mark.parametrize("error", [ValueError, BufferError, RuntimeError, AttributeError, NotImplementedError])
+def test_any_other_error_is_the_producers_answer(error):
+    calls = []
+
+    class Refusing(Handmade):
+        def __dlpack__(self, **keywords):
+            calls.append(keywords)
+            raise error("not today")
+
+    with pytest.raises(error, match="not today"):
+        take(Refusing())
+    assert len(calls) == 1
+
+
+def test_a_type_error_on_both_calls_is_raised():
+    class Broken(Handmade):
+        def __dlpack__(self, **keywords):
+            self.requests.append(keywords)
+            raise TypeError("never")
+
+    made = Broken()
+    with pytest.raises(TypeError, match="never"):
+        take(made)
+    assert [sorted(request) for request in made.requests] == [["max_version"], []]
+
+
+def test_the_capsules_name_decides_not_the_request():
+    """jax and mlx accept max_version and return a legacy capsule all the same."""
+    made = Handmade(versioned=False)
+    assert take(made).size == 4
+    assert made.requests == [{"max_version": (1, 3)}]
+
+
+def test_the_protocol_is_looked_up_on_the_type():
+    class Plain:
+        pass
+
+    plain = Plain()
+    plain.__dlpack__ = Handmade().__dlpack__
+    plain.__dlpack_device__ = lambda: (1, 0)
+    with pytest.raises(TypeError):
+        take(plain)
+    switched_off = type("SwitchedOff", (Handmade,), {"__dlpack__": None})
+    with pytest.raises(TypeError):
+        take(switched_off())
+
+
+def test_the_attribute_is_read_once():
+    reads = []
+
+    class Property(Handmade):
+        @property
+        def __dlpack__(self):
+            reads.append(1)
+            return lambda stream=None: self.capsule()
+
+    assert take(Property()).size == 4
+    assert len(reads) == 1
+
+
+@pytest.mark.parametrize("answer", [None, 5, "capsule", b"dltensor", object()])
+def test_what_is_no_capsule_is_refused(answer):
+    producer = type("Producer", (Handmade,), {"__dlpack__": lambda self, **_: answer})
+    with pytest.raises(InterfaceError, match="__dlpack__"):
+        take(producer())
+
+
+@pytest.mark.parametrize("pair", [None, 1, (1,), (1, 0, 0), ("cpu", 0), (1.0, 0), (True, 0), [1, 0], (1, None)])
+def test_what_is_no_device_is_refused(pair):
+    made = Handmade(announced=pair)
+    with pytest.raises(InterfaceError, match="__dlpack_device__"):
+        take(made)
+    assert made.requests == []
+
+
+@pytest.mark.parametrize("pair", [(2**40, 0), (-5, 0), (1, 2**70)])
+def test_a_device_that_does_not_exist_is_asked_without_a_stream(pair):
+    made = Handmade(announced=pair)
+    assert take(made).device == arrayhub.Device("cpu")  # the capsule says where it is
+    assert made.requests == [{"max_version": (1, 3)}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "keywords"), [(2, {"stream": -1}), (10, {"stream": -1}), (3, {}), (13, {}), (14, {}), (16, {})]
+)
+def test_a_stream_is_named_only_where_the_standard_has_one(kind, keywords):
+    made = Handmade(device=(kind, 0), announced=(kind, 0))
+    try:
+        take(made)
+    except InterfaceError as error:  # SYCL's runtime looks at the pointer, which is no USM
+        assert kind == 14 and "USM" in str(error)
+    assert made.requests == [{"max_version": (1, 3), **keywords}]
+
+
+def test_jax_is_not_asked_for_the_stream_that_it_fails_on():
+    made = type("Array", (Handmade,), {"__module__": "jaxlib._jax"})(versioned=False, device=(2, 0), announced=(2, 0))
+    take(made)
+    assert made.requests == [{"max_version": (1, 3), "stream": None}]
+
+
+def test_device_memory_is_described_and_not_read():
+    made = Handmade(device=(2, 1), announced=(2, 1), data=0xDEAD000)
+    a = take(made)
+    assert (str(a.device), a.ptr, a.base) == ("cuda:1", 0xDEAD000, made)
+    with pytest.raises((TypeError, BufferError), match="to_host"):
+        np.asarray(a)
+    with pytest.raises(BufferError):
+        memoryview(a)
+
+
+# ---- going out ----------------------------------------------------------------
+
+
+def exported(a, **keywords):
+    capsule = a.__dlpack__(**keywords)
+    return capsule, tensor_of(capsule)
+
+
+@pytest.mark.parametrize(
+    ("max_version", "name"),
+    [(None, LEGACY), ((0, 8), LEGACY), ((1, 0), VERSIONED), ((1, 3), VERSIONED), ((2, 0), VERSIONED)],
+)
+def test_the_consumers_version_chooses_the_capsule(max_version, name):
+    capsule, managed = exported(arrayhub.asarray(np.zeros(3)), max_version=max_version)
+    assert capsule_name(capsule) == name
+    if name == VERSIONED:
+        assert (managed.version.major, managed.version.minor) == (1, 3)
+
+
+@pytest.mark.parametrize("max_version", [1, 1.0, "1.0", (1,), (1, 0, 0), (1.0, 0), ("1", "0"), [1, 0]])
+def test_a_version_is_two_integers(max_version):
+    with pytest.raises(TypeError, match="max_version"):
+        arrayhub.asarray(np.zeros(3)).__dlpack__(max_version=max_version)
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2, -2, 2**70, True, False, -1.0, "0", object()])
+def test_host_memory_has_no_stream(stream):
+    a = arrayhub.asarray(np.zeros(3))
+    assert a.__dlpack__(stream=None) and a.__dlpack__(stream=-1)
+    with pytest.raises(BufferError, match="accepted: None or -1"):
+        a.__dlpack__(stream=stream)
+
+
+BASE = np.arange(24.0).reshape(2, 3, 4)
+LAYOUTS = {
+    "c": BASE,
+    "f": BASE.T,
+    "sliced": BASE[:, 1:, ::2],
+    "negative": BASE[::-1, :, ::-1],
+    "broadcast": np.lib.stride_tricks.as_strided(np.zeros(1), (3, 4), (0, 0), writeable=True),
+    "zero_d": np.array(7.0),
+    "length_one": BASE[:, :1],
+    "many_dimensions": BASE.reshape(BASE.shape + (1,) * 30),
+    "unaligned": np.frombuffer(bytearray(33), "u1")[1:].view("f8"),
+}
+
+
+@both
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_tensor_says_what_numpy_says(layout, versioned):
+    array = LAYOUTS[layout]
+    capsule, managed = exported(arrayhub.asarray(array), max_version=(1, 0) if versioned else None)
+    tensor = managed.dl_tensor
+    shape, strides = tensor.shape[: tensor.ndim], tensor.strides[: tensor.ndim]
+    assert tuple(shape) == array.shape
+    assert bool(tensor.strides) or tensor.ndim == 0
+    assert [s * 8 for s, n in zip(strides, shape, strict=True) if n > 1] == [
+        s for s, n in zip(array.strides, shape, strict=True) if n > 1
+    ]
+    assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (2, 64, 1)
+    assert (tensor.device.device_type, tensor.device.device_id) == (1, 0)
+    assert tensor.data + tensor.byte_offset == array.__array_interface__["data"][0]
+    assert tensor.data == np.lib.array_utils.byte_bounds(array)[0]
+    if versioned:
+        assert managed.flags == 0
+    del capsule
+
+
+def test_no_elements_no_pointer():
+    for array in (np.zeros((3, 0)), np.zeros(5)[5:]):
+        _capsule, managed = exported(arrayhub.asarray(array), max_version=(1, 0))
+        assert (managed.dl_tensor.data, managed.dl_tensor.byte_offset) == (None, 0)
+
+
+RECORDS = np.zeros(4, [("a", "i1"), ("b", "<f8")])
+UNSAYABLE = {
+    "byte-swapped": (np.zeros(3, ">f8"), "asarray"),
+    "longdouble": (np.zeros(3, "g"), "asarray"),
+    "clongdouble": (np.zeros(3, "G"), "asarray"),
+    "datetime": (np.zeros(3, "M8[ns]"), "asarray"),
+    "timedelta": (np.zeros(3, "m8[s]"), "asarray"),
+    "record": (RECORDS, "asarray"),
+    "bytes": (np.zeros(3, "S5"), "asarray"),
+    "text": (np.zeros(3, "U5"), "asarray"),
+    "odd strides": (RECORDS["b"], r"copy\(\)"),
+}
+
+
+@both
+@pytest.mark.parametrize("case", UNSAYABLE)
+def test_what_has_no_words_is_refused_with_the_way_out(case, versioned):
+    array, way_out = UNSAYABLE[case]
+    with pytest.raises(BufferError, match=way_out):
+        arrayhub.asarray(array).__dlpack__(max_version=(1, 0) if versioned else None)
+
+
+def test_read_only_is_flagged_or_refused():
+    a = arrayhub.asarray(b"abcd")
+    _capsule, managed = exported(a, max_version=(1, 0))
+    assert managed.flags == READ_ONLY
+    with pytest.raises(BufferError, match="read-only.*max_version.*copy"):
+        a.__dlpack__()
+
+
+def test_no_dimensions_are_not_read_only():
+    _capsule, managed = exported(arrayhub.asarray(np.array(1.0)), max_version=(1, 0))
+    assert managed.flags == 0
+
+
+def test_is_copied_means_that_nobody_else_has_it():
+    a = arrayhub.asarray(np.arange(3.0))
+    _capsule, managed = exported(a, max_version=(1, 0), copy=True)
+    assert managed.flags == IS_COPIED
+    assert managed.dl_tensor.data != a.ptr
+    kept = a.copy()
+    assert exported(kept, max_version=(1, 0))[1].flags == 0
+    assert exported(kept[1:], max_version=(1, 0))[1].flags == 0
+    assert exported(kept, max_version=(1, 0), dl_device=(1, 0))[1].flags == 0
+
+
+def test_an_array_that_never_got_memory_is_refused():
+    blank = arrayhub.USMArray.__new__(arrayhub.USMArray)
+    for max_version in (None, (1, 0)):
+        with pytest.raises(BufferError, match="never given memory"):
+            blank.__dlpack__(max_version=max_version)
+
+
+# ---- life times ----------------------------------------------------------------
+
+
+@both
+def test_an_unconsumed_capsule_frees(versioned):
+    owner = np.arange(4.0)
+    alive = weakref.ref(owner)
+    capsule = arrayhub.asarray(owner).__dlpack__(max_version=(1, 0) if versioned else None)
+    del owner
+    gc.collect()
+    assert alive() is not None
+    del capsule
+    gc.collect()
+    assert alive() is None
+
+
+@both
+def test_the_deleter_frees_from_a_thread_without_the_gil(versioned):
+    owner = np.arange(4.0)
+    alive = weakref.ref(owner)
+    managed = consume(arrayhub.asarray(owner).__dlpack__(max_version=(1, 0) if versioned else None))
+    del owner
+    gc.collect()
+    assert alive() is not None
+    thread = threading.Thread(target=delete, args=(managed,))
+    thread.start()
+    thread.join()
+    assert alive() is None
+
+
+@both
+def test_a_pending_exception_survives_the_deleter(versioned):
+    """A C function drops its arguments after it has failed: what dies there runs Python code in mid-exception."""
+    made = Handmade(versioned=versioned)
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        operator.index(take(made))
+    assert made.deleted == 1
+    again = Handmade()
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        operator.index(take(again).__dlpack__(max_version=(1, 0) if versioned else None))
+    assert again.deleted == 1
+
+
+def test_a_failing_deleter_fails_alone(capsys):
+    class Failing(Handmade):
+        def _delete(self, address):
+            super()._delete(address)
+            raise KeyError("in the deleter")
+
+    made = Failing()
+    a = take(made)
+    hook, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None
+    try:
+        del a
+    finally:
+        sys.unraisablehook = hook
+    assert made.deleted == 1
+
+
+AT_EXIT = """
+import ctypes, sys
+sys.path.insert(0, {tests!r})
+import numpy as np
+import arrayhub
+from dlpack_by_hand import Handmade, OnlyDLPack, consume
+{body}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # C++ objects that outlive the interpreter call the deleter after it is gone
+        "m = consume(arrayhub.asarray(np.zeros(3)).__dlpack__(max_version={version}))\n"
+        "ctypes.CDLL(None).__cxa_atexit(ctypes.c_void_p(m.deleter), ctypes.c_void_p(ctypes.addressof(m)), None)",
+        # modules are torn down in any order
+        "import builtins; builtins.kept = np.from_dlpack(arrayhub.asarray(np.zeros(3)))",
+        "import builtins; builtins.kept = arrayhub.asarray(np.zeros(3)).__dlpack__(max_version={version})",
+        "sys.kept = arrayhub.asarray(OnlyDLPack(np.zeros(3)), via='dlpack')",
+        "import torch; torch.kept = [torch.from_dlpack(arrayhub.asarray(np.zeros(3)))]",
+        "a = arrayhub.asarray(np.zeros(3)); cycle = [a, a.__dlpack__(max_version={version})]; cycle.append(cycle)",
+    ],
+)
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_the_end_of_the_interpreter_is_survived(body, version, tmp_path):
+    if "torch" in body:
+        pytest.importorskip("torch")
+    script = AT_EXIT.format(tests=str(Path(__file__).parent), body=body.format(version=version))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_a_long_chain_of_arrays_is_freed_without_recursion():
+    """A loop that passes one array back and forth between two libraries holds each step by the one before."""
+    script = AT_EXIT.format(
+        tests=str(Path(__file__).parent),
+        body="""
+for step in (
+    lambda x: np.from_dlpack(arrayhub.asarray(OnlyDLPack(x), via="dlpack")),
+    lambda x: arrayhub.asarray(OnlyDLPack(x), via="dlpack"),
+    lambda x: np.asarray(memoryview(arrayhub.asarray(x))),
+):
+    x = np.zeros(3)
+    for _ in range(50_000):
+        x = step(x)
+    del x
+""",
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+# ---- real libraries ----------------------------------------------------------------
+
+
+def numpy_pair():
+    return np.from_dlpack, lambda x: x.ctypes.data
+
+
+def torch_pair():
+    torch = pytest.importorskip("torch")
+    return torch.from_dlpack, lambda x: x.data_ptr()
+
+
+def tvm_ffi_pair():
+    tvm_ffi = pytest.importorskip("tvm_ffi")
+    return tvm_ffi.from_dlpack, lambda x: np.from_dlpack(x).ctypes.data
+
+
+def jax_pair():
+    jax = pytest.importorskip("jax")
+    return jax.dlpack.from_dlpack, lambda x: x.unsafe_buffer_pointer()
+
+
+CONSUMERS = {"numpy": numpy_pair, "torch": torch_pair, "tvm_ffi": tvm_ffi_pair, "jax": jax_pair}
+consumers = pytest.mark.parametrize("consumer", CONSUMERS)
+
+
+def aligned(shape, dtype="f4"):
+    """Zeros on a 64-byte boundary, which jax wants."""
+    raw = np.zeros(int(np.prod(shape)) * np.dtype(dtype).itemsize + 64, "u1")
+    start = -raw.ctypes.data % 64
+    return raw[start : start + raw.size - 64].view(dtype).reshape(shape)
+
+
+@consumers
+def test_real_consumers_read_the_same_memory(consumer):
+    read, address = CONSUMERS[consumer]()
+    array = aligned((2, 4))
+    array[:] = np.arange(8).reshape(2, 4)
+    layouts = [array, array.T, array[1, 2]]
+    if consumer != "jax":
+        layouts += [array[:, 1::2], np.broadcast_to(array[0], (3, 4))]
+    for source in layouts:
+        a = arrayhub.asarray(source if isinstance(source, np.ndarray) else np.array(source))
+        got = read(a)
+        assert tuple(got.shape) == a.shape
+        assert address(got) == a.ptr or (consumer == "jax" and a.ptr % 64)
+        assert np.array_equal(np.from_dlpack(got) if consumer == "tvm_ffi" else np.asarray(got), source)
+    del got
+
+
+@consumers
+def test_real_consumers_hold_the_owner(consumer):
+    read, _address = CONSUMERS[consumer]()
+    owner = aligned((8,))
+    root = owner
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    alive = weakref.ref(root)
+    got = read(arrayhub.asarray(owner))
+    del owner, root
+    gc.collect()
+    assert alive() is not None
+    del got
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize("consumer", ["numpy", "tvm_ffi"])
+def test_negative_strides_arrive(consumer):
+    read, address = CONSUMERS[consumer]()
+    a = arrayhub.asarray(np.arange(6.0)[::-2])
+    got = read(a)
+    assert np.from_dlpack(got).tolist() == [5, 3, 1]
+    assert address(got) == a.ptr
+
+
+def test_read_only_arrives_as_read_only():
+    a = arrayhub.asarray(b"abcd")
+    assert not np.from_dlpack(a).flags.writeable
+    jax = pytest.importorskip("jax")
+    with pytest.raises(BufferError, match="read-only"):
+        jax.dlpack.from_dlpack(a)
+
+
+def test_real_producers_come_in():
+    sources = [np.arange(6.0).reshape(2, 3)[::-1]]
+    for name, make in (
+        ("torch", lambda m: m.arange(6.0).reshape(2, 3).T),
+        ("jax", lambda m: m.numpy.arange(6.0).reshape(2, 3)),
+        ("pyarrow", lambda m: m.array([1.0, 2.0, 3.0])),
+        ("array_api_strict", lambda m: m.arange(5)),
+        ("tvm_ffi", lambda m: m.from_dlpack(np.arange(4.0))),
+    ):
+        try:
+            module = __import__(name)
+        except ImportError:
+            continue
+        sources.append(make(module))
+    assert len(sources) > 1
+    for source in sources:
+        direct = np.from_dlpack(source)
+        a = take(source)
+        assert (a.protocol, a.shape, a.dtype) == ("dlpack", direct.shape, direct.dtype)
+        assert a.ptr == direct.ctypes.data
+        assert np.array_equal(np.asarray(a), direct)
+
+
+ML_DTYPES = [
+    "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ML_DTYPES)
+def test_ml_dtypes_between_libraries(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    array = aligned((4,), "u2" if dtype.itemsize == 2 else "u1")
+    array[:] = [1, 2, 3, 4]
+    a = arrayhub.asarray(array.view(dtype))
+    assert a.dtype == dtype
+    for library in ("torch", "jax", "tvm_ffi"):
+        module = pytest.importorskip(library)
+        if library == "torch" and not hasattr(module, name):
+            continue
+        got = module.dlpack.from_dlpack(a) if library == "jax" else module.from_dlpack(a)
+        assert name in str(got.dtype)
+        back = take(got)
+        assert (back.dtype, back.ptr) == (dtype, a.ptr)
+        assert np.array_equal(np.asarray(back).view(array.dtype), array)
+
+
+def test_jax_packs_four_bits():
+    jax = pytest.importorskip("jax")
+    a = take(jax.numpy.array([1, 2, 3, 0.5, 6, -1], jax.numpy.float4_e2m1fn))
+    assert (a.nbytes, a.memory.nbytes) == (3, 3)
+    with pytest.raises(BufferError, match="packed"):
+        np.from_dlpack(a.__array__())
+
+
+# ---- flat memory ----------------------------------------------------------------
+
+
+FLAT = """
+import gc, resource, sys
+sys.path.insert(0, {tests!r})
+import numpy as np
+import arrayhub
+from dlpack_by_hand import OnlyDLPack, tensor_of
+
+source = np.arange(12.0).reshape(3, 4)
+only, a = OnlyDLPack(source), arrayhub.asarray(source)
+read_only = arrayhub.asarray(b"abc")
+block = a.memory
+
+def once():
+    {body}
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+def counts():
+    gc.collect()
+    return [sys.getrefcount(x) for x in (source, a, block, only, read_only, once, None)]
+
+for _ in range(2_000):
+    once()
+before, size = counts(), resident()
+for _ in range(100_000):
+    once()
+after, grown = counts(), resident() - size
+assert after[:-1] == before[:-1] and abs(after[-1] - before[-1]) < 100, (before, after)
+assert grown < 2**20, grown
+"""
+
+ROUNDS = {
+    "in, versioned": "arrayhub.asarray(only, via='dlpack')",
+    "in, legacy": "arrayhub.asarray(source.__dlpack__(), via='dlpack')",
+    "in, refused": "c = source.__dlpack__(); tensor_of(c).dl_tensor.ndim = -1\n"
+    "    try: arrayhub.asarray(c, via='dlpack')\n    except ValueError: pass",
+    "out, versioned, unconsumed": "a.__dlpack__(max_version=(1, 0))",
+    "out, legacy, unconsumed": "a.__dlpack__()",
+    "out, refused": "try: read_only.__dlpack__()\n    except BufferError: pass",
+    "out and in": "np.from_dlpack(a)",
+    "views": "arrayhub.asarray(only, via='dlpack')[1:][..., None].T.reshape(4, 2)",
+    "capsule in, used": "c = source.__dlpack__(); arrayhub.asarray(c, via='dlpack')\n"
+    "    try: arrayhub.asarray(c, via='dlpack')\n    except ValueError: pass",
+}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("name", ROUNDS)
+def test_a_hundred_thousand_rounds_leave_memory_flat(name):
+    script = FLAT.format(tests=str(Path(__file__).parent), body=ROUNDS[name])
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""

@@ -1,0 +1,508 @@
+"""Views: indexing, transpose and reshape against NumPy as the judge, and what views share."""
+
+import copy
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import arrayhub
+
+# ---- generators ----------------------------------------------------------------
+
+
+@st.composite
+def arrays(draw, max_dims=5, max_side=4):
+    """An int16 array of any layout, its elements all different: sliced, reversed, transposed, broadcast, empty."""
+    shape = draw(hnp.array_shapes(min_dims=0, max_dims=max_dims, min_side=0, max_side=max_side))
+    array = np.arange(np.prod(shape, dtype=int) * 2, dtype="i2").reshape((2, *shape))[draw(st.integers(0, 1)), ...]
+    if draw(st.booleans()):
+        array = numpys_view(array, draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=max_dims + 1)))
+    if draw(st.booleans()):
+        array = array.transpose(draw(st.permutations(range(array.ndim))))
+    if draw(st.booleans()):
+        array = np.broadcast_to(array, (draw(st.integers(1, 3)), *array.shape))
+    return array
+
+
+def same(view, expected, source):
+    """Whether a USMArray shows what NumPy's view shows, at the same place."""
+    assert view.shape == expected.shape
+    assert view.dtype == expected.dtype
+    assert view.size == expected.size
+    assert view.nbytes == expected.nbytes
+    assert view.flags.c_contiguous == expected.flags.c_contiguous
+    assert view.flags.f_contiguous == expected.flags.f_contiguous
+    assert view.memory is source.memory
+    if view.size:
+        assert view.ptr == expected.__array_interface__["data"][0]
+        for k, length in enumerate(view.shape):
+            if length > 1:
+                assert view.byte_strides[k] == expected.strides[k]
+    assert np.array_equal(arrayhub.as_numpy(view), expected)
+    assert all(view.byte_strides[k] == c_step(view, k) for k in range(view.ndim) if view.shape[k] == 1)
+
+
+def c_step(a, k):
+    """The stride that C order gives dimension `k`, from the dimension after it."""
+    if k == a.ndim - 1:
+        return a.itemsize
+    return a.byte_strides[k + 1] * max(a.shape[k + 1], 1)
+
+
+def numpys_view(array, key):
+    """What NumPy's indexing gives as a view: with an ellipsis it never turns into a scalar."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return array[keys if any(part is ... for part in keys) else (*keys, ...)]
+
+
+def outcome(function, *arguments):
+    try:
+        return function(*arguments), None
+    except Exception as error:
+        return None, error
+
+
+# ---- indexing ----------------------------------------------------------------
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=400)
+def test_basic_indexing_is_numpys(data):
+    array = data.draw(arrays())
+    key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=8))
+    a = arrayhub.asarray(array)
+    same(a[key], numpys_view(array, key), a)
+
+
+wild = st.one_of(
+    st.none(),
+    st.just(...),
+    st.integers(-6, 6),
+    st.sampled_from([2**31, -(2**31) - 1, 2**63 - 1, -(2**63), 2**64, -(2**70)]),
+    st.builds(
+        slice,
+        *[
+            st.one_of(
+                st.none(), st.integers(-7, 7), st.sampled_from([2**62, -(2**62), 2**63, -(2**63), 2**70, -(2**70)])
+            )
+        ]
+        * 3,
+    ),
+)
+
+
+@given(arrays(), st.lists(wild, max_size=7).map(tuple))
+@settings(deadline=None, max_examples=600)
+def test_any_key_gives_numpys_view_or_numpys_error(array, key):
+    a = arrayhub.asarray(array)
+    expected, error = outcome(numpys_view, array, key)
+    got, ours = outcome(lambda: a[key])
+    if error is None:
+        assert ours is None
+        same(got, expected, a)
+    else:
+        assert type(ours) is type(error)
+
+
+@given(arrays(), st.data())
+@settings(deadline=None, max_examples=200)
+def test_views_of_views(array, data):
+    a = source = arrayhub.asarray(array)
+    for _ in range(4):
+        key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=7))
+        array = numpys_view(array, key)
+        a = a[key]
+        same(a, array, source)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        1.0,
+        "a",
+        b"a",
+        [0, 1],
+        np.array([0, 1]),
+        np.array([True, False]),
+        True,
+        False,
+        np.True_,
+        object(),
+        {},
+        (0, [1]),
+        1j,
+        range(2),
+    ],
+    ids=repr,
+)
+def test_indexing_that_copies_is_refused_in_words(key):
+    with pytest.raises(IndexError, match="accepted: integers, slices"):
+        arrayhub.asarray(np.zeros((3, 2)))[key]
+
+
+@pytest.mark.parametrize("key", [3, -4, (0, 2), (0, 0, 0), (..., ...), (0, ..., 0, 0), 2**70])
+def test_index_errors_are_numpys(key):
+    array = np.zeros((3, 2))
+    with pytest.raises(IndexError):
+        array[key]
+    with pytest.raises(IndexError):
+        arrayhub.asarray(array)[key]
+
+
+def test_integers_are_taken_by_index():
+    class Two:
+        def __index__(self):
+            return 2
+
+    class Failing:
+        def __index__(self):
+            raise ZeroDivisionError("mine")
+
+    a = arrayhub.asarray(np.arange(5))
+    assert int(np.asarray(a[Two()])) == int(np.asarray(a[np.int8(2)])) == int(np.asarray(a[np.array(2)])) == 2
+    assert a[Two() :: Two()].shape == (2,)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        a[Failing()]
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        a[Failing() :]
+    with pytest.raises(ValueError):
+        a[::0]
+    with pytest.raises(TypeError):
+        a["a":]
+
+
+def test_an_integer_gives_no_dimensions_and_writes_through():
+    array = np.arange(3.0)
+    element = arrayhub.asarray(array)[1]
+    assert (element.shape, element.strides, element.ndim, element.size) == ((), (), 0, 1)
+    np.asarray(element)[...] = 7
+    assert array[1] == 7
+
+
+def test_an_array_without_elements_stays_where_it_is():
+    """Its strides may be anything, so nothing may be counted on from them."""
+    array = np.lib.stride_tricks.as_strided(np.zeros(1), (0, 5, 3), (2**61, 2**61, -(2**62)))
+    a = arrayhub.asarray(array)
+    for key in ((slice(None), 4), (slice(None), slice(None, None, -1)), (..., 2), (slice(None), slice(1, 5, 3), -1)):
+        assert a[key].shape == array[key].shape
+        assert a[key].ptr == a.ptr
+    assert a.reshape(3, 0, 7).shape == (3, 0, 7)
+
+
+# ---- transpose and reshape ----------------------------------------------------------------
+
+
+@given(arrays(), st.data())
+@settings(deadline=None, max_examples=200)
+def test_transpose_is_numpys(array, data):
+    a = arrayhub.asarray(array)
+    same(a.T, array.T, a)
+    same(a.transpose(), array.transpose(), a)
+    axes = data.draw(st.permutations(range(array.ndim)))
+    axes = [axis - array.ndim if data.draw(st.booleans()) else axis for axis in axes]
+    same(a.transpose(tuple(axes)), array.transpose(axes), a)
+    if axes:
+        same(a.transpose(*axes), array.transpose(*axes), a)
+
+
+@pytest.mark.parametrize("axes", [(0,), (0, 0), (0, 2), (0, 1, 2), (-3, 0), (2**70, 0), ()])
+def test_what_is_no_permutation(axes):
+    array = np.zeros((2, 3))
+    with pytest.raises(ValueError):
+        array.transpose(axes)
+    with pytest.raises(ValueError, match="no permutation of the 2 dimensions"):
+        arrayhub.asarray(array).transpose(axes)
+    with pytest.raises(TypeError):
+        arrayhub.asarray(array).transpose(0.0, 1.0)
+
+
+@st.composite
+def shapes_of_size(draw, size):
+    """A shape with that many elements; one length may be -1."""
+    if size == 0:
+        shape = [0, *draw(st.lists(st.integers(0, 4), max_size=3))]
+    else:
+        shape = []
+        while size > 1:
+            factor = draw(st.sampled_from([f for f in range(2, size + 1) if size % f == 0]))
+            shape.append(factor)
+            size //= factor
+    shape += [1] * draw(st.integers(0, 2))
+    shape = list(draw(st.permutations(shape)))
+    if shape and 0 not in shape and draw(st.booleans()):
+        shape[draw(st.integers(0, len(shape) - 1))] = -1
+    return tuple(shape)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=600)
+def test_reshape_is_numpys_view_or_a_buffer_error(data):
+    array = data.draw(arrays())
+    shape = data.draw(shapes_of_size(array.size))
+    a = arrayhub.asarray(array)
+    expected, needs_copy = outcome(lambda: array.reshape(shape, copy=False))
+    got, error = outcome(a.reshape, shape)
+    if needs_copy is None:
+        assert error is None
+        same(got, expected, a)
+    else:
+        assert type(error) is BufferError
+        assert "copy()" in str(error)
+
+
+@given(arrays(), st.lists(st.integers(-1, 9), max_size=5).map(tuple))
+@settings(deadline=None, max_examples=300)
+def test_reshape_to_anything(array, shape):
+    a = arrayhub.asarray(array)
+    expected, error = outcome(array.reshape, shape)
+    got, ours = outcome(a.reshape, shape)
+    if error is not None:
+        assert type(ours) is ValueError
+    elif ours is None:
+        same(got, expected, a)
+    else:
+        assert type(ours) is BufferError
+        assert not np.shares_memory(expected, array)
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"),
+    [
+        ((7,), ValueError), ((-1, -1), ValueError), ((-2, 3), ValueError), ((-1, 4), ValueError), ((-1, 0), ValueError),
+        ((2.0, 3), TypeError), (("2", 3), TypeError), ((None,), TypeError), ((2**70, 3), ValueError),
+        ((2**40, 2**40), ValueError),
+    ],
+)  # fmt: skip
+def test_reshape_errors(shape, error):
+    with pytest.raises(error):
+        arrayhub.asarray(np.zeros(6)).reshape(shape)
+
+
+def test_reshape_to_too_many_dimensions():
+    a = arrayhub.asarray(np.zeros(1))
+    assert a.reshape((1,) * 64).ndim == 64
+    with pytest.raises(ValueError, match="65 dimensions"):
+        a.reshape((1,) * 65)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**63), (0, 2**62, 2**62), (2**62, 0, 4)])
+def test_reshape_of_nothing_to_too_much(shape):
+    with pytest.raises((ValueError, OverflowError)):
+        np.zeros(0).reshape(shape)
+    with pytest.raises((ValueError, OverflowError)):
+        arrayhub.asarray(np.zeros(0)).reshape(shape)
+
+
+def test_reshape_takes_integers_or_a_tuple():
+    a = arrayhub.asarray(np.arange(6))
+    assert a.reshape(2, 3).shape == a.reshape((2, 3)).shape == a.reshape([2, -1]).shape == (2, 3)
+    assert a.reshape(-1).shape == a.reshape(6).shape == (6,)
+    assert a[:1].reshape(()).shape == ()
+
+
+def test_reshape_where_steps_barely_fit_the_address_space():
+    """One step past the end would overflow, and nobody takes it."""
+    far = np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (2**62,))
+    a = arrayhub.asarray(far)
+    assert a.reshape(1, 2, 1).byte_strides[1] == 2**62
+    with pytest.raises(ValueError):
+        arrayhub.asarray(np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (2**63 - 8,)))
+
+
+# ---- dimensions, strides ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nd", [0, 1, 5, 6, 7, 8, 20, 63, 64])
+def test_any_number_of_dimensions(nd):
+    array = np.arange(4.0)[:2].reshape((1,) * (nd - 1) + (2,)) if nd else np.array(3.0)
+    a = arrayhub.asarray(array)
+    assert a.ndim == nd
+    same(a, array, a)
+    same(a.T, array.T, a)
+    same(a.reshape(-1), array.reshape(-1), a)
+    same(a[...], array[...], a)
+    if nd == 64:
+        with pytest.raises(IndexError, match="65 dimensions"):
+            a[None]
+        same(a[None, 0], array[None, 0], a)
+    else:
+        same(a[None], array[None], a)
+
+
+def test_strides_of_length_one_are_normalised():
+    array = np.lib.stride_tricks.as_strided(np.arange(12.0), (1, 3, 1, 2), (999, 16, -5, 8))
+    a = arrayhub.asarray(array)
+    assert a.byte_strides == (48, 16, 16, 8)
+    assert a.strides == (6, 2, 2, 1)
+    assert a[:, 1:2].byte_strides == (16, 16, 16, 8)
+    assert a.flags.c_contiguous
+
+
+RECORDS = np.zeros((3, 4), [("tag", "i1"), ("value", "<f8")])
+
+
+def test_odd_strides_are_said_in_bytes_only():
+    a = arrayhub.asarray(RECORDS["value"])
+    assert a.byte_strides == (36, 9)
+    with pytest.raises(ValueError, match=r"\(36, 9\) are no multiple of the item size 8; use byte_strides"):
+        _ = a.strides
+    assert not (a.flags.aligned or a.flags.c_contiguous)
+    same(a[::2, 1:], RECORDS["value"][::2, 1:], a)
+    same(a.T, RECORDS["value"].T, a)
+    same(a.reshape(12), RECORDS["value"].reshape(12), a)
+    assert a[1, 2].strides == ()
+    assert a[:1, :1].strides == (1, 1)
+    assert a[::, ::8].byte_strides == (36, 8)
+
+
+def test_strides_may_become_whole_again():
+    """Eight records of nine bytes are a whole number of elements."""
+    column = np.zeros(64, [("tag", "i1"), ("value", "<f8")])["value"]
+    a = arrayhub.asarray(column)
+    assert a[::8].strides == (9,)
+    assert np.from_dlpack(a[::8]).strides == (72,)
+    with pytest.raises(ValueError, match="no multiple"):
+        _ = a[::7].strides
+
+
+def test_alignment_counts_address_and_steps():
+    raw = np.zeros(65, "u1")
+    for start in range(9):
+        for step in (8, 9, 16):
+            array = np.ndarray((3,), "f8", raw, start, (step,))
+            assert arrayhub.asarray(array).flags.aligned == array.flags.aligned
+            assert arrayhub.asarray(array)[1:2].flags.aligned == array[1:2].flags.aligned
+
+
+DTYPES = ["?", "i1", "u8", "f2", "c16", "g", ">f4", "M8[us]", "m8[D]", "S3", "U2", "V5", "f4,i2"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_element_type_can_be_viewed(dtype):
+    array = np.zeros((4, 3), dtype)
+    a = arrayhub.asarray(array)
+    same(a[::-2, 1:], array[::-2, 1:], a)
+    same(a.T, array.T, a)
+    assert a[1:].dtype == array.dtype
+
+
+@pytest.mark.parametrize("dtype", ["S0", "V0"])
+def test_elements_without_bytes(dtype):
+    array = np.zeros((2, 3), dtype)
+    a = arrayhub.asarray(array)
+    assert (a.itemsize, a.nbytes, a.shape) == (array.itemsize, array.nbytes, (2, 3))
+    assert a[::-1, 1].shape == (2,)
+    assert a.T.shape == (3, 2)
+
+
+# ---- what views share ----------------------------------------------------------------
+
+
+def test_views_share_one_block():
+    a = arrayhub.asarray(np.arange(24.0).reshape(2, 3, 4))
+    views = [a[1], a[...], a.T, a.reshape(-1), a[None], a[:, 1:][0].T[::-1]]
+    assert all(view.memory is a.memory for view in views)
+    assert all(view.base is a.base for view in views)
+    assert (a.memory.address, a.memory.nbytes) == (a.ptr, 192)
+    assert a[1, 1].offset == 16
+    count = a.memory.refcount
+    del views
+    assert a.memory.refcount < count
+
+
+@pytest.mark.parametrize("via", ["array_interface", "dlpack", "buffer"])
+def test_the_producer_dies_with_the_last_view(via):
+    owner = np.zeros((4, 6))
+    alive = weakref.ref(owner)
+    try:
+        a = arrayhub.asarray(owner) if via == "array_interface" else arrayhub.asarray(owner, via=via)
+    except TypeError:
+        pytest.skip("not there yet")
+    view = a[1:].T.reshape(6, 3)[::2, None]
+    del owner, a
+    gc.collect()
+    assert alive() is not None
+    view = view[0]
+    gc.collect()
+    assert alive() is not None
+    del view
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_cycle_through_an_array_is_collected():
+    class Owner(np.ndarray):
+        pass
+
+    owner = np.zeros(3).view(Owner)
+    owner.itself = arrayhub.asarray(owner)[1:]
+    alive = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert alive() is None
+
+
+def test_read_only_is_for_good_and_for_one_array():
+    array = np.zeros(4)
+    a = arrayhub.asarray(array)
+    view, earlier = a[1:], a[2:]
+    view.flags.writeable = False
+    assert (a.flags.writeable, view.flags.writeable, earlier.flags.writeable) == (True, False, True)
+    for derived in (view, view[:], view.T, view.reshape(3, 1), view[..., None]):
+        assert not derived.flags.writeable
+        assert derived.access == "readonly"
+        assert not np.asarray(derived).flags.writeable
+        with pytest.raises(ValueError, match=r"copy\(\) can be written"):
+            derived.flags.writeable = True
+    a.flags.writeable = True
+    assert a.flags.writeable
+    assert array.flags.writeable
+
+
+def test_nothing_else_can_be_set():
+    a = arrayhub.asarray(np.zeros(3))
+    for name in ("shape", "strides", "dtype", "ptr", "base", "memory", "ndim", "flags", "invented"):
+        with pytest.raises(AttributeError):
+            setattr(a, name, None)
+    for name in ("c_contiguous", "f_contiguous", "aligned"):
+        with pytest.raises(AttributeError):
+            setattr(a.flags, name, True)
+    with pytest.raises(TypeError):
+        a[0] = 1
+    with pytest.raises(TypeError):
+        del a[0]
+
+
+def test_an_array_is_made_once():
+    a = arrayhub.asarray(np.zeros(3))
+    with pytest.raises(TypeError, match="exists already"):
+        a.__init__((4,), buffer="cpu")
+    assert a.shape == (3,)
+    with pytest.raises(TypeError):
+        type(a.memory)()
+
+
+def test_an_array_cannot_be_pickled_or_copied_by_accident():
+    """Its pointer means nothing elsewhere."""
+    a = arrayhub.asarray(np.zeros(3))
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError):
+            attempt(a)
+
+
+def test_a_blank_array_is_harmless():
+    blank = arrayhub.USMArray.__new__(arrayhub.USMArray)
+    assert (blank.shape, blank.strides, blank.byte_strides, blank.ptr, blank.nbytes) == ((), (), (), 0, 0)
+    attempts = [
+        lambda: blank[...], lambda: blank.T, lambda: blank.reshape(1), lambda: blank.memory, lambda: blank.device,
+        lambda: blank.dtype, lambda: len(blank), lambda: repr(blank), lambda: memoryview(blank),
+        lambda: np.asarray(blank),
+    ]  # fmt: skip
+    for attempt in attempts:
+        outcome(attempt)  # whatever it says, it says it without bringing the interpreter down
