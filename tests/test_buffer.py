@@ -352,7 +352,6 @@ def test_values_of_a_ctypes_structure():
         (memoryview((ctypes.c_ubyte * 4)()).cast("B").cast("c"), "S1", (4,)),
         (memoryview((Packed * 2)()).cast("B"), "u1", (18,)),
     ],
-    ids=repr,
 )
 def test_ctypes_simple_types(source, dtype, shape):
     u = take(source)

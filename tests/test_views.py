@@ -133,7 +133,7 @@ def test_views_of_views(array, data):
         True,
         False,
         np.True_,
-        object(),
+        pytest.param(object(), id="object"),
         {},
         (0, [1]),
         1j,

@@ -372,6 +372,7 @@ cdef Descriptor view_of(Descriptor a, int nd):
     view.flags_ = a.flags_ & ~COPIED     # two arrays share the memory from now on, so neither is its only owner
     view.base_ = a.base_
     view.itemsize_ = a.itemsize_
+    view.alignment_ = a.alignment_
     view.device_ = a.device_
     view.dl_dtype_ = a.dl_dtype_
     view.usm_type_ = a.usm_type_
