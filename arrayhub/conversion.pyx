@@ -96,21 +96,11 @@ cdef inline Remembered* place_of(PyTypeObject* cls) noexcept nogil:
     return &_remembered[((address >> 4) ^ (address >> 12)) & (REMEMBERED_TYPES - 1)]
 
 
-cdef Remembered* recall(object obj) except NULL:
-    """What is known of an object's type. A changed type has a new version tag, and is worked out again."""
-    cdef PyTypeObject* cls = Py_TYPE(obj)
-    cdef Remembered* entry = place_of(cls)
-    if entry.cls == cls and entry.version != 0 and entry.version == arrayhub_version_tag(cls):
-        return entry
-    learn(entry, type(obj))
-    return entry
-
-
 cdef int learn(Remembered* entry, type cls) except -1:
-    """Work out which ways a type may take."""
+    """Work out which ways a type may take. A changed type has a new version tag, and is worked out again."""
     cdef unsigned int speaks = 0
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
-    cdef Way fast = known_type(cls) if _fast_ways else NULL
+    cdef Way fast = known_type(cls) if _fast_ways or cls is USMArray else NULL
     cdef int k
     for k in range(WAYS):
         if _WAYS[k].attribute == NULL:
@@ -127,6 +117,8 @@ cdef int learn(Remembered* entry, type cls) except -1:
 
 cdef Way known_type(type cls) except? NULL:
     """The fast way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
+    if cls is USMArray:
+        return itself
     if issubclass(cls, numpy.ndarray):
         return numpy_room.parse
     if cls is bytes:
@@ -155,13 +147,17 @@ cdef bint is_torch(type cls) except -1:
 
 cdef Descriptor import_array(object obj, object stream):
     """`obj` as an array without a copy, by the first way that answers."""
-    cdef Remembered* entry
-    if isinstance(obj, Descriptor):
-        return obj
-    entry = recall(obj)
+    cdef PyTypeObject* cls = Py_TYPE(obj)
+    cdef Remembered* entry = place_of(cls)
+    if entry.cls != cls or entry.version == 0 or entry.version != arrayhub_version_tag(cls):
+        learn(entry, type(obj))
     if entry.fast != NULL:
         return entry.fast(obj, stream)
     return ask_in_order(obj, stream, entry.speaks)
+
+
+cdef Descriptor itself(object obj, object stream):
+    return <Descriptor> obj
 
 
 cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
@@ -207,6 +203,7 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
 
 cdef object unwrap(object obj):
     """The array inside a wrapper: ``.ndarray`` (gt4py.next fields), ``.data`` or ``.values`` (xarray and its like)."""
+    cdef Remembered entry
     for name in ("ndarray", "data", "values"):
         try:
             inner = getattr(obj, name, None)
@@ -214,7 +211,8 @@ cdef object unwrap(object obj):
             continue
         if inner is None or inner is obj or callable(inner) or isinstance(inner, (bool, int, float, complex, str, list, tuple)):
             continue
-        if isinstance(inner, Descriptor) or recall(inner).speaks:
+        learn(&entry, type(inner))
+        if entry.fast != NULL or entry.speaks:
             return inner
     return None
 

@@ -201,6 +201,10 @@ cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
         low[0] = 0
         high[0] = (size_of(a) * a.dl_dtype_.bits + 7) // 8
         return 0
+    if a.flags_ & C_CONTIGUOUS:
+        low[0] = 0
+        high[0] = size_of(a) * a.itemsize_
+        return 0
     layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, low, high)
     return 0
 

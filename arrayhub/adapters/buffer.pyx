@@ -13,14 +13,13 @@ from cpython.buffer cimport (
     PyBUF_WRITABLE,
     PyBuffer_Release,
     PyObject_CheckBuffer,
-    PyObject_GetBuffer,
 )
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcpy, strlen
+from libc.string cimport strlen
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -33,10 +32,12 @@ from arrayhub._core.descriptor cimport (
     PEP3118,
     WRITEABLE,
     Descriptor,
+    bare_array,
     get_dtype,
     hold_resource,
     host_readable,
     new_array,
+    reserve,
     seal,
     set_dtype,
     set_type,
@@ -63,6 +64,9 @@ cdef enum:
 # Where an export without elements points: some readers abort on a null pointer.
 cdef char[16] _NOTHING
 
+
+cdef extern from "Python.h":
+    int get_buffer "PyObject_GetBuffer"(object exporter, Py_buffer* view, int request)  # -1 with an exception set
 
 # Py_buffers that are not in use: taking one from here is several times faster than an allocation.
 cdef enum:
@@ -118,14 +122,10 @@ cdef Descriptor parse(object obj, object stream):
     """
     if not PyObject_CheckBuffer(obj):
         return None
+    cdef Descriptor a = bare_array()
     cdef Py_buffer* view = get_view(obj, PyBUF_FULL_RO)
-    cdef Descriptor a
-    try:
-        a = describe(obj, view)
-    except BaseException:
-        _release_held(view)
-        raise
-    hold_resource(a, BUFFER, view, _release_held)
+    hold_resource(a, BUFFER, view, _release_held)      # from here on the array gives the buffer back, whatever happens
+    describe(a, obj, view)
     return a
 
 
@@ -147,11 +147,9 @@ cdef Descriptor parse_bytes(object obj, object stream):
 cdef Py_buffer* get_view(object exporter, int request) except NULL:
     """A buffer of `exporter`, to be given back with `_release_held`. Its refusal passes through."""
     cdef Py_buffer* view = new_view()
-    try:
-        PyObject_GetBuffer(exporter, view, request)
-    except BaseException:
+    if get_buffer(exporter, view, request) != 0:
         free_view(view)
-        raise
+        return NULL
     return view
 
 
@@ -181,31 +179,38 @@ cdef object first_exporter(object obj):
     return obj
 
 
-cdef Descriptor describe(object obj, Py_buffer* view):
-    """The array that a buffer describes, which the caller makes it hold."""
+cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
+    """Fill a bare array from the buffer that it holds."""
+    cdef const dtypes.ElementType* row = native_type(view)
+    cdef Py_ssize_t needed
     if view.ndim < 0 or view.ndim > layout.MAX_NDIM:
         raise interface_error("PEP 3118 buffer", "ndim", view.ndim, f"0 to {layout.MAX_NDIM}")
-    cdef object exporter = first_exporter(obj)
-    cdef const dtypes.ElementType* row = native_type(view)
-    cdef object dtype = None if row != NULL else described_type(exporter, view)
-    cdef tuple inner = () if dtype is None else dtype.shape
-    cdef Descriptor a = new_array(view.ndim + <int> len(inner))
     a.base_ = obj
     a.device_ = DLDevice(kDLCPU, 0)
     a.protocol_ = PEP3118
     a.data_ = <char*> view.buf
-    a.flags_ |= access_of(exporter, view)
+    a.flags_ |= WRITEABLE if not view.readonly else access_of(first_exporter(obj), view)
     if row != NULL:
+        reserve(a, view.ndim)
         set_type(a, row)
+        fill_layout(a, view, ())
     else:
-        set_dtype(a, dtype.base)
-    fill_layout(a, view, inner)
+        describe_by_dtype(a, first_exporter(obj), view)
     seal(a)
     # By PEP 3118 `len` counts the elements, not the holes between them, whatever the strides are.
-    if view.len < size_of(a) * a.itemsize_:
-        raise interface_error("PEP 3118 buffer", "len", view.len,
-                              f"at least the {size_of(a) * a.itemsize_} bytes of shape and item size")
-    return a
+    needed = size_of(a) * a.itemsize_
+    if view.len < needed:
+        raise interface_error("PEP 3118 buffer", "len", view.len, f"at least the {needed} bytes of shape and item size")
+    return 0
+
+
+cdef int describe_by_dtype(Descriptor a, object exporter, Py_buffer* view) except -1:
+    """Type and layout where the format is more than a native character; it may add the dimensions of a sub-array."""
+    cdef object dtype = described_type(exporter, view)
+    cdef tuple inner = dtype.shape
+    reserve(a, view.ndim + <int> len(inner))
+    set_dtype(a, dtype.base)
+    return fill_layout(a, view, inner)
 
 
 cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
@@ -223,7 +228,8 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
     elif view.ndim > 0 and view.shape == NULL:
         raise interface_error("PEP 3118 buffer", "shape", None, f"the lengths of {view.ndim} dimensions")
     else:
-        memcpy(a.shape_, view.shape, view.ndim * sizeof(Py_ssize_t))
+        for k in range(view.ndim):
+            a.shape_[k] = view.shape[k]
     for k in range(<int> len(inner)):
         a.shape_[view.ndim + k] = inner[k]
     if view.strides == NULL or len(inner) != 0:
@@ -231,7 +237,8 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
             raise interface_error("PEP 3118 buffer", "shape", tuple([a.shape_[k] for k in range(a.nd_)]),
                                   "sizes whose product in bytes stays below 2**63")
     if view.strides != NULL:
-        memcpy(a.byte_strides_, view.strides, view.ndim * sizeof(Py_ssize_t))
+        for k in range(view.ndim):
+            a.byte_strides_[k] = view.strides[k]
     return 0
 
 

@@ -9,7 +9,7 @@ from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor, host_reada
 from arrayhub._core.device cimport kDLCPU, kDLCUDA, kDLOneAPI
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
-from arrayhub.libraries cimport host
+from arrayhub.libraries cimport host, torch_states
 
 cdef DLPackExchangeAPI* _table = NULL
 cdef object _tensor_type = None
@@ -33,8 +33,11 @@ cdef Descriptor parse(object obj, object stream):
     """
     cdef DLTensor tensor
     cdef DLPackExchangeAPI* api = table()
-    refuse_unsafe(obj)
-    if api == NULL or api.dltensor_from_py_object_no_sync == NULL or obj.device.type != "cpu":
+    if not torch_states.plain_host_tensor(obj):
+        refuse_unsafe(obj)
+        if obj.device.type != "cpu":
+            return dlpack.parse(obj, stream)
+    if api == NULL or api.dltensor_from_py_object_no_sync == NULL:
         return dlpack.parse(obj, stream)
     if api.dltensor_from_py_object_no_sync(<PyObject*> obj, &tensor) != 0:
         dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")

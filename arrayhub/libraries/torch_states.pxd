@@ -1,0 +1,1 @@
+cdef int plain_host_tensor(object tensor) except -1

@@ -1,0 +1,97 @@
+"""Which state a torch tensor is in, without asking Python for each state by name.
+
+Why this is right. torch itself decides everything that matters here (conjugate and negative bit, sparse, meta, fake,
+quantised, nested, wrapped by a functional transform, on which device) by one 64-bit word of a tensor, its set of dispatch
+keys. A tensor whose word equals that of a fresh ordinary host tensor is in none of those states, whichever there will be:
+the word is compared whole, not bit by bit. Where the word lies is not documented, so it is found out once: it must be the
+one place at which six tensors of known, different states have exactly the word that torch reports for each. If there is no
+such place, or more than one, the states are asked by name. requires_grad is no key; it is read by torch's own C getter, the
+one that the attribute calls.
+"""
+
+import sys
+
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport uint64_t
+
+cdef extern from *:
+    """
+    typedef PyObject *(*arrayhub_getter)(PyObject *, void *);
+    static int arrayhub_find_getter(PyObject *descriptor, arrayhub_getter *get, void **closure) {
+        if (!Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) return 0;
+        *get = ((PyGetSetDescrObject *)descriptor)->d_getset->get;
+        *closure = ((PyGetSetDescrObject *)descriptor)->d_getset->closure;
+        return *get != NULL;
+    }
+    """
+    ctypedef object (*arrayhub_getter)(PyObject*, void*)
+    bint arrayhub_find_getter(object descriptor, arrayhub_getter* get, void** closure)
+
+cdef enum:
+    IMPL_WORDS = 26       # size of torch's TensorImpl in words, since 2.0; nothing beyond is read
+
+cdef bint _looked = False
+cdef bint _known = False
+cdef Py_ssize_t _impl_at        # bytes into the Python object: the pointer to its TensorImpl
+cdef Py_ssize_t _keys_at        # bytes into the TensorImpl: the dispatch keys
+cdef uint64_t _plain_keys
+cdef arrayhub_getter _requires_grad
+cdef void* _requires_grad_closure
+
+
+cdef inline uint64_t word(const void* start, Py_ssize_t offset) noexcept:
+    return (<const uint64_t*> (<const char*> start + offset))[0]
+
+
+cdef int plain_host_tensor(object tensor) except -1:
+    """1 where an exact ``torch.Tensor`` or ``Parameter`` is surely in no state that its memory does not show and lies on
+    the host; 0 where it must be asked state by state."""
+    if not _looked:
+        look()
+    if not _known:
+        return 0
+    if word(<const void*> word(<PyObject*> tensor, _impl_at), _keys_at) != _plain_keys:
+        return 0
+    return _requires_grad(<PyObject*> tensor, _requires_grad_closure) is False
+
+
+cdef int look() except -1:
+    """Find the two places, or find out that they cannot be found."""
+    global _looked, _known
+    _looked = True
+    try:
+        _known = find()
+    except Exception:      # private names of torch: whatever happens, asking by name still works
+        _known = False
+    return 0
+
+
+cdef bint find() except -1:
+    global _impl_at, _keys_at, _plain_keys
+    torch = sys.modules["torch"]
+    plain = torch.zeros(3)
+    complex_ = torch.zeros(2, 2, dtype=torch.complex64)
+    samples = [plain, complex_, torch.zeros(2, dtype=torch.int64), complex_.conj(), complex_.conj().imag,
+               torch.empty(2, device="meta")]
+    _plain_keys = keys_of(plain)
+    if keys_of(complex_) != _plain_keys or any(keys_of(sample) == _plain_keys for sample in samples[3:]):
+        return False
+    impl_places = [at for at in range(sizeof(PyObject), type(plain).__basicsize__, sizeof(void*))
+                   if all(word(<PyObject*> sample, at) == <uint64_t> sample._cdata for sample in samples)]
+    if len(impl_places) != 1:
+        return False
+    _impl_at = impl_places[0]
+    key_places = [8 * i for i in range(IMPL_WORDS) if all(key_at(sample, 8 * i) == keys_of(sample) for sample in samples)]
+    if len(key_places) != 1:
+        return False
+    _keys_at = key_places[0]
+    return arrayhub_find_getter(torch._C.TensorBase.__dict__["requires_grad"], &_requires_grad, &_requires_grad_closure)
+
+
+cdef uint64_t keys_of(object tensor) except? 0:
+    """The dispatch keys that torch itself reports."""
+    return sys.modules["torch"]._C._dispatch_keys(tensor).raw_repr()
+
+
+cdef uint64_t key_at(object tensor, Py_ssize_t offset) noexcept:
+    return word(<const void*> word(<PyObject*> tensor, _impl_at), offset)
