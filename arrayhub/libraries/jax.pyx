@@ -1,0 +1,49 @@
+"""jax: its arrays in. They are immutable, which no protocol of theirs says, and their DLPack wants care."""
+
+from libc.stdint cimport intptr_t
+
+from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor
+from arrayhub._core.device cimport kDLCUDA
+from arrayhub.adapters cimport buffer, dlpack
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, stream_handle
+
+
+cdef Descriptor parse(object obj, object stream):
+    """An array on the memory of a ``jax.Array``, wherever that lies.
+
+    Host memory comes by the buffer protocol, several times faster than by DLPack; what it cannot say (bfloat16, a
+    GPU's memory) by DLPack.
+
+    Raises
+    ------
+    BufferError
+        The array is spread over several devices.
+    """
+    cdef Descriptor a
+    try:
+        a = buffer.parse(obj, None)
+    except (BufferError, TypeError, ValueError):    # jax says so in different words for types, devices and shards
+        a = None
+    if a is None:
+        a = parse_dlpack(obj, stream)
+    a.flags_ &= ~WRITEABLE
+    a.flags_ |= IMMUTABLE
+    return a
+
+
+cdef Descriptor parse_dlpack(object obj, object stream):
+    """By DLPack: on a GPU with a real stream, because jax fails on -1."""
+    cdef intptr_t handle = LEGACY_STREAM
+    if len(obj.devices()) != 1:
+        raise BufferError(f"jax: the array is spread over {len(obj.devices())} devices; take one of its"
+                          " addressable_shards, or gather it with jax.device_put first")
+    if next(iter(obj.devices())).platform == "cpu":
+        return dlpack.parse(obj, None)
+    if stream is not None and stream_handle(stream) != NO_STREAM:
+        handle = stream_handle(stream)
+    cdef Descriptor a = dlpack.parse_capsule(obj.__dlpack__(stream=handle), False, obj)
+    if a.device_.device_type == kDLCUDA and stream is not None:
+        # The caller's stream waits for jax's work now, and is where he goes on.
+        a.stream_ = <void*> handle
+        a.producer_ = stream
+    return a
