@@ -3,9 +3,8 @@
 from libc.stdint cimport intptr_t
 
 from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor
-from arrayhub._core.device cimport kDLCUDA
 from arrayhub.adapters cimport buffer, dlpack
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, stream_handle
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_stream, stream_handle
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -34,16 +33,15 @@ cdef Descriptor parse(object obj, object stream):
 cdef Descriptor parse_dlpack(object obj, object stream):
     """By DLPack: on a GPU with a real stream, because jax fails on -1."""
     cdef intptr_t handle = LEGACY_STREAM
-    if len(obj.devices()) != 1:
-        raise BufferError(f"jax: the array is spread over {len(obj.devices())} devices; take one of its"
-                          " addressable_shards, or gather it with jax.device_put first")
-    if next(iter(obj.devices())).platform == "cpu":
+    devices = obj.devices()
+    if len(devices) != 1:
+        raise BufferError(f"jax: the array is spread over {len(devices)} devices; take one of its addressable_shards,"
+                          " or gather it with jax.device_put first")
+    if next(iter(devices)).platform == "cpu":
         return dlpack.parse(obj, None)
     if stream is not None and stream_handle(stream) != NO_STREAM:
         handle = stream_handle(stream)
     cdef Descriptor a = dlpack.parse_capsule(obj.__dlpack__(stream=handle), False, obj)
-    if a.device_.device_type == kDLCUDA and stream is not None:
-        # The caller's stream waits for jax's work now, and is where he goes on.
-        a.stream_ = <void*> handle
-        a.producer_ = stream
+    if stream is not None:
+        remember_stream(a, stream)
     return a

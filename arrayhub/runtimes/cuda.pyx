@@ -404,16 +404,20 @@ cdef intptr_t waiting_stream(int device) except 0:
 #   neither                               the producer said that nothing is in flight
 
 
-cdef bint tell_producer(object producer, intptr_t consumer) except -1:
+cdef bint tell_producer(object producer, intptr_t consumer, int device) except -1:
     """Ask the producer to make `consumer` wait for its work; False where it has no way to."""
     export = getattr(producer, "__dlpack__", None)
     if export is None:
         return False
+    cdef bint pushed = enter(consumer, device)     # a default stream means that of the current context
     # The capsule is dropped unused: what counts is what the producer does to the stream.
     try:
-        export(stream=consumer, max_version=(1, 0))
-    except TypeError:
-        export(stream=consumer)
+        try:
+            export(stream=consumer, max_version=(1, 0))
+        except TypeError:
+            export(stream=consumer)
+    finally:
+        leave(pushed)
     return True
 
 
@@ -429,7 +433,7 @@ cdef int consumer_ready(Descriptor a, object stream) except -1:
     elif a.producer_ is not None:
         if capture_of(consumer, device) != 0:     # see order_streams: no wait can be captured
             return 0
-        if not tell_producer(a.producer_, consumer):
+        if not tell_producer(a.producer_, consumer, device):
             order_streams(LEGACY_STREAM, consumer, device)
     return 0
 
@@ -443,7 +447,7 @@ cdef int host_ready(Descriptor a) except -1:
     if a.stream_ != NULL:
         return wait_for_stream(<intptr_t> a.stream_, device)
     stream = waiting_stream(device)
-    return wait_for_stream(stream if tell_producer(a.producer_, stream) else LEGACY_STREAM, device)
+    return wait_for_stream(stream if tell_producer(a.producer_, stream, device) else LEGACY_STREAM, device)
 
 
 cdef int adopt_stream(Descriptor a, object stream) except -1:
@@ -451,8 +455,13 @@ cdef int adopt_stream(Descriptor a, object stream) except -1:
 
     Whoever imports with ``stream=`` goes on working there, so that is the order in which the array is safe to read.
     """
-    cdef intptr_t handle = stream_handle(stream)
     consumer_ready(a, stream)
+    return remember_stream(a, stream)
+
+
+cdef int remember_stream(Descriptor a, object stream) except -1:
+    """Note that `a` is safe to read in the order of `stream`, which waits for the producer already."""
+    cdef intptr_t handle = stream_handle(stream)
     if handle != NO_STREAM:
         a.stream_ = <void*> handle
         a.producer_ = None if type(stream) is int else stream    # a stream object frees its stream when it dies

@@ -161,7 +161,10 @@ def _on(cupy, device, stream):
             yield cupy.cuda.get_current_stream()
             return
         special = {_LEGACY: cupy.cuda.Stream.null, _PER_THREAD: cupy.cuda.Stream.ptds}
-        chosen = special.get(number) or cupy.cuda.ExternalStream(number, device)
+        chosen = special.get(number)
+        if chosen is None:
+            chosen = cupy.cuda.ExternalStream(number, device)
+            chosen.owner = stream       # arrays made on it keep `chosen`, and with it the object that owns the handle
         with chosen:
             yield chosen
 
