@@ -73,9 +73,11 @@ def test_every_field_of_a_plain_dict():
     a = asarray(producer, via="cuda")
     assert (a.shape, a.strides, a.byte_strides) == ((2, 3), (3, 1), (12, 4))
     assert (a.ptr, a.dtype, a.itemsize, a.nbytes) == (ADDRESS, np.dtype("f4"), 4, 24)
-    assert a.device == arrayhub.Device("cuda:0") and a.usm_type is None
+    assert a.device == arrayhub.Device("cuda:0")
+    assert a.usm_type is None
     assert (a.access, a.protocol) == ("readwrite", "cuda")
-    assert a.base is producer and producer.reads == 1
+    assert a.base is producer
+    assert producer.reads == 1
     assert (a.memory.address, a.memory.nbytes) == (ADDRESS, 24)
 
 
@@ -111,7 +113,7 @@ def test_no_strides_is_c_order(strides):
         ((3,), (-4,), (-1,), False, False),
         ((5, 4), (0, 0), (0, 0), False, False),
         ((), (), (), True, True),
-        ((1, 3), (999, 4), (3, 1), True, True),   # nobody steps along a single element
+        ((1, 3), (999, 4), (3, 1), True, True),  # nobody steps along a single element
     ],
 )
 def test_strides_in_bytes(shape, strides, elements, c, f):
@@ -140,8 +142,10 @@ def test_empty_array(address):
     assert a.__cuda_array_interface__["data"] == (0, False)
 
 
-@pytest.mark.parametrize("typestr", ["|b1", "<i1", "|i1", "<i8", "<u2", "<f2", "<f8", "<c8", "<c16", ">i4", "<M8[ns]",
-                                     "<m8[s]", "|S5", "<U7", "|V6"])
+@pytest.mark.parametrize(
+    "typestr",
+    ["|b1", "<i1", "|i1", "<i8", "<u2", "<f2", "<f8", "<c8", "<c16", ">i4", "<M8[ns]", "<m8[s]", "|S5", "<U7", "|V6"],
+)
 def test_element_types_survive(typestr):
     a = take(typestr=typestr)
     assert a.dtype == np.dtype(typestr)
@@ -161,7 +165,7 @@ def test_read_only_is_carried():
     assert a.access == "readonly"
     assert a.__cuda_array_interface__["data"] == (ADDRESS, True)
     with pytest.raises(BufferError, match="read-only"):
-        a.__dlpack__()     # a legacy capsule has no words for it
+        a.__dlpack__()  # a legacy capsule has no words for it
 
 
 def test_integers_by_index():
@@ -184,8 +188,9 @@ def test_the_producer_lives_as_long_as_a_view():
 # -------------------------------------------------------------------------------------------------------- streams
 
 
-@pytest.mark.parametrize(("named", "emitted"), [(MISSING, None), (None, None), (1, 1), (2, 2), (STREAM, STREAM),
-                                                (Index(STREAM), STREAM)])
+@pytest.mark.parametrize(
+    ("named", "emitted"), [(MISSING, None), (None, None), (1, 1), (2, 2), (STREAM, STREAM), (Index(STREAM), STREAM)]
+)
 def test_the_stream_of_version_3_comes_out_again(named, emitted):
     assert take(stream=named).__cuda_array_interface__["stream"] == emitted
 
@@ -222,8 +227,17 @@ class NullStream:
 
 @pytest.mark.parametrize(
     ("stream", "emitted"),
-    [(1, 1), (2, 2), (STREAM, STREAM), (CudaStream(STREAM), STREAM), (CudaStream(0), 1), (TorchStream(), STREAM),
-     (CupyStream(), STREAM), (NullStream(), 1), (Index(STREAM), STREAM)],
+    [
+        (1, 1),
+        (2, 2),
+        (STREAM, STREAM),
+        (CudaStream(STREAM), STREAM),
+        (CudaStream(0), 1),
+        (TorchStream(), STREAM),
+        (CupyStream(), STREAM),
+        (NullStream(), 1),
+        (Index(STREAM), STREAM),
+    ],
 )
 def test_the_stream_of_the_import_becomes_that_of_the_array(stream, emitted):
     a = asarray(Producer(**description(stream=1)), via="cuda", stream=stream)
@@ -249,9 +263,18 @@ def test_a_stream_object_lives_as_long_as_the_array():
 
 @pytest.mark.parametrize(
     ("stream", "error"),
-    [(0, InterfaceError), (-2, InterfaceError), (2**63, InterfaceError), (True, TypeError), ("1", TypeError),
-     (1.0, TypeError), (object(), TypeError), (CudaStream(STREAM, version=1), InterfaceError),
-     (CudaStream(None), TypeError), (CudaStream(-1), InterfaceError)],
+    [
+        (0, InterfaceError),
+        (-2, InterfaceError),
+        (2**63, InterfaceError),
+        (True, TypeError),
+        ("1", TypeError),
+        (1.0, TypeError),
+        (object(), TypeError),
+        (CudaStream(STREAM, version=1), InterfaceError),
+        (CudaStream(None), TypeError),
+        (CudaStream(-1), InterfaceError),
+    ],
 )
 def test_streams_that_are_none(stream, error):
     producer = Producer(**description(stream=1))
@@ -265,30 +288,111 @@ def test_streams_that_are_none(stream, error):
 
 BIG = 2**62
 MALFORMED = [
-    ("shape", MISSING), ("shape", None), ("shape", [2, 3]), ("shape", 6), ("shape", "23"), ("shape", (2, -3)),
-    ("shape", (2.0, 3)), ("shape", (True, 3)), ("shape", ("2", 3)), ("shape", (None, 3)), ("shape", (2**63, 1)),
-    ("shape", (2**64, 1)), ("shape", (-(2**63), 1)), ("shape", (BIG, 4)), ("shape", (2**32, 2**32)),
-    ("shape", (2**63 - 1,)), ("shape", (1,) * 65), ("shape", {2, 3}), ("shape", (2, (3,))),
-    ("typestr", MISSING), ("typestr", None), ("typestr", 4), ("typestr", b"<f4"), ("typestr", ""), ("typestr", "<"),
-    ("typestr", "<f"), ("typestr", "<f3"), ("typestr", "<x4"), ("typestr", "|O8"), ("typestr", "O"),
-    ("typestr", "float"), ("typestr", "<f4,<f4"), ("typestr", "(2,)f4"), ("typestr", "StringDType()"),
-    ("typestr", "<f99999999999999"), ("typestr", "<V-1"), ("typestr", "<M8[furlongs]"), ("typestr", "?<f4"),
-    ("typestr", "<f4\0"), ("typestr", "\ud800f4"), ("typestr", np.dtype("f4")), ("typestr", "<c1"),
-    ("data", MISSING), ("data", None), ("data", ADDRESS), ("data", (ADDRESS,)), ("data", (ADDRESS, False, 0)),
-    ("data", [ADDRESS, False]), ("data", (0, False)), ("data", (None, False)), ("data", (float(ADDRESS), False)),
-    ("data", (str(ADDRESS), False)), ("data", (True, False)), ("data", (-1, False)), ("data", (2**63, False)),
-    ("data", (2**64, False)), ("data", (2**70, False)), ("data", (ADDRESS, None)), ("data", (ADDRESS, "no")),
-    ("data", (ADDRESS, 2)), ("data", (2**63 - 8, False)), ("data", b"bytes"), ("data", {}),
-    ("strides", (12,)), ("strides", (12, 4, 1)), ("strides", ()), ("strides", [12, 4]), ("strides", 4),
-    ("strides", "12"), ("strides", (12.0, 4)), ("strides", (True, 4)), ("strides", (None, 4)), ("strides", ("12", 4)),
-    ("strides", (2**63, 4)), ("strides", (2**64, 4)), ("strides", (2**63 - 1, 2**63 - 1)),
-    ("strides", (-(2**63), -(2**63))), ("strides", (-ADDRESS - 8, 4)), ("strides", (2**63 - 1, 4)),
-    ("version", MISSING), ("version", None), ("version", -1), ("version", "3"), ("version", 3.0), ("version", True),
-    ("version", (3,)), ("version", -(2**63)), ("version", 2**64),
-    ("mask", object()), ("mask", np.ones(6, bool)), ("mask", False), ("mask", 0),
-    ("stream", 0), ("stream", -1), ("stream", -2), ("stream", 1.0), ("stream", "1"), ("stream", True),
-    ("stream", False), ("stream", 2**63), ("stream", 2**64), ("stream", object()), ("stream", (1,)),
-    ("stream", -(2**63)), ("stream", Index(0)),
+    ("shape", MISSING),
+    ("shape", None),
+    ("shape", [2, 3]),
+    ("shape", 6),
+    ("shape", "23"),
+    ("shape", (2, -3)),
+    ("shape", (2.0, 3)),
+    ("shape", (True, 3)),
+    ("shape", ("2", 3)),
+    ("shape", (None, 3)),
+    ("shape", (2**63, 1)),
+    ("shape", (2**64, 1)),
+    ("shape", (-(2**63), 1)),
+    ("shape", (BIG, 4)),
+    ("shape", (2**32, 2**32)),
+    ("shape", (2**63 - 1,)),
+    ("shape", (1,) * 65),
+    ("shape", {2, 3}),
+    ("shape", (2, (3,))),
+    ("typestr", MISSING),
+    ("typestr", None),
+    ("typestr", 4),
+    ("typestr", b"<f4"),
+    ("typestr", ""),
+    ("typestr", "<"),
+    ("typestr", "<f"),
+    ("typestr", "<f3"),
+    ("typestr", "<x4"),
+    ("typestr", "|O8"),
+    ("typestr", "O"),
+    ("typestr", "float"),
+    ("typestr", "<f4,<f4"),
+    ("typestr", "(2,)f4"),
+    ("typestr", "StringDType()"),
+    ("typestr", "<f99999999999999"),
+    ("typestr", "<V-1"),
+    ("typestr", "<M8[furlongs]"),
+    ("typestr", "?<f4"),
+    ("typestr", "<f4\0"),
+    ("typestr", "\ud800f4"),
+    ("typestr", np.dtype("f4")),
+    ("typestr", "<c1"),
+    ("data", MISSING),
+    ("data", None),
+    ("data", ADDRESS),
+    ("data", (ADDRESS,)),
+    ("data", (ADDRESS, False, 0)),
+    ("data", [ADDRESS, False]),
+    ("data", (0, False)),
+    ("data", (None, False)),
+    ("data", (float(ADDRESS), False)),
+    ("data", (str(ADDRESS), False)),
+    ("data", (True, False)),
+    ("data", (-1, False)),
+    ("data", (2**63, False)),
+    ("data", (2**64, False)),
+    ("data", (2**70, False)),
+    ("data", (ADDRESS, None)),
+    ("data", (ADDRESS, "no")),
+    ("data", (ADDRESS, 2)),
+    ("data", (2**63 - 8, False)),
+    ("data", b"bytes"),
+    ("data", {}),
+    ("strides", (12,)),
+    ("strides", (12, 4, 1)),
+    ("strides", ()),
+    ("strides", [12, 4]),
+    ("strides", 4),
+    ("strides", "12"),
+    ("strides", (12.0, 4)),
+    ("strides", (True, 4)),
+    ("strides", (None, 4)),
+    ("strides", ("12", 4)),
+    ("strides", (2**63, 4)),
+    ("strides", (2**64, 4)),
+    ("strides", (2**63 - 1, 2**63 - 1)),
+    ("strides", (-(2**63), -(2**63))),
+    ("strides", (-ADDRESS - 8, 4)),
+    ("strides", (2**63 - 1, 4)),
+    ("version", MISSING),
+    ("version", None),
+    ("version", -1),
+    ("version", "3"),
+    ("version", 3.0),
+    ("version", True),
+    ("version", (3,)),
+    ("version", -(2**63)),
+    ("version", 2**64),
+    ("mask", object()),
+    ("mask", np.ones(6, bool)),
+    ("mask", False),
+    ("mask", 0),
+    ("stream", 0),
+    ("stream", -1),
+    ("stream", -2),
+    ("stream", 1.0),
+    ("stream", "1"),
+    ("stream", True),
+    ("stream", False),
+    ("stream", 2**63),
+    ("stream", 2**64),
+    ("stream", object()),
+    ("stream", (1,)),
+    ("stream", -(2**63)),
+    ("stream", Index(0)),
 ]
 
 
@@ -307,8 +411,19 @@ def test_malformed_dicts_are_refused_with_their_key(key, value):
     assert sys.getrefcount(producer) == references
 
 
-@pytest.mark.parametrize("descr", [[], "x", [("x", "<i4")], [("x", "|O8"), ("y", "<f8", (2,))], [("x",)], [1],
-                                   [("x", "<i4"), ("x", "<f8", (2,))], [("x", "<V20", (2**40,))]])
+@pytest.mark.parametrize(
+    "descr",
+    [
+        [],
+        "x",
+        [("x", "<i4")],
+        [("x", "|O8"), ("y", "<f8", (2,))],
+        [("x",)],
+        [1],
+        [("x", "<i4"), ("x", "<f8", (2,))],
+        [("x", "<V20", (2**40,))],
+    ],
+)
 def test_malformed_descriptions(descr):
     with pytest.raises((ValueError, TypeError)) as caught:
         take(typestr="|V20", descr=descr)
@@ -408,7 +523,7 @@ def test_no_host_protocol_reads_device_memory():
         memoryview(a)
     with pytest.raises(TypeError, match="to_host"):
         np.asarray(a)
-    with pytest.raises((BufferError, RuntimeError)):     # NumPy's own refusal of the device
+    with pytest.raises((BufferError, RuntimeError)):  # NumPy's own refusal of the device
         np.from_dlpack(a)
 
 
@@ -435,7 +550,7 @@ def test_nothing_is_leaked_in_many_rounds():
     before = sys.getrefcount(producer)
     for _ in range(10_000):
         a = asarray(producer, via="cuda")
-        a.__cuda_array_interface__
+        assert a.__cuda_array_interface__
         a.__dlpack__(stream=1, max_version=(1, 0))
     del a
     assert sys.getrefcount(producer) == before

@@ -39,7 +39,7 @@ def commands(room, meson):
     compiler += read_list(meson, r"c_args = cc\.get_supported_arguments\(", r"\n\)")
     for folder in (sysconfig.get_path("include"), numpy.get_include(), str(PACKAGE / "_core")):
         compiler += ["-I", folder]
-    return cython + [str(source), "-o", str(generated)], compiler + [str(generated), "-o", str(module)], module
+    return [*cython, str(source), "-o", str(generated)], [*compiler, str(generated), "-o", str(module)], module
 
 
 def build(room, meson, newest, force):

@@ -10,15 +10,20 @@ from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
+    CONSTRUCTED,
     COPIED,
     CUDA_DICT,
+    IMMUTABLE,
+    NOT_USM,
     NOTSWAPPED,
+    OTHER_CONTEXT,
     PACKED,
     WRITEABLE,
     Descriptor,
     extent,
     get_dtype,
     new_array,
+    same_layout,
     seal,
     set_dtype,
     size_of,
@@ -27,6 +32,7 @@ from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManage
 from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport dlpack
+from arrayhub.libraries.host cimport compact
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, adopt_stream, consumer_ready, locate
 
 from arrayhub._core.device import TYPE_NAMES
@@ -164,71 +170,72 @@ cdef object lay_over(Descriptor a, object cupy, tuple shape, object dtype, tuple
 # --------------------------------------------------------------------------------------- for the transfer engine
 
 
-def as_words(Descriptor a):
-    """Return a cupy view of the bytes of `a`, whatever its element type: read-only arrays too, so only to be read.
+def slowest_first(Descriptor array not None):
+    """Return the dimensions in the order of their strides, from the largest step to the smallest; None where elements
+    of less than a byte are packed."""
+    if array.flags_ & PACKED:
+        return None
+    return sorted(range(array.nd_), key=lambda axis: (-abs(array.byte_strides_[axis]), axis))
+
+
+def as_words(Descriptor array not None, axes):
+    """Return a cupy view of the bytes of `array`, whatever its element type.
 
     Parameters
     ----------
-    a : USMArray
-        CUDA memory.
+    array : USMArray
+        CUDA memory. It may be read-only, so only the owner of fresh memory may write through the view.
+    axes : sequence of int or None
+        The order of the dimensions in the view; None for packed elements, whose bytes come as one run.
 
     Returns
     -------
     cupy.ndarray
-        Unsigned integers of the largest size (1 to 8 bytes) that pointer, strides and item size are multiples of;
-        shape and strides are those of `a` with one more dimension for the words of an element.
+        Unsigned integers of the largest size (1 to 8 bytes) that pointer, strides and item size are multiples of, with
+        one more dimension for the words of an element.
     """
-    check_reachable(a)
-    if a.flags_ & PACKED:
-        raise BufferError("CUDA copy: elements of less than a byte are packed; only DLPack can hand them on")
+    check_reachable(array)
     cupy = import_cupy("to copy CUDA memory")
-    cdef Py_ssize_t word = math.gcd(8, a.itemsize_, <size_t> a.data_)
-    cdef int k
-    for k in range(a.nd_):
-        if a.shape_[k] > 1:
-            word = math.gcd(word, a.byte_strides_[k])
-    shape = tuple([a.shape_[k] for k in range(a.nd_)]) + (a.itemsize_ // word,)
-    strides = tuple([a.byte_strides_[k] for k in range(a.nd_)]) + (word,)
-    return lay_over(a, cupy, shape, cupy.dtype(f"u{word}"), strides)
+    cdef Py_ssize_t word = math.gcd(8, array.itemsize_, <size_t> array.data_)
+    if axes is None:
+        return lay_over(array, cupy, (array.nbytes,), cupy.dtype("u1"), (1,))
+    for axis in axes:
+        if array.shape_[axis] > 1:
+            word = math.gcd(word, array.byte_strides_[axis])
+    shape = tuple([array.shape_[axis] for axis in axes]) + (array.itemsize_ // word,)
+    strides = tuple([array.byte_strides_[axis] for axis in axes]) + (word,)
+    return lay_over(array, cupy, shape, cupy.dtype(f"u{word}"), strides)
 
 
-def from_memory(memory, shape, dtype, strides):
-    """Return an array on CUDA memory that the hub allocated and filled, in the order of cupy's current stream.
+def on_memory(Descriptor model not None, memory, order):
+    """Return a writable array with the type and shape of `model` on fresh CUDA memory, in the order of cupy's current
+    stream.
 
     Parameters
     ----------
+    model : USMArray
+        Its memory is not looked at.
     memory : cupy.cuda.MemoryPointer
-        Where element zero lies; kept alive.
-    shape : tuple of int
-        Lengths in elements.
-    dtype : numpy.dtype
-        Any element type, also one that cupy does not have.
-    strides : tuple of int
-        Steps in bytes.
-
-    Returns
-    -------
-    USMArray
-        Writable.
+        At least ``model.nbytes`` bytes; kept alive.
+    order : {"C", "F", "K"}
+        How the elements are laid out; "K" keeps the order of the dimensions in `model`.
     """
-    cdef Descriptor a = new_array(<int> len(shape))
-    cdef Py_ssize_t low, high
-    cdef int k
+    cdef Descriptor a = same_layout(model)
     if _current_stream is None:
         _find_cupy()
-    a.protocol_ = CUDA_DICT
+    a.protocol_ = CONSTRUCTED
     a.base_ = memory
-    a.flags_ |= WRITEABLE | COPIED
     a.data_ = <char*> <size_t> memory.ptr
     a.device_ = DLDevice(kDLCUDA, memory.device_id)
-    for k in range(a.nd_):
-        a.shape_[k] = shape[k]
-        a.byte_strides_[k] = strides[k]
-    set_dtype(a, dtype)
-    seal(a)
-    if size_of(a) != 0:
+    a.usm_type_ = NOT_USM
+    a.producer_ = None
+    a.block_ = new_block(EXTERNAL, memory, a.data_, model.nbytes, a.device_)
+    a.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
+    a.flags_ |= WRITEABLE | COPIED
+    if not a.flags_ & PACKED:
+        compact(a, model, order)
+        seal(a)
         locate(a)
-    extent(a, &low, &high)
-    a.block_ = new_block(EXTERNAL, memory, a.data_ + low, high - low, a.device_)
+        a.block_.device_ = a.device_
     set_stream(a, _current_stream(memory.device_id))
     return a

@@ -52,4 +52,6 @@ def _read_cuda_core(device):
     return (2, device.device_id)
 
 
-READERS.update({"torch": _read_torch, "cupy": _read_cupy, "jax": _read_jax, "jaxlib": _read_jax, "cuda": _read_cuda_core})
+READERS.update(
+    {"torch": _read_torch, "cupy": _read_cupy, "jax": _read_jax, "jaxlib": _read_jax, "cuda": _read_cuda_core}
+)

@@ -1,10 +1,12 @@
-"""jax: its arrays in. They are immutable, which no protocol of theirs says, and their DLPack wants care."""
+"""jax: its arrays in (they are immutable, which no protocol of theirs says, and their DLPack wants care), and out."""
 
 from libc.stdint cimport intptr_t
 
 from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor
 from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_stream, stream_handle
+
+from arrayhub.libraries.host import LegacyView
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -45,3 +47,33 @@ cdef Descriptor parse_dlpack(object obj, object stream):
     if stream is not None:
         remember_stream(a, stream)
     return a
+
+
+def emit(array, *, may_copy=False):
+    """Return a ``jax.Array`` on the memory of `array`.
+
+    With `may_copy` jax may convert and copy as it likes. Otherwise the memory itself must arrive there:
+    jax takes host memory without a copy only where it is compact, starts on a 64-byte boundary and has one of its own
+    element types; it copies silently otherwise, so the address is compared afterwards. jax never writes, so read-only
+    memory is fine.
+
+    Raises
+    ------
+    BufferError
+        jax could not take the memory without a copy.
+    """
+    import jax
+
+    view = LegacyView(array)
+    try:
+        result = jax.dlpack.from_dlpack(view)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise BufferError(f"jax: it refuses this array ({error}); pass copy=True") from error
+    if not may_copy and array.size and result.unsafe_buffer_pointer() != array.ptr:
+        raise BufferError(
+            "jax: it takes host memory without a copy only if compact, on a 64-byte boundary and of a type it has"
+            f" (64-bit ones only with jax_enable_x64); address {array.ptr:#x}, byte strides {array.byte_strides}, dtype"
+            f" {array.dtype}."
+            " Pass copy=True"
+        )
+    return result

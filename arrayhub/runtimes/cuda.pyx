@@ -14,7 +14,7 @@ import sys
 
 from libc.stdint cimport intptr_t, uint64_t
 
-from arrayhub._core.descriptor cimport CUDA_DICT, Descriptor, extent
+from arrayhub._core.descriptor cimport Descriptor, extent
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
@@ -86,7 +86,7 @@ cdef enum DriverState:
 cdef Driver _driver
 cdef DriverState _state = NOT_LOOKED_FOR
 cdef Context _primary[MAX_DEVICES]     # retained once each, for the life of the process, as CUDA's own runtime does
-cdef Stream _waiting[MAX_DEVICES]      # a stream of our own each, on which the host waits for producers that hide theirs
+cdef Stream _waiting[MAX_DEVICES]      # our own, one each: the host waits there for producers that hide theirs
 
 
 # ------------------------------------------------------------------------------------------------------- the driver
@@ -121,8 +121,8 @@ cdef int check(int error, str call) except -1:
     _driver.error_name(error, &name)
     text = "an unknown error" if name == NULL else name.decode()
     raise BufferError(
-        f"CUDA: {call} failed with {text} ({error}), so the array cannot be made safe to read. Errors of earlier kernels"
-        " show up here too; look at the stream= and the memory that the producer named"
+        f"CUDA: {call} failed with {text} ({error}), so the array cannot be made safe to read. Errors of earlier"
+        " kernels show up here too; look at the stream= and the memory that the producer named"
     )
 
 
@@ -192,9 +192,9 @@ cdef int locate(Descriptor a) except -1:
             return 0
         unknown = a.data_ + low if first.device_type == 0 else a.data_ + high - 1
         raise interface_error(
-            "__cuda_array_interface__", "data", f"{<size_t> a.data_:#x}",
-            f"memory that CUDA allocated, mapped or registered in this process, up to the last element; its driver knows"
-            f" nothing at {<size_t> unknown:#x}",
+            "__cuda_array_interface__", "data", <size_t> a.data_,
+            "memory that CUDA allocated, mapped or registered in this process, up to the last element; its driver"
+            f" knows nothing at {<size_t> unknown:#x}",
         )
     a.device_ = first
     return 0
@@ -383,7 +383,7 @@ cdef int wait_for_stream(intptr_t stream, int device) except -1:
 
 
 cdef intptr_t waiting_stream(int device) except 0:
-    """A stream of our own on `device`, with nothing on it but waits, and which no default stream waits for."""
+    """A stream of our own on `device`, with nothing on it but waits, for which no default stream waits."""
     cdef bint pushed
     cdef int error = 0
     primary_context(device)

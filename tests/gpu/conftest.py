@@ -24,10 +24,6 @@ def _devices():
 DEVICES = _devices()
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU and its driver")
-
-
 def pytest_collection_modifyitems(items):
     here = os.path.dirname(__file__)
     for item in items:
@@ -78,7 +74,7 @@ def spin():
     def queue(cycles=50_000_000):
         kernel((1,), (1,), (cycles,))
 
-    queue(1)     # compiled before anybody times anything
+    queue(1)  # compiled before anybody times anything
     cupy.cuda.Device().synchronize()
     return queue
 

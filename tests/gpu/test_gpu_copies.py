@@ -7,6 +7,8 @@ import arrayhub
 from arrayhub import asarray
 from arrayhub.transfer import cuda as engine
 
+GPU = arrayhub.Device("cuda:0")
+
 LAYOUTS = {
     "C": lambda x: x,
     "F": lambda x: x.T,
@@ -17,8 +19,21 @@ LAYOUTS = {
     "empty": lambda x: x[:, :0],
     "one": lambda x: x[1:2, 1:2],
 }
-DTYPES = ["?", "u1", "f2", "f4", "f8", "c16", ">i4", "M8[ns]", "S5", "U3", "V7",
-          np.dtype([("a", "i2"), ("b", "f8")]), "g"]
+DTYPES = [
+    "?",
+    "u1",
+    "f2",
+    "f4",
+    "f8",
+    "c16",
+    ">i4",
+    "M8[ns]",
+    "S5",
+    "U3",
+    "V7",
+    np.dtype([("a", "i2"), ("b", "f8")]),
+    "g",
+]
 
 
 def sample(dtype):
@@ -31,6 +46,8 @@ def sample(dtype):
 
 
 def same(x, y):
+    """Whether a host USMArray shows what an ndarray shows, to the byte."""
+    x = np.asarray(x)
     return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
 
 
@@ -38,10 +55,11 @@ def same(x, y):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_there_and_back(cp, dtype, layout):
     host = LAYOUTS[layout](sample(dtype))
-    there = engine.from_host(host, arrayhub.Device("cuda:0"))
-    assert there.device == arrayhub.Device("cuda:0") and there.access == "readwrite" and there.shape == host.shape
-    back = engine.to_host(there)
-    assert same(back, host)
+    there = arrayhub.to_device(host, "cuda:0")
+    assert there.device == GPU
+    assert there.access == "readwrite"
+    assert there.shape == host.shape
+    assert same(arrayhub.to_host(there), host)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -49,38 +67,48 @@ def test_there_and_back(cp, dtype, layout):
 def test_strided_on_the_device(cp, dtype, layout):
     """The view is taken on the device, so the copy must gather."""
     host = sample(dtype)
-    view = LAYOUTS[layout](engine.from_host(host, arrayhub.Device("cuda:0")))
+    view = LAYOUTS[layout](arrayhub.to_device(host, GPU))
     expected = LAYOUTS[layout](host)
-    assert same(engine.to_host(view), expected)
+    assert same(view.to_host(), expected)
     for order in "CFK":
-        made = engine.copy(view, order)
-        assert made.ptr != view.ptr or view.size == 0
-        assert same(engine.to_host(made), expected)
+        made = view.copy(order)
+        assert made.ptr != view.ptr
+        assert made.device == GPU
+        assert same(made.to_host(), expected)
     out = np.empty(expected.shape[::-1], host.dtype).T
-    assert engine.to_host(view, out) is out and same(out, expected)
+    assert arrayhub.to_host(view, out=out) is out
+    assert same(out, expected)
 
 
 def test_orders_of_a_copy(cp):
     x = asarray(cp.arange(24, dtype="f4").reshape(2, 3, 4).transpose(1, 2, 0))
-    assert engine.copy(x, "C").flags.c_contiguous
-    assert engine.copy(x, "F").flags.f_contiguous
-    assert engine.copy(x, "K").strides == x.strides
+    assert x.copy("C").flags.c_contiguous
+    assert x.copy("F").flags.f_contiguous
+    assert x.copy("K").strides == x.strides
     with pytest.raises(ValueError, match="order"):
-        engine.copy(x, "Z")
+        x.copy("Z")
+    assert arrayhub.to_device(np.ones((3, 4)).T, "cuda:0").flags.f_contiguous
 
 
 def test_a_copy_of_read_only_memory_can_be_written(cp, describe):
     x = cp.ones((3, 4))
     a = asarray(describe(x, data=(x.data.ptr, True)), via="cuda")
-    assert engine.copy(a, "C").access == "readwrite"
-    assert (engine.to_host(a) == 1).all()
+    assert a.copy().access == "readwrite"
+    assert (arrayhub.as_cupy(a, copy=True).get() == 1).all()
+    assert (np.asarray(a.to_host()) == 1).all()
+
+
+def test_host_arrays_reach_cupy_by_a_copy(cp):
+    with pytest.raises(BufferError, match="copy=True"):
+        arrayhub.as_cupy(np.ones(3))
+    assert (arrayhub.as_cupy(np.ones(3), copy=True).get() == 1).all()
 
 
 def test_types_that_only_dlpack_says(cp, torch):
-    x = torch.ones((3, 4), device="cuda").to(torch.float8_e4m3fn)
     pytest.importorskip("ml_dtypes")
-    made = engine.copy(asarray(x)[:, ::2], "C")
-    assert (engine.to_host(made).astype("f4") == 1).all()
+    x = torch.ones((3, 4), device="cuda").to(torch.bfloat16)
+    made = asarray(x)[:, ::2].copy()
+    assert (np.asarray(made.to_host()).astype("f4") == 1).all()
 
 
 def test_copies_wait_for_the_producer(cp, spin):
@@ -92,10 +120,8 @@ def test_copies_wait_for_the_producer(cp, spin):
             spin()
             x.fill(value)
             a = asarray(x)
-        if value % 2:
-            assert (engine.to_host(a) == value).all()
-        else:
-            assert (engine.to_host(engine.copy(a[::2], "C")) == value).all()
+        b = a if value % 2 else a[::2].copy()
+        assert (np.asarray(b.to_host()) == value).all()
 
 
 @pytest.mark.parametrize("stream", [1, 2, "own"])
@@ -103,22 +129,34 @@ def test_copies_on_a_given_stream(cp, stream):
     own = cp.cuda.Stream(non_blocking=True)
     stream = own if stream == "own" else stream
     x = np.arange(10.0)
-    there = engine.from_host(x, arrayhub.Device("cuda:0"), stream)
+    there = engine.from_host(asarray(x), 0, stream)
     assert there.__cuda_array_interface__["stream"] == (own.ptr if stream is own else stream)
-    assert (engine.to_host(engine.copy(there, "C", None, stream), None, stream) == x).all()
+    assert same(engine.to_host(engine.copy(there, "C", stream), "C", stream), x)
 
 
 def test_managed_memory_stays_managed(cp):
     managed = cp.ndarray((5,), "f8", cp.cuda.malloc_managed(40))
     managed[...] = 2
-    made = engine.copy(asarray(managed), "C")
-    assert made.device.type == "cuda_managed" and (np.asarray(made) == 2).all()
+    made = asarray(managed).copy()
+    assert made.device.type == "cuda_managed"
+    assert (np.asarray(made) == 2).all()
+    view = asarray(managed).to_host()
+    assert view.ptr == managed.data.ptr
+    assert view.device == arrayhub.Device("cpu")
+
+
+def test_the_buffer_protocol_refuses_device_memory(cp):
+    a = asarray(cp.ones(3))
+    with pytest.raises(TypeError, match="to_host"):
+        np.asarray(a)
+    with pytest.raises(BufferError, match="to_host"):
+        memoryview(a)
 
 
 def test_between_devices(cp):
     if cp.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device")
     x = cp.arange(24, dtype="f4").reshape(4, 6)[:, ::2]
-    made = engine.copy(asarray(x), "C", arrayhub.Device("cuda:1"))
+    made = arrayhub.to_device(x, "cuda:1")
     assert made.device == arrayhub.Device("cuda:1")
-    assert (engine.to_host(made) == x.get()).all()
+    assert (np.asarray(made.to_host()) == x.get()).all()

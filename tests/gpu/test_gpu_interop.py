@@ -11,7 +11,6 @@ import pytest
 
 import arrayhub
 from arrayhub import InterfaceError, asarray
-from arrayhub.transfer import cuda as engine
 
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 LAYOUTS = {
@@ -37,10 +36,15 @@ def ramp(cp, dtype, shape=(4, 6)):
 def test_cupy_in_and_out(cp, dtype, layout):
     x = LAYOUTS[layout](ramp(cp, dtype))
     a = asarray(x)
-    assert a.shape == x.shape and a.dtype == x.dtype and a.byte_strides == x.strides or x.size < 2
-    assert a.ptr == x.data.ptr and a.device == arrayhub.Device("cuda:0") and a.access == "readwrite"
+    assert (a.shape == x.shape and a.dtype == x.dtype and a.byte_strides == x.strides) or x.size < 2
+    assert a.ptr == x.data.ptr
+    assert a.device == arrayhub.Device("cuda:0")
+    assert a.access == "readwrite"
     y = arrayhub.as_cupy(a)
-    assert type(y) is cp.ndarray and y.data.ptr == x.data.ptr and y.dtype == x.dtype and y.shape == x.shape
+    assert type(y) is cp.ndarray
+    assert y.data.ptr == x.data.ptr
+    assert y.dtype == x.dtype
+    assert y.shape == x.shape
     assert (y.get() == x.get()).all()
 
 
@@ -64,9 +68,10 @@ def test_cupy_bfloat16_and_records(cp):
         try:
             x = cp.zeros((3, 2), dtype)
         except (ValueError, TypeError):
-            continue       # this cupy has no such type
+            continue  # this cupy has no such type
         a = asarray(x)
-        assert a.dtype == dtype and a.ptr == x.data.ptr
+        assert a.dtype == dtype
+        assert a.ptr == x.data.ptr
         assert arrayhub.as_cupy(a).dtype == dtype
 
 
@@ -102,7 +107,8 @@ def test_the_driver_tells_the_kinds_of_memory_apart(cp, describe):
     cp.cuda.get_current_stream().synchronize()
     a = asarray(describe(managed), via="cuda")
     assert a.device.type == "cuda_managed"
-    assert (np.asarray(a) == 7).all() and np.asarray(a).ctypes.data == managed.data.ptr
+    assert (np.asarray(a) == 7).all()
+    assert np.asarray(a).ctypes.data == managed.data.ptr
     pinned = cp.cuda.alloc_pinned_memory(96)
     host = np.frombuffer(pinned, "f8", 12).reshape(3, 4)
     host[...] = 5
@@ -114,20 +120,21 @@ def test_the_driver_tells_the_kinds_of_memory_apart(cp, describe):
 
 def test_memory_the_driver_does_not_know(cp, describe):
     x = cp.ones((3, 4))
-    attribute = cp.cuda.runtime.deviceGetAttribute(88, 0)     # kernels may read any host memory there
+    attribute = cp.cuda.runtime.deviceGetAttribute(88, 0)  # kernels may read any host memory there
     if attribute:
         pytest.skip("every address is CUDA memory on this machine")
     host = np.ones(12)
-    with pytest.raises(InterfaceError, match="driver knows nothing"):
+    with pytest.raises(InterfaceError, match="driver knows"):
         asarray(describe(x, data=(host.ctypes.data, False)), via="cuda")
-    with pytest.raises(InterfaceError, match="driver knows nothing"):
+    with pytest.raises(InterfaceError, match="driver knows"):
         asarray(describe(x, shape=(2**40,), strides=None), via="cuda")
 
 
 def test_read_only_dict(cp, describe):
     x = cp.ones((3, 4))
     a = asarray(describe(x, data=(x.data.ptr, True)), via="cuda")
-    assert a.access == "readonly" and a.__cuda_array_interface__["data"][1] is True
+    assert a.access == "readonly"
+    assert a.__cuda_array_interface__["data"][1] is True
     with pytest.raises(BufferError, match="allow_readonly"):
         arrayhub.as_cupy(a)
     assert arrayhub.as_cupy(a, allow_readonly=True).data.ptr == x.data.ptr
@@ -139,16 +146,17 @@ def test_what_cupy_cannot_say_is_refused(cp, describe):
         a = asarray(describe(x, shape=(2,), strides=None, typestr=typestr), via="cuda")
         with pytest.raises(BufferError, match="cupy"):
             arrayhub.as_cupy(a)
-        assert engine.to_host(a).dtype == np.dtype(typestr)
+        assert arrayhub.to_host(a).dtype == np.dtype(typestr)
     unaligned = asarray(describe(x, shape=(2,), strides=None, typestr="<f8", data=(x.data.ptr + 4, False)), via="cuda")
     with pytest.raises(BufferError, match="unaligned"):
         arrayhub.as_cupy(unaligned)
-    assert (engine.to_host(unaligned) == 0).all()
+    assert (np.asarray(arrayhub.to_host(unaligned)) == 0).all()
 
 
 def test_empty_dict(cp, describe):
     a = asarray(describe(cp.ones((0, 3))), via="cuda")
-    assert a.shape == (0, 3) and a.__cuda_array_interface__["data"][0] == 0
+    assert a.shape == (0, 3)
+    assert a.__cuda_array_interface__["data"][0] == 0
     assert arrayhub.as_cupy(a).shape == (0, 3)
 
 
@@ -182,9 +190,12 @@ def test_torch_in_and_out(torch, dtype):
             pytest.skip(f"this torch does not export float8: {error}")
     a = asarray(x)
     assert (a.shape, a.ptr, a.strides) == ((3, 3), x.data_ptr(), (4, 1))
-    assert a.device == arrayhub.Device("cuda:0") and a.device == arrayhub.Device(x.device)
+    assert a.device == arrayhub.Device("cuda:0")
+    assert a.device == arrayhub.Device(x.device)
     y = torch.from_dlpack(a)
-    assert y.data_ptr() == x.data_ptr() and y.dtype == x.dtype and y.shape == x.shape
+    assert y.data_ptr() == x.data_ptr()
+    assert y.dtype == x.dtype
+    assert y.shape == x.shape
     assert y.float().sum().item() == 9 or dtype == "complex64"
 
 
@@ -192,7 +203,8 @@ def test_torch_by_its_dict(torch):
     """torch publishes version 2: what is in flight is asked for."""
     x = torch.arange(12, device="cuda", dtype=torch.float32).reshape(3, 4)
     a = asarray(x, via="cuda")
-    assert a.ptr == x.data_ptr() and a.protocol == "cuda"
+    assert a.ptr == x.data_ptr()
+    assert a.protocol == "cuda"
     assert a.__cuda_array_interface__["stream"] == 1
     with pytest.raises((RuntimeError, BufferError), match="grad"):
         asarray(x.requires_grad_(), via="cuda")
@@ -205,7 +217,7 @@ def test_cupy_and_torch_meet(cp, torch):
     torch.cuda.synchronize()
     assert (x.get() == ramp(cp, "f4").get() + 1).all()
     assert arrayhub.as_cupy(t).data.ptr == x.data.ptr
-    t = torch.as_tensor(asarray(x), device="cuda")      # by the dict
+    t = torch.as_tensor(asarray(x), device="cuda")  # by the dict
     assert t.data_ptr() == x.data.ptr
 
 
@@ -216,13 +228,16 @@ def test_cupy_and_torch_meet(cp, torch):
 def test_jax_in(jax, cp, dtype):
     x = jax.numpy.ones((3, 4), dtype)
     a = asarray(x)
-    assert a.shape == (3, 4) and a.ptr == x.unsafe_buffer_pointer() and a.access == "immutable"
+    assert a.shape == (3, 4)
+    assert a.ptr == x.unsafe_buffer_pointer()
+    assert a.access == "immutable"
     assert a.device == arrayhub.Device(next(iter(x.devices())))
     with pytest.raises(BufferError, match="allow_readonly"):
         arrayhub.as_cupy(a)
     if dtype != "bfloat16":
         y = arrayhub.as_cupy(a, allow_readonly=True)
-        assert y.data.ptr == a.ptr and (y.get() == 1).all()
+        assert y.data.ptr == a.ptr
+        assert (y.get() == 1).all()
     died = weakref.ref(x)
     del x
     gc.collect()
@@ -233,7 +248,8 @@ def test_jax_by_its_dict(jax):
     """jax publishes version 2 without strides."""
     x = jax.numpy.arange(12, dtype="float32").reshape(3, 4)
     a = asarray(x, via="cuda")
-    assert a.byte_strides == (16, 4) and a.ptr == x.unsafe_buffer_pointer()
+    assert a.byte_strides == (16, 4)
+    assert a.ptr == x.unsafe_buffer_pointer()
 
 
 def test_jax_with_a_stream(jax, cp):
@@ -256,7 +272,9 @@ def test_into_jax(jax, cp):
 def test_numba_in_and_out(cuda, cp):
     x = cuda.to_device(np.arange(12, dtype="f4").reshape(3, 4))
     a = asarray(x)
-    assert a.shape == (3, 4) and a.ptr == x.__cuda_array_interface__["data"][0] and a.protocol == "cuda"
+    assert a.shape == (3, 4)
+    assert a.ptr == x.__cuda_array_interface__["data"][0]
+    assert a.protocol == "cuda"
     assert (arrayhub.as_cupy(a).get() == np.arange(12).reshape(3, 4)).all()
     y = cuda.as_cuda_array(a)
     assert y.__cuda_array_interface__["data"][0] == a.ptr
@@ -271,7 +289,7 @@ def test_numba_records(cuda):
     # numba leaves descr out, so the fields are lost in its dict, and only the size is known.
     a = asarray(x)
     assert a.itemsize == dtype.itemsize
-    assert (engine.to_host(a).view(dtype) == host).all()
+    assert (np.asarray(arrayhub.to_host(a)).view(dtype) == host).all()
 
 
 def test_a_numba_kernel_takes_the_array(cuda, cp):
@@ -304,7 +322,9 @@ def test_cuda_core_buffer(cp):
     stream = device.create_stream()
     buffer = device.allocate(64, stream=stream)
     a = asarray(buffer)
-    assert a.nbytes == 64 and a.ptr == int(buffer.handle) and a.device == arrayhub.Device(device)
+    assert a.nbytes == 64
+    assert a.ptr == int(buffer.handle)
+    assert a.device == arrayhub.Device(device)
     y = arrayhub.as_cupy(a)
     y[...] = 3
     assert (cp.asarray(y).get() == 3).all()
@@ -329,7 +349,7 @@ def test_memory_stays_flat(cp):
     before = sys.getrefcount(x)
     for _ in range(5_000):
         a = asarray(x)
-        a.__cuda_array_interface__
+        assert a.__cuda_array_interface__
         a.__dlpack__(stream=2, max_version=(1, 0))
         arrayhub.as_cupy(a)
     del a

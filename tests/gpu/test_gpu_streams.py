@@ -30,7 +30,7 @@ def race(cp, spin):
 
     race = Race()
     race.write(0)
-    with race.theirs:      # kernels loaded and memory taken before anybody races: both may wait for the device
+    with race.theirs:  # kernels loaded and memory taken before anybody races: both may wait for the device
         kept = [race.x.copy(), race.x[::2].copy(), race.x.copy(), cp.add(race.x, 1)]
     del kept
     cp.cuda.Device().synchronize()
@@ -74,6 +74,19 @@ def test_cupy_to_torch(cp, torch, race):
             a = asarray(race.x)
         with torch.cuda.stream(theirs):
             y = torch.from_dlpack(a).clone()
+        theirs.synchronize()
+        assert (y.cpu() == value).all()
+
+
+def test_as_torch(cp, torch, race):
+    """By torch's exchange table, which synchronises nothing itself."""
+    theirs = torch.cuda.ExternalStream(race.theirs.ptr)
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            a = asarray(race.x)
+        with torch.cuda.stream(theirs):
+            y = arrayhub.as_torch(a).clone()
         theirs.synchronize()
         assert (y.cpu() == value).all()
 
