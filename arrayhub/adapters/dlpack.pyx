@@ -53,7 +53,7 @@ from arrayhub.adapters.dlpack_abi cimport (
     DLPackVersion,
     DLTensor,
 )
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, remember_stream, stream_handle
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, adopt_stream, remember_stream, stream_handle
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error, show
@@ -81,7 +81,7 @@ cdef enum:
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
 
 # Device types whose producers take a stream, and for which -1 asks for no synchronisation.
-cdef tuple STREAMED = (kDLCUDA, kDLCUDAManaged, kDLROCM)
+cdef tuple STREAMED = (kDLCUDA, kDLROCM)
 
 # Device types whose `data` is a handle of the driver and no address: nothing can be counted on from it.
 cdef dict HANDLES = {4: "cl_mem", 7: "VkBuffer", 8: "MTLBuffer", 15: "GPUBuffer"}
@@ -142,7 +142,12 @@ cdef Descriptor parse(object obj, object stream):
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
     a = parse_capsule(capsule, root_of(cls) in WRITABLE_LEGACY_ROOTS, obj if streamed else None)
-    if stream is not None and (a.device_.device_type == kDLCUDA or a.device_.device_type == kDLCUDAManaged):
+    if a.device_.device_type == kDLCUDAManaged:
+        # It was asked without a stream, which CUDA reads as its legacy default one.
+        a.stream_ = <void*> <intptr_t> LEGACY_STREAM
+        if stream is not None:
+            adopt_stream(a, stream)
+    elif a.device_.device_type == kDLCUDA and stream is not None:
         remember_stream(a, stream)    # it waits for the producer now, and is where the caller goes on
     return a
 
@@ -254,12 +259,6 @@ cdef Descriptor describe_versioned(DLManagedTensorVersioned* managed, MemoryBloc
     return describe(&managed.dl_tensor, block, producer, managed.flags)
 
 
-cdef bint hides_work(Descriptor a) noexcept:
-    """Whether a producer may have work in flight that only it knows of. Managed memory is a device's as much as the
-    host's."""
-    return a.device_.device_type == kDLCUDAManaged or not type_is_host(a.device_.device_type)
-
-
 cdef Descriptor parse_borrowed(object obj, DLTensor* tensor):
     """An array on a borrowed tensor, valid only now: `obj` is held instead, shape and strides are copied.
 
@@ -267,7 +266,7 @@ cdef Descriptor parse_borrowed(object obj, DLTensor* tensor):
     """
     cdef Descriptor a = fill(tensor, 0)
     a.base_ = obj
-    a.producer_ = obj if hides_work(a) else None
+    a.producer_ = None if type_is_host(a.device_.device_type) else obj
     a.flags_ |= WRITEABLE
     adopt(a)
     return a
@@ -282,7 +281,7 @@ cdef Descriptor describe(DLTensor* tensor, MemoryBlock block, object producer, u
     cdef Py_ssize_t low, high
     cdef Descriptor a = fill(tensor, flags)
     a.base_ = block if producer is None else producer
-    a.producer_ = producer if hides_work(a) else None
+    a.producer_ = None if type_is_host(a.device_.device_type) else producer
     a.block_ = block
     if not flags & DL_READ_ONLY:
         a.flags_ |= WRITEABLE

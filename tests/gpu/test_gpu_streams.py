@@ -227,8 +227,8 @@ def test_the_host_waits_for_managed_memory(cp, race):
         assert np.asarray(a).ctypes.data == managed.data.ptr
 
 
-def test_the_host_asks_a_managed_producer(cp, race):
-    """By DLPack the producer's stream is hidden: it is asked, and a stream of the hub's own is waited for."""
+def test_the_host_waits_for_managed_memory_by_dlpack(cp, race):
+    """By DLPack the producer's stream is hidden, and what it promises is the order of the legacy default stream."""
     managed = cp.ndarray((SIZE,), "f4", cp.cuda.malloc_managed(4 * SIZE))
     managed.fill(0)
     cp.cuda.Device().synchronize()
