@@ -12,11 +12,14 @@ from libc.stdint cimport uintptr_t
 from arrayhub._core.descriptor cimport COPIED, Descriptor
 from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
+from arrayhub.libraries cimport cupy as cupy_room
 from arrayhub.libraries cimport dpctl
+from arrayhub.libraries cimport jax as jax_room
 from arrayhub.libraries cimport numpy as numpy_room
 from arrayhub.libraries cimport torch as torch_room
 from arrayhub.usm_array cimport USMArray
 
+import arrayhub.libraries.devices  # noqa: F401 (enters the readers of the libraries' device objects)
 import arrayhub.usm_array  # noqa: F401 (registers the class that new arrays are of)
 from arrayhub import transfer
 from arrayhub._core.device import Device
@@ -128,6 +131,10 @@ cdef Way known_type(type cls) except? NULL:
     cdef str root = cls.__module__.partition(".")[0]
     if root == "torch" and is_torch(cls):
         return torch_room.parse
+    if root == "cupy" and cls is getattr(sys.modules.get("cupy"), "ndarray", None):
+        return cupy_room.parse
+    if root == "jaxlib" and cls.__name__ == "ArrayImpl":
+        return jax_room.parse
     if root == "dpnp" and cls.__name__ == "dpnp_array" and cls is getattr(sys.modules.get("dpnp"), "ndarray", None):
         return dpctl.parse_dpnp
     if root == "dpnp" and cls is getattr(sys.modules.get("dpnp.tensor"), "usm_ndarray", None):
@@ -435,10 +442,8 @@ def as_jax(obj, /, *, copy=None):
 
 def as_cupy(obj, /, *, copy=None, allow_readonly=False):
     """Return a ``cupy.ndarray`` on the memory of `obj`; see `as_numpy` and, for `allow_readonly`, `as_torch`."""
-    from arrayhub.libraries import cupy
-
     a = import_array(obj, None)
-    return cupy.emit(transfer.copy_to(a, "cuda") if copy is True else a, allow_readonly=allow_readonly)
+    return cupy_room.emit(transfer.copy_to(a, "cuda") if copy is True else a, allow_readonly)
 
 
 def as_dpnp(obj, /, *, copy=None):

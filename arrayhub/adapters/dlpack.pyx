@@ -17,7 +17,7 @@ from cpython.pycapsule cimport (
     PyCapsule_SetName,
 )
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
@@ -37,7 +37,7 @@ from arrayhub._core.descriptor cimport (
     set_type,
     stride_tuple,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLOneAPI, kDLROCM, type_is_host
+from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
 from arrayhub._core.memory cimport DLPACK, MemoryBlock, Release, allocate, new_block
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub.adapters.dlpack_abi cimport (
@@ -53,6 +53,7 @@ from arrayhub.adapters.dlpack_abi cimport (
     DLPackVersion,
     DLTensor,
 )
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, adopt_stream, remember_stream, stream_handle
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error, show
@@ -132,6 +133,7 @@ cdef Descriptor parse(object obj, object stream):
     if getattr(cls, "__dlpack__", None) is None:
         return None
     cdef bint streamed = getattr(cls, "__dlpack_device__", None) is not None and device_type_of(obj) in STREAMED
+    cdef Descriptor a
     export = obj.__dlpack__
     if streamed:
         capsule = request_on_stream(export, stream_to_ask(cls, stream))
@@ -139,7 +141,15 @@ cdef Descriptor parse(object obj, object stream):
         capsule = request(export)
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
-    return parse_capsule(capsule, root_of(cls) in WRITABLE_LEGACY_ROOTS, obj if streamed else None)
+    a = parse_capsule(capsule, root_of(cls) in WRITABLE_LEGACY_ROOTS, obj if streamed else None)
+    if a.device_.device_type == kDLCUDAManaged:
+        # It was asked without a stream, which CUDA reads as its legacy default one.
+        a.stream_ = <void*> <intptr_t> LEGACY_STREAM
+        if stream is not None:
+            adopt_stream(a, stream)
+    elif a.device_.device_type == kDLCUDA and stream is not None:
+        remember_stream(a, stream)    # it waits for the producer now, and is where the caller goes on
+    return a
 
 
 cdef object device_type_of(object obj):
@@ -162,7 +172,7 @@ cdef str root_of(object cls):
 cdef object stream_to_ask(object cls, object stream):
     """The stream to name to a producer; where the caller named none, what asks for no synchronisation."""
     if stream is not None:
-        return stream
+        return stream if type(stream) is int else stream_handle(stream)
     return None if root_of(cls) in NO_STREAM_IS_NONE_ROOTS else -1
 
 
@@ -622,7 +632,14 @@ cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
     cdef DLManagedTensorVersioned* managed = NULL
     if api.managed_tensor_from_py_object_no_sync(<PyObject*> obj, &managed) != 0 or managed == NULL:
         raise_pending("managed_tensor_from_py_object_no_sync")
-    return parse_managed(managed, obj)
+    cdef Descriptor a = parse_managed(managed, obj)
+    cdef void* stream = NULL
+    if a.device_.device_type == kDLCUDA and api.current_work_stream != NULL:
+        # Remembered now: a producer that is asked later speaks of the stream that is current then.
+        if api.current_work_stream(kDLCUDA, a.device_.device_id, &stream) != 0:
+            raise_pending("current_work_stream")
+        a.stream_ = stream if stream != NULL else <void*> <intptr_t> LEGACY_STREAM
+    return a
 
 
 cdef int raise_pending(str function) except -1:
@@ -638,9 +655,12 @@ cdef int raise_pending(str function) except -1:
 
 
 cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) noexcept with gil:
+    cdef Descriptor a
     out[0] = NULL
     try:
-        out[0] = new_managed(<Descriptor?> <object> <PyObject*> obj)
+        a = <Descriptor?> <object> <PyObject*> obj
+        order_table_stream(a)
+        out[0] = new_managed(a)
         return 0
     except BaseException as error:
         return fail(error)
@@ -666,9 +686,16 @@ cdef int _table_borrow(void* obj, DLTensor* out) noexcept with gil:
         a = <Descriptor?> <object> <PyObject*> obj
         check_sayable(a)
         check_flagless(a, "a borrowed DLTensor", "use managed_tensor_from_py_object_no_sync, whose flags can", False)
+        order_table_stream(a)
         return point(a, out)
     except BaseException as error:
         return fail(error)
+
+
+cdef int order_table_stream(Descriptor a) except -1:
+    """Make what the table exports safe in the order of the stream that the table names, CUDA's legacy default."""
+    cdef int kind = a.device_.device_type
+    return order_consumer(a, None) if kind == kDLCUDA or kind == kDLCUDAManaged else 0
 
 
 cdef int _table_current_stream(int device_type, int32_t device_id, void** out) noexcept nogil:

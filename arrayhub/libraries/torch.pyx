@@ -4,12 +4,15 @@ import sys
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
+from libc.stdint cimport intptr_t
 
 from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor, host_readable
 from arrayhub._core.device cimport kDLCPU, kDLCUDA, kDLOneAPI
+from arrayhub._core.runtime cimport order_consumer
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
 from arrayhub.libraries cimport host, torch_states
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM
 
 cdef DLPackExchangeAPI* _table = NULL
 cdef object _tensor_type = None
@@ -35,6 +38,8 @@ cdef Descriptor parse(object obj, object stream):
     cdef DLPackExchangeAPI* api = table()
     if not torch_states.plain_host_tensor(obj):
         refuse_unsafe(obj)
+        if api != NULL and stream is None and obj.device.type == "cuda":
+            return dlpack.parse_exchange(obj, api)
         if obj.device.type != "cpu":
             return dlpack.parse(obj, stream)
     if api == NULL or api.dltensor_from_py_object_no_sync == NULL:
@@ -59,6 +64,16 @@ cdef int refuse_unsafe(object tensor) except -1:
     if tensor.is_meta:
         raise BufferError("torch: the tensor is on device 'meta', which has no memory; accepted: tensors with data")
     return 0
+
+
+cdef int order_current_stream(Descriptor a, object torch, DLPackExchangeAPI* api) except -1:
+    """Make torch's current stream wait for the producer's work, as ``torch.from_dlpack`` would."""
+    cdef void* stream = NULL
+    if api == NULL or api.current_work_stream == NULL:
+        return order_consumer(a, torch.cuda.current_stream(a.device_.device_id))
+    if api.current_work_stream(kDLCUDA, a.device_.device_id, &stream) != 0:
+        dlpack.raise_pending("torch's current_work_stream")
+    return order_consumer(a, <intptr_t> stream if stream != NULL else <intptr_t> LEGACY_STREAM)
 
 
 cdef object emit(Descriptor a, bint allow_readonly):
@@ -86,6 +101,8 @@ cdef object emit(Descriptor a, bint allow_readonly):
         for k in range(a.nd_):
             if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
                 raise BufferError("torch: negative strides, which torch does not have; pass copy=True")
+    if a.device_.device_type == kDLCUDA:
+        order_current_stream(a, torch, api)
     managed = dlpack.new_managed(a)
     managed.flags &= ~<unsigned long long> DL_READ_ONLY
     if api == NULL:

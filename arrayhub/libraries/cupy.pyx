@@ -1,0 +1,241 @@
+"""cupy: its arrays in and out by their attributes, which say more than its protocols (bfloat16, records) and cost less.
+
+cupy is looked up in ``sys.modules`` on the way in and imported on the way out, never when this room is.
+"""
+
+import math
+import sys
+
+from libc.stdint cimport intptr_t
+
+from arrayhub._core cimport dtypes
+from arrayhub._core.descriptor cimport (
+    CONSTRUCTED,
+    COPIED,
+    CUDA_DICT,
+    IMMUTABLE,
+    NOT_USM,
+    NOTSWAPPED,
+    OTHER_CONTEXT,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    extent,
+    get_dtype,
+    new_array,
+    same_layout,
+    seal,
+    set_dtype,
+    size_of,
+)
+from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.memory cimport EXTERNAL, new_block
+from arrayhub._core.runtime cimport device_of
+from arrayhub.adapters cimport dlpack
+from arrayhub.libraries.host cimport compact
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, adopt_stream, consumer_ready, locate
+
+from arrayhub._core.device import TYPE_NAMES
+from arrayhub.runtimes.cuda import import_cupy
+
+cdef object _current_stream = None     # cupy.cuda.get_current_stream; found when the first array comes in
+cdef bint _is_hip = False
+
+
+cdef int _find_cupy() except -1:
+    global _current_stream, _is_hip
+    cuda = sys.modules["cupy"].cuda
+    _is_hip = cuda.runtime.is_hip
+    _current_stream = cuda.get_current_stream
+    return 0
+
+
+# -------------------------------------------------------------------------------------------------------------- in
+
+
+cdef Descriptor parse(object obj, object stream):
+    """An array on the memory of a ``cupy.ndarray``.
+
+    Its work in flight is on the stream that is current now, where cupy queued it. The stream is remembered, with the
+    object that owns it: the producer asked later would speak of another.
+    """
+    if _current_stream is None:
+        _find_cupy()
+    if _is_hip:
+        return dlpack.parse(obj, stream)
+    memory = obj.data
+    cdef tuple shape = obj.shape
+    cdef tuple strides = obj.strides
+    cdef Descriptor a = new_array(<int> len(shape))
+    cdef int k
+    a.protocol_ = CUDA_DICT
+    a.base_ = obj
+    a.flags_ |= WRITEABLE
+    a.data_ = <char*> <size_t> memory.ptr
+    for k in range(a.nd_):
+        a.shape_[k] = shape[k]
+        a.byte_strides_[k] = strides[k]
+    set_dtype(a, obj.dtype)
+    a.device_ = DLDevice(kDLCUDA, memory.device_id)
+    seal(a)
+    if size_of(a) != 0:
+        locate(a)
+    set_stream(a, _current_stream(memory.device_id))
+    if stream is not None:
+        adopt_stream(a, stream)
+    return a
+
+
+cdef int set_stream(Descriptor a, object stream) except -1:
+    """Remember a cupy stream as the producer's."""
+    cdef intptr_t handle = stream.ptr
+    a.stream_ = <void*> (handle if handle != 0 else LEGACY_STREAM)
+    if handle > PER_THREAD_STREAM:
+        a.producer_ = stream
+    return 0
+
+
+# ------------------------------------------------------------------------------------------------------------- out
+
+
+cpdef object emit(Descriptor a, bint allow_readonly=False):
+    """A ``cupy.ndarray`` on the memory of `a`, which it keeps alive, in the order of cupy's current stream.
+
+    Parameters
+    ----------
+    a : USMArray
+        CUDA memory: of a device, managed, or pinned host memory.
+    allow_readonly : bool, optional
+        Hand over read-only memory too, though cupy cannot keep anybody from writing it.
+
+    Raises
+    ------
+    BufferError
+        Memory that CUDA kernels cannot reach, read-only memory, or elements that cupy has no type for.
+    ImportError
+        cupy is not installed.
+    """
+    check_reachable(a)
+    if not allow_readonly and not a.flags_ & WRITEABLE:
+        raise BufferError("cupy: the array is read-only, and cupy cannot say so; pass copy=True, or allow_readonly=True"
+                          " and do not write")
+    check_type(a)
+    cupy = import_cupy("for its arrays")
+    cdef tuple shape = tuple([a.shape_[k] for k in range(a.nd_)])
+    cdef tuple strides = tuple([a.byte_strides_[k] for k in range(a.nd_)])
+    return lay_over(a, cupy, shape, get_dtype(a), strides)
+
+
+cdef int check_reachable(Descriptor a) except -1:
+    if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
+        raise BufferError(f"cupy: the memory is on {TYPE_NAMES[a.device_.device_type]}:{device_of(a).device_id}, which"
+                          " CUDA cannot reach; call x.to_device('cuda:0'), or pass copy=True")
+    return 0
+
+
+cdef int check_type(Descriptor a) except -1:
+    """Refuse what cupy cannot say, and what its kernels would trap on.
+
+    A kernel that reads an address which is no multiple of the item size ends the whole CUDA context.
+    """
+    cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
+    cdef bint number = row.kind in (c"b", c"i", c"u", c"f", c"c", c"E") and row.dlpack.code != dtypes.NO_DLPACK
+    if a.flags_ & PACKED or not a.flags_ & NOTSWAPPED or not (number or is_record(a)):
+        raise BufferError(f"cupy: no type for {row.name.decode()} elements of this form (dtype"
+                          f" {'packed' if a.flags_ & PACKED else repr(get_dtype(a))}); call x.to_host(), or hand on by"
+                          " another protocol")
+    if number and size_of(a) != 0 and (a.strides_ == NULL or <size_t> a.data_ % <size_t> a.itemsize_ != 0):
+        raise BufferError(f"cupy: the elements lie unaligned (address {<size_t> a.data_:#x}, item size {a.itemsize_}),"
+                          " which CUDA kernels cannot read; call x.copy() first")
+    return 0
+
+
+cdef bint is_record(Descriptor a) except -1:
+    return dtypes.by_typenum(a.typenum_).kind == c"V" and get_dtype(a).names is not None
+
+
+cdef object lay_over(Descriptor a, object cupy, tuple shape, object dtype, tuple strides):
+    """A cupy array of any shape, dtype and strides (bytes) that stays within what `a` reaches."""
+    cdef Py_ssize_t low, high
+    extent(a, &low, &high)
+    cdef int device = cupy.cuda.runtime.getDevice() if a.device_.device_type == kDLCUDAHost else a.device_.device_id
+    consumer_ready(a, cupy.cuda.get_current_stream(device))
+    memory = cupy.cuda.UnownedMemory(<size_t> (a.data_ + low), high - low, a, device)
+    try:
+        return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, -low), strides)
+    except ValueError as error:
+        raise BufferError(f"cupy: no array of dtype {dtype!r}; {error}") from error
+
+
+# --------------------------------------------------------------------------------------- for the transfer engine
+
+
+def slowest_first(Descriptor array not None):
+    """Return the dimensions in the order of their strides, from the largest step to the smallest; None where elements
+    of less than a byte are packed."""
+    if array.flags_ & PACKED:
+        return None
+    return sorted(range(array.nd_), key=lambda axis: (-abs(array.byte_strides_[axis]), axis))
+
+
+def as_words(Descriptor array not None, axes):
+    """Return a cupy view of the bytes of `array`, whatever its element type.
+
+    Parameters
+    ----------
+    array : USMArray
+        CUDA memory. It may be read-only, so only the owner of fresh memory may write through the view.
+    axes : sequence of int or None
+        The order of the dimensions in the view; None for packed elements, whose bytes come as one run.
+
+    Returns
+    -------
+    cupy.ndarray
+        Unsigned integers of the largest size (1 to 8 bytes) that pointer, strides and item size are multiples of, with
+        one more dimension for the words of an element.
+    """
+    check_reachable(array)
+    cupy = import_cupy("to copy CUDA memory")
+    cdef Py_ssize_t word = math.gcd(8, array.itemsize_, <size_t> array.data_)
+    if axes is None:
+        return lay_over(array, cupy, (array.nbytes,), cupy.dtype("u1"), (1,))
+    for axis in axes:
+        if array.shape_[axis] > 1:
+            word = math.gcd(word, array.byte_strides_[axis])
+    shape = tuple([array.shape_[axis] for axis in axes]) + (array.itemsize_ // word,)
+    strides = tuple([array.byte_strides_[axis] for axis in axes]) + (word,)
+    return lay_over(array, cupy, shape, cupy.dtype(f"u{word}"), strides)
+
+
+def on_memory(Descriptor model not None, memory, order):
+    """Return a writable array with the type and shape of `model` on fresh CUDA memory, in the order of cupy's current
+    stream.
+
+    Parameters
+    ----------
+    model : USMArray
+        Its memory is not looked at.
+    memory : cupy.cuda.MemoryPointer
+        At least ``model.nbytes`` bytes; kept alive.
+    order : {"C", "F", "K"}
+        How the elements are laid out; "K" keeps the order of the dimensions in `model`.
+    """
+    cdef Descriptor a = same_layout(model)
+    if _current_stream is None:
+        _find_cupy()
+    a.protocol_ = CONSTRUCTED
+    a.base_ = memory
+    a.data_ = <char*> <size_t> memory.ptr
+    a.device_ = DLDevice(kDLCUDA, memory.device_id)
+    a.usm_type_ = NOT_USM
+    a.producer_ = None
+    a.block_ = new_block(EXTERNAL, memory, a.data_, model.nbytes, a.device_)
+    a.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
+    a.flags_ |= WRITEABLE | COPIED
+    if not a.flags_ & PACKED:
+        compact(a, model, order)
+        seal(a)
+        locate(a)
+        a.block_.device_ = a.device_
+    set_stream(a, _current_stream(memory.device_id))
+    return a

@@ -1,0 +1,532 @@
+"""CUDA: what its driver says about a pointer, and how one stream waits for another.
+
+The driver library is looked for on first need, never at import, and only for the addresses of its functions: neither
+building nor importing this package needs CUDA. Without a driver there are no streams and nothing is ever in flight,
+so every wait is over at once.
+
+Source of every rule: the CUDA driver API reference (stream management, event management, unified addressing, graph
+capture), the DLPack specification and version 3 of the CUDA array interface.
+"""
+
+import ctypes
+import operator
+import sys
+
+from libc.stdint cimport intptr_t, uint64_t
+
+from arrayhub._core.descriptor cimport Descriptor, extent
+from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.memory cimport EXTERNAL, new_block
+from arrayhub._core.runtime cimport Runtime, runtime_of
+
+from arrayhub._core.errors import interface_error, show
+
+ctypedef void* Context
+ctypedef void* Event
+ctypedef void* Stream
+
+# The driver's functions that are used, in the order of _NAMES. Each returns a CUresult, 0 for success.
+cdef struct Driver:
+    int (*init)(unsigned int flags) noexcept nogil
+    int (*error_name)(int error, const char** name) noexcept nogil
+    int (*device_get)(int* device, int ordinal) noexcept nogil
+    int (*device_count)(int* count) noexcept nogil
+    int (*device_attribute)(int* value, int attribute, int device) noexcept nogil
+    int (*pointer_attributes)(unsigned int count, int* which, void** values, uint64_t address) noexcept nogil
+    int (*context_current)(Context* context) noexcept nogil
+    int (*context_device)(int* device) noexcept nogil
+    int (*context_push)(Context context) noexcept nogil
+    int (*context_pop)(Context* context) noexcept nogil
+    int (*context_retain)(Context* context, int device) noexcept nogil
+    int (*stream_context)(Stream stream, Context* context) noexcept nogil
+    int (*stream_create)(Stream* stream, unsigned int flags) noexcept nogil
+    int (*stream_capture)(Stream stream, int* status, uint64_t* sequence, void* graph, void* nodes,
+                          void* count) noexcept nogil
+    int (*stream_synchronize)(Stream stream) noexcept nogil
+    int (*stream_wait)(Stream stream, Event event, unsigned int flags) noexcept nogil
+    int (*event_create)(Event* event, unsigned int flags) noexcept nogil
+    int (*event_record)(Event event, Stream stream) noexcept nogil
+    int (*event_destroy)(Event event) noexcept nogil
+
+_NAMES = (
+    "cuInit", "cuGetErrorName", "cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetAttribute", "cuPointerGetAttributes",
+    "cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuDevicePrimaryCtxRetain",
+    "cuStreamGetCtx", "cuStreamCreate", "cuStreamGetCaptureInfo_v2", "cuStreamSynchronize", "cuStreamWaitEvent",
+    "cuEventCreate", "cuEventRecord", "cuEventDestroy_v2",
+)
+_LIBRARIES = {"win32": "nvcuda.dll"}     # everywhere else:
+_LIBRARY = "libcuda.so.1"
+
+cdef enum:
+    # CUpointer_attribute and CUmemorytype
+    ATTRIBUTE_MEMORY_TYPE = 2
+    ATTRIBUTE_IS_MANAGED = 8
+    ATTRIBUTE_DEVICE_ORDINAL = 9
+    MEMORY_UNKNOWN = 0
+    MEMORY_HOST = 1
+    MEMORY_DEVICE = 2
+    MEMORY_UNIFIED = 4
+    # CUdevice_attribute: kernels may read any host memory (Grace Hopper, or Linux with heterogeneous memory management)
+    PAGEABLE_MEMORY_ACCESS = 88
+    EVENT_DISABLE_TIMING = 2
+    STREAM_NON_BLOCKING = 1
+    # CUresult: the legacy stream cannot be asked or used while another stream that waits for it is captured
+    CAPTURE_IMPLICIT = 906
+    CAPTURE_ACTIVE = 1
+    MAX_DEVICES = 64
+    FIRST_POINTER = 4096           # no page below it is ever mapped, so no handle of a real stream is smaller
+
+cdef uint64_t UNASKABLE = <uint64_t> -1
+
+cdef enum DriverState:
+    NOT_LOOKED_FOR = 0
+    ABSENT = 1
+    PRESENT = 2
+
+cdef Driver _driver
+cdef DriverState _state = NOT_LOOKED_FOR
+cdef Context _primary[MAX_DEVICES]     # retained once each, for the life of the process, as CUDA's own runtime does
+cdef Stream _waiting[MAX_DEVICES]      # our own, one each: the host waits there for producers that hide theirs
+
+
+# ------------------------------------------------------------------------------------------------------- the driver
+
+
+cdef bint driver_present() except -1:
+    """Whether there is a CUDA driver with a device; looks for it the first time."""
+    global _state
+    if _state == NOT_LOOKED_FOR:
+        _state = PRESENT if load_driver() else ABSENT
+    return _state == PRESENT
+
+
+cdef bint load_driver() except -1:
+    """Find the driver's functions and initialise it. False where there is no driver, an old one, or no device."""
+    cdef void** slots = <void**> &_driver
+    cdef int devices = 0
+    try:
+        library = ctypes.CDLL(_LIBRARIES.get(sys.platform, _LIBRARY))
+        for k, name in enumerate(_NAMES):
+            slots[k] = <void*> <intptr_t> ctypes.cast(library[name], ctypes.c_void_p).value
+    except (OSError, AttributeError):
+        return False
+    return _driver.init(0) == 0 and _driver.device_count(&devices) == 0 and devices > 0
+
+
+cdef int check(int error, str call) except -1:
+    """Raise what the driver reported."""
+    cdef const char* name = NULL
+    if error == 0:
+        return 0
+    _driver.error_name(error, &name)
+    text = "an unknown error" if name == NULL else name.decode()
+    raise BufferError(
+        f"CUDA: {call} failed with {text} ({error}), so the array cannot be made safe to read. Errors of earlier"
+        " kernels show up here too; look at the stream= and the memory that the producer named"
+    )
+
+
+cdef Context primary_context(int device) except NULL:
+    """The primary context of a device, which numba, torch, cupy and jax share."""
+    cdef int handle
+    if not 0 <= device < MAX_DEVICES:
+        raise BufferError(f"CUDA: device {device}; accepted: 0 to {MAX_DEVICES - 1}")
+    if _primary[device] == NULL:
+        check(_driver.device_get(&handle, device), f"cuDeviceGet({device})")
+        check(_driver.context_retain(&_primary[device], handle), "cuDevicePrimaryCtxRetain")
+    return _primary[device]
+
+
+cdef bint enter(intptr_t stream, int device) except -1:
+    """Make the context current in which `stream` has its meaning; True where `leave` must undo it.
+
+    A handle belongs to its own context. The two default streams belong to whichever is current: that of the caller
+    where it is one of this device, else the primary one.
+    """
+    cdef Context wanted = NULL, current = NULL
+    cdef int handle = -1, now = -1
+    check(_driver.context_current(&current), "cuCtxGetCurrent")
+    if stream > PER_THREAD_STREAM:
+        check(_driver.stream_context(<Stream> stream, &wanted), "cuStreamGetCtx")
+    else:
+        check(_driver.device_get(&handle, device), f"cuDeviceGet({device})")
+        if current != NULL and _driver.context_device(&now) == 0 and now == handle:
+            return False
+        wanted = primary_context(device)
+    if wanted == current:
+        return False
+    check(_driver.context_push(wanted), "cuCtxPushCurrent")
+    return True
+
+
+cdef void leave(bint pushed) noexcept:
+    cdef Context ignored
+    if pushed:
+        _driver.context_pop(&ignored)
+
+
+# ----------------------------------------------------------------------------------------------------- where it lies
+
+
+cdef int locate(Descriptor a) except -1:
+    """Fill in the device of a sealed array: device, managed or pinned host memory, and the ordinal.
+
+    The lowest and the last byte that the array reaches are both asked for. Without a driver, and for an array without
+    elements, it is device memory of device 0.
+
+    Raises
+    ------
+    InterfaceError
+        The driver does not know the memory.
+    """
+    cdef Py_ssize_t low, high
+    cdef DLDevice first, last
+    extent(a, &low, &high)
+    a.device_ = DLDevice(kDLCUDA, 0)
+    if high == low or not driver_present():
+        return 0
+    first = place_of(<uint64_t> (a.data_ + low))
+    last = place_of(<uint64_t> (a.data_ + high - 1))
+    if first.device_type == 0 or last.device_type == 0:
+        if pageable_access():
+            return 0
+        unknown = a.data_ + low if first.device_type == 0 else a.data_ + high - 1
+        raise interface_error(
+            "__cuda_array_interface__", "data", <size_t> a.data_,
+            "memory that CUDA allocated, mapped or registered in this process, up to the last element; its driver"
+            f" knows nothing at {<size_t> unknown:#x}",
+        )
+    a.device_ = first
+    return 0
+
+
+cdef DLDevice place_of(uint64_t address) except *:
+    """The kind and ordinal of the memory at an address; device type 0 where the driver does not know it."""
+    cdef int* which = [ATTRIBUTE_MEMORY_TYPE, ATTRIBUTE_IS_MANAGED, ATTRIBUTE_DEVICE_ORDINAL]
+    cdef uint64_t memory_type = 0, managed = 0, ordinal = 0
+    cdef void** values = [&memory_type, &managed, &ordinal]
+    check(_driver.pointer_attributes(3, which, values, address), "cuPointerGetAttributes")
+    cdef int device = <int> <unsigned int> ordinal
+    device = device if device >= 0 else 0      # managed memory that no device has touched yet
+    cdef int kind = <int> <unsigned int> memory_type
+    if <unsigned char> managed or kind == MEMORY_UNIFIED:
+        return DLDevice(kDLCUDAManaged, device)
+    if kind == MEMORY_DEVICE:
+        return DLDevice(kDLCUDA, device)
+    if kind == MEMORY_HOST:
+        return DLDevice(kDLCUDAHost, 0)
+    return DLDevice(0, 0)
+
+
+cdef bint pageable_access() noexcept:
+    """Whether kernels may read memory that CUDA was never told about."""
+    cdef int value = 0, device = 0
+    _driver.device_get(&device, 0)
+    return _driver.device_attribute(&value, PAGEABLE_MEMORY_ACCESS, device) == 0 and value != 0
+
+
+# ---------------------------------------------------------------------------------------------------------- streams
+
+
+cdef intptr_t stream_handle(object stream) except? 0:
+    """A stream as a number in DLPack's convention: -1 none wanted, 1 legacy default, 2 per-thread default, or a handle.
+
+    Parameters
+    ----------
+    stream : int or object
+        A number in that convention, or an object that says its handle: by ``__cuda_stream__`` (cuda.core's protocol:
+        a pair of version 0 and handle), ``cuda_stream`` (torch) or ``ptr`` (cupy). None stays with the caller, who
+        knows what it means in his protocol.
+
+    Raises
+    ------
+    InterfaceError
+        The number 0, which could mean either default stream, or no handle at all.
+    TypeError
+        Neither a number nor an object of these kinds.
+    """
+    cdef object handle
+    if type(stream) is int:
+        handle = stream
+    else:
+        handle = handle_of_object(stream)
+        if handle == 0:      # an object is not in doubt: a null handle is the legacy default stream
+            return LEGACY_STREAM
+    if handle == 0:
+        raise interface_error("CUDA stream", "stream", 0, "1 (legacy default), 2 (per-thread default), a handle, or -1"
+                              " (none); 0 could be either of the first two")
+    if not -1 <= handle < 2**63:
+        raise interface_error("CUDA stream", "stream", stream, "-1, 1, 2, or the handle of a stream")
+    return <intptr_t> handle
+
+
+def stream_number(stream):
+    """Return a stream as the integer that `stream_handle` makes of it; for rooms in Python."""
+    return stream_handle(stream)
+
+
+cdef object handle_of_object(object stream):
+    """The handle that a stream object gives, as a number of zero or more."""
+    accepted = "an integer, or an object with __cuda_stream__, cuda_stream or ptr"
+    if isinstance(stream, bool):
+        raise TypeError(f"CUDA stream: stream is {stream}; accepted: {accepted}")
+    handle = getattr(stream, "__cuda_stream__", None)
+    if handle is not None:
+        pair = handle() if callable(handle) else handle
+        if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] != 0:
+            raise interface_error("CUDA stream", "__cuda_stream__", pair, "the pair (0, handle)")
+        handle = pair[1]
+    else:
+        handle = getattr(stream, "cuda_stream", None)
+        if handle is None:
+            handle = getattr(stream, "ptr", stream)
+    try:
+        number = operator.index(handle)
+    except TypeError:
+        raise TypeError(f"CUDA stream: stream is {show(stream)}; accepted: {accepted}") from None
+    if number < 0 and handle is not stream:
+        raise interface_error("CUDA stream", "handle", number, "a handle of zero or more")
+    return number
+
+
+cdef int check_handle(intptr_t stream) except -1:
+    """Refuse what cannot be the address of a stream before the driver would follow it."""
+    if PER_THREAD_STREAM < stream < FIRST_POINTER:
+        raise BufferError(f"CUDA stream: {stream} is no handle of a stream; accepted: 1, 2, or a handle that CUDA gave")
+    return 0
+
+
+cdef uint64_t capture_of(intptr_t stream, int device) except? 0:
+    """The number of the graph capture that `stream` is part of; 0 where it is in none.
+
+    UNASKABLE for the legacy stream while a capture forbids to touch it.
+    """
+    cdef int status = 0, error
+    cdef uint64_t sequence = 0
+    cdef bint pushed = enter(stream, device)
+    error = _driver.stream_capture(<Stream> stream, &status, &sequence, NULL, NULL, NULL)
+    leave(pushed)
+    if error == CAPTURE_IMPLICIT:
+        return UNASKABLE
+    check(error, "cuStreamGetCaptureInfo")
+    return sequence if status == CAPTURE_ACTIVE else (UNASKABLE if status != 0 else 0)
+
+
+cdef int refuse_captured_producer() except -1:
+    raise BufferError(
+        "CUDA: the producer's stream is being captured into a graph, so its work has not run and nothing outside of the"
+        " capture can wait for it; use the array on the same stream, or hand it over before or after the capture"
+    )
+
+
+cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1:
+    """Make one stream wait for the work that is queued on another now. The host waits for nothing.
+
+    Parameters
+    ----------
+    producer, consumer : intptr_t
+        Handles, or LEGACY_STREAM or PER_THREAD_STREAM of `device`.
+    device : int
+        The array's device.
+
+    Notes
+    -----
+    Work cannot be moved into or out of a graph that is being captured. A consumer that captures gets no wait: what it
+    captures runs when the graph is launched, in the order of whoever launches it. A producer that captures has not
+    run at all: BufferError.
+    """
+    cdef uint64_t capture
+    cdef Event event = NULL
+    cdef bint pushed
+    cdef int error
+    if producer == consumer or consumer == NO_STREAM:
+        return 0
+    check_handle(producer)
+    check_handle(consumer)
+    capture = capture_of(consumer, device)
+    if capture != 0:
+        if capture == UNASKABLE or capture != capture_of(producer, device):
+            return 0
+    elif capture_of(producer, device) != 0:
+        refuse_captured_producer()
+    pushed = enter(producer, device)
+    with nogil:
+        error = _driver.event_create(&event, EVENT_DISABLE_TIMING)
+        if error == 0:
+            error = _driver.event_record(event, <Stream> producer)
+    leave(pushed)
+    try:
+        check(error, "cuEventRecord")
+        pushed = enter(consumer, device)
+        with nogil:
+            error = _driver.stream_wait(<Stream> consumer, event, 0)
+        leave(pushed)
+        check(error, "cuStreamWaitEvent")
+    finally:
+        if event != NULL:
+            _driver.event_destroy(event)     # takes effect when the event has happened
+    return 0
+
+
+cdef int wait_for_stream(intptr_t stream, int device) except -1:
+    """Return when the work queued on `stream` is done."""
+    cdef bint pushed
+    cdef int error
+    check_handle(stream)
+    if capture_of(stream, device) != 0:
+        refuse_captured_producer()
+    pushed = enter(stream, device)
+    with nogil:
+        error = _driver.stream_synchronize(<Stream> stream)
+    leave(pushed)
+    return check(error, "cuStreamSynchronize")
+
+
+cdef intptr_t waiting_stream(int device) except 0:
+    """A stream of our own on `device`, with nothing on it but waits, for which no default stream waits."""
+    cdef bint pushed
+    cdef int error = 0
+    primary_context(device)
+    if _waiting[device] == NULL:
+        pushed = enter(LEGACY_STREAM, device)
+        error = _driver.stream_create(&_waiting[device], STREAM_NON_BLOCKING)
+        leave(pushed)
+        check(error, "cuStreamCreate")
+    return <intptr_t> _waiting[device]
+
+
+# ----------------------------------------------------------------------------------------- the row of _core/runtime
+#
+# What an array knows of its producer's work, in this order:
+#   stream_ names a stream                the work is on it (producer_ may hold the stream object alive)
+#   producer_ has __dlpack__              the producer makes any stream wait, when asked with its handle
+#   producer_ without __dlpack__          an interface dict from before version 3: by custom, the legacy default stream
+#   neither                               the producer said that nothing is in flight
+
+
+cdef bint tell_producer(object producer, intptr_t consumer, int device) except -1:
+    """Ask the producer to make `consumer` wait for its work; False where it has no way to."""
+    export = getattr(producer, "__dlpack__", None)
+    if export is None:
+        return False
+    cdef bint pushed = enter(consumer, device)     # a default stream means that of the current context
+    # The capsule is dropped unused: what counts is what the producer does to the stream.
+    try:
+        try:
+            export(stream=consumer, max_version=(1, 0))
+        except TypeError:
+            export(stream=consumer)
+    finally:
+        leave(pushed)
+    return True
+
+
+cdef int consumer_ready(Descriptor a, object stream) except -1:
+    """Make the consumer's stream wait for the producer's work; None is the legacy default stream, -1 wants no wait."""
+    cdef intptr_t consumer = LEGACY_STREAM if stream is None else stream_handle(stream)
+    cdef int device = a.device_.device_id
+    if consumer == NO_STREAM or not driver_present():
+        return 0
+    check_handle(consumer)
+    if a.stream_ != NULL:
+        order_streams(<intptr_t> a.stream_, consumer, device)
+    elif a.producer_ is not None:
+        if capture_of(consumer, device) != 0:     # see order_streams: no wait can be captured
+            return 0
+        if not tell_producer(a.producer_, consumer, device):
+            order_streams(LEGACY_STREAM, consumer, device)
+    return 0
+
+
+cdef int host_ready(Descriptor a) except -1:
+    """Return when the producer's work on `a` is done. Waits for its stream alone, never for a whole device."""
+    cdef int device = a.device_.device_id
+    cdef intptr_t stream
+    if (a.stream_ == NULL and a.producer_ is None) or not driver_present():
+        return 0
+    if a.stream_ != NULL:
+        return wait_for_stream(<intptr_t> a.stream_, device)
+    stream = waiting_stream(device)
+    return wait_for_stream(stream if tell_producer(a.producer_, stream, device) else LEGACY_STREAM, device)
+
+
+cdef int adopt_stream(Descriptor a, object stream) except -1:
+    """Make `stream` the stream of a fresh array: it waits for the producer's work, and consumers then wait for it.
+
+    Whoever imports with ``stream=`` goes on working there, so that is the order in which the array is safe to read.
+    """
+    consumer_ready(a, stream)
+    return remember_stream(a, stream)
+
+
+cdef int remember_stream(Descriptor a, object stream) except -1:
+    """Note that `a` is safe to read in the order of `stream`, which waits for the producer already."""
+    cdef intptr_t handle = stream_handle(stream)
+    if handle != NO_STREAM:
+        a.stream_ = <void*> handle
+        a.producer_ = None if type(stream) is int else stream    # a stream object frees its stream when it dies
+    return 0
+
+
+cdef intptr_t safe_stream(Descriptor a) except? -2:
+    """A stream in whose order `a` is safe to read; 0 where no order is needed.
+
+    A producer that hides its stream is asked to make the legacy default stream wait.
+    """
+    if a.stream_ != NULL:
+        return <intptr_t> a.stream_
+    if a.producer_ is None:
+        return 0
+    consumer_ready(a, LEGACY_STREAM)
+    return LEGACY_STREAM
+
+
+cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
+    """Give `a` fresh memory from cupy's pools, in the order of cupy's current stream."""
+    cupy = import_cupy("to allocate CUDA memory")
+    with cupy.cuda.Device(device.device_id):
+        if device.device_type == kDLCUDAHost:
+            memory = cupy.cuda.alloc_pinned_memory(nbytes)
+        elif device.device_type == kDLCUDAManaged:
+            memory = cupy.cuda.malloc_managed(nbytes)
+        else:
+            memory = cupy.cuda.alloc(nbytes)
+        stream = cupy.cuda.get_current_stream()
+    a.data_ = <char*> <size_t> memory.ptr
+    a.device_ = device
+    a.base_ = memory
+    a.block_ = new_block(EXTERNAL, memory, a.data_, nbytes, device)
+    if device.device_type == kDLCUDA:     # memory of a pool may still be in use by earlier work on this stream
+        a.stream_ = <void*> (<intptr_t> stream.ptr or LEGACY_STREAM)
+        a.producer_ = stream
+    return 0
+
+
+def import_cupy(purpose):
+    """Return the cupy module.
+
+    Raises
+    ------
+    ImportError
+        It is not installed; the message names the extra.
+    """
+    try:
+        import cupy
+    except ImportError as error:
+        raise ImportError(
+            f"cupy is needed {purpose}: pip install 'arrayhub[cuda13]' (or [cuda12] for a CUDA 12 driver)"
+        ) from error
+    return cupy
+
+
+cdef int _register() except -1:
+    cdef Runtime* row
+    for device_type in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
+        row = runtime_of(device_type)
+        row.host_ready = host_ready
+        row.consumer_ready = consumer_ready
+        row.allocate = allocate
+    return 0
+
+
+_register()

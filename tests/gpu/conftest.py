@@ -1,0 +1,100 @@
+"""What the GPU tests share. They run as they stand on a machine with a GPU, and say why they do not elsewhere."""
+
+import ctypes
+import os
+
+import pytest
+
+# Before jax is imported: it would take three quarters of the card for itself.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+
+def _devices():
+    """The number of CUDA devices, without creating a context."""
+    count = ctypes.c_int(0)
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+            return 0
+    except OSError:
+        return 0
+    return count.value
+
+
+DEVICES = _devices()
+
+
+def pytest_collection_modifyitems(items):
+    here = os.path.dirname(__file__)
+    for item in items:
+        if str(item.path).startswith(here):
+            item.add_marker(pytest.mark.gpu)
+            if DEVICES == 0:
+                item.add_marker(pytest.mark.skip(reason="no CUDA driver with a device"))
+
+
+@pytest.fixture
+def cp():
+    return pytest.importorskip("cupy")
+
+
+@pytest.fixture
+def torch():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("this torch is built without CUDA")
+    return torch
+
+
+@pytest.fixture
+def jax():
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("this jax has no GPU backend")
+    return jax
+
+
+@pytest.fixture
+def cuda():
+    """numba.cuda."""
+    cuda = pytest.importorskip("numba.cuda")
+    if not cuda.is_available():
+        pytest.skip("numba finds no GPU")
+    return cuda
+
+
+@pytest.fixture(scope="session")
+def spin():
+    """Keep cupy's current stream busy for about 30 ms: long enough that nobody wins the race by luck."""
+    cupy = pytest.importorskip("cupy")
+    kernel = cupy.RawKernel(
+        'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n); }', "spin"
+    )
+
+    def queue(cycles=50_000_000):
+        kernel((1,), (1,), (cycles,))
+
+    queue(1)  # compiled before anybody times anything
+    cupy.cuda.Device().synchronize()
+    return queue
+
+
+class Described:
+    """A producer with nothing but a dict."""
+
+    def __init__(self, owner, **keys):
+        self.owner = owner
+        self.__cuda_array_interface__ = keys
+
+
+@pytest.fixture
+def describe():
+    """Make a producer of a cupy array's memory with a dict of our own."""
+
+    def make(x, **changes):
+        keys = dict(x.__cuda_array_interface__)
+        keys.pop("descr", None)
+        keys.update(changes)
+        return Described(x, **keys)
+
+    return make

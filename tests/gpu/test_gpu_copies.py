@@ -1,0 +1,162 @@
+"""Copies to, from and on the device: exactly the bytes of the view, any element type, in order."""
+
+import numpy as np
+import pytest
+
+import arrayhub
+from arrayhub import asarray
+from arrayhub.transfer import cuda as engine
+
+GPU = arrayhub.Device("cuda:0")
+
+LAYOUTS = {
+    "C": lambda x: x,
+    "F": lambda x: x.T,
+    "sliced": lambda x: x[::2, 1:],
+    "negative": lambda x: x[::-1, ::-2],
+    "permuted": lambda x: x.transpose(1, 0),
+    "0-d": lambda x: x[1, 2, ...],
+    "empty": lambda x: x[:, :0],
+    "one": lambda x: x[1:2, 1:2],
+}
+DTYPES = [
+    "?",
+    "u1",
+    "f2",
+    "f4",
+    "f8",
+    "c16",
+    ">i4",
+    "M8[ns]",
+    "S5",
+    "U3",
+    "V7",
+    np.dtype([("a", "i2"), ("b", "f8")]),
+    "g",
+]
+
+
+def sample(dtype):
+    """A (4, 6) array of distinct values of any dtype."""
+    dtype = np.dtype(dtype)
+    rng = np.random.default_rng(0)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, (4, 6)).astype(bool)
+    return rng.integers(0, 100, 24 * dtype.itemsize, "u1").view(dtype).reshape(4, 6)
+
+
+def same(x, y):
+    """Whether a host USMArray shows what an ndarray shows, to the byte."""
+    x = np.asarray(x)
+    return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_there_and_back(cp, dtype, layout):
+    host = LAYOUTS[layout](sample(dtype))
+    there = arrayhub.to_device(host, "cuda:0")
+    assert there.device == GPU
+    assert there.access == "readwrite"
+    assert there.shape == host.shape
+    assert same(arrayhub.to_host(there), host)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_strided_on_the_device(cp, dtype, layout):
+    """The view is taken on the device, so the copy must gather."""
+    host = sample(dtype)
+    view = LAYOUTS[layout](arrayhub.to_device(host, GPU))
+    expected = LAYOUTS[layout](host)
+    assert same(view.to_host(), expected)
+    for order in "CFK":
+        made = view.copy(order)
+        assert made.ptr != view.ptr
+        assert made.device == GPU
+        assert same(made.to_host(), expected)
+    out = np.empty(expected.shape[::-1], host.dtype).T
+    assert arrayhub.to_host(view, out=out) is out
+    assert same(out, expected)
+
+
+def test_orders_of_a_copy(cp):
+    x = asarray(cp.arange(24, dtype="f4").reshape(2, 3, 4).transpose(1, 2, 0))
+    assert x.copy("C").flags.c_contiguous
+    assert x.copy("F").flags.f_contiguous
+    assert x.copy("K").strides == x.strides
+    with pytest.raises(ValueError, match="order"):
+        x.copy("Z")
+    assert arrayhub.to_device(np.ones((3, 4)).T, "cuda:0").flags.f_contiguous
+
+
+def test_a_copy_of_read_only_memory_can_be_written(cp, describe):
+    x = cp.ones((3, 4))
+    a = asarray(describe(x, data=(x.data.ptr, True)), via="cuda")
+    assert a.copy().access == "readwrite"
+    assert (arrayhub.as_cupy(a, copy=True).get() == 1).all()
+    assert (np.asarray(a.to_host()) == 1).all()
+
+
+def test_host_arrays_reach_cupy_by_a_copy(cp):
+    with pytest.raises(BufferError, match="copy=True"):
+        arrayhub.as_cupy(np.ones(3))
+    assert (arrayhub.as_cupy(np.ones(3), copy=True).get() == 1).all()
+
+
+def test_types_that_only_dlpack_says(cp, torch):
+    pytest.importorskip("ml_dtypes")
+    x = torch.ones((3, 4), device="cuda").to(torch.bfloat16)
+    made = asarray(x)[:, ::2].copy()
+    assert (np.asarray(made.to_host()).astype("f4") == 1).all()
+
+
+def test_copies_wait_for_the_producer(cp, spin):
+    ours = cp.cuda.Stream(non_blocking=True)
+    x = cp.zeros(1 << 16, "f4")
+    cp.cuda.Device().synchronize()
+    for value in range(1, 8):
+        with ours:
+            spin()
+            x.fill(value)
+            a = asarray(x)
+        b = a if value % 2 else a[::2].copy()
+        assert (np.asarray(b.to_host()) == value).all()
+
+
+@pytest.mark.parametrize("stream", [1, 2, "own"])
+def test_copies_on_a_given_stream(cp, stream):
+    own = cp.cuda.Stream(non_blocking=True)
+    stream = own if stream == "own" else stream
+    x = np.arange(10.0)
+    there = engine.from_host(asarray(x), 0, stream)
+    assert there.__cuda_array_interface__["stream"] == (own.ptr if stream is own else stream)
+    assert same(engine.to_host(engine.copy(there, "C", stream), "C", stream), x)
+
+
+def test_managed_memory_stays_managed(cp):
+    managed = cp.ndarray((5,), "f8", cp.cuda.malloc_managed(40))
+    managed[...] = 2
+    made = asarray(managed).copy()
+    assert made.device.type == "cuda_managed"
+    assert (np.asarray(made) == 2).all()
+    view = asarray(managed).to_host()
+    assert view.ptr == managed.data.ptr
+    assert view.device == arrayhub.Device("cpu")
+
+
+def test_the_buffer_protocol_refuses_device_memory(cp):
+    a = asarray(cp.ones(3))
+    with pytest.raises(TypeError, match="to_host"):
+        np.asarray(a)
+    with pytest.raises(BufferError, match="to_host"):
+        memoryview(a)
+
+
+def test_between_devices(cp):
+    if cp.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("one device")
+    x = cp.arange(24, dtype="f4").reshape(4, 6)[:, ::2]
+    made = arrayhub.to_device(x, "cuda:1")
+    assert made.device == arrayhub.Device("cuda:1")
+    assert (np.asarray(made.to_host()) == x.get()).all()

@@ -1,0 +1,318 @@
+"""Ordering: a long kernel on the producer's stream, then the hand-over; who is not made to wait reads the old value.
+
+`test_the_race_is_real` shows that without the hub's ordering the old value is what one gets.
+"""
+
+import numpy as np
+import pytest
+
+import arrayhub
+from arrayhub import asarray
+
+ROUNDS = 10
+SIZE = 1 << 16
+
+
+@pytest.fixture
+def race(cp, spin):
+    """Two streams that no default stream orders, and a writer that is slow on the first."""
+
+    class Race:
+        ours = cp.cuda.Stream(non_blocking=True)
+        theirs = cp.cuda.Stream(non_blocking=True)
+        x = cp.zeros(SIZE, "f4")
+
+        def write(self, value):
+            """Queue `value` behind a long kernel; nothing is done yet when this returns."""
+            with self.ours:
+                spin()
+                self.x.fill(value)
+
+    race = Race()
+    race.write(0)
+    with race.theirs:  # kernels loaded and memory taken before anybody races: both may wait for the device
+        kept = [race.x.copy(), race.x[::2].copy(), race.x.copy(), cp.add(race.x, 1)]
+    del kept
+    cp.cuda.Device().synchronize()
+    yield race
+    cp.cuda.Device().synchronize()
+
+
+def test_the_race_is_real(cp, race):
+    race.write(1)
+    with race.theirs:
+        y = race.x.copy()
+        assert (y.get(stream=race.theirs) == 0).all()
+
+
+def test_cupy_to_cupy(cp, race):
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            a = asarray(race.x)
+        with race.theirs:
+            y = arrayhub.as_cupy(a).copy()
+            assert (y.get(stream=race.theirs) == value).all()
+
+
+def test_the_stream_is_that_of_the_import_not_of_the_export(cp, race):
+    """The producer's stream is no longer current when the consumer asks, and a view asks for it."""
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            a = asarray(race.x)
+        with race.theirs:
+            y = arrayhub.as_cupy(a[::2]).copy()
+            assert (y.get(stream=race.theirs) == value).all()
+
+
+def test_cupy_to_torch(cp, torch, race):
+    theirs = torch.cuda.ExternalStream(race.theirs.ptr)
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            a = asarray(race.x)
+        with torch.cuda.stream(theirs):
+            y = torch.from_dlpack(a).clone()
+        theirs.synchronize()
+        assert (y.cpu() == value).all()
+
+
+def test_as_torch(cp, torch, race):
+    """By torch's exchange table, which synchronises nothing itself."""
+    theirs = torch.cuda.ExternalStream(race.theirs.ptr)
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            a = asarray(race.x)
+        with torch.cuda.stream(theirs):
+            y = arrayhub.as_torch(a).clone()
+        theirs.synchronize()
+        assert (y.cpu() == value).all()
+
+
+def test_torch_to_cupy(cp, torch, race, spin):
+    x = torch.zeros(SIZE, device="cuda")
+    ours = torch.cuda.ExternalStream(race.ours.ptr)
+    for value in range(1, ROUNDS):
+        with race.ours:
+            spin()
+        with torch.cuda.stream(ours):
+            x.fill_(value)
+            a = asarray(x)
+        with race.theirs:
+            y = arrayhub.as_cupy(a).copy()
+            assert (y.get(stream=race.theirs) == value).all()
+
+
+def test_torch_by_its_dict_to_cupy(cp, torch, race, spin):
+    """Version 2 names no stream; torch is asked while its own stream is current."""
+    x = torch.zeros(SIZE, device="cuda")
+    ours = torch.cuda.ExternalStream(race.ours.ptr)
+    for value in range(1, ROUNDS):
+        with race.ours:
+            spin()
+        with torch.cuda.stream(ours):
+            x.fill_(value)
+            a = asarray(x, via="cuda")
+            with race.theirs:
+                y = arrayhub.as_cupy(a).copy()
+                assert (y.get(stream=race.theirs) == value).all()
+
+
+def test_dict_of_version_3(cp, race, describe):
+    for value in range(1, ROUNDS):
+        race.write(value)
+        a = asarray(describe(race.x, stream=race.ours.ptr), via="cuda")
+        with race.theirs:
+            y = arrayhub.as_cupy(a).copy()
+            assert (y.get(stream=race.theirs) == value).all()
+
+
+def test_dict_of_version_2_is_ordered_behind_the_legacy_stream(cp, race, spin, describe):
+    for value in range(1, ROUNDS):
+        spin()
+        race.x.fill(value)
+        a = asarray(describe(race.x, version=2), via="cuda")
+        with race.theirs:
+            y = arrayhub.as_cupy(a).copy()
+            assert (y.get(stream=race.theirs) == value).all()
+
+
+def test_the_stream_that_comes_out_is_the_truth(cp, race):
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            keys = asarray(race.x).__cuda_array_interface__
+        stream = cp.cuda.ExternalStream(keys["stream"])
+        with stream:
+            assert (race.x.copy().get(stream=stream) == value).all()
+
+
+def test_import_with_a_stream(cp, race):
+    """stream= is made to wait, and consumers then wait for it."""
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            a = asarray(race.x, stream=race.theirs)
+        with race.theirs:
+            assert (race.x.copy().get(stream=race.theirs) == value).all()
+        assert a.__cuda_array_interface__["stream"] == race.theirs.ptr
+
+
+def test_numba_waits(cp, cuda, race):
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            y = cuda.as_cuda_array(asarray(race.x))
+        assert (y.copy_to_host() == value).all()
+
+
+def test_numba_writes_on_the_default_stream_without_saying_so(cp, cuda, race):
+    """Its dict says stream None though a kernel without a stream is still at work."""
+
+    @cuda.jit
+    def slowly(out, value, turns):
+        total = np.float32(0)
+        for k in range(turns):
+            total += out[k % 7]
+        out[cuda.grid(1)] = value if total == total else total
+
+    x = cuda.to_device(np.zeros(256, "f4"))
+    slowly[1, 256](x, 0, 1)
+    cuda.synchronize()
+    for value in range(1, ROUNDS):
+        slowly[1, 256](x, value, 1_000_000)
+        a = asarray(x)
+        with race.theirs:
+            y = arrayhub.as_cupy(a).copy()
+            assert (y.get(stream=race.theirs) == value).all()
+
+
+def test_jax_still_computing(cp, jax, race):
+    @jax.jit
+    def long(x):
+        return jax.lax.fori_loop(0, 60, lambda _, y: (x @ y) / 2048, x)
+
+    long(jax.numpy.ones((2048, 2048), "float32")).block_until_ready()
+    for value in range(1, ROUNDS):
+        factor = 1 + value / 64
+        x = jax.numpy.full((2048, 2048), factor, "float32").block_until_ready()
+        a = asarray(long(x))
+        with race.theirs:
+            y = arrayhub.as_cupy(a, allow_readonly=True).copy()
+            # Far apart for each value: matrix units round to ten bits or so.
+            np.testing.assert_allclose(y.get(stream=race.theirs), factor**61, rtol=0.2)
+
+
+def test_into_jax(cp, jax, race):
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            a = asarray(race.x)
+        y = jax.dlpack.from_dlpack(a)
+        assert (np.asarray(y + 0) == value).all()
+
+
+def test_the_host_waits_for_managed_memory(cp, race):
+    managed = cp.ndarray((SIZE,), "f4", cp.cuda.malloc_managed(4 * SIZE))
+    managed.fill(0)
+    cp.cuda.Device().synchronize()
+    race.x = managed
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            a = asarray(managed)
+        assert (np.asarray(a) == value).all()
+        assert np.asarray(a).ctypes.data == managed.data.ptr
+
+
+def test_the_host_waits_for_managed_memory_by_dlpack(cp, race):
+    """By DLPack the producer's stream is hidden, and what it promises is the order of the legacy default stream."""
+    managed = cp.ndarray((SIZE,), "f4", cp.cuda.malloc_managed(4 * SIZE))
+    managed.fill(0)
+    cp.cuda.Device().synchronize()
+    race.x = managed
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            assert (np.asarray(asarray(managed, via="dlpack")) == value).all()
+
+
+def test_the_host_waits_for_a_pinned_dict(cp, race, describe):
+    pinned = cp.cuda.alloc_pinned_memory(4 * SIZE)
+    host = np.frombuffer(pinned, "f4", SIZE)
+    host[...] = 0
+    for value in range(1, ROUNDS):
+        race.write(value)
+        with race.ours:
+            race.x.get(stream=race.ours, out=host, blocking=False)
+        a = asarray(describe(race.x, data=(pinned.ptr, False), stream=race.ours.ptr), via="cuda")
+        assert (np.asarray(a) == value).all()
+
+
+def test_minus_one_waits_for_nothing(cp, race):
+    race.write(1)
+    with race.ours:
+        a = asarray(race.x)
+    capsule = a.__dlpack__(stream=-1, max_version=(1, 0))
+    assert not race.ours.done
+    del capsule
+
+
+def test_the_host_is_not_held_up(cp, race):
+    """Ordering streams queues a wait; the caller goes on while the producer is still at work."""
+    race.write(1)
+    with race.ours:
+        a = asarray(race.x)
+    with race.theirs:
+        arrayhub.as_cupy(a)
+    a.__dlpack__(stream=race.theirs.ptr, max_version=(1, 0))
+    assert not race.ours.done
+
+
+# ---------------------------------------------------------------------------------------------------------- graphs
+
+
+def test_a_capture_survives_an_import(cp, race):
+    """Nothing may synchronise while a graph is captured; the graph gets the array without a wait."""
+    with race.ours:
+        a = asarray(race.x)
+    out = cp.zeros(SIZE, "f4")
+    cp.cuda.Device().synchronize()
+    with race.theirs:
+        race.theirs.begin_capture()
+        y = arrayhub.as_cupy(a)
+        cp.add(y, 1, out=out)
+        graph = race.theirs.end_capture()
+    race.x.fill(4)
+    cp.cuda.Device().synchronize()
+    graph.launch(race.theirs)
+    race.theirs.synchronize()
+    assert (out.get() == 5).all()
+
+
+def test_a_capture_of_the_same_stream(cp, race):
+    out = cp.zeros(SIZE, "f4")
+    cp.cuda.Device().synchronize()
+    with race.theirs:
+        race.theirs.begin_capture()
+        cp.add(arrayhub.as_cupy(asarray(race.x)), 1, out=out)
+        graph = race.theirs.end_capture()
+    graph.launch(race.theirs)
+    race.theirs.synchronize()
+    assert (out.get() == 1).all()
+
+
+def test_a_captured_producer_is_refused_outside(cp, race):
+    with race.ours:
+        race.ours.begin_capture()
+        race.x.fill(3)
+        a = asarray(race.x)
+    with race.theirs, pytest.raises(BufferError, match="captured"):
+        arrayhub.as_cupy(a)
+    with race.ours:
+        graph = race.ours.end_capture()
+        graph.launch(race.ours)
+    race.ours.synchronize()
+    assert (race.x.get() == 3).all()

@@ -1,0 +1,556 @@
+"""``__cuda_array_interface__`` in and out. No GPU is needed: a dict is a description, and nothing here follows it."""
+
+import gc
+import subprocess
+import sys
+import textwrap
+import weakref
+
+import numpy as np
+import pytest
+
+import arrayhub
+from arrayhub import InterfaceError, asarray
+
+ADDRESS = 0x7F3A_0000_1000
+STREAM = 0x5581_2345_6780
+
+
+def has_driver():
+    """Whether a CUDA driver would look at the made-up addresses of this file."""
+    import ctypes
+
+    try:
+        return ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+    except OSError:
+        return False
+
+
+pytestmark = pytest.mark.skipif(has_driver(), reason="a CUDA driver knows that the addresses of this file are made up")
+
+
+class Producer:
+    """A producer that sets the dict on the instance, as many do, and counts how often it is read."""
+
+    def __init__(self, **keys):
+        self.keys = keys
+        self.reads = 0
+
+    @property
+    def __cuda_array_interface__(self):
+        self.reads += 1
+        return self.keys
+
+
+def description(**changes):
+    keys = {"shape": (2, 3), "typestr": "<f4", "data": (ADDRESS, False), "version": 3, "strides": None}
+    keys.update(changes)
+    return {key: value for key, value in keys.items() if value is not MISSING}
+
+
+MISSING = object()
+
+
+def take(**changes):
+    return asarray(Producer(**description(**changes)), via="cuda")
+
+
+class Index:
+    """An integer by ``__index__`` alone."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+# ------------------------------------------------------------------------------------------------------------- in
+
+
+def test_every_field_of_a_plain_dict():
+    producer = Producer(**description())
+    a = asarray(producer, via="cuda")
+    assert (a.shape, a.strides, a.byte_strides) == ((2, 3), (3, 1), (12, 4))
+    assert (a.ptr, a.dtype, a.itemsize, a.nbytes) == (ADDRESS, np.dtype("f4"), 4, 24)
+    assert a.device == arrayhub.Device("cuda:0")
+    assert a.usm_type is None
+    assert (a.access, a.protocol) == ("readwrite", "cuda")
+    assert a.base is producer
+    assert producer.reads == 1
+    assert (a.memory.address, a.memory.nbytes) == (ADDRESS, 24)
+
+
+def test_found_without_being_named():
+    assert asarray(Producer(**description())).protocol == "cuda"
+
+
+def test_dict_as_attribute_of_the_instance():
+    class Bare:
+        pass
+
+    bare = Bare()
+    bare.__cuda_array_interface__ = description()
+    assert asarray(bare, via="cuda").ptr == ADDRESS
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 17, Index(3)])
+def test_versions(version):
+    assert take(version=version).shape == (2, 3)
+
+
+@pytest.mark.parametrize("strides", [None, MISSING])
+def test_no_strides_is_c_order(strides):
+    assert take(strides=strides, shape=(4, 5)).byte_strides == (20, 4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "elements", "c", "f"),
+    [
+        ((2, 3), (12, 4), (3, 1), True, False),
+        ((2, 3), (4, 8), (1, 2), False, True),
+        ((2, 3), (24, 8), (6, 2), False, False),
+        ((3,), (-4,), (-1,), False, False),
+        ((5, 4), (0, 0), (0, 0), False, False),
+        ((), (), (), True, True),
+        ((1, 3), (999, 4), (3, 1), True, True),  # nobody steps along a single element
+    ],
+)
+def test_strides_in_bytes(shape, strides, elements, c, f):
+    a = take(shape=shape, strides=strides)
+    assert (a.strides, a.flags.c_contiguous, a.flags.f_contiguous) == (elements, c, f)
+
+
+def test_strides_that_are_no_whole_elements():
+    a = take(strides=(15, 5))
+    assert a.byte_strides == (15, 5)
+    with pytest.raises(ValueError, match="byte_strides"):
+        _ = a.strides
+    with pytest.raises(BufferError, match="multiple of the item size"):
+        a.__dlpack__(max_version=(1, 0))
+
+
+def test_a_negative_stride_reaches_below_element_zero():
+    a = take(shape=(4,), strides=(-4,))
+    assert (a.ptr, a.memory.address, a.offset) == (ADDRESS, ADDRESS - 12, 3)
+
+
+@pytest.mark.parametrize("address", [0, ADDRESS])
+def test_empty_array(address):
+    a = take(shape=(0, 5), data=(address, False))
+    assert (a.size, a.nbytes) == (0, 0)
+    assert a.__cuda_array_interface__["data"] == (0, False)
+
+
+@pytest.mark.parametrize(
+    "typestr",
+    ["|b1", "<i1", "|i1", "<i8", "<u2", "<f2", "<f8", "<c8", "<c16", ">i4", "<M8[ns]", "<m8[s]", "|S5", "<U7", "|V6"],
+)
+def test_element_types_survive(typestr):
+    a = take(typestr=typestr)
+    assert a.dtype == np.dtype(typestr)
+    assert np.dtype(a.__cuda_array_interface__["typestr"]) == np.dtype(typestr)
+
+
+def test_records():
+    dtype = np.dtype([("x", "<i4"), ("y", "<f8", (2,))])
+    a = take(typestr="|V20", descr=dtype.descr, shape=(3,))
+    assert a.dtype == dtype
+    out = a.__cuda_array_interface__
+    assert (out["typestr"], out["descr"]) == ("|V20", dtype.descr)
+
+
+def test_read_only_is_carried():
+    a = take(data=(ADDRESS, True))
+    assert a.access == "readonly"
+    assert a.__cuda_array_interface__["data"] == (ADDRESS, True)
+    with pytest.raises(BufferError, match="read-only"):
+        a.__dlpack__()  # a legacy capsule has no words for it
+
+
+def test_integers_by_index():
+    a = take(shape=(Index(2), np.int64(3)), strides=(Index(12), np.int32(4)), data=(np.uint64(ADDRESS), np.False_))
+    assert (a.shape, a.ptr) == ((2, 3), ADDRESS)
+
+
+def test_the_producer_lives_as_long_as_a_view():
+    producer = Producer(**description())
+    died = weakref.ref(producer)
+    view = asarray(producer, via="cuda")[1:]
+    del producer
+    gc.collect()
+    assert died() is not None
+    del view
+    gc.collect()
+    assert died() is None
+
+
+# -------------------------------------------------------------------------------------------------------- streams
+
+
+@pytest.mark.parametrize(
+    ("named", "emitted"), [(MISSING, None), (None, None), (1, 1), (2, 2), (STREAM, STREAM), (Index(STREAM), STREAM)]
+)
+def test_the_stream_of_version_3_comes_out_again(named, emitted):
+    assert take(stream=named).__cuda_array_interface__["stream"] == emitted
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_older_versions_say_nothing_about_streams(version):
+    """So the array is only safe behind the legacy default stream, whatever a key of a later version says."""
+    assert take(version=version, stream=STREAM).__cuda_array_interface__["stream"] == 1
+
+
+def test_a_view_keeps_the_stream():
+    assert take(stream=STREAM)[1:].T.__cuda_array_interface__["stream"] == STREAM
+
+
+class CudaStream:
+    def __init__(self, handle, version=0):
+        self.pair = (version, handle)
+
+    def __cuda_stream__(self):
+        return self.pair
+
+
+class TorchStream:
+    cuda_stream = STREAM
+
+
+class CupyStream:
+    ptr = STREAM
+
+
+class NullStream:
+    ptr = 0
+
+
+@pytest.mark.parametrize(
+    ("stream", "emitted"),
+    [
+        (1, 1),
+        (2, 2),
+        (STREAM, STREAM),
+        (CudaStream(STREAM), STREAM),
+        (CudaStream(0), 1),
+        (TorchStream(), STREAM),
+        (CupyStream(), STREAM),
+        (NullStream(), 1),
+        (Index(STREAM), STREAM),
+    ],
+)
+def test_the_stream_of_the_import_becomes_that_of_the_array(stream, emitted):
+    a = asarray(Producer(**description(stream=1)), via="cuda", stream=stream)
+    assert a.__cuda_array_interface__["stream"] == emitted
+
+
+def test_minus_one_leaves_the_producers_stream():
+    a = asarray(Producer(**description(stream=STREAM)), via="cuda", stream=-1)
+    assert a.__cuda_array_interface__["stream"] == STREAM
+
+
+def test_a_stream_object_lives_as_long_as_the_array():
+    stream = CudaStream(STREAM)
+    died = weakref.ref(stream)
+    a = asarray(Producer(**description(stream=1)), via="cuda", stream=stream)
+    del stream
+    gc.collect()
+    assert died() is not None
+    del a
+    gc.collect()
+    assert died() is None
+
+
+@pytest.mark.parametrize(
+    ("stream", "error"),
+    [
+        (0, InterfaceError),
+        (-2, InterfaceError),
+        (2**63, InterfaceError),
+        (True, TypeError),
+        ("1", TypeError),
+        (1.0, TypeError),
+        (object(), TypeError),
+        (CudaStream(STREAM, version=1), InterfaceError),
+        (CudaStream(None), TypeError),
+        (CudaStream(-1), InterfaceError),
+    ],
+)
+def test_streams_that_are_none(stream, error):
+    producer = Producer(**description(stream=1))
+    with pytest.raises(error, match="stream"):
+        asarray(producer, via="cuda", stream=stream)
+    with pytest.raises(error, match="stream"):
+        asarray(producer, via="cuda").__dlpack__(stream=stream, max_version=(1, 0))
+
+
+# ----------------------------------------------------------------------------------------------------- bad dicts
+
+BIG = 2**62
+MALFORMED = [
+    ("shape", MISSING),
+    ("shape", None),
+    ("shape", [2, 3]),
+    ("shape", 6),
+    ("shape", "23"),
+    ("shape", (2, -3)),
+    ("shape", (2.0, 3)),
+    ("shape", (True, 3)),
+    ("shape", ("2", 3)),
+    ("shape", (None, 3)),
+    ("shape", (2**63, 1)),
+    ("shape", (2**64, 1)),
+    ("shape", (-(2**63), 1)),
+    ("shape", (BIG, 4)),
+    ("shape", (2**32, 2**32)),
+    ("shape", (2**63 - 1,)),
+    ("shape", (1,) * 65),
+    ("shape", {2, 3}),
+    ("shape", (2, (3,))),
+    ("typestr", MISSING),
+    ("typestr", None),
+    ("typestr", 4),
+    ("typestr", b"<f4"),
+    ("typestr", ""),
+    ("typestr", "<"),
+    ("typestr", "<f"),
+    ("typestr", "<f3"),
+    ("typestr", "<x4"),
+    ("typestr", "|O8"),
+    ("typestr", "O"),
+    ("typestr", "float"),
+    ("typestr", "<f4,<f4"),
+    ("typestr", "(2,)f4"),
+    ("typestr", "StringDType()"),
+    ("typestr", "<f99999999999999"),
+    ("typestr", "<V-1"),
+    ("typestr", "<M8[furlongs]"),
+    ("typestr", "?<f4"),
+    ("typestr", "<f4\0"),
+    ("typestr", "\ud800f4"),
+    ("typestr", np.dtype("f4")),
+    ("typestr", "<c1"),
+    ("data", MISSING),
+    ("data", None),
+    ("data", ADDRESS),
+    ("data", (ADDRESS,)),
+    ("data", (ADDRESS, False, 0)),
+    ("data", [ADDRESS, False]),
+    ("data", (0, False)),
+    ("data", (None, False)),
+    ("data", (float(ADDRESS), False)),
+    ("data", (str(ADDRESS), False)),
+    ("data", (True, False)),
+    ("data", (-1, False)),
+    ("data", (2**63, False)),
+    ("data", (2**64, False)),
+    ("data", (2**70, False)),
+    ("data", (ADDRESS, None)),
+    ("data", (ADDRESS, "no")),
+    ("data", (ADDRESS, 2)),
+    ("data", (2**63 - 8, False)),
+    ("data", b"bytes"),
+    ("data", {}),
+    ("strides", (12,)),
+    ("strides", (12, 4, 1)),
+    ("strides", ()),
+    ("strides", [12, 4]),
+    ("strides", 4),
+    ("strides", "12"),
+    ("strides", (12.0, 4)),
+    ("strides", (True, 4)),
+    ("strides", (None, 4)),
+    ("strides", ("12", 4)),
+    ("strides", (2**63, 4)),
+    ("strides", (2**64, 4)),
+    ("strides", (2**63 - 1, 2**63 - 1)),
+    ("strides", (-(2**63), -(2**63))),
+    ("strides", (-ADDRESS - 8, 4)),
+    ("strides", (2**63 - 1, 4)),
+    ("version", MISSING),
+    ("version", None),
+    ("version", -1),
+    ("version", "3"),
+    ("version", 3.0),
+    ("version", True),
+    ("version", (3,)),
+    ("version", -(2**63)),
+    ("version", 2**64),
+    ("mask", object()),
+    ("mask", np.ones(6, bool)),
+    ("mask", False),
+    ("mask", 0),
+    ("stream", 0),
+    ("stream", -1),
+    ("stream", -2),
+    ("stream", 1.0),
+    ("stream", "1"),
+    ("stream", True),
+    ("stream", False),
+    ("stream", 2**63),
+    ("stream", 2**64),
+    ("stream", object()),
+    ("stream", (1,)),
+    ("stream", -(2**63)),
+    ("stream", Index(0)),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), MALFORMED, ids=[f"{k}-{i}" for i, (k, _) in enumerate(MALFORMED)])
+def test_malformed_dicts_are_refused_with_their_key(key, value):
+    producer = Producer(**description(**{key: value}))
+    references = sys.getrefcount(producer)
+    with pytest.raises(ValueError, match="__cuda_array_interface__") as caught:
+        asarray(producer, via="cuda")
+    assert isinstance(caught.value, InterfaceError)
+    # An address or a stride that is wrong only with the others is reported under one of them.
+    assert any(word in str(caught.value) for word in (key, "data", "strides", "shape"))
+    assert "accepted" in str(caught.value)
+    del caught
+    gc.collect()
+    assert sys.getrefcount(producer) == references
+
+
+@pytest.mark.parametrize(
+    "descr",
+    [
+        [],
+        "x",
+        [("x", "<i4")],
+        [("x", "|O8"), ("y", "<f8", (2,))],
+        [("x",)],
+        [1],
+        [("x", "<i4"), ("x", "<f8", (2,))],
+        [("x", "<V20", (2**40,))],
+    ],
+)
+def test_malformed_descriptions(descr):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        take(typestr="|V20", descr=descr)
+    assert "descr" in str(caught.value) or "dtype" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [(), [], "dict", 7, {"shape"}, np.ones(3)])
+def test_the_attribute_is_no_dict(value):
+    class Bare:
+        __cuda_array_interface__ = value
+
+    with pytest.raises(InterfaceError, match="a dict"):
+        asarray(Bare(), via="cuda")
+
+
+def test_an_attribute_that_raises_is_passed_on():
+    class Angry:
+        @property
+        def __cuda_array_interface__(self):
+            raise RuntimeError("call .detach() first")
+
+    with pytest.raises(RuntimeError, match="detach"):
+        asarray(Angry(), via="cuda")
+
+
+def test_keys_that_run_code():
+    """A key, a length or a flag may be an object with opinions; none of them may bring the interpreter down."""
+    program = """
+        import arrayhub
+
+        class Hostile:
+            def __init__(self, how): self.how = how
+            def __index__(self): return self.act()
+            def __bool__(self): return self.act()
+            def __eq__(self, other): return self.act()
+            def __hash__(self): return 1
+            def __repr__(self): return self.act()
+            def act(self):
+                if self.how == "raise": raise ZeroDivisionError("no")
+                if self.how == "mutate": keys.clear(); return 3
+                return "text"
+
+        class Producer: pass
+
+        for how in ("raise", "mutate", "text"):
+            for key, make in {
+                "shape": lambda h: (2, h), "strides": lambda h: (h, 4), "data": lambda h: (4096, h),
+                "version": lambda h: h, "stream": lambda h: h, "typestr": lambda h: h, "mask": lambda h: h,
+            }.items():
+                keys = {"shape": (2, 3), "typestr": "<f4", "data": (4096, False), "version": 3}
+                keys[key] = make(Hostile(how))
+                producer = Producer()
+                producer.__cuda_array_interface__ = keys
+                try:
+                    a = arrayhub.asarray(producer, via="cuda")
+                    assert a.size >= 0
+                except (ValueError, TypeError, ZeroDivisionError, BufferError) as error:
+                    assert str(error)
+        print("survived")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "survived"), done.stderr
+
+
+# ------------------------------------------------------------------------------------------------------------- out
+
+
+def test_the_emitted_dict_is_the_one_that_came_in():
+    keys = description(stream=STREAM, strides=(24, 8))
+    out = asarray(Producer(**keys), via="cuda").__cuda_array_interface__
+    assert out == keys
+    assert asarray(Producer(**out), via="cuda").__cuda_array_interface__ == out
+
+
+def test_contiguous_memory_says_strides_none():
+    assert take(strides=(12, 4)).__cuda_array_interface__["strides"] is None
+
+
+def test_host_memory_has_no_such_attribute():
+    a = asarray(np.ones(3))
+    assert not hasattr(a, "__cuda_array_interface__")
+    with pytest.raises(AttributeError, match="to_device"):
+        _ = a.__cuda_array_interface__
+
+
+def test_a_type_without_typestr_has_no_such_attribute():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    a = asarray(np.ones(3, ml_dtypes.bfloat16))
+    assert not hasattr(a, "__cuda_array_interface__")
+
+
+def test_no_host_protocol_reads_device_memory():
+    a = take()
+    for attribute in ("__array_interface__", "__array_struct__", "__sycl_usm_array_interface__"):
+        assert not hasattr(a, attribute)
+    with pytest.raises(BufferError, match="to_host"):
+        memoryview(a)
+    with pytest.raises(TypeError, match="to_host"):
+        np.asarray(a)
+    with pytest.raises((BufferError, RuntimeError)):  # NumPy's own refusal of the device
+        np.from_dlpack(a)
+
+
+def test_dlpack_out_of_a_dict():
+    a = take(stream=STREAM)
+    assert a.__dlpack_device__() == (2, 0)
+    for stream in (None, -1, 1, 2, STREAM):
+        assert "dltensor_versioned" in repr(a.__dlpack__(stream=stream, max_version=(1, 0)))
+    assert '"dltensor"' in repr(a.__dlpack__(stream=1))
+
+
+def test_numba_reads_the_dict():
+    """numba's own checks of a dict need no GPU up to the point where it asks for a context."""
+    devicearray = pytest.importorskip("numba.cuda.cudadrv.devicearray")
+    assert devicearray is not None
+    from numba import cuda
+
+    assert cuda.is_cuda_array(take())
+    assert not cuda.is_cuda_array(asarray(np.ones(3)))
+
+
+def test_nothing_is_leaked_in_many_rounds():
+    producer = Producer(**description(stream=STREAM))
+    before = sys.getrefcount(producer)
+    for _ in range(10_000):
+        a = asarray(producer, via="cuda")
+        assert a.__cuda_array_interface__
+        a.__dlpack__(stream=1, max_version=(1, 0))
+    del a
+    assert sys.getrefcount(producer) == before

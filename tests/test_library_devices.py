@@ -1,0 +1,46 @@
+"""Device objects of the libraries, read without importing any of them."""
+
+import subprocess
+import sys
+
+import pytest
+
+import arrayhub
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    assert arrayhub.Device(torch.device("cpu")) == arrayhub.Device("cpu")
+    assert arrayhub.Device(torch.device("cuda:1")).dlpack == (2, 1)
+    assert arrayhub.Device(torch.device("xpu:2")).dlpack == (14, 2)
+    assert arrayhub.Device(torch.ones(2).device) == arrayhub.asarray(torch.ones(2)).device
+    with pytest.raises(TypeError, match="meta"):
+        arrayhub.Device(torch.device("meta"))
+    with pytest.raises(TypeError, match="accepted"):
+        arrayhub.Device(torch.ones(2))
+
+
+def test_jax():
+    jax = pytest.importorskip("jax")
+    assert arrayhub.Device(jax.devices("cpu")[0]) == arrayhub.Device("cpu")
+    with pytest.raises(TypeError, match="accepted"):
+        arrayhub.Device(jax.numpy.ones(2))
+
+
+def test_jax_arrays_come_in_immutable():
+    jax = pytest.importorskip("jax")
+    for dtype in ("float32", "bfloat16"):  # by the buffer protocol, and by DLPack
+        x = jax.numpy.ones((2, 3), dtype)
+        a = arrayhub.asarray(x)
+        assert a.access == "immutable"
+        assert a.ptr == x.unsafe_buffer_pointer()
+    with pytest.raises(BufferError, match="read-only"):
+        arrayhub.as_torch(jax.numpy.ones(3))
+
+
+def test_no_library_is_imported():
+    program = (
+        "import sys, arrayhub; arrayhub.Device('cuda:0'); print({'torch', 'jax', 'cupy', 'numba'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
