@@ -186,10 +186,10 @@ def test_a_borrowed_tensor():
 
 
 def test_a_borrowed_tensor_has_no_flags():
-    with pytest.raises(BufferError, match="read-only.*managed_tensor_from_py_object_no_sync"):
+    with pytest.raises(BufferError, match=r"read-only.*managed_tensor_from_py_object_no_sync"):
         borrow(arrayhub.asarray(b"abc"))
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    with pytest.raises(BufferError, match="padded.*managed_tensor_from_py_object_no_sync"):
+    with pytest.raises(BufferError, match=r"padded.*managed_tensor_from_py_object_no_sync"):
         borrow(arrayhub.asarray(np.zeros(3, ml_dtypes.int4)))
 
 
@@ -208,7 +208,8 @@ def test_the_allocator_gives_fresh_memory(shape):
     assert (code, errors, managed.flags) == (0, [], 0)
     a = to_py_object(managed)
     assert (a.shape, a.dtype, a.access, a.protocol) == (shape, np.dtype("f8"), "readwrite", "dlpack")
-    assert a.flags.c_contiguous and a.ptr % 64 == 0
+    assert a.flags.c_contiguous
+    assert a.ptr % 64 == 0
     view = np.asarray(a)
     view[...] = 1
     assert view.sum() == a.size
@@ -221,15 +222,15 @@ def test_the_allocator_packs_as_a_tensor_without_flags_means():
 
 
 REFUSED = {
-    "ndim -1": (dict(ndim=-1), "InterfaceError", "ndim is -1"),
-    "ndim 1000": (dict(ndim=1000), "InterfaceError", "ndim is 1000"),
-    "negative": (dict(shape=(-1,)), "InterfaceError", "shape"),
-    "too many elements": (dict(shape=(2**62, 4)), "InterfaceError", "below 2**63"),
-    "more than there is": (dict(shape=(2**59,)), "MemoryError", "bytes"),
-    "unknown type": (dict(dtype=(99, 1, 1)), "InterfaceError", "(99, 1)"),
-    "lanes": (dict(dtype=(2, 32, 4)), "BufferError", "lanes is 4"),
-    "no such device": (dict(device=(99, 0)), "InterfaceError", "device_type is 99"),
-    "no runtime": (dict(device=(16, 0)), "BufferError", "hexagon"),
+    "ndim -1": ({"ndim": -1}, "InterfaceError", "ndim is -1"),
+    "ndim 1000": ({"ndim": 1000}, "InterfaceError", "ndim is 1000"),
+    "negative": ({"shape": (-1,)}, "InterfaceError", "shape"),
+    "too many elements": ({"shape": (2**62, 4)}, "InterfaceError", "below 2**63"),
+    "more than there is": ({"shape": (2**59,)}, "MemoryError", "bytes"),
+    "unknown type": ({"dtype": (99, 1, 1)}, "InterfaceError", "(99, 1)"),
+    "lanes": ({"dtype": (2, 32, 4)}, "BufferError", "lanes is 4"),
+    "no such device": ({"device": (99, 0)}, "InterfaceError", "device_type is 99"),
+    "no runtime": ({"device": (16, 0)}, "BufferError", "hexagon"),
 }
 
 
@@ -250,7 +251,7 @@ def test_what_set_error_leaves_pending_stays_pending():
     out = pointer()
     call = function("allocator", pointer, pointer, ctypes.py_object, SET_ERROR)
 
-    # PyErr_SetString(type, message) has one argument less than SetError(context, kind, message), and takes the first two.
+    # PyErr_SetString(type, message) has an argument less than SetError(context, kind, message): it takes two.
     with pytest.raises(KeyError, match="InterfaceError"):
         call(ctypes.addressof(prototype(ndim=-1)), ctypes.addressof(out), KeyError, set_error)
 

@@ -36,6 +36,7 @@ cdef enum Protocol:
 cdef enum:
     INLINE_NDIM = 6           # up to here shape and strides lie in the object; beyond it they take one allocation
 
+
 # The first seven fields are the seed's, in its order and with its names.
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef int nd_ "nd"
@@ -45,7 +46,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef int typenum_ "typenum"
     cdef int flags_ "flags"                       # ArrayFlags
     cdef object base_ "base"                      # the owner of the memory
-    cdef Py_ssize_t* byte_strides_ "byte_strides" # NULL where flags has PACKED
+    cdef Py_ssize_t* byte_strides_ "byte_strides"  # NULL where flags has PACKED
     cdef Py_ssize_t itemsize_ "itemsize"          # bytes
     cdef DLDevice device_ "device"
     cdef DLDataType dl_dtype_ "dl_dtype"          # code 255 where DLPack has no number

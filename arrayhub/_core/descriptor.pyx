@@ -3,7 +3,7 @@
 """The descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape)."""
 
 cimport cython
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_New
 from libc.string cimport memcpy
@@ -67,13 +67,14 @@ cdef extern from *:
     enum:
         USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED
         USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE, USM_ARRAY_USM_SHARED
-        USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT, USM_ARRAY_CUDA_DICT
-        USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_NO_DLPACK
+        USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT
+        USM_ARRAY_CUDA_DICT, USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_NO_DLPACK
 
 arrayhub_hold_to_header()
 if (
-    C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, ALIGNED, NOTSWAPPED, IMMUTABLE, PACKED, NOT_USM, USM_DEVICE, USM_SHARED, USM_HOST,
-    CONSTRUCTED, ARRAY_INTERFACE, ARRAY_STRUCT, CUDA_DICT, SYCL_DICT, PEP3118, DLPACK_PROTOCOL, dtypes.NO_DLPACK,
+    C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, ALIGNED, NOTSWAPPED, IMMUTABLE, PACKED, NOT_USM, USM_DEVICE, USM_SHARED,
+    USM_HOST, CONSTRUCTED, ARRAY_INTERFACE, ARRAY_STRUCT, CUDA_DICT, SYCL_DICT, PEP3118, DLPACK_PROTOCOL,
+    dtypes.NO_DLPACK,
 ) != (
     USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED,
     USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE, USM_ARRAY_USM_SHARED,
@@ -109,7 +110,8 @@ cdef extern from *:
     }
 
     /* The subclass adds no fields, so it is made and freed as its base is, without Cython's own steps in between. */
-    static struct PyUSMArrayObject *arrayhub_instantiate(PyTypeObject *type, PyTypeObject *base, PyObject *no_arguments) {
+    static struct PyUSMArrayObject *arrayhub_instantiate(PyTypeObject *type, PyTypeObject *base,
+                                                         PyObject *no_arguments) {
         return (struct PyUSMArrayObject *)base->tp_new(type, no_arguments, NULL);
     }
     static void arrayhub_free_by(PyTypeObject *type, PyTypeObject *base) {
@@ -299,8 +301,9 @@ cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
     for k in range(a.nd_):
         if size != 0 and a.shape_[k] > 1 and a.strides_[k] != compact[k]:
             raise BufferError(
-                f"{_IN_MESSAGES[a.protocol_]}: strides[{k}] is {a.strides_[k]} for {a.dl_dtype_.bits}-bit elements packed"
-                f" into shared bytes; accepted: {compact[k]}, compact C order. Copy the array, or pad its elements to bytes"
+                f"{_IN_MESSAGES[a.protocol_]}: strides[{k}] is {a.strides_[k]} for {a.dl_dtype_.bits}-bit elements"
+                f" packed into shared bytes; accepted: {compact[k]}, compact C order. Copy the array, or pad its"
+                " elements to bytes"
             )
         a.strides_[k] = compact[k]
     if size != 0:
@@ -438,7 +441,7 @@ cdef Descriptor index(Descriptor a, object key):
     if a.nd_ + added > layout.MAX_NDIM:
         raise IndexError(f"the result would have {a.nd_ + added} dimensions; accepted: at most {layout.MAX_NDIM}")
     cdef Descriptor view = view_of(a, a.nd_ + added)
-    cdef int source = 0, target = 0, k
+    cdef int source = 0, target = 0, _k
     cdef Py_ssize_t offset = 0
     for part in keys if ellipses else (*keys, Ellipsis):
         if part is None:
@@ -446,7 +449,7 @@ cdef Descriptor index(Descriptor a, object key):
             view.byte_strides_[target] = 0
             target += 1
         elif part is Ellipsis:
-            for k in range(a.nd_ - consumed):
+            for _k in range(a.nd_ - consumed):
                 view.shape_[target] = a.shape_[source]
                 view.byte_strides_[target] = a.byte_strides_[source]
                 source += 1
@@ -562,7 +565,9 @@ cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except
         lengths[unknown[0]] = size // known
         known = size
     elif unknown:
-        raise ValueError(f"reshape: {tuple(lengths)} for an array of {size} elements; accepted: at most one -1, that fits")
+        raise ValueError(
+            f"reshape: {tuple(lengths)} for an array of {size} elements; accepted: at most one -1, that fits"
+        )
     if known != size:
         raise ValueError(f"reshape: shape {old} has {size} elements, {tuple(lengths)} has {known}")
     return 0

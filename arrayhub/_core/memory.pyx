@@ -2,7 +2,6 @@
 
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from cpython.object cimport PyObject
 
 from arrayhub._core.device cimport kDLCPU, make_device
 

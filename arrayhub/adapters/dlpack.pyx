@@ -325,8 +325,8 @@ cdef int check_head(DLTensor* tensor) except -1:
         raise interface_error("DLPack", "device_type", kind, f"one of {sorted(TYPE_NAMES)}")
     if kind in HANDLES:
         raise BufferError(
-            f"DLPack: device_type is {kind} ({TYPE_NAMES[kind]}), whose data is a {HANDLES[kind]} and no address; accepted:"
-            " memory with addresses. Copy it to the host first"
+            f"DLPack: device_type is {kind} ({TYPE_NAMES[kind]}), whose data is a {HANDLES[kind]} and no address;"
+            " accepted: memory with addresses. Copy it to the host first"
         )
     if tensor.device.device_id < 0:
         raise interface_error("DLPack", "device_id", tensor.device.device_id, "an ordinal of zero or more")
@@ -338,7 +338,7 @@ cdef int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
     cdef Py_ssize_t address = 0
     if tensor.data == NULL:
         if tensor.byte_offset != 0 and layout.count(a.nd_, a.shape_) != 0:
-            raise interface_error("DLPack", "data", None, f"the address that byte_offset {tensor.byte_offset} counts from")
+            raise interface_error("DLPack", "data", None, f"an address to add byte_offset {tensor.byte_offset} to")
     elif <Py_ssize_t> tensor.byte_offset < 0 or layout.checked_add(
             <Py_ssize_t> tensor.data, <Py_ssize_t> tensor.byte_offset, &address):
         raise interface_error("DLPack", "byte_offset", tensor.byte_offset, "an offset that stays in the address space")
@@ -452,12 +452,13 @@ cdef int check_sayable(Descriptor a) except -1:
         )
     if a.flags_ & OTHER_CONTEXT:
         raise BufferError(
-            "DLPack: the memory belongs to a SYCL context that is not its device's default one, which DLPack cannot name;"
-            " __sycl_usm_array_interface__ can, or call to_host(x)"
+            "DLPack: the memory belongs to a SYCL context that is not its device's default one, which DLPack cannot"
+            " name; __sycl_usm_array_interface__ can, or call to_host(x)"
         )
     if a.strides_ == NULL:
         raise BufferError(
-            f"DLPack: byte strides {stride_tuple(a)} are no multiple of the item size {a.itemsize_}; call x.copy() first"
+            f"DLPack: byte strides {stride_tuple(a)} are no multiple of the item size {a.itemsize_}; call x.copy()"
+            " first"
         )
     return 0
 
@@ -465,7 +466,9 @@ cdef int check_sayable(Descriptor a) except -1:
 cdef int check_flagless(Descriptor a, str what, str instead, bint allow_readonly) except -1:
     """Refuse what only the flags of a versioned managed tensor can say."""
     if not allow_readonly and not a.flags_ & WRITEABLE:
-        raise BufferError(f"DLPack: the array is read-only, and {what} cannot say so; {instead}, or call x.copy() first")
+        raise BufferError(
+            f"DLPack: the array is read-only, and {what} cannot say so; {instead}, or call x.copy() first"
+        )
     if flags_of(a) & DL_SUBBYTE_PADDED:
         raise BufferError(
             f"DLPack: the {a.dl_dtype_.bits}-bit elements are padded to bytes, and {what} means packed ones; {instead}"
@@ -582,7 +585,9 @@ cdef bint knows_versions(object max_version) except -1:
         return (<tuple> max_version)[0] >= 1
     if not isinstance(max_version, tuple) or len(max_version) != 2 or not PyIndex_Check(max_version[0]) \
             or not PyIndex_Check(max_version[1]):
-        raise TypeError(f"DLPack: max_version is {show(max_version)}; accepted: None or two integers such as {MAX_VERSION}")
+        raise TypeError(
+            f"DLPack: max_version is {show(max_version)}; accepted: None or two integers such as {MAX_VERSION}"
+        )
     return operator.index(max_version[0]) >= 1
 
 
@@ -612,12 +617,12 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly):
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
     """The table that a type itself declares, or NULL. An inherited one is not used: it may export silently what the
     subclass redefines."""
-    cdef int k
+    cdef int _step
     capsule = cls.__dict__.get("__dlpack_c_exchange_api__")
     if capsule is None or not PyCapsule_IsValid(capsule, EXCHANGE):
         return NULL
     cdef DLPackExchangeAPIHeader* header = <DLPackExchangeAPIHeader*> PyCapsule_GetPointer(capsule, EXCHANGE)
-    for k in range(MAX_TABLES):      # bounded: a chain that leads back to itself would never end
+    for _step in range(MAX_TABLES):      # bounded: a chain that leads back to itself would never end
         if header == NULL or header.version.major == DLPACK_MAJOR:
             break
         header = header.prev_api
@@ -750,7 +755,9 @@ cdef Descriptor new_like(DLTensor* prototype):
     else:
         runtime = runtime_of(wanted.device.device_type)
         if runtime.allocate == NULL:
-            raise BufferError(f"DLPack exchange table: no runtime to allocate on {TYPE_NAMES[wanted.device.device_type]}")
+            raise BufferError(
+                f"DLPack exchange table: no runtime to allocate on {TYPE_NAMES[wanted.device.device_type]}"
+            )
         runtime.allocate(a, high, wanted.device)
     return a
 
