@@ -1,6 +1,5 @@
 """torch: tensors in and out through its C exchange table, behind the checks that the table leaves out."""
 
-import sys
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
@@ -15,15 +14,16 @@ from arrayhub.libraries cimport host, torch_states
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM
 
 cdef DLPackExchangeAPI* _table = NULL
-cdef object _tensor_type = None
+cdef object _torch = None
 
 
 cdef DLPackExchangeAPI* table() except? NULL:
     """torch's exchange table, looked up once; NULL for a torch from before it had one."""
-    global _table, _tensor_type
-    if _tensor_type is None:
-        _tensor_type = sys.modules["torch"].Tensor
-        _table = dlpack.exchange_api(_tensor_type)
+    global _table, _torch
+    if _torch is None:
+        import torch
+        _table = dlpack.exchange_api(torch.Tensor)
+        _torch = torch
     return _table
 
 
@@ -59,18 +59,18 @@ cdef int refuse_unsafe(object tensor) except -1:
     if tensor.is_neg():
         raise BufferError("torch: is_neg() is True, so memory holds the negated values; call x.resolve_neg() first")
     layout = tensor.layout
-    if layout is not sys.modules["torch"].strided:
+    if layout is not _torch.strided:
         raise BufferError(f"torch: layout is {layout}; accepted: torch.strided. Call x.to_dense() first")
     if tensor.is_meta:
         raise BufferError("torch: the tensor is on device 'meta', which has no memory; accepted: tensors with data")
     return 0
 
 
-cdef int order_current_stream(Descriptor a, object torch, DLPackExchangeAPI* api) except -1:
+cdef int order_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
     """Make torch's current stream wait for the producer's work, as ``torch.from_dlpack`` would."""
     cdef void* stream = NULL
     if api == NULL or api.current_work_stream == NULL:
-        return order_consumer(a, torch.cuda.current_stream(a.device_.device_id))
+        return order_consumer(a, _torch.cuda.current_stream(a.device_.device_id))
     if api.current_work_stream(kDLCUDA, a.device_.device_id, &stream) != 0:
         dlpack.raise_pending("torch's current_work_stream")
     return order_consumer(a, <intptr_t> stream if stream != NULL else <intptr_t> LEGACY_STREAM)
@@ -85,8 +85,6 @@ cdef object emit(Descriptor a, bint allow_readonly):
         Read-only memory (torch cannot say so) unless `allow_readonly`; negative strides, at which torch ends the process;
         memory, types or strides that torch does not have.
     """
-    import torch
-
     cdef int k
     cdef DLManagedTensorVersioned* managed
     cdef void* result = NULL
@@ -102,11 +100,11 @@ cdef object emit(Descriptor a, bint allow_readonly):
             if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
                 raise BufferError("torch: negative strides, which torch does not have; pass copy=True")
     if a.device_.device_type == kDLCUDA:
-        order_current_stream(a, torch, api)
+        order_current_stream(a, api)
     managed = dlpack.new_managed(a)
     managed.flags &= ~<unsigned long long> DL_READ_ONLY
     if api == NULL:
-        return torch.from_dlpack(dlpack.capsule_of(managed))
+        return _torch.from_dlpack(dlpack.capsule_of(managed))
     # The table takes the managed tensor over, and gives it back to its deleter when it fails.
     if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
         dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
