@@ -38,7 +38,6 @@ from arrayhub.adapters.interface_dict cimport complaint, dtype_from_descr, entry
 import numpy
 
 from arrayhub._core.device import TYPE_NAMES
-from arrayhub.adapters.format_language import write_format
 
 cdef extern from "Python.h":
     const int INT_MAX
@@ -165,6 +164,8 @@ cdef list record_descr(Descriptor a, object dtype):
     NumPy's reader makes fields of that padding. It asks for a buffer first, so it comes here only for a record that has
     no format: then no dict at all leads it to ``__array__``, which gives the right type.
     """
+    from arrayhub.adapters.format_language import write_format
+
     try:
         descr = dtype.descr
         if numpy.dtype(descr) != dtype:

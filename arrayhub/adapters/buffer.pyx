@@ -50,7 +50,6 @@ from arrayhub._core.runtime cimport host_ready
 import numpy
 
 from arrayhub._core.errors import interface_error
-from arrayhub.adapters.format_language import parse_format, write_format
 
 # Types whose exports nobody can write, ever: the memory belongs to a Python value.
 cdef tuple IMMUTABLE_TYPES = (bytes,)
@@ -268,6 +267,8 @@ cdef object described_type(object exporter, Py_buffer* view):
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
     dtype = _parsed.get(key)
     if dtype is None:
+        from arrayhub.adapters.format_language import parse_format    # read only once a format needs it: see import time
+
         dtype = parse_format(key[0].decode("utf-8", "surrogateescape"), view.itemsize)
         if len(_parsed) >= REMEMBERED_FORMATS:
             _parsed.clear()
@@ -373,6 +374,8 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
         )
     written = _written.get(key)
     if written is None:
+        from arrayhub.adapters.format_language import write_format
+
         written = write_format(key[0], key[1]).encode()
         if len(_written) >= REMEMBERED_FORMATS:
             _written.clear()
