@@ -99,11 +99,16 @@ cdef object emit(Descriptor a):
     return ndarray(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
 
 
+# Where an array without elements points: NumPy allocates, and makes writable, what it gets no pointer for.
+cdef char[16] _NOTHING
+
+
 cdef object ndarray(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
     """An ndarray on the memory of `a`, which it keeps alive."""
+    cdef void* data = a.data_ if a.data_ != NULL else <void*> _NOTHING
     Py_INCREF(dtype)     # PyArray_NewFromDescr takes this reference over
     cdef cnp.ndarray array = PyArray_NewFromDescr(
-        np.ndarray, dtype, nd, shape, strides, a.data_, cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None
+        np.ndarray, dtype, nd, shape, strides, data, cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None
     )
     Py_INCREF(a)         # and PyArray_SetBaseObject this one
     PyArray_SetBaseObject(array, a)

@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport intptr_t
 
+from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor, host_readable
 from arrayhub._core.device cimport kDLCPU, kDLCUDA, kDLOneAPI
 from arrayhub._core.runtime cimport order_consumer
@@ -103,11 +104,22 @@ cdef object emit(Descriptor a, bint allow_readonly):
         order_current_stream(a, api)
     managed = dlpack.new_managed(a)
     managed.flags &= ~<unsigned long long> DL_READ_ONLY
-    if api == NULL:
-        return _torch.from_dlpack(dlpack.capsule_of(managed))
-    # The table takes the managed tensor over, and gives it back to its deleter when it fails.
-    if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
-        dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+    try:
+        # The table neither takes over nor deletes a managed tensor whose type it refuses; a capsule frees what nobody took.
+        if api == NULL or not surely_known(a):
+            return _torch.from_dlpack(dlpack.capsule_of(managed))
+        if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
+            dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+    except (BufferError, RuntimeError) as error:      # whose message goes on with a backtrace through torch's C++
+        raise BufferError(
+            f"torch: it takes no elements of type {dtypes.by_typenum(a.typenum_).name.decode()}"
+            f" ({str(error).partition(chr(10))[0]}); convert them first"
+        ) from None
     tensor = <object> <PyObject*> result
     Py_DECREF(tensor)
     return tensor
+
+
+cdef bint surely_known(Descriptor a) noexcept:
+    """Whether every torch that has a table has the element type: ints, floats, complex numbers, bool and bfloat16."""
+    return a.dl_dtype_.code in (0, 1, 2, 4, 5, 6) and a.dl_dtype_.bits >= 8
