@@ -1,0 +1,73 @@
+"""jax: arrays in by the buffer protocol (host) or DLPack (devices, ML types), and out by a legacy capsule."""
+
+from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor
+from arrayhub.adapters cimport buffer, dlpack
+from arrayhub.libraries.host import LegacyView
+
+
+cdef Descriptor parse(object obj, object stream):
+    """An array on a ``jax.Array``: immutable, because nobody may write to one, jax itself included.
+
+    The buffer protocol is several times faster than ``__dlpack__``, and has no words for bfloat16 and its like, nor for
+    memory on devices; then DLPack is asked.
+
+    Raises
+    ------
+    BufferError
+        The array was deleted or donated, is spread over several devices, or has a type that DLPack lacks too.
+    """
+    cdef Descriptor a
+    try:
+        a = buffer.parse(obj, stream)
+    except (BufferError, RuntimeError, ValueError):
+        a = None
+    if a is None:
+        a = parse_by_dlpack(obj, stream)
+    a.flags_ = (a.flags_ & ~WRITEABLE) | IMMUTABLE
+    return a
+
+
+cdef Descriptor parse_by_dlpack(object obj, object stream):
+    cdef Descriptor a
+    try:
+        a = dlpack.parse(obj, stream)
+        if a is not None:
+            return a
+        reason = "it has no __dlpack__"
+    except Exception as error:     # jax raises many kinds, and NoneType's own for a deleted array
+        if obj.is_deleted():
+            raise BufferError("jax: the array was deleted or donated, so its memory is gone; keep a copy of it") from None
+        reason = (str(error).splitlines() or [""])[0]
+    if len(obj.devices()) > 1:
+        raise BufferError(
+            f"jax: the array is spread over {len(obj.devices())} devices; take x.addressable_shards[i].data one by one"
+        )
+    raise BufferError(f"jax: no protocol can show the array of dtype {obj.dtype} ({reason}); convert it with x.astype")
+
+
+cdef object emit(Descriptor a, bint may_copy):
+    """A ``jax.Array`` on the memory of `a`.
+
+    With `may_copy` jax may convert and copy as it likes. Otherwise the memory itself must arrive there: jax takes host
+    memory without a copy only where it is compact, starts on a 64-byte boundary and has one of its own element types;
+    it copies silently otherwise, so the address is compared afterwards. jax never writes, so read-only memory is fine.
+
+    Raises
+    ------
+    BufferError
+        jax could not take the memory without a copy.
+    """
+    import jax
+
+    view = LegacyView(a)
+    try:
+        result = jax.dlpack.from_dlpack(view)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise BufferError(f"jax: it refuses this array ({error}); pass copy=True") from error
+    if not may_copy and a.size and result.unsafe_buffer_pointer() != a.ptr:
+        raise BufferError(
+            "jax: it takes host memory without a copy only if compact, on a 64-byte boundary and of a type it has"
+            f" (64-bit ones only with jax_enable_x64); address {a.ptr:#x}, byte strides {a.byte_strides}, dtype"
+            f" {a.dtype}. Pass copy=True"
+        )
+    return result
