@@ -1,3 +1,4 @@
 from arrayhub._core.descriptor cimport Descriptor
 
 cdef Descriptor parse(object obj, object stream)
+cdef object emit(Descriptor a, bint may_copy)

@@ -10,36 +10,49 @@ from arrayhub.libraries.host import LegacyView
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on the memory of a ``jax.Array``, wherever that lies.
+    """An array on a ``jax.Array``: immutable, because nobody may write to one, jax itself included.
 
-    Host memory comes by the buffer protocol, several times faster than by DLPack; what it cannot say (bfloat16, a
-    GPU's memory) by DLPack.
+    Host memory comes by the buffer protocol, several times faster than by DLPack; what it cannot say (bfloat16, a GPU's
+    memory) by DLPack.
 
     Raises
     ------
     BufferError
-        The array is spread over several devices.
+        The array was deleted or donated, is spread over several devices, or has a type that DLPack lacks too.
     """
     cdef Descriptor a
     try:
         a = buffer.parse(obj, None)
-    except (BufferError, TypeError, ValueError):    # jax says so in different words for types, devices and shards
+    except (BufferError, RuntimeError, TypeError, ValueError):    # different words for types, devices and shards
         a = None
     if a is None:
-        a = parse_dlpack(obj, stream)
-    a.flags_ &= ~WRITEABLE
-    a.flags_ |= IMMUTABLE
+        a = parse_by_dlpack(obj, stream)
+    a.flags_ = (a.flags_ & ~WRITEABLE) | IMMUTABLE
     return a
 
 
-cdef Descriptor parse_dlpack(object obj, object stream):
+cdef Descriptor parse_by_dlpack(object obj, object stream):
+    try:
+        devices = obj.devices()
+        if len(devices) == 1:
+            return parse_on_device(obj, stream, next(iter(devices)).platform)
+    except Exception as error:     # jax raises many kinds, and NoneType's own for a deleted array
+        if obj.is_deleted():
+            raise BufferError("jax: the array was deleted or donated, so its memory is gone; keep a copy of it") from None
+        reason = (str(error).splitlines() or [""])[0]
+        raise BufferError(
+            f"jax: no protocol can show the array of dtype {obj.dtype} ({reason}); convert it with x.astype"
+        ) from error
+    raise BufferError(
+        f"jax: the array is spread over {len(devices)} devices; take x.addressable_shards[i].data one by one, or gather it"
+        " with jax.device_put"
+    )
+
+
+cdef Descriptor parse_on_device(object obj, object stream, str platform):
     """By DLPack: on a GPU with a real stream, because jax fails on -1."""
     cdef intptr_t handle = LEGACY_STREAM
-    devices = obj.devices()
-    if len(devices) != 1:
-        raise BufferError(f"jax: the array is spread over {len(devices)} devices; take one of its addressable_shards,"
-                          " or gather it with jax.device_put first")
-    if next(iter(devices)).platform == "cpu":
+    if platform == "cpu":
         return dlpack.parse(obj, None)
     if stream is not None and stream_handle(stream) != NO_STREAM:
         handle = stream_handle(stream)
@@ -49,13 +62,12 @@ cdef Descriptor parse_dlpack(object obj, object stream):
     return a
 
 
-def emit(array, *, may_copy=False):
-    """Return a ``jax.Array`` on the memory of `array`.
+cdef object emit(Descriptor a, bint may_copy):
+    """A ``jax.Array`` on the memory of `a`.
 
-    With `may_copy` jax may convert and copy as it likes. Otherwise the memory itself must arrive there:
-    jax takes host memory without a copy only where it is compact, starts on a 64-byte boundary and has one of its own
-    element types; it copies silently otherwise, so the address is compared afterwards. jax never writes, so read-only
-    memory is fine.
+    With `may_copy` jax may convert and copy as it likes. Otherwise the memory itself must arrive there: jax takes host
+    memory without a copy only where it is compact, starts on a 64-byte boundary and has one of its own element types;
+    it copies silently otherwise, so the address is compared afterwards. jax never writes, so read-only memory is fine.
 
     Raises
     ------
@@ -64,16 +76,15 @@ def emit(array, *, may_copy=False):
     """
     import jax
 
-    view = LegacyView(array)
+    view = LegacyView(a)
     try:
         result = jax.dlpack.from_dlpack(view)
     except (TypeError, ValueError, RuntimeError) as error:
         raise BufferError(f"jax: it refuses this array ({error}); pass copy=True") from error
-    if not may_copy and array.size and result.unsafe_buffer_pointer() != array.ptr:
+    if not may_copy and a.size and result.unsafe_buffer_pointer() != a.ptr:
         raise BufferError(
             "jax: it takes host memory without a copy only if compact, on a 64-byte boundary and of a type it has"
-            f" (64-bit ones only with jax_enable_x64); address {array.ptr:#x}, byte strides {array.byte_strides}, dtype"
-            f" {array.dtype}."
-            " Pass copy=True"
+            f" (64-bit ones only with jax_enable_x64); address {a.ptr:#x}, byte strides {a.byte_strides}, dtype"
+            f" {a.dtype}. Pass copy=True"
         )
     return result
