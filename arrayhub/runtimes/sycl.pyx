@@ -374,7 +374,9 @@ cdef int _adopt(Descriptor a) except -1:
         return 0      # it can still be handed on by DLPack
     queue = queue_of_ordinal(a.device_.device_id)
     extent(a, &low, &high)
-    cdef int usm_type = USM_DEVICE if high == low else usm_type_of(a.data_ + low, queue)
+    cdef int usm_type = usm_type_of(a.data_ + low, queue)
+    if usm_type == 0 and high == low:      # without elements any pointer will do
+        usm_type = USM_DEVICE
     if usm_type == 0 or (high > low and usm_type_of(a.data_ + high - 1, queue) != usm_type):
         raise interface_error(
             "DLPack", "data", f"{<size_t> a.data_:#x}",
