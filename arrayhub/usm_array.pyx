@@ -32,6 +32,8 @@ from arrayhub.runtimes cimport sycl
 from arrayhub import transfer
 from arrayhub._core.descriptor import PROTOCOL_NAMES
 
+cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
+
 _USM_TYPES = (None, "device", "shared", "host")
 
 
@@ -383,7 +385,8 @@ cdef class USMArray(Descriptor):
         if dl_device is None and copy is not True:
             return dlpack.emit(self, stream, max_version, False)
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
-        return dlpack.emit(export, None, max_version, export is not self)
+        # A copy for the host is done when it is there; on a device the consumer's stream must still be told to wait.
+        return dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, export is not self)
 
     def __dlpack_device__(self):
         """The pair (device_type, device_id) of DLPack's DLDevice."""

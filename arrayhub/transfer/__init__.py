@@ -5,6 +5,7 @@ from arrayhub.libraries.host import host_view, is_host_readable
 from arrayhub.transfer import host
 
 _CPU = Device("cpu")
+FIRST_OWN_TYPENUM = 4096  # as in _core/dtypes: from here on numbers are arrayhub's own
 
 
 def _engine(device):
@@ -44,11 +45,19 @@ def _into(array, out, copy):
     """Copy `array` into the host array `out`."""
     if copy is False:
         raise BufferError("to_host: out= asks for a copy, and copy=False forbids one")
-    if out.shape != array.shape or out.typenum != array.typenum or out.itemsize != array.itemsize:
+    if out.shape != array.shape or not _same_type(out, array):
         raise ValueError(f"to_host: out is {out!r}; accepted: the shape and the element type of {array!r}")
     source = array if is_host_readable(array) else _engine(array.device).to_host(array)
     host.copy_into(host_view(source), out)
     return out
+
+
+def _same_type(a, b):
+    """Whether bytes of one may be read as elements of the other: byte order, units and fields included."""
+    if a.typenum != b.typenum or a.itemsize != b.itemsize:
+        return False
+    # Types without a dtype object (complex32, say) have nothing more to differ in.
+    return a.typenum >= FIRST_OWN_TYPENUM or a.dtype == b.dtype
 
 
 def to_device(array, device, *, copy=None, stream=None):
@@ -80,8 +89,8 @@ def astype(array, dtype):
     """Return a fresh host copy with another element type; the elements are converted as NumPy's astype does."""
     if not is_host_readable(array):
         raise BufferError(
-            f"asarray: converting {array.dtype!r} to {dtype!r} on {array.device} is arithmetic of its own library; convert"
-            " there, or call to_host(x) first"
+            f"asarray: converting {array.dtype!r} to {dtype!r} on {array.device} is arithmetic of its own library;"
+            " convert there, or call to_host(x) first"
         )
     return host.astype(array, dtype)
 

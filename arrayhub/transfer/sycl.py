@@ -48,7 +48,9 @@ def upload(compact, queue, usm_type):
 def as_bytes(compact):
     """Return the memory of a compact host array as one run of opaque items, whatever the order of its dimensions."""
     items = raw(compact)
-    return items.transpose(numpy.argsort([-step for step in items.strides], kind="stable")).reshape(-1).view(numpy.uint8)
+    return (
+        items.transpose(numpy.argsort([-step for step in items.strides], kind="stable")).reshape(-1).view(numpy.uint8)
+    )
 
 
 def is_packed(array):
