@@ -4,12 +4,15 @@ import operator
 
 import numpy as np
 
+from libc.string cimport memcpy
+
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     CONSTRUCTED,
     F_CONTIGUOUS,
     IMMUTABLE,
+    OTHER_CONTEXT,
     PACKED,
     USM_DEVICE,
     USM_HOST,
@@ -17,6 +20,7 @@ from arrayhub._core.descriptor cimport (
     WRITEABLE,
     Descriptor,
     block_of,
+    new_array,
     reserve,
     seal,
     set_dtype,
@@ -29,7 +33,7 @@ from arrayhub.runtimes cimport sycl
 from arrayhub._core.errors import show
 
 cdef dict _USM_TYPES = {"device": USM_DEVICE, "shared": USM_SHARED, "host": USM_HOST}
-_OPTIONS = frozenset(("queue", "alignment", "copy"))
+cdef tuple _OPTIONS = ("queue", "alignment", "copy")
 cdef enum:
     HOST_ALIGNMENT = 64     # bytes: jax takes a host buffer without a copy only from such a boundary
 
@@ -37,91 +41,140 @@ cdef enum:
 cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
                   object order, object buffer_ctor_kwargs) except -1:
     """Fill a fresh array as seed 000's constructor says; see USMArray."""
-    cdef Py_ssize_t low, high, start
+    # Everything is checked on another array first, so that one whose construction fails never shows half a layout.
+    cdef Descriptor layout_ = lay_out(shape, dtype, strides, order)
+    cdef Py_ssize_t end
+    cdef Py_ssize_t start = checked_start(layout_, as_integer(offset, "offset"), isinstance(buffer, str), &end)
+    take_memory(layout_, buffer, checked_options(buffer_ctor_kwargs), end)
+    check_inside(layout_, end)
+    layout_.data_ = layout_.block_.address_ + start
+    seal(layout_)
+    return move(layout_, a)
+
+
+cdef Descriptor lay_out(object shape, object dtype, object strides, object order):
+    """An array without memory: shape, element type and byte strides."""
+    cdef list lengths = as_integers(shape, "shape")
+    cdef list steps = None if strides is None else as_integers(strides, "strides")
+    cdef Py_ssize_t total
     cdef int k
-    lengths = as_lengths(shape)
-    options = dict(buffer_ctor_kwargs)
-    if not options.keys() <= _OPTIONS:
-        raise TypeError(f"USMArray: buffer_ctor_kwargs has {sorted(options.keys() - _OPTIONS)}; accepted: {sorted(_OPTIONS)}")
-    if order not in ("C", "F"):
-        raise ValueError(f"USMArray: order is {show(order)}; accepted: 'C' or 'F'")
-    reserve(a, <int> len(lengths))
-    a.protocol_ = CONSTRUCTED
-    set_dtype(a, np.dtype(dtype))
-    for k in range(a.nd_):
-        a.shape_[k] = lengths[k]
-    fill_strides(a, strides, order == "F")
-    start = checked_start(a, offset, isinstance(buffer, str), &low, &high)
-    take_memory(a, buffer, options, start + high)
-    check_inside(a, start, low, high)
-    cdef MemoryBlock block = block_of(a)
-    a.data_ = block.address_ + start
-    seal(a)
-    return 0
-
-
-cdef list as_lengths(object shape):
-    """The lengths of a shape that may be a single integer."""
-    lengths = [as_integer(length, "shape") for length in (shape if isinstance(shape, (tuple, list)) else (shape,))]
     if len(lengths) > layout.MAX_NDIM:
         raise ValueError(f"USMArray: shape has {len(lengths)} dimensions; accepted: at most {layout.MAX_NDIM}")
     if any(length < 0 for length in lengths):
         raise ValueError(f"USMArray: shape is {show(shape)}; accepted: lengths of zero or more")
-    return lengths
+    if steps is not None and len(steps) != len(lengths):
+        raise ValueError(f"USMArray: strides has {len(steps)} entries, shape has {len(lengths)}; accepted: as many")
+    if not isinstance(order, str) or order not in ("C", "F"):
+        raise ValueError(f"USMArray: order is {show(order)}; accepted: 'C' or 'F'")
+    cdef Descriptor a = new_array(<int> len(lengths))
+    a.protocol_ = CONSTRUCTED
+    set_dtype(a, as_dtype(dtype))
+    for k in range(a.nd_):
+        a.shape_[k] = lengths[k]
+    cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
+    if size < 0 or layout.checked_mul(size, a.itemsize_, &total) or fill_strides(a, steps, order == "F"):
+        raise ValueError(f"USMArray: shape {show(shape)} with strides {show(strides)} is larger than the address space")
+    return a
+
+
+cdef object as_dtype(object dtype):
+    """A NumPy dtype of single elements of some size."""
+    made = np.dtype(dtype)
+    if made.subdtype is not None or made.itemsize == 0:
+        raise TypeError(f"USMArray: dtype is {made!r}; accepted: one element of one byte or more. Put sub-arrays into shape")
+    return made
+
+
+cdef list as_integers(object values, str name):
+    """The integers of a shape or of strides, either of which may be a single one."""
+    return [as_integer(value, name) for value in (values if isinstance(values, (tuple, list)) else (values,))]
 
 
 cdef Py_ssize_t as_integer(object value, str name) except? -1:
-    if isinstance(value, bool):
-        raise TypeError(f"USMArray: {name} has the bool {value}; accepted: integers")
     try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
         return operator.index(value)
+    except TypeError:
+        raise TypeError(f"USMArray: {name} has {show(value)} of type {type(value).__name__}; accepted: integers") from None
     except OverflowError:
-        raise ValueError(f"USMArray: {name} has {value}; accepted: integers below 2**63") from None
+        raise ValueError(f"USMArray: {name} has {show(value)}; accepted: integers below 2**63") from None
 
 
-cdef int fill_strides(Descriptor a, object strides, bint fortran) except -1:
-    """Byte strides from strides in elements, or compact ones."""
+cdef bint fill_strides(Descriptor a, list steps, bint fortran) except -1:
+    """Byte strides from strides in elements, or compact ones. True where one overflows."""
     cdef bint overflow = False
     cdef int k
-    if strides is None:
-        overflow = layout.fill_strides(a.nd_, a.shape_, a.itemsize_, fortran, a.byte_strides_)
-    else:
-        strides = strides if isinstance(strides, (tuple, list)) else (strides,)
-        if len(strides) != a.nd_:
-            raise ValueError(f"USMArray: strides has {len(strides)} entries, shape has {a.nd_}; accepted: as many")
-        for k in range(a.nd_):
-            overflow |= layout.checked_mul(as_integer(strides[k], "strides"), a.itemsize_, &a.byte_strides_[k])
-    if overflow or layout.count(a.nd_, a.shape_) < 0:
-        raise ValueError(f"USMArray: shape {a.shape} with strides {show(strides)} is larger than the address space")
-    return 0
+    if steps is None:
+        return layout.fill_strides(a.nd_, a.shape_, a.itemsize_, fortran, a.byte_strides_)
+    for k in range(a.nd_):
+        overflow |= layout.checked_mul(steps[k], a.itemsize_, &a.byte_strides_[k])
+    return overflow
 
 
-cdef Py_ssize_t checked_start(Descriptor a, object offset, bint is_new, Py_ssize_t* low, Py_ssize_t* high) except -1:
-    """Bytes from the start of the memory to element zero; computed for new memory with negative strides."""
-    cdef Py_ssize_t start, end
-    if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, low, high):
+cdef Py_ssize_t checked_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_ssize_t* end) except -1:
+    """Bytes from the start of the memory to element zero; computed for new memory with negative strides. `end` is how
+    many bytes of the memory the array needs."""
+    cdef Py_ssize_t low, high, start, first
+    if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high):
         raise ValueError(f"USMArray: shape {a.shape} with byte strides {a.byte_strides} is larger than the address space")
-    if layout.checked_mul(as_integer(offset, "offset"), a.itemsize_, &start) or layout.checked_add(start, high[0], &end):
+    if layout.checked_mul(offset, a.itemsize_, &start):
         raise ValueError(f"USMArray: offset is {offset}; accepted: one whose bytes stay below 2**63")
     if is_new and start == 0:
-        start = -low[0]
-    if start + low[0] < 0:
+        start = -low
+    if layout.checked_add(start, low, &first) or layout.checked_add(start, high, end) or first < 0:
         raise ValueError(
-            f"USMArray: offset is {offset}, but strides reach {-low[0] // a.itemsize_} elements before element zero;"
-            f" accepted: at least {-low[0] // a.itemsize_}"
+            f"USMArray: offset is {offset}, and strides reach {-low // a.itemsize_} elements before element zero; accepted:"
+            f" {-low // a.itemsize_} or more, such that all elements stay below 2**63 bytes"
         )
     return start
 
 
-cdef int check_inside(Descriptor a, Py_ssize_t start, Py_ssize_t low, Py_ssize_t high) except -1:
+cdef int check_inside(Descriptor a, Py_ssize_t end) except -1:
     """Refuse a layout that leaves its memory: the seed leaves that to the user, who then gets a crash."""
     cdef Py_ssize_t nbytes = block_of(a).nbytes_
-    if high > low and nbytes >= 0 and start + high > nbytes:
+    if end > nbytes:
         raise ValueError(
-            f"USMArray: shape {a.shape}, strides and offset reach {start + high} bytes into memory of {nbytes} bytes;"
-            " accepted: a layout that stays inside"
+            f"USMArray: shape {a.shape}, strides and offset reach {end} bytes into memory of {nbytes} bytes; accepted: a"
+            " layout that stays inside"
         )
     return 0
+
+
+cdef int move(Descriptor source, Descriptor target) except -1:
+    """Give a fresh array what another one, that nobody else holds, has become."""
+    reserve(target, source.nd_)
+    memcpy(target.shape_, source.shape_, source.nd_ * sizeof(Py_ssize_t))
+    target.data_ = source.data_
+    target.flags_ = source.flags_
+    target.base_ = source.base_
+    target.device_ = source.device_
+    target.usm_type_ = source.usm_type_
+    target.stream_ = source.stream_
+    target.producer_ = source.producer_
+    target.block_ = source.block_
+    target.protocol_ = CONSTRUCTED
+    target.typenum_ = source.typenum_
+    target.itemsize_ = source.itemsize_
+    target.dl_dtype_ = source.dl_dtype_
+    target.dtype_ = source.dtype_
+    memcpy(target.byte_strides_, source.byte_strides_, source.nd_ * sizeof(Py_ssize_t))
+    seal(target)
+    return 0
+
+
+cdef dict checked_options(object buffer_ctor_kwargs):
+    """A copy of the options of dpctl's constructors, none of them unknown."""
+    options = dict(buffer_ctor_kwargs)
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(f"USMArray: buffer_ctor_kwargs has {show(name)}; accepted: {', '.join(_OPTIONS)}")
+    alignment = options.get("alignment")
+    if alignment is not None:
+        options["alignment"] = exact = as_integer(alignment, "alignment")
+        if exact < 0 or exact & (exact - 1):      # 0 leaves it to dpctl
+            raise ValueError(f"USMArray: alignment is {exact}; accepted: a power of two, in bytes")
+    return options
 
 
 cdef int take_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbytes) except -1:
@@ -143,12 +196,9 @@ cdef int take_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbyte
 
 
 cdef int take_host(Descriptor a, dict options, Py_ssize_t nbytes) except -1:
-    alignment = options.get("alignment") or HOST_ALIGNMENT
-    if alignment & (alignment - 1) or alignment < 0:
-        raise ValueError(f"USMArray: alignment is {alignment}; accepted: a power of two, in bytes")
     if options.get("queue") is not None:
         raise ValueError("USMArray: a queue is of no use for buffer='cpu'; accepted: buffer='host', 'shared' or 'device'")
-    cdef MemoryBlock block = allocate(nbytes, max(<Py_ssize_t> alignment, HOST_ALIGNMENT))
+    cdef MemoryBlock block = allocate(nbytes, max(<Py_ssize_t> (options.get("alignment") or 0), HOST_ALIGNMENT))
     a.block_ = block
     a.base_ = block
     a.device_ = DLDevice(kDLCPU, 0)
@@ -158,6 +208,7 @@ cdef int take_host(Descriptor a, dict options, Py_ssize_t nbytes) except -1:
 
 cdef int take_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) except -1:
     check_usm_type(a)
+    options = {name: value for name, value in options.items() if value is not None and name != "copy"}
     # dpctl cannot allocate nothing, so an empty array gets one byte that it never shows.
     cdef MemoryBlock block = sycl.block_of_memory(sycl.new_memory(kind, max(nbytes, 1), options))
     block.nbytes_ = nbytes
@@ -170,18 +221,33 @@ cdef int take_memory_object(Descriptor a, object memory, dict options) except -1
     check_usm_type(a)
     if options.pop("copy", None):
         # Memory(x, copy=True) keeps x alive for ever, so the copy is made in two steps.
-        fresh = type(memory)(memory.nbytes, **{"queue": memory.sycl_queue, **options})
+        memory.sycl_queue.wait()
+        options = {"queue": memory.sycl_queue, **{name: value for name, value in options.items() if value is not None}}
+        fresh = sycl.new_memory(memory.get_usm_type(), memory.nbytes, options)
         fresh.copy_from_device(memory)
         memory = fresh
     sycl.place(a, sycl.block_of_memory(memory), sycl.memory_usm_type(memory))
+    check_options(a, options, None if options.get("queue") is None else memory.sycl_queue)
     a.flags_ |= WRITEABLE
+    return 0
+
+
+cdef int check_options(Descriptor a, dict options, object queue) except -1:
+    """Refuse options that memory which exists already does not fulfil."""
+    alignment = options.get("alignment") or 1
+    address = <size_t> a.block_.address_
+    if address % alignment != 0:
+        raise ValueError(f"USMArray: alignment is {alignment}, and the memory of buffer starts at {address:#x}; pass copy=True,"
+                         " or leave alignment out")
+    if options.get("queue") is not None and options["queue"] != queue:
+        raise ValueError("USMArray: queue is another one than that of buffer's memory; pass copy=True, or leave queue out")
     return 0
 
 
 cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
     """Lay `a` over the whole memory block of another array, with the same access."""
     if options.get("copy"):
-        raise ValueError("USMArray: copy=True with a USMArray as buffer; accepted: USMArray.copy() of it, as the buffer")
+        raise ValueError("USMArray: copy=True with this buffer; accepted: for dpctl.memory objects. Copy it first")
     if other.shape_ == NULL or other.flags_ & PACKED:
         raise ValueError("USMArray: buffer is an array without memory of whole bytes")
     if other.usm_type_:
@@ -192,7 +258,8 @@ cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
     a.usm_type_ = other.usm_type_
     a.stream_ = other.stream_
     a.producer_ = other.producer_
-    a.flags_ |= other.flags_ & (WRITEABLE | IMMUTABLE)
+    a.flags_ |= other.flags_ & (WRITEABLE | IMMUTABLE | OTHER_CONTEXT)
+    check_options(a, options, sycl.queue_of(other) if other.usm_type_ and options.get("queue") is not None else None)
     return 0
 
 

@@ -44,6 +44,9 @@ cdef Descriptor parse(object obj, object stream):
     offset = entry(keys, "offset")
     if layout.checked_mul(0 if offset is None else whole(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
         raise complaint(SYCL_DICT, "offset", offset, "elements whose bytes stay below 2**63")
+    if a.dl_dtype_.code == dtypes.NO_DLPACK:     # which has numbers for just the types that SYCL has
+        raise complaint(SYCL_DICT, "typestr", entry(keys, "typestr"),
+                        "a bool, integer, floating-point or complex type that SYCL has, in native byte order, such as '|f8'")
     if data is None:
         return on_buffer(a, obj, keys, distance)
     set_pointer(a, data)
@@ -53,7 +56,7 @@ cdef Descriptor parse(object obj, object stream):
         a.data_ = <char*> distance
     seal(a)
     on_pointer(a, obj, entry(keys, "syclobj"))
-    if sycl.is_memory(obj):      # these mean writable by the True that means read-only everywhere else
+    if sycl.speaks_as_memory(obj):      # these mean writable by the True that means read-only everywhere else
         a.flags_ |= WRITEABLE
     return a
 
@@ -95,7 +98,7 @@ cdef Descriptor on_buffer(Descriptor a, object obj, dict keys, Py_ssize_t distan
 
     The buffer may be USM of the kinds the host can read, or ordinary host memory.
     """
-    cdef Py_ssize_t low, high, end
+    cdef Py_ssize_t low, high, start, end
     cdef Descriptor exported = buffer.parse(obj, None)
     if exported is None or not exported.flags_ & C_CONTIGUOUS:
         raise complaint(SYCL_DICT, "data", None, "a pair (address, read-only), or an object with a contiguous buffer")
@@ -103,7 +106,8 @@ cdef Descriptor on_buffer(Descriptor a, object obj, dict keys, Py_ssize_t distan
     a.data_ = exported.data_
     seal(a)
     extent(a, &low, &high)
-    if distance + low < 0 or layout.checked_add(distance, high, &end) or end > block.nbytes_:
+    if layout.checked_add(distance, low, &start) or start < 0 \
+            or layout.checked_add(distance, high, &end) or end > block.nbytes_:
         raise complaint(SYCL_DICT, "shape, strides and offset", (a.shape, a.byte_strides, distance),
                         f"a view that stays inside the buffer's {block.nbytes_} bytes")
     a.data_ += distance
@@ -112,9 +116,10 @@ cdef Descriptor on_buffer(Descriptor a, object obj, dict keys, Py_ssize_t distan
     cdef int usm_type = 0
     syclobj = entry(keys, "syclobj")
     if syclobj is not None and block.nbytes_ > 0:
-        a.producer_ = sycl.queue_from(syclobj, block.address_)
-        usm_type = sycl.usm_type_of(block.address_, a.producer_)
+        queue = sycl.queue_from(syclobj, block.address_)
+        usm_type = sycl.usm_type_of(block.address_, queue)
     if usm_type != 0:
+        a.producer_ = queue
         block.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
     a.device_ = block.device_
     a.usm_type_ = usm_type
@@ -144,13 +149,13 @@ cdef object emit(Descriptor a):
     host_ready(a)
     cdef MemoryBlock block = block_of(a)
     cdef Py_ssize_t distance = a.data_ - block.address_
-    cdef bint whole = distance % a.itemsize_ == 0
+    cdef bint countable = distance % a.itemsize_ == 0     # in elements, as the offset must be
     return {
-        "data": (<size_t> (block.address_ if whole else a.data_), not a.flags_ & WRITEABLE),
+        "data": (<size_t> (block.address_ if countable else a.data_), not a.flags_ & WRITEABLE),
         "shape": a.shape,
         "strides": None if a.flags_ & C_CONTIGUOUS else a.strides,
         "typestr": "|" + row.typestr.decode(),
         "version": 1,
         "syclobj": sycl.queue_of(a),
-        "offset": distance // a.itemsize_ if whole else 0,
+        "offset": distance // a.itemsize_ if countable else 0,
     }

@@ -43,6 +43,7 @@ cdef struct UsmNdarray:              # dpnp 0.20, dpnp/tensor/_usmarray.pxd
 
 # What is known of each usm_ndarray type met so far: whether its struct is the one above.
 cdef dict _known_structs = {}
+cdef tuple _STRUCT_MODULES = ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray")
 
 
 cdef Descriptor parse_memory(object obj, object stream):
@@ -50,6 +51,8 @@ cdef Descriptor parse_memory(object obj, object stream):
 
     Its interface dict says True where other producers mean read-only, so it is not asked.
     """
+    if not sycl.is_memory(obj):      # a class that only bears the name
+        return None
     cdef MemoryBlock block = sycl.block_of_memory(obj)
     cdef Descriptor a = new_array(1)
     a.protocol_ = SYCL_DICT
@@ -75,14 +78,21 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
     if known is None:
         known = _known_structs[type(obj)] = struct_is_known(type(obj))
     if known:
-        return read_struct(<UsmNdarray*> <PyObject*> obj)
+        a = read_struct(<UsmNdarray*> <PyObject*> obj)
+        if a is not None:
+            return a
     a = sycl_usm.parse(obj, stream)
-    if sycl.is_memory(obj.usm_data):      # as the struct way has it: the whole allocation is the block
-        sycl.place(a, sycl.block_of_memory(obj.usm_data), a.usm_type_)
+    memory = getattr(obj, "usm_data", None)
+    if a is not None and sycl.is_memory(memory):      # as the struct way has it: the whole allocation is the block
+        sycl.place(a, sycl.block_of_memory(memory), a.usm_type_)
     return a
 
 
 cdef Descriptor read_struct(UsmNdarray* u):
+    """An array from a struct, or None where its owner or its type number is none that is known here."""
+    cdef const dtypes.ElementType* row = dtypes.by_typenum(u.typenum)
+    if row == NULL or row.typestr == NULL or u.base == NULL or not sycl.is_memory(<object> u.base):
+        return None
     cdef object memory = <object> u.base
     cdef MemoryBlock block = sycl.block_of_memory(memory)
     cdef Descriptor a = new_array(u.nd)
@@ -91,7 +101,7 @@ cdef Descriptor read_struct(UsmNdarray* u):
     a.protocol_ = SYCL_DICT
     a.data_ = u.data
     a.flags_ |= u.flags & WRITEABLE
-    set_type(a, dtypes.by_typenum(u.typenum))
+    set_type(a, row)
     for k in range(u.nd):
         a.shape_[k] = u.shape[k]
     if u.strides == NULL:
@@ -111,10 +121,13 @@ cdef Descriptor read_struct(UsmNdarray* u):
 cdef bint struct_is_known(object cls) except -1:
     """Read one array of known layout through the struct, comparing each field before the next is trusted."""
     cdef UsmNdarray* u
-    if cls.__module__ not in ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray") or cls.__name__ != "usm_ndarray" \
+    if cls.__module__ not in _STRUCT_MODULES or cls is not getattr(sys.modules.get(cls.__module__), "usm_ndarray", None) \
             or cls.__basicsize__ != sizeof(UsmNdarray) or not sycl.available():
         return False
-    array = cls((3, 7), dtype="<i4", buffer="shared")[1:, ::2]
+    try:
+        array = cls((3, 7), dtype="<i4", buffer="device")[1:, ::2]
+    except Exception:      # no default device to try it on
+        return False
     memory = array.usm_data
     u = <UsmNdarray*> <PyObject*> array
     return (
@@ -155,12 +168,15 @@ cdef object emit(Descriptor a):
             f"dpnp: usm_ndarray has no element type {get_dtype(a)!r} with byte strides {a.byte_strides}; call x.copy()"
             " or convert it first"
         )
-    tensor = dpnp_tensor()
+    usm_ndarray = dpnp_tensor().usm_ndarray
     memory = sycl.base_of(a)
-    if size_of(a) == 0:
-        array = tensor.usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory)
-    else:
-        array = tensor.usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory, strides=a.strides, offset=a.offset)
+    try:
+        if size_of(a) == 0:
+            array = usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory)
+        else:
+            array = usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory, strides=a.strides, offset=a.offset)
+    except (TypeError, ValueError) as error:
+        raise BufferError(f"dpnp: usm_ndarray refuses this array ({error}); call x.copy() or convert it first") from error
     if not a.flags_ & WRITEABLE:
         array.flags.writable = False
     return array

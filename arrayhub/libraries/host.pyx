@@ -36,6 +36,7 @@ cdef Descriptor as_host(Descriptor a):
     cdef Descriptor view = same_layout(a)
     view.device_ = DLDevice(kDLCPU, 0)
     view.usm_type_ = NOT_USM
+    view.flags_ &= ~OTHER_CONTEXT     # of no concern to who reads it as host memory
     view.stream_ = NULL
     view.producer_ = None
     return view

@@ -8,6 +8,7 @@ ctypedef void* ContextRef
 
 cdef bint available() except -1
 cdef bint is_memory(object obj) except -1
+cdef bint speaks_as_memory(object obj) except -1
 cdef object queue_from(object syclobj, void* pointer)
 cdef int usm_type_of(void* pointer, object queue) except -1
 cdef int memory_usm_type(object memory) except -1

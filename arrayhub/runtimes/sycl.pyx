@@ -65,6 +65,7 @@ cdef Functions _dpctl
 cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base of the three
 cdef object _queue_type = None
 cdef object _context_type = None
+cdef dict _ordinal_queues = {}
 
 _SYCLOBJ_FORMS = (
     "a filter string, a dpctl.SyclContext, a dpctl.SyclQueue, a capsule named 'SyclContextRef' or 'SyclQueueRef', or an"
@@ -153,6 +154,12 @@ cdef bint is_memory(object obj) except -1:
     return available() and isinstance(obj, _memory_type)
 
 
+cdef bint speaks_as_memory(object obj) except -1:
+    """Whether the interface dict of `obj` is the one that the Memory classes write, and no subclass has replaced."""
+    cdef str name = "__sycl_usm_array_interface__"
+    return is_memory(obj) and getattr(type(obj), name) is getattr(_memory_type, name)
+
+
 cdef char* memory_pointer(object memory) except? NULL:
     return <char*> _dpctl.memory_pointer(<PyObject*> memory)
 
@@ -202,13 +209,12 @@ cdef object queue_from(object syclobj, void* pointer):
         What an interface dict has under that key. A capsule is read, not used up, so that a producer may hand out the
         same one again.
     pointer : void*
-        Where the context has several devices, the one of this pointer is chosen. It is checked to be USM of the context
-        first.
+        Where the context has several devices, the one of this pointer is chosen, if it is USM of the context at all.
 
     Raises
     ------
     InterfaceError
-        None of the six forms, or a pointer that is not USM of the context.
+        None of the six forms.
     """
     dpctl = import_dpctl()
     if isinstance(syclobj, _queue_type):
@@ -234,8 +240,9 @@ cdef object queue_from_filter(object dpctl, str selector):
 cdef object from_capsule(object syclobj):
     """The queue or the context behind a capsule, or behind what ``_get_capsule()`` gives."""
     capsule = syclobj
-    if not PyCapsule_CheckExact(capsule) and hasattr(type(syclobj), "_get_capsule"):
-        capsule = syclobj._get_capsule()
+    if not PyCapsule_CheckExact(capsule):
+        give = getattr(syclobj, "_get_capsule", None)
+        capsule = give() if callable(give) else None
     if PyCapsule_CheckExact(capsule):
         if PyCapsule_IsValid(capsule, b"SyclQueueRef"):
             return _dpctl.queue_make(PyCapsule_GetPointer(capsule, b"SyclQueueRef"))
@@ -245,42 +252,51 @@ cdef object from_capsule(object syclobj):
 
 
 cdef object queue_from_context(object context, void* pointer):
-    """A queue on the device of `pointer` in `context`."""
-    cdef QueueRef ref
-    if pointer == NULL:      # an empty array: any device of the context will do
-        import dpctl
-        return dpctl.SyclQueue(context, context.get_devices()[0])
-    if _dpctl.pointer_type(pointer, _dpctl.context_ref(<PyObject*> context)) == 0:
-        raise foreign_pointer(pointer)
-    ref = _dpctl.queue_for(pointer, context)
+    """A queue on the device of `pointer` in `context`; on any of its devices for an empty array or a foreign pointer."""
+    cdef QueueRef ref = NULL
+    # Asked first: for a pointer that is not USM of the context the next function would end the process.
+    if pointer != NULL and _dpctl.pointer_type(pointer, _dpctl.context_ref(<PyObject*> context)) != 0:
+        ref = _dpctl.queue_for(pointer, context)
     if ref == NULL:
-        raise foreign_pointer(pointer)
-    queue = _dpctl.queue_make(ref)
-    _dpctl.delete_queue(ref)
+        return sys.modules["dpctl"].SyclQueue(context, context.get_devices()[0])
+    try:
+        return _dpctl.queue_make(ref)
+    finally:
+        _dpctl.delete_queue(ref)
+
+
+cdef object queue_of_ordinal(int ordinal):
+    """The queue that stands for a root device and its default context; one a device, kept."""
+    queue = _ordinal_queues.get(ordinal)
+    if queue is None:
+        dpctl = import_dpctl()
+        try:
+            queue = dpctl.SyclQueue(dpctl.SyclDevice(str(ordinal)))
+        except Exception as error:
+            raise BufferError(f"oneapi:{ordinal} is no SYCL device here ({error}); see python -m arrayhub doctor") from error
+        _ordinal_queues[ordinal] = queue
     return queue
-
-
-cdef object foreign_pointer(void* pointer):
-    return interface_error(
-        "__sycl_usm_array_interface__", "data", f"{<size_t> pointer:#x}",
-        "a pointer to USM of the context that syclobj names. Ordinary host memory comes in by the buffer protocol",
-    )
 
 
 cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
     """The queue that the memory of `a` belongs to, borrowed; NULL where it is unknown."""
+    if not available():
+        return NULL
     if a.producer_ is not None and isinstance(a.producer_, _queue_type):
         return _dpctl.queue_ref(<PyObject*> a.producer_)
-    if is_memory(a.base_):
+    if isinstance(a.base_, _memory_type):
         return _dpctl.memory_queue(<PyObject*> a.base_)
     return NULL
 
 
 cdef object queue_of(Descriptor a):
     """The ``dpctl.SyclQueue`` that the memory of `a` belongs to."""
+    import_dpctl()
     if a.producer_ is not None and isinstance(a.producer_, _queue_type):
         return a.producer_
-    return a.base_.sycl_queue
+    if isinstance(a.base_, _memory_type):
+        return a.base_.sycl_queue
+    return queue_of_ordinal(max(a.device_.device_id, 0))
 
 
 cdef object base_of(Descriptor a):
@@ -289,19 +305,26 @@ cdef object base_of(Descriptor a):
     Where an array came in by a dict it is made now, once a block: making it takes longer than all the rest.
     """
     cdef MemoryBlock block = block_of(a)
-    if block.address_ == NULL or is_memory(block.owner_):
+    cdef QueueRef queue = queue_ref_of(a)
+    if queue == NULL or is_memory(block.owner_):
+        return block.owner_
+    if block.nbytes_ == 0:      # nowhere for dpctl to point, and nobody who would look there
+        block.owner_ = new_memory(_USM_NAMES[a.usm_type_], 1, {"queue": queue_of(a)})
         return block.owner_
     # Without an owner dpctl would free the memory itself.
     owner = block.owner_ if block.resource == NULL else hand_over(block)
-    block.owner_ = _dpctl.memory_make(block.address_, max(block.nbytes_, 1), queue_ref_of(a), owner)
+    block.owner_ = _dpctl.memory_make(block.address_, block.nbytes_, queue, owner)
     return block.owner_
 
 
 cdef object new_memory(str usm_type, Py_ssize_t nbytes, dict options):
     """Fresh USM of a kind, as the ``dpctl.memory.MemoryUSM*`` object that owns it."""
-    dpctl = import_dpctl()
-    kind = {"device": dpctl.memory.MemoryUSMDevice, "shared": dpctl.memory.MemoryUSMShared, "host": dpctl.memory.MemoryUSMHost}
-    return kind[usm_type](nbytes, **options)
+    memory = import_dpctl().memory
+    kind = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}[usm_type]
+    try:
+        return kind(nbytes, **options)
+    except memory.USMAllocationError as error:
+        raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{usm_type} memory ({error})") from error
 
 
 # ------------------------------------------------------------------------------------------- the row of the runtime
@@ -310,8 +333,6 @@ cdef object new_memory(str usm_type, Py_ssize_t nbytes, dict options):
 cdef int _host_ready(Descriptor a) except -1:
     """Wait for the queue of the memory. dpctl's default queue is out of order, so nothing less will do."""
     cdef QueueRef queue
-    if not available():
-        return 0
     queue = queue_ref_of(a)
     if queue != NULL:
         with nogil:
@@ -346,17 +367,18 @@ cdef int _adopt(Descriptor a) except -1:
 
     DLPack names only a root device; by convention the memory is of that device's default context.
     """
-    if a.data_ == NULL:
-        return 0
+    cdef Py_ssize_t low, high
     try:
-        dpctl = import_dpctl()
+        import_dpctl()
     except ImportError:
         return 0      # it can still be handed on by DLPack
-    queue = dpctl.SyclQueue(dpctl.SyclDevice(str(a.device_.device_id)))
-    cdef int usm_type = usm_type_of(a.data_, queue)
-    if usm_type == 0:
+    queue = queue_of_ordinal(a.device_.device_id)
+    extent(a, &low, &high)
+    cdef int usm_type = USM_DEVICE if high == low else usm_type_of(a.data_ + low, queue)
+    if usm_type == 0 or (high > low and usm_type_of(a.data_ + high - 1, queue) != usm_type):
         raise interface_error(
-            "DLPack", "data", f"{<size_t> a.data_:#x}", f"USM of the default context of oneapi:{a.device_.device_id}"
+            "DLPack", "data", f"{<size_t> a.data_:#x}",
+            f"USM of the default context of oneapi:{a.device_.device_id}, all {high - low} bytes that the view reaches",
         )
     a.usm_type_ = usm_type
     a.producer_ = queue
@@ -365,9 +387,9 @@ cdef int _adopt(Descriptor a) except -1:
 
 cdef int _allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     """Fresh device USM on the root device with that ordinal."""
-    dpctl = import_dpctl()
-    queue = dpctl.SyclQueue(dpctl.SyclDevice(str(device.device_id)))
+    queue = queue_of_ordinal(device.device_id)
     cdef MemoryBlock block = block_of_memory(new_memory("device", max(nbytes, 1), {"queue": queue}))
+    block.nbytes_ = nbytes
     place(a, block, USM_DEVICE)
     a.data_ = block.address_
     return 0
@@ -385,11 +407,11 @@ _row.allocate = _allocate
 
 
 def reached_memory(Descriptor array not None):
-    """Return a Memory object of just the bytes that `array` reaches, and the queue it belongs to."""
+    """Return a Memory object of just the bytes that `array` (not empty) reaches, and the queue it belongs to."""
     cdef Py_ssize_t low, high
+    queue = queue_of(array)
     extent(array, &low, &high)
-    memory = _dpctl.memory_make(array.data_ + low, max(high - low, 1), queue_ref_of(array), array)
-    return memory, memory.sycl_queue
+    return _dpctl.memory_make(array.data_ + low, high - low, _dpctl.queue_ref(<PyObject*> queue), array), queue
 
 
 def memory_of(str usm_type, Py_ssize_t nbytes, queue):
@@ -399,8 +421,7 @@ def memory_of(str usm_type, Py_ssize_t nbytes, queue):
 
 def queue_for_ordinal(int ordinal):
     """Return the default queue of a root device, by its ordinal."""
-    dpctl = import_dpctl()
-    return dpctl.SyclQueue(dpctl.SyclDevice(str(ordinal)))
+    return queue_of_ordinal(ordinal)
 
 
 def queue_of_array(Descriptor array not None):

@@ -1,0 +1,513 @@
+"""The constructor of seed 000: every worked example, every kind of buffer, and what it refuses."""
+
+import array
+import ctypes
+import gc
+import mmap
+import sys
+import weakref
+
+import dpctl
+import dpctl.memory as dpm
+import ml_dtypes
+import numpy as np
+import pytest
+
+import arrayhub as ah
+from arrayhub import USMArray
+
+USM_KINDS = ["device", "shared", "host"]
+CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host": dpm.MemoryUSMHost}
+KINDS = [*USM_KINDS, "cpu"]
+
+
+def positions(a):
+    """The index of each element of a's memory block, laid out as the elements of `a`."""
+    index = np.full(a.shape, a.offset)
+    for axis, (length, stride) in enumerate(zip(a.shape, a.strides, strict=True)):
+        steps = np.arange(length).reshape([-1 if k == axis else 1 for k in range(a.ndim)])
+        index = index + steps * stride
+    return index
+
+
+# ------------------------------------------------------------------------------------------ the examples of instances
+
+
+def matrix():
+    return USMArray((2, 3), dtype="i4", buffer="shared")
+
+
+def test_instance_c_contiguous_matrix():
+    a = matrix()
+    assert (a.ndim, a.shape, a.strides, a.offset) == (2, (2, 3), (3, 1), 0)
+    assert positions(a).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert (a.flags.c_contiguous, a.flags.f_contiguous, a.flags.writeable) == (True, False, True)
+    assert isinstance(a.base, dpm.MemoryUSMShared)
+
+
+def test_instance_f_contiguous_matrix():
+    # The heading says (3, 2), the body (2, 3) with strides (1, 2): the body counts.
+    a = USMArray((2, 3), dtype="i4", buffer="shared", order="F")
+    assert (a.shape, a.strides, a.offset) == ((2, 3), (1, 2), 0)
+    assert positions(a).tolist() == [[0, 2, 4], [1, 3, 5]]     # {a[0,0], a[1,0], a[0,1], a[1,1], a[0,2], a[1,2]}
+    assert (a.flags.c_contiguous, a.flags.f_contiguous) == (False, True)
+    assert USMArray((2, 3), "i4", "shared", strides=(1, 2)).strides == a.strides
+
+
+def test_instance_submatrix():
+    whole = matrix()
+    a = USMArray((2, 2), dtype="i4", buffer=whole, strides=(3, 1))
+    assert positions(a).tolist() == [[0, 1], [3, 4]]           # {a[0,0], a[0,1], *, a[1,0], a[1,1], *}
+    assert (a.flags.c_contiguous, a.flags.f_contiguous) == (False, False)
+    assert a.ptr == whole.ptr
+    assert whole[:, :2].strides == a.strides
+
+
+def test_instance_negative_strides():
+    whole = USMArray(8, dtype="i8", buffer="shared")
+    a = USMArray((4,), dtype="i8", buffer=whole, strides=(-2,), offset=7)
+    assert positions(a).tolist() == [7, 5, 3, 1]
+    assert a.ptr == whole.ptr + 7 * 8
+    np.asarray(whole)[...] = np.arange(8)
+    assert np.asarray(a).tolist() == np.arange(8)[7::-2].tolist()
+
+
+# ---------------------------------------------------------------------------------------- the examples of constructing
+
+
+def test_example_new_device_memory():
+    a = USMArray((2, 3), dtype="u2", buffer="device")
+    assert a.memory.nbytes == a.base.nbytes == 12              # six elements of two bytes; the seed's "12" is a slip
+    assert (a.usm_type, a.strides, a.dtype) == ("device", (3, 1), np.uint16)
+    assert isinstance(a.base, dpm.MemoryUSMDevice)
+
+
+def test_example_strided_shared_memory():
+    a = USMArray((2, 3), dtype="i8", buffer="shared", strides=(6, 1))
+    assert a.memory.nbytes == 9 * 8
+    assert (a.usm_type, a.strides, a.offset) == ("shared", (6, 1), 0)
+    assert positions(a).tolist() == [[0, 1, 2], [6, 7, 8]]
+
+
+def test_example_offset_is_computed():
+    a = USMArray((2, 2), dtype="u1", buffer="host", strides=(2, -1))
+    assert (a.memory.nbytes, a.offset, a.usm_type) == (4, 1, "host")
+    assert positions(a).tolist() == [[1, 0], [3, 2]]           # {a[0,1], a[0,0], a[1,1], a[1,0]}
+
+
+def test_example_existing_memory():
+    memory = dpm.MemoryUSMShared(64)
+    a = USMArray((4,), dtype="f8", buffer=memory, strides=(-2,), offset=7)
+    assert positions(a).tolist() == [7, 5, 3, 1]
+    assert a.base is memory
+    assert a.ptr == memory._pointer + 7 * 8
+    np.asarray(a)[...] = [1, 2, 3, 4]
+    assert np.frombuffer(memory, "f8")[[7, 5, 3, 1]].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("kind", USM_KINDS)
+def test_example_interface_of_an_array_rebuilds_it(kind):
+    w = USMArray((4, 2), dtype="i4", buffer=kind, strides=(-5, -2))
+    interface = w.__sycl_usm_array_interface__
+    w2 = USMArray(interface["shape"], dtype=interface["typestr"], buffer=w, strides=interface["strides"],
+                  offset=interface["offset"])
+    assert w2.__sycl_usm_array_interface__ == interface
+    assert (w2.ptr, w2.memory, w2.base) == (w.ptr, w.memory, w.base)
+    assert interface == {
+        "data": (w.base._pointer, False), "shape": (4, 2), "strides": (-5, -2), "typestr": "|i4", "version": 1,
+        "syclobj": w.base.sycl_queue, "offset": 17,
+    }
+
+
+def test_defaults_are_those_of_the_seed():
+    a = USMArray((3,))
+    assert (a.dtype, a.usm_type, a.strides, a.offset, a.protocol) == (np.float64, "device", (1,), 0, "constructed")
+
+
+# ------------------------------------------------------------------------------------------------------------ buffers
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_memory(kind):
+    a = USMArray((3, 5), "f4", buffer=kind)
+    assert (a.nbytes, a.memory.nbytes, a.access) == (60, 60, "readwrite")
+    assert a.usm_type == (kind if kind != "cpu" else None)
+    assert a.memory.address == a.ptr
+    if kind in CLASSES:
+        assert type(a.base) is CLASSES[kind]
+        assert a.memory.owner is a.base
+    else:
+        assert (str(a.device), a.ptr % 64, a.memory.kind) == ("cpu", 0, "owned")
+        np.asarray(a)[...] = 7
+        assert np.asarray(a).tolist() == [[7] * 5] * 3
+
+
+@pytest.mark.parametrize("kind", USM_KINDS)
+def test_over_a_memory_object(kind):
+    memory = CLASSES[kind](100)
+    a = USMArray((4, 6), "i4", buffer=memory, offset=1)
+    assert (a.base, a.usm_type, a.memory.nbytes, a.ptr) == (memory, kind, 100, memory._pointer + 4)
+    assert USMArray((25,), "i4", buffer=memory).size == 25
+    with pytest.raises(ValueError, match=r"104 bytes into memory of 100 bytes"):
+        USMArray((26,), "i4", buffer=memory)
+
+
+def test_memory_outlives_its_names():
+    memory = dpm.MemoryUSMShared(64)
+    before = sys.getrefcount(memory)
+    a = USMArray((8,), "f8", buffer=memory)
+    assert sys.getrefcount(memory) > before
+    view = np.asarray(a)[::2]
+    del a
+    assert sys.getrefcount(memory) > before
+    del view
+    assert sys.getrefcount(memory) == before
+
+
+def test_over_an_array_means_its_whole_allocation():
+    whole = USMArray((4, 6), "i4", buffer="shared")
+    part = whole[1:3, ::2]
+    a = USMArray((24,), "i4", buffer=part)
+    assert (a.ptr, a.memory) == (whole.ptr, whole.memory)
+    with pytest.raises(ValueError, match="stays inside"):
+        USMArray((25,), "i4", buffer=part)
+    assert USMArray((12,), "i8", buffer=part).memory is whole.memory
+
+
+@pytest.mark.parametrize("kind", ["shared", "cpu"])
+def test_read_only_stays_read_only(kind):
+    whole = USMArray((6,), "i4", buffer=kind)
+    whole.flags.writeable = False
+    a = USMArray((6,), "i4", buffer=whole)
+    assert a.access == "readonly"
+    assert not np.asarray(a).flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        a.flags.writeable = True
+    if kind == "shared":
+        assert a.__sycl_usm_array_interface__["data"][1] is True
+
+
+def test_immutable_stays_immutable():
+    a = USMArray((2,), "u1", buffer=ah.asarray(b"abcd"))
+    assert a.access == "immutable"
+
+
+def test_an_array_over_foreign_memory_keeps_its_owner():
+    source = np.arange(10.0)
+    freed = weakref.ref(source)
+    a = USMArray((2, 5), "f8", buffer=ah.asarray(source))
+    assert a.ptr == source.ctypes.data
+    assert a.base is source
+    del source
+    assert np.asarray(a)[1, 0] == 5
+    del a
+    gc.collect()
+    assert freed() is None
+
+
+def writable_buffers():
+    mapping = mmap.mmap(-1, 64)
+    return [
+        bytearray(64), array.array("d", [0] * 8), memoryview(bytearray(64)), (ctypes.c_double * 8)(), np.zeros(8),
+        np.zeros((2, 4)).T, mapping,
+    ]
+
+
+@pytest.mark.parametrize("obj", writable_buffers(), ids=lambda obj: type(obj).__name__)
+def test_over_a_writable_buffer(obj):
+    a = USMArray((2, 4), "f8", buffer=obj)
+    np.asarray(a)[1, 3] = 2.5
+    flat = np.frombuffer(obj.T if isinstance(obj, np.ndarray) and not obj.flags.c_contiguous else obj, "f8")
+    assert flat.reshape(-1)[7] == 2.5
+    assert (str(a.device), a.access, a.memory.nbytes) == ("cpu", "readwrite", 64)
+    with pytest.raises(ValueError, match="72 bytes into memory of 64 bytes"):
+        USMArray((9,), "f8", buffer=obj)
+
+
+def test_a_held_bytearray_cannot_be_resized():
+    data = bytearray(8)
+    a = USMArray((8,), "u1", buffer=data)
+    with pytest.raises(BufferError):
+        data.extend(b"x")
+    del a
+    data.extend(b"x")
+
+
+@pytest.mark.parametrize("obj", [b"abcdefgh", memoryview(b"abcdefgh")], ids=["bytes", "memoryview"])
+def test_read_only_buffers_are_refused(obj):
+    with pytest.raises(BufferError, match="read-only; accepted: a writable one"):
+        USMArray((2,), "u1", buffer=obj)
+
+
+def test_buffers_with_holes_are_refused():
+    with pytest.raises(ValueError, match="not contiguous"):
+        USMArray((2,), "u1", buffer=memoryview(bytearray(8))[::2])
+
+
+@pytest.mark.parametrize("obj", [None, 3, object(), [1.0], {}], ids=repr)
+def test_what_is_no_buffer_is_refused(obj):
+    with pytest.raises(TypeError, match="object with a writable buffer"):
+        USMArray((2,), "u1", buffer=obj)
+
+
+# ------------------------------------------------------------------------------------------------------------ layouts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_order(kind, order):
+    a = USMArray((2, 3, 4), "i2", kind, order=order)
+    assert a.byte_strides == np.empty((2, 3, 4), "i2", order=order).strides
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_dimensions(kind):
+    a = USMArray((), "f8", kind)
+    assert (a.shape, a.strides, a.size, a.memory.nbytes) == ((), (), 1, 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 0)])
+def test_size_zero(kind, shape):
+    a = USMArray(shape, "f8", kind)
+    assert (a.shape, a.size, a.nbytes, a.memory.nbytes) == (shape, 0, 0, 0)
+    assert a.flags.c_contiguous
+    if kind in ("shared", "host", "cpu"):
+        assert np.asarray(a).shape == shape
+    if kind != "cpu":
+        assert isinstance(a.base, CLASSES[kind])
+        assert a.__sycl_usm_array_interface__["shape"] == shape
+
+
+def test_an_integer_shape_is_one_dimension():
+    assert USMArray(5, "u1", "cpu", strides=2).byte_strides == (2,)
+    assert USMArray(np.int64(5), "u1", "cpu").shape == (5,)
+    assert USMArray([2, 3], "u1", "cpu", strides=[1, 2]).strides == (1, 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("shape", "strides", "offset", "nbytes"),
+    [
+        ((3,), (-1,), 2, 24), ((3,), (-4,), 8, 72), ((2, 3), (-3, 1), 3, 48), ((2, 3), (3, -1), 2, 48),
+        ((2, 3), (-3, -1), 5, 48), ((4,), (0,), 0, 8), ((1,), (-9,), 0, 8), ((2, 1), (-2, -7), 2, 24),
+    ],
+)
+def test_offset_of_new_memory_is_computed(kind, shape, strides, offset, nbytes):
+    a = USMArray(shape, "f8", kind, strides=strides)
+    assert (a.offset, a.memory.nbytes) == (offset, nbytes)
+    low = positions(a).min()
+    assert low == 0
+    assert positions(a).max() == nbytes // 8 - 1
+
+
+def test_a_given_offset_is_kept_for_new_memory():
+    a = USMArray((3,), "f8", "cpu", strides=(-1,), offset=4)
+    assert (a.offset, a.memory.nbytes) == (4, 40)
+    assert USMArray((3,), "f8", "cpu", offset=2).memory.nbytes == 40
+    with pytest.raises(ValueError, match="2 or more"):
+        USMArray((3,), "f8", "cpu", strides=(-1,), offset=1)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {"shape": (9,)}, {"shape": (8,), "offset": 1}, {"shape": (3,), "strides": (4,)}, {"shape": (2,), "strides": (-1,)},
+        {"shape": (8,), "offset": -1}, {"shape": (2,), "strides": (-8,), "offset": 7}, {"shape": (2, 8), "strides": (1, 1)},
+        {"shape": (0,), "offset": 9}, {"shape": (0,), "offset": -1}, {"shape": (), "offset": 8},
+        {"shape": (2,), "strides": (2**59,)}, {"shape": (2,), "strides": (-(2**59),), "offset": 2**59},
+        {"shape": (1,), "offset": 2**59}, {"shape": (2,), "strides": (-1,), "offset": -(2**60)},
+    ],
+    ids=str,
+)
+def test_what_leaves_the_memory_is_refused(layout):
+    for memory in (bytearray(64), dpm.MemoryUSMDevice(64), USMArray(8, buffer="shared")):
+        with pytest.raises(ValueError, match=r"USMArray: (shape|offset)"):
+            USMArray(dtype="f8", buffer=memory, **layout)
+
+
+# ------------------------------------------------------------------------------------------------------ element types
+
+
+@pytest.mark.parametrize("kind", USM_KINDS)
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "int4"])
+def test_ml_dtypes_on_usm(kind, name):
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    a = USMArray((2, 3), dtype, kind)
+    assert (a.dtype, a.itemsize, a.usm_type) == (dtype, dtype.itemsize, kind)
+    assert not hasattr(a, "__sycl_usm_array_interface__")      # which has no letters for it
+    assert a.to_host().dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f4", "c8", "c16", "|f8", "=i4", "float32", int, np.uint16])
+def test_types_of_usm(dtype):
+    assert USMArray(2, dtype, "shared").dtype == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [">f8", "M8[ns]", "S3", "U2", "f4,i4", "g", "V8"])
+def test_types_that_usm_does_not_hold(dtype):
+    with pytest.raises(TypeError, match="accepted on USM"):
+        USMArray(2, dtype, "device")
+    with pytest.raises(TypeError, match="accepted on USM"):
+        USMArray(2, dtype, dpm.MemoryUSMShared(64))
+    a = USMArray(2, dtype, "cpu")      # host memory holds them all
+    assert a.dtype == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["O", "S0", "V0", "(2,3)f4", np.dtypes.StringDType()])
+def test_types_that_no_memory_holds(dtype):
+    with pytest.raises(TypeError, match="USMArray: dtype"):
+        USMArray(2, dtype, "cpu")
+
+
+# ------------------------------------------------------------------------------------------------ buffer_ctor_kwargs
+
+
+@pytest.mark.parametrize("kind", USM_KINDS)
+@pytest.mark.parametrize("alignment", [64, 4096])
+def test_alignment(kind, alignment):
+    a = USMArray((3,), "f8", kind, buffer_ctor_kwargs={"alignment": alignment})
+    assert a.ptr % alignment == 0
+
+
+def test_alignment_of_host_memory():
+    assert USMArray((3,), "f8", "cpu", buffer_ctor_kwargs={"alignment": 4096}).ptr % 4096 == 0
+    assert USMArray((3,), "f8", "cpu", buffer_ctor_kwargs={"alignment": 1}).ptr % 64 == 0
+
+
+@pytest.mark.parametrize("kind", USM_KINDS)
+def test_queue(kind):
+    queue = dpctl.SyclQueue(property="in_order")
+    a = USMArray((3,), "f8", kind, buffer_ctor_kwargs={"queue": queue})
+    assert a.base.sycl_queue == queue
+    assert a.__sycl_usm_array_interface__["syclobj"] == queue
+    same = USMArray((3,), "f8", a.base, buffer_ctor_kwargs={"queue": queue, "alignment": 8})
+    assert same.ptr == a.ptr
+
+
+@pytest.mark.parametrize("kind", USM_KINDS)
+def test_copy_of_memory(kind):
+    source = CLASSES[kind](24)
+    source.copy_from_host(np.arange(3, dtype="f8").view("u1"))
+    before = sys.getrefcount(source)
+    a = USMArray((3,), "f8", source, buffer_ctor_kwargs={"copy": True})
+    assert a.ptr != source._pointer
+    assert a.usm_type == kind
+    assert np.asarray(a.to_host()).tolist() == [0, 1, 2]
+    assert sys.getrefcount(source) == before      # dpctl's own copy=True keeps its source for ever
+
+
+
+
+@pytest.mark.parametrize(
+    ("buffer", "options", "error"),
+    [
+        ("device", {"size": 3}, TypeError), ("cpu", {3: 4, "b": 5}, TypeError), ("cpu", {"alignment": 3}, ValueError),
+        ("cpu", {"alignment": -8}, ValueError), ("cpu", {"alignment": 8.0}, TypeError), ("cpu", {"alignment": True}, TypeError),
+        ("device", {"alignment": 24}, ValueError), ("device", {"queue": 3}, TypeError), ("cpu", 3, TypeError),
+        ("cpu", {"queue": dpctl.SyclQueue()}, ValueError), (bytearray(64), {"copy": True}, ValueError),
+        (dpm.MemoryUSMShared(64), {"alignment": 1 << 40}, ValueError),
+        (dpm.MemoryUSMShared(64), {"queue": dpctl.SyclQueue(property="in_order")}, ValueError),
+        (bytearray(64), {"queue": dpctl.SyclQueue()}, ValueError),
+    ],
+    ids=str,
+)
+def test_bad_options(buffer, options, error):
+    with pytest.raises(error):
+        USMArray((3,), "f8", buffer, buffer_ctor_kwargs=options)
+
+
+# ---------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("kind", ["device", "cpu"])
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"shape": (True, 2)}, TypeError, "shape has True of type bool"),
+        ({"shape": (np.True_,)}, TypeError, "shape has"),
+        ({"shape": 2.0}, TypeError, "shape has 2.0 of type float; accepted: integers"),
+        ({"shape": (2, "3")}, TypeError, "of type str"),
+        ({"shape": "23"}, TypeError, "of type str"),
+        ({"shape": None}, TypeError, "NoneType"),
+        ({"shape": (-1,)}, ValueError, "zero or more"),
+        ({"shape": (2**63,)}, ValueError, "below 2\\*\\*63"),
+        ({"shape": (2**62, 2)}, ValueError, "larger than the address space"),
+        ({"shape": (2**31, 2**31, 2)}, ValueError, "larger than the address space"),
+        ({"shape": (2**60,), "dtype": "f8"}, ValueError, "larger than the address space"),
+        ({"shape": (1,) * 65}, ValueError, "65 dimensions; accepted: at most 64"),
+        ({"shape": (3,), "strides": (1, 1)}, ValueError, "strides has 2 entries, shape has 1"),
+        ({"shape": (3,), "strides": ()}, ValueError, "strides has 0 entries"),
+        ({"shape": (3,), "strides": (1.0,)}, TypeError, "strides has 1.0"),
+        ({"shape": (3,), "strides": (False,)}, TypeError, "strides has False"),
+        ({"shape": (3,), "strides": (2**63,)}, ValueError, "below 2\\*\\*63"),
+        ({"shape": (3,), "strides": (2**62,)}, ValueError, "larger than the address space"),
+        ({"shape": (2, 2), "strides": (2**61 - 1, 2**61 - 1), "dtype": "i4"}, ValueError, "address space"),
+        ({"shape": (3,), "offset": 1.5}, TypeError, "offset has 1.5"),
+        ({"shape": (3,), "offset": True}, TypeError, "offset has True"),
+        ({"shape": (3,), "offset": None}, TypeError, "offset has None"),
+        ({"shape": (3,), "offset": 2**64}, ValueError, "below 2\\*\\*63"),
+        ({"shape": (3,), "offset": 2**62}, ValueError, "below 2\\*\\*63"),
+        ({"shape": (3,), "offset": -1}, ValueError, "0 or more"),
+        ({"shape": (3,), "offset": -(2**60)}, ValueError, "0 or more"),
+        ({"shape": (3,), "order": "A"}, ValueError, "order is 'A'; accepted: 'C' or 'F'"),
+        ({"shape": (3,), "order": None}, ValueError, "order is None"),
+        ({"shape": (3,), "order": np.array(["C", "F"])}, ValueError, "order is"),
+        ({"shape": (3,), "dtype": "no such type"}, TypeError, "not understood"),
+    ],
+)
+def test_bad_arguments(kind, arguments, error, words):
+    with pytest.raises(error, match=words):
+        USMArray(buffer=kind, **arguments)
+
+
+def test_unknown_kind():
+    with pytest.raises(ValueError, match="buffer is 'gpu'; accepted: 'device', 'shared', 'host'"):
+        USMArray((3,), buffer="gpu")
+    with pytest.raises(TypeError):
+        USMArray((3,), color="red")
+    with pytest.raises(TypeError):
+        USMArray()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_memory_than_there_is(kind):
+    with pytest.raises(MemoryError, match="cannot allocate"):
+        USMArray((2**59,), "f8", kind)
+
+
+def test_a_failed_construction_leaves_nothing_behind():
+    a = USMArray.__new__(USMArray)
+    for shape in ((3,), (1,) * 20):
+        with pytest.raises(ValueError, match="stays inside"):
+            a.__init__((10, *shape), "f8", buffer=bytearray(8))
+    assert a.shape == ()
+    with pytest.raises(BufferError):
+        a.__dlpack__(max_version=(1, 0))
+    a.__init__((3,), "f8", buffer="cpu")
+    assert a.shape == (3,)
+    with pytest.raises(TypeError, match="exists already"):
+        a.__init__((3,), "f8", buffer="cpu")
+
+
+def test_an_index_that_looks_at_the_array_under_construction():
+    a = USMArray.__new__(USMArray)
+    seen = []
+
+    class Length:
+        def __index__(self):
+            seen.append((a.shape, a.strides))
+            return 2
+
+    a.__init__((Length(), 3), "f8", buffer="cpu", strides=(Length(), 1))
+    assert set(seen) == {((), ())}
+    assert a.strides == (2, 1)
+
+
+def test_many_constructions_keep_counts_even():
+    memory = dpm.MemoryUSMShared(64)
+    dtype = np.dtype("f8")
+    before = sys.getrefcount(memory), sys.getrefcount(dtype)
+    for _ in range(20_000):
+        USMArray((2, 3), dtype, memory, strides=(-3, -1), offset=5)
+    assert (sys.getrefcount(memory), sys.getrefcount(dtype)) == before
