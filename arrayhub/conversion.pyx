@@ -12,8 +12,8 @@ from libc.stdint cimport uintptr_t
 from arrayhub._core.descriptor cimport COPIED, Descriptor
 from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
+from arrayhub.libraries cimport arrow, dpctl
 from arrayhub.libraries cimport cupy as cupy_room
-from arrayhub.libraries cimport dpctl
 from arrayhub.libraries cimport jax as jax_room
 from arrayhub.libraries cimport numpy as numpy_room
 from arrayhub.libraries cimport torch as torch_room
@@ -138,12 +138,14 @@ cdef Way known_type(type cls) except? NULL:
     if cls is bytearray or cls is memoryview or cls is getattr(sys.modules.get("array"), "array", None):
         return buffer.parse
     cdef str root = cls.__module__.partition(".")[0]
-    if root == "torch" and is_torch(cls):
+    if is_torch(cls):
         return torch_room.parse
     if root == "cupy" and cls is getattr(sys.modules.get("cupy"), "ndarray", None):
         return cupy_room.parse
     if root == "jaxlib" and cls.__name__ == "ArrayImpl":
         return jax_room.parse
+    if root == "pyarrow" and is_arrow(cls):
+        return arrow.parse
     if root == "dpnp" and cls.__name__ == "dpnp_array" and cls is getattr(sys.modules.get("dpnp"), "ndarray", None):
         return dpctl.parse_dpnp
     if root == "dpnp" and cls is getattr(sys.modules.get("dpnp.tensor"), "usm_ndarray", None):
@@ -154,8 +156,14 @@ cdef Way known_type(type cls) except? NULL:
 
 
 cdef bint is_torch(type cls) except -1:
-    torch = sys.modules.get("torch")
-    return torch is not None and (cls is torch.Tensor or cls is torch.nn.Parameter)
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    return tensor is not None and issubclass(cls, tensor)
+
+
+cdef bint is_arrow(type cls) except -1:
+    pyarrow = sys.modules.get("pyarrow")
+    return pyarrow is not None and issubclass(
+        cls, (pyarrow.Array, pyarrow.ChunkedArray, pyarrow.RecordBatch, pyarrow.Scalar, pyarrow.Table))
 
 
 # ----------------------------------------------------------------------------------------------------------- way in
@@ -167,9 +175,9 @@ cdef Descriptor import_array(object obj, object stream):
     cdef Remembered* entry = place_of(cls)
     if entry.cls != cls or entry.version == 0 or entry.version != arrayhub_version_tag(cls):
         learn(entry, type(obj))
-    if entry.fast != NULL:
-        return entry.fast(obj, stream)
-    return ask_in_order(obj, stream, entry.speaks)
+    cdef Descriptor a = None if entry.fast == NULL else entry.fast(obj, stream)
+    # A type that only looks like a known one gets None from its way: then its protocols are asked like any other's.
+    return ask_in_order(obj, stream, entry.speaks) if a is None else a
 
 
 cdef Descriptor itself(object obj, object stream):
@@ -188,7 +196,7 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
             a = _WAYS[k].parse(obj, stream)
         except InterfaceError:
             raise
-        except (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        except (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
             refusals.append((_WAYS[k].name.decode(), error))
             continue
         if a is not None:
@@ -202,7 +210,8 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         return dlpack.parse_capsule(obj, False, None)
     if isinstance(obj, _VALUES):
         return copy_python_values(obj)
-    inner = unwrap(obj)
+    # What speaks a protocol and refuses has its reasons, which an attribute must not get around.
+    inner = None if refusals else unwrap(obj)
     if inner is not None:
         Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
         try:
@@ -212,7 +221,7 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
     if refusals:
         name, error = refusals[0]
         reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
-        kind = type(error) if type(error) in (BufferError, TypeError) else BufferError
+        kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
         raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons})") from error
     raise TypeError(
         f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol; accepted: anything with"
@@ -260,6 +269,8 @@ cdef Descriptor import_via(object obj, object stream, object via):
     cdef int k
     if via not in _VIA:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
+    if via == "dlpack" and is_torch(type(obj)):     # whose own __dlpack__ crashes on some of its tensors
+        return torch_room.parse(obj, stream)
     for k in range(WAYS):
         if _WAYS[k].name.decode() == via:
             a = dlpack.parse_capsule(obj, False, None) if via == "dlpack" and PyCapsule_CheckExact(obj) \

@@ -18,14 +18,16 @@ cdef Descriptor parse(object obj, object stream):
     Raises
     ------
     BufferError
-        The array is spread over several devices.
+        The array was deleted or donated, is spread over several devices, or has a type that DLPack lacks too.
     """
     cdef Descriptor a
     try:
         a = buffer.parse(obj, None)
-    except (BufferError, TypeError, ValueError):    # jax says so in different words for types, devices and shards
+    except (BufferError, RuntimeError, TypeError, ValueError):    # jax says so in different words for types and devices
         a = None
     if a is None:
+        if obj.is_deleted():
+            raise BufferError("jax: the array was deleted or donated, so its memory is gone; keep a copy of it")
         a = parse_dlpack(obj, stream)
     a.flags_ &= ~WRITEABLE
     a.flags_ |= IMMUTABLE
@@ -40,13 +42,24 @@ cdef Descriptor parse_dlpack(object obj, object stream):
         raise BufferError(f"jax: the array is spread over {len(devices)} devices; take one of its addressable_shards,"
                           " or gather it with jax.device_put first")
     if next(iter(devices)).platform == "cpu":
-        return dlpack.parse(obj, None)
+        return parse_host(obj)
     if stream is not None and stream_handle(stream) != NO_STREAM:
         handle = stream_handle(stream)
     cdef Descriptor a = dlpack.parse_capsule(obj.__dlpack__(stream=handle), False, obj)
     if stream is not None:
         remember_stream(a, stream)
     return a
+
+
+cdef Descriptor parse_host(object obj):
+    """Host memory by DLPack, for the types that PEP 3118 lacks."""
+    try:
+        return dlpack.parse(obj, None)
+    except (RuntimeError, ValueError) as error:
+        raise BufferError(
+            f"jax: no protocol can show an array of dtype {obj.dtype} ({str(error).partition(chr(10))[0]}); convert it with"
+            " x.astype"
+        ) from error
 
 
 def emit(array, *, may_copy=False):
@@ -73,7 +86,6 @@ def emit(array, *, may_copy=False):
         raise BufferError(
             "jax: it takes host memory without a copy only if compact, on a 64-byte boundary and of a type it has"
             f" (64-bit ones only with jax_enable_x64); address {array.ptr:#x}, byte strides {array.byte_strides}, dtype"
-            f" {array.dtype}."
-            " Pass copy=True"
+            f" {array.dtype}. Pass copy=True"
         )
     return result

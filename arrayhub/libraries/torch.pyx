@@ -1,13 +1,12 @@
 """torch: tensors in and out through its C exchange table, behind the checks that the table leaves out."""
 
-
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes
-from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor, host_readable
-from arrayhub._core.device cimport kDLCPU, kDLCUDA, kDLOneAPI
+from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor
+from arrayhub._core.device cimport kDLCUDA
 from arrayhub._core.runtime cimport order_consumer
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
@@ -16,40 +15,113 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM
 
 cdef DLPackExchangeAPI* _table = NULL
 cdef object _torch = None
+cdef object _tensor_type = None
+cdef object _parameter_type = None
 
 
 cdef DLPackExchangeAPI* table() except? NULL:
     """torch's exchange table, looked up once; NULL for a torch from before it had one."""
-    global _table, _torch
+    global _table, _torch, _tensor_type, _parameter_type
     if _torch is None:
         import torch
         _table = dlpack.exchange_api(torch.Tensor)
+        _tensor_type = torch.Tensor
+        _parameter_type = torch.nn.Parameter
         _torch = torch
     return _table
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on a tensor whose type is exactly ``torch.Tensor`` or ``Parameter``.
+    """An array on a tensor.
 
     The table exports silently what ``Tensor.__dlpack__`` refuses or resolves: tensors that require a gradient, and the
     conjugate and the negative bit, where memory holds other values than the tensor shows. They are refused here, each
     with the call that helps.
+
+    Raises
+    ------
+    BufferError
+        The tensor's memory does not hold its values, or it has no memory of its own.
     """
     cdef DLTensor tensor
     cdef DLPackExchangeAPI* api = table()
+    cdef object cls = type(obj)
+    if cls is not _tensor_type and cls is not _parameter_type:
+        return parse_subclass(obj, stream)
     if not torch_states.plain_host_tensor(obj):
         refuse_unsafe(obj)
         if api != NULL and stream is None and obj.device.type == "cuda":
             return dlpack.parse_exchange(obj, api)
         if obj.device.type != "cpu":
-            return dlpack.parse(obj, stream)
+            return parse_slowly(obj, stream)
     if api == NULL or api.dltensor_from_py_object_no_sync == NULL:
-        return dlpack.parse(obj, stream)
+        return parse_slowly(obj, stream)
     if api.dltensor_from_py_object_no_sync(<PyObject*> obj, &tensor) != 0:
-        dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")
-    if tensor.dtype.bits < 8 or tensor.dtype.lanes != 1:    # a borrowed tensor has no flag to say whether they are packed
-        return dlpack.parse(obj, stream)
+        raise pending_as_no_memory(obj)
+    if tensor.data == NULL and obj.numel() != 0:
+        raise no_memory(obj, "its address is 0")
+    if tensor.dtype.bits < 8 or tensor.dtype.lanes != 1:    # a borrowed tensor has no flag to say if they are packed
+        return parse_slowly(obj, stream)
     return dlpack.parse_borrowed(obj, &tensor)
+
+
+cdef object pending_as_no_memory(object tensor):
+    """What torch's table reported, as the error to be raised."""
+    try:
+        dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")
+    except Exception as error:
+        return no_memory(tensor, error)
+
+
+cdef Descriptor parse_subclass(object obj, object stream):
+    """An array on an instance of a subclass, which may redefine everything, ``__dlpack__`` included."""
+    try:
+        refuse_unsafe(obj)
+    except BufferError:
+        raise
+    except Exception as error:     # whatever its __torch_function__ raises
+        raise no_memory(obj, error) from error
+    return parse_slowly(obj, stream)
+
+
+cdef Descriptor parse_slowly(object obj, object stream):
+    """By ``__dlpack__``; torch's own complaints come as one line each."""
+    try:
+        return dlpack.parse(obj, stream)
+    except (BufferError, MemoryError):
+        raise
+    except Exception as error:
+        raise no_memory(obj, error) from error
+
+
+# Tensors that have no memory that could be shown, and what helps: a look at the tensor, and the advice.
+_WITHOUT_MEMORY = (
+    (lambda torch, x: x.is_nested, "it is nested; call x.to_padded_tensor(0.0), or take x.unbind() one by one"),
+    (lambda torch, x: x.is_quantized, "it is quantised; call x.int_repr() or x.dequantize()"),
+    (lambda torch, x: torch._C._functorch.is_functorch_wrapped_tensor(x),
+     "it is one that torch.func transforms (vmap, grad, ...); call arrayhub outside the transformed function"),
+    (lambda torch, x: torch._is_functional_tensor(x), "it is functionalised; call arrayhub outside functionalize()"),
+    (lambda torch, x: x._is_zerotensor(), "it is a zero tensor without memory; call x.clone()"),
+    (lambda torch, x: isinstance(x, torch._subclasses.FakeTensor), "it is fake, and has no data"),
+    (lambda torch, x: x.untyped_storage().nbytes() == 0, "its storage was resized to nothing"),
+)
+
+
+cdef object no_memory(object tensor, object reason):
+    """The BufferError for a tensor that cannot be had, which says what helps where that is known."""
+    torch = _torch
+    for applies, advice in _WITHOUT_MEMORY:
+        try:
+            if applies(torch, tensor):
+                return BufferError(f"torch: the tensor has no memory to show: {advice}")
+        except Exception:      # a private name of another torch, or a subclass that refuses the question
+            continue
+    lines = str(reason).splitlines() or [""]
+    return BufferError(f"torch: {type(tensor).__name__} cannot be shown as memory ({lines[0]}); accepted: dense tensors")
+
+
+# What makes another layout dense.
+_DENSE = {"torch.jagged": "x.values(), or x.to_padded_tensor(0.0),"}
 
 
 cdef int refuse_unsafe(object tensor) except -1:
@@ -61,7 +133,8 @@ cdef int refuse_unsafe(object tensor) except -1:
         raise BufferError("torch: is_neg() is True, so memory holds the negated values; call x.resolve_neg() first")
     layout = tensor.layout
     if layout is not _torch.strided:
-        raise BufferError(f"torch: layout is {layout}; accepted: torch.strided. Call x.to_dense() first")
+        call = _DENSE.get(str(layout), "x.to_dense()")
+        raise BufferError(f"torch: layout is {layout}; accepted: torch.strided. Call {call} first")
     if tensor.is_meta:
         raise BufferError("torch: the tensor is on device 'meta', which has no memory; accepted: tensors with data")
     return 0
@@ -93,8 +166,8 @@ cdef object emit(Descriptor a, bint allow_readonly):
     a = host.for_host_library(a, "torch", kDLCUDA)
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError(
-            "torch: the memory is read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True and"
-            " do not write"
+            "torch: the memory is read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True"
+            " and do not write"
         )
     if not a.flags_ & PACKED:
         for k in range(a.nd_):

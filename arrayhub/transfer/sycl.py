@@ -14,8 +14,8 @@ def to_host(array, order="C"):
         return fresh
     memory, queue = sycl.reached_memory(array)
     queue.wait()
-    if array.byte_strides == fresh.byte_strides:
-        queue.memcpy(fresh, memory, fresh.nbytes)
+    if is_packed(array) or array.byte_strides == fresh.byte_strides:
+        queue.memcpy(as_bytes(fresh), memory, fresh.nbytes)
         return fresh
     # The bytes between the elements come along: one copy of the reach is faster than one an element.
     staging = numpy.empty(memory.nbytes, numpy.uint8)
@@ -28,19 +28,29 @@ def to_host(array, order="C"):
 
 def from_host(array, ordinal):
     """Return a copy of a host array in device USM of the root device with that ordinal."""
-    return upload(array, sycl.queue_for_ordinal(ordinal), "device", "C")
+    return upload(host.copy(array, "C"), sycl.queue_for_ordinal(ordinal), "device")
 
 
 def copy(array, order):
     """Return a copy of USM of the same kind, on the same queue, compact in `order`."""
-    source = to_host(array, order) if array.usm_type == "device" else array
-    return upload(source, sycl.queue_of_array(array), array.usm_type, order)
+    compact = to_host(array, order) if array.usm_type == "device" else host.copy(array, order)
+    return upload(compact, sycl.queue_of_array(array), array.usm_type)
 
 
-def upload(array, queue, usm_type, order):
-    """Return `array`, which the host can read, in fresh USM."""
-    compact = host.copy(array, order)
+def upload(compact, queue, usm_type):
+    """Return a compact host array in fresh USM, with the same strides."""
     memory = sycl.memory_of(usm_type, compact.nbytes, queue)
-    if compact.nbytes:
-        queue.memcpy(memory, compact.reshape(-1) if compact.flags.c_contiguous else compact.T.reshape(-1), compact.nbytes)
+    if compact.size:
+        queue.memcpy(memory, as_bytes(compact), compact.nbytes)
     return sycl.put(compact, memory, usm_type)
+
+
+def as_bytes(compact):
+    """Return the memory of a compact host array as one run of opaque items, whatever the order of its dimensions."""
+    items = raw(compact)
+    return items.transpose(numpy.argsort([-step for step in items.strides], kind="stable")).reshape(-1).view(numpy.uint8)
+
+
+def is_packed(array):
+    """Return whether elements of less than a byte share bytes; such arrays are compact, and have no byte strides."""
+    return array.nbytes < array.size * array.itemsize
