@@ -175,9 +175,10 @@ cdef Descriptor import_array(object obj, object stream):
     cdef Remembered* entry = place_of(cls)
     if entry.cls != cls or entry.version == 0 or entry.version != arrayhub_version_tag(cls):
         learn(entry, type(obj))
-    if entry.fast != NULL:
-        return entry.fast(obj, stream)
-    return ask_in_order(obj, stream, entry.speaks)
+    cdef unsigned int speaks = entry.speaks      # now: what the way calls may put another type in this place
+    cdef Descriptor a = None if entry.fast == NULL else entry.fast(obj, stream)
+    # A type that only looks like a known one gets None from its way: then its protocols are asked like any other's.
+    return ask_in_order(obj, stream, speaks) if a is None else a
 
 
 cdef Descriptor itself(object obj, object stream):

@@ -49,7 +49,7 @@ cdef Descriptor parse(object obj, object stream):
                         "a bool, integer, floating-point or complex type that SYCL has, in native byte order, such as '|f8'")
     if data is None:
         return on_buffer(a, obj, keys, distance)
-    set_pointer(a, data)
+    set_pointer(a, tuple(data) if type(data) is list else data)     # oneDAL's tables write a list
     if a.data_ != NULL:
         if layout.checked_add(<Py_ssize_t> a.data_, distance, &distance):
             raise complaint(SYCL_DICT, "offset", offset, "an offset that stays in the address space")

@@ -1,6 +1,5 @@
 """torch: tensors in and out through its C exchange table, behind the checks that the table leaves out."""
 
-
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport intptr_t
@@ -58,15 +57,20 @@ cdef Descriptor parse(object obj, object stream):
     if api == NULL or api.dltensor_from_py_object_no_sync == NULL:
         return parse_slowly(obj, stream)
     if api.dltensor_from_py_object_no_sync(<PyObject*> obj, &tensor) != 0:
-        try:
-            dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")
-        except Exception as error:
-            raise no_memory(obj, error) from None
+        raise pending_as_no_memory(obj)
     if tensor.data == NULL and obj.numel() != 0:
         raise no_memory(obj, "its address is 0")
     if tensor.dtype.bits < 8 or tensor.dtype.lanes != 1:    # a borrowed tensor has no flag to say if they are packed
         return parse_slowly(obj, stream)
     return dlpack.parse_borrowed(obj, &tensor)
+
+
+cdef object pending_as_no_memory(object tensor):
+    """What torch's table reported, as the error to be raised."""
+    try:
+        dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")
+    except Exception as error:
+        return no_memory(tensor, error)
 
 
 cdef Descriptor parse_subclass(object obj, object stream):
@@ -105,9 +109,10 @@ _WITHOUT_MEMORY = (
 
 cdef object no_memory(object tensor, object reason):
     """The BufferError for a tensor that cannot be had, which says what helps where that is known."""
+    torch = _torch
     for applies, advice in _WITHOUT_MEMORY:
         try:
-            if applies(_torch, tensor):
+            if applies(torch, tensor):
                 return BufferError(f"torch: the tensor has no memory to show: {advice}")
         except Exception:      # a private name of another torch, or a subclass that refuses the question
             continue

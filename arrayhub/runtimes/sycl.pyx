@@ -67,6 +67,8 @@ cdef object _queue_type = None
 cdef object _context_type = None
 cdef dict _ordinal_queues = {}
 
+cdef str NAME = "__sycl_usm_array_interface__"
+
 _SYCLOBJ_FORMS = (
     "a filter string, a dpctl.SyclContext, a dpctl.SyclQueue, a capsule named 'SyclContextRef' or 'SyclQueueRef', or an"
     " object whose _get_capsule() gives one"
@@ -156,8 +158,7 @@ cdef bint is_memory(object obj) except -1:
 
 cdef bint speaks_as_memory(object obj) except -1:
     """Whether the interface dict of `obj` is the one that the Memory classes write, and no subclass has replaced."""
-    cdef str name = "__sycl_usm_array_interface__"
-    return is_memory(obj) and getattr(type(obj), name) is getattr(_memory_type, name)
+    return is_memory(obj) and getattr(type(obj), NAME) is getattr(_memory_type, NAME)
 
 
 cdef char* memory_pointer(object memory) except? NULL:
@@ -233,8 +234,7 @@ cdef object queue_from_filter(object dpctl, str selector):
         return dpctl.SyclQueue(selector)
     except Exception as error:
         raise interface_error(
-            "__sycl_usm_array_interface__", "syclobj", selector, f"a filter string that selects a device here ({error})"
-        ) from error
+            NAME, "syclobj", selector, f"a filter string that selects a device here ({show(str(error))})") from error
 
 
 cdef object from_capsule(object syclobj):
@@ -242,13 +242,16 @@ cdef object from_capsule(object syclobj):
     capsule = syclobj
     if not PyCapsule_CheckExact(capsule):
         give = getattr(syclobj, "_get_capsule", None)
-        capsule = give() if callable(give) else None
+        try:
+            capsule = give() if callable(give) else None
+        except Exception as error:
+            raise interface_error(NAME, "syclobj", syclobj, f"{_SYCLOBJ_FORMS} (this one's raised: {error})") from error
     if PyCapsule_CheckExact(capsule):
         if PyCapsule_IsValid(capsule, b"SyclQueueRef"):
             return _dpctl.queue_make(PyCapsule_GetPointer(capsule, b"SyclQueueRef"))
         if PyCapsule_IsValid(capsule, b"SyclContextRef"):
             return _dpctl.context_make(PyCapsule_GetPointer(capsule, b"SyclContextRef"))
-    raise interface_error("__sycl_usm_array_interface__", "syclobj", syclobj, _SYCLOBJ_FORMS)
+    raise interface_error(NAME, "syclobj", syclobj, _SYCLOBJ_FORMS)
 
 
 cdef object queue_from_context(object context, void* pointer):
