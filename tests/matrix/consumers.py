@@ -1,0 +1,240 @@
+"""The consumers of the matrix: one row each, with how it takes a USMArray and what it then says of the memory."""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+import arrayhub as ah
+
+from .memory import FULL, buffer_address, elements_at
+
+
+class Consumer(NamedTuple):
+    """A row of the table.
+
+    Attributes
+    ----------
+    name : str
+    library : str or None
+        What must be importable.
+    take : callable
+        From a USMArray to the consumer's own array.
+    address : callable
+        Where that array says its element zero is, or with `whole_reach` its lowest byte.
+    values : callable
+        Its elements in C order as bytes, read through it; with `whole_reach` all bytes from the lowest on.
+    dtype : callable or None
+        The element type it says, as `Element.dtype` or `Element.name`; None from a library that has no word for it.
+    readonly : callable or None
+        Whether it refuses to write; None: the library cannot say.
+    write : callable or None
+        Change the first element through it.
+    whole_reach : bool
+        It knows bytes only.
+    """
+
+    name: str
+    library: str | None
+    take: object
+    address: object
+    values: object
+    dtype: object = None
+    readonly: object = None
+    write: object = None
+    whole_reach: bool = False
+
+
+# ------------------------------------------------------------------------------------------------------------- numpy
+
+
+def _ndarray_write(a):
+    first = (0,) * a.ndim
+    a[first] = np.zeros((), a.dtype)
+
+
+def _numpy_row(name, take, library=None):
+    return Consumer(
+        name, library, take,
+        address=lambda a: a.ctypes.data,
+        values=lambda a: a.tobytes(),
+        dtype=lambda a: a.dtype,
+        readonly=lambda a: not a.flags.writeable,
+        write=_ndarray_write,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------------- others
+
+
+def _torch_write(t):
+    t[(0,) * t.ndim].zero_()
+
+
+def _torch_values(t):
+    size = t.element_size()
+    return elements_at(t.data_ptr(), tuple(t.shape), tuple(s * size for s in t.stride()), size)
+
+
+def _take_jax(u):
+    import jax
+
+    with jax.enable_x64(True):
+        return ah.as_jax(u)
+
+
+def _dpnp_address(x):
+    interface = x.__sycl_usm_array_interface__
+    return interface["data"][0] + interface["offset"] * x.itemsize
+
+
+def _dpnp_values(x):
+    import dpnp
+
+    return dpnp.asnumpy(x).tobytes()
+
+
+def _dpnp_write(x):
+    x[(0,) * x.ndim] = 0
+    x.sycl_queue.wait()
+
+
+def _take_dpctl(u):
+    import dpctl.memory
+
+    return dpctl.memory.as_usm_memory(u)
+
+
+def _memory_values(memory):
+    return memory.copy_to_host().tobytes()
+
+
+def _memory_write(memory):
+    memory.copy_from_host(bytes(memory.nbytes))
+
+
+def _take_arrow(u):
+    import pyarrow
+
+    return pyarrow.py_buffer(u)
+
+
+def _arrow_write(buffer):
+    memoryview(buffer).cast("B")[:] = bytes(buffer.size)
+
+
+def _take_tvm(u):
+    import tvm_ffi
+
+    return tvm_ffi.from_dlpack(u)
+
+
+def _tvm_values(t):
+    x = ah.to_host(ah.asarray(t, via="dlpack"))
+    return elements_at(x.ptr, x.shape, x.byte_strides, x.itemsize)
+
+
+def _tvm_dtype(t):
+    try:
+        return str(t.dtype)
+    except ValueError:  # it carries complex numbers, and has no name for them
+        return None
+
+
+def _take_strict(u):
+    import array_api_strict
+
+    return array_api_strict.from_dlpack(u)
+
+
+@functools.cache
+def _compiled_address():
+    import numba
+
+    @numba.njit
+    def address(a):
+        return a.ctypes.data
+
+    return address
+
+
+def _take_numba(u):
+    import numba
+
+    view = ah.as_numba(u)
+    # What numba has no type for is refused here. A call would find out too, but it keeps the array for ever, and takes
+    # a type of foreign byte order for the native one that it compiled before.
+    numba.typeof(view)
+    _compiled_address()(view)
+    return view
+
+
+CONSUMERS = [
+    _numpy_row("numpy.asarray", np.asarray),
+    _numpy_row("numpy.from_dlpack", np.from_dlpack),
+    Consumer(
+        "memoryview", None, memoryview,
+        address=buffer_address,
+        values=lambda m: m.tobytes(),
+        readonly=lambda m: m.readonly,
+        write=lambda m: buffer_address(m, FULL, bytes(m.itemsize)),
+    ),
+    Consumer(
+        "torch", "torch", ah.as_torch,
+        address=lambda t: t.data_ptr(),
+        values=_torch_values,
+        dtype=lambda t: str(t.dtype).removeprefix("torch."),
+        write=_torch_write,
+    ),
+    Consumer(
+        "jax", "jax", _take_jax,
+        address=lambda a: a.unsafe_buffer_pointer(),
+        values=lambda a: np.asarray(a).tobytes(),
+        dtype=lambda a: a.dtype,
+    ),
+    Consumer(
+        "dpnp", "dpnp", ah.as_dpnp,
+        address=_dpnp_address,
+        values=_dpnp_values,
+        dtype=lambda x: x.dtype,
+        readonly=lambda x: not x.flags.writable,
+        write=_dpnp_write,
+    ),
+    Consumer(
+        "dpctl.memory", "dpctl", _take_dpctl,
+        address=lambda m: m._pointer,
+        values=_memory_values,
+        write=_memory_write,
+        whole_reach=True,
+    ),
+    Consumer(
+        "pyarrow", "pyarrow", _take_arrow,
+        address=lambda b: b.address,
+        values=lambda b: b.to_pybytes(),
+        readonly=lambda b: not b.is_mutable,
+        write=_arrow_write,
+        whole_reach=True,
+    ),
+    Consumer(
+        "tvm-ffi", "tvm_ffi", _take_tvm,
+        address=lambda t: t.data_ptr(),
+        values=_tvm_values,
+        dtype=_tvm_dtype,
+    ),
+    Consumer(
+        "array_api_strict", "array_api_strict", _take_strict,
+        address=lambda x: np.asarray(x, copy=False).ctypes.data,
+        values=lambda x: np.asarray(x, copy=False).tobytes(),
+        dtype=lambda x: np.asarray(x, copy=False).dtype,
+        readonly=lambda x: not np.asarray(x, copy=False).flags.writeable,
+        write=lambda x: _ndarray_write(np.asarray(x, copy=False)),
+    ),
+    Consumer(
+        "numba", "numba", _take_numba,
+        address=lambda a: _compiled_address()(a),
+        values=lambda a: a.tobytes(),
+        dtype=lambda a: a.dtype,
+        readonly=lambda a: not a.flags.writeable,
+        write=_ndarray_write,
+    ),
+]  # fmt: skip

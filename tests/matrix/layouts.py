@@ -1,0 +1,46 @@
+"""The layouts of the matrix: from which compact shape each is viewed, and how, by indexing that libraries share."""
+
+from typing import NamedTuple
+
+
+class Layout(NamedTuple):
+    """One layout.
+
+    Attributes
+    ----------
+    base : tuple of int
+        Shape of the compact array that it is a view of.
+    view : callable
+        From that array to the view, for every library that indexes as NumPy does.
+    contiguous : str
+        "C", "F", or "" where the elements do not lie compactly.
+    """
+
+    name: str
+    base: tuple
+    view: object
+    contiguous: str
+
+
+def _whole(x):
+    return x
+
+
+LAYOUTS = {
+    layout.name: layout
+    for layout in [
+        Layout("C", (3, 4), _whole, "C"),
+        Layout("F", (4, 3), lambda x: x.T, "F"),
+        Layout("sliced", (6, 9), lambda x: x[1::2, 1::2], ""),
+        Layout("negative", (3, 4), lambda x: x[::-1, ::-1], ""),
+        Layout("broadcast", (1, 4), None, ""),  # each library has a word of its own for it
+        Layout("0-d", (), _whole, "C"),
+        Layout("empty", (0, 4), _whole, "C"),
+        Layout("unaligned", (3, 4), _whole, "C"),
+        Layout("read-only", (3, 4), _whole, "C"),
+        Layout("1-d", (12,), _whole, "C"),  # for what has one dimension only
+        Layout("1-d offset", (14,), lambda x: x[2:], "C"),
+        Layout("1-d empty", (0,), _whole, "C"),
+    ]
+}
+ALL = ["C", "F", "sliced", "negative", "broadcast", "0-d", "empty", "unaligned", "read-only"]

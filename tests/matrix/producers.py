@@ -1,0 +1,475 @@
+"""The producers of the matrix: one row each, with the types and layouts it has and how it makes an array.
+
+Memory comes from `aligned` or from the producer's own allocator, and each row says which object's end means that the
+memory is free.
+"""
+
+import array
+import contextlib
+import ctypes
+import importlib
+import mmap
+from dataclasses import dataclass, field
+from multiprocessing import shared_memory
+from typing import NamedTuple
+
+import numpy as np
+
+from .elements import (
+    BOOL,
+    COMPLEX,
+    DATES,
+    EXTENDED,
+    FLOAT8,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    SMALL,
+    SWAPPED,
+    TEXT,
+    fill,
+)
+from .layouts import ALL
+from .memory import BOUNDARY, aligned, buffer_address
+
+
+@dataclass
+class Made:
+    """What a producer made.
+
+    Attributes
+    ----------
+    obj : object
+        Goes into ``asarray``.
+    root : object
+        The memory is free when this dies; see `memory.watch`. None: it never is.
+    address : int or None
+        Of element zero, by the producer's own word; None where it makes the memory when asked.
+    byte_strides : tuple of int
+    values : bytes
+        The elements in C order.
+    access : str
+        As ``USMArray.access`` should have it.
+    close : callable
+        Gives back what the operating system holds, after everything else; fails while a view lives.
+    """
+
+    obj: object
+    root: object
+    address: int | None
+    shape: tuple
+    byte_strides: tuple
+    values: bytes
+    access: str = "readwrite"
+    close: object = field(default=lambda: None)
+
+
+class Producer(NamedTuple):
+    """A row of the table.
+
+    Attributes
+    ----------
+    name : str
+        The column of docs/matrix.md.
+    library : str or None
+        What must be importable.
+    make : callable
+        From an `Element` and a `Layout` to a `Made`.
+    elements, layouts : list of str
+        What the producer has.
+    memory : str
+        "cpu", or the kind of USM.
+    boundary : int or None
+        Bytes that element zero of a compact array is a multiple of; None: as its allocator likes it.
+    readonly : bool
+        Whether it lets nobody write, in every layout.
+    only : callable, optional
+        From element and layout names to whether the producer has that pair.
+    """
+
+    name: str
+    library: str | None
+    make: object
+    elements: list
+    layouts: list
+    memory: str = "cpu"
+    boundary: int | None = BOUNDARY
+    readonly: bool = False
+    only: object = lambda element, layout: True
+
+    def pairs(self):
+        """Return the (element name, layout name) pairs that the producer has."""
+        return [(e, x) for e in self.elements for x in self.layouts if self.only(e, x)]
+
+
+# -------------------------------------------------------------------------------------------------------------- numpy
+
+
+def as_numpy(element, layout):
+    """Return an ndarray of a layout on aligned memory, and the memory."""
+    base = int(np.prod(layout.base))
+    itemsize = element.bits_as.itemsize
+    root = aligned(max(base * itemsize, 1), misfit=1 if layout.name == "unaligned" else 0)
+    flat = np.ndarray((base,), element.bits_as, root)
+    filled = np.empty(base, element.bits_as)
+    fill(filled, element)
+    flat[...] = filled
+    compact = flat.reshape(layout.base)
+    if layout.name == "broadcast":
+        return np.ndarray((3, 4), element.bits_as, root, 0, (0, itemsize)), root
+    view = layout.view(compact)
+    if layout.name == "read-only":
+        view.flags.writeable = False
+    return view, root
+
+
+def _owner(root):
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    return root
+
+
+def _described(obj, root, view, access=None):
+    """Say of `obj` what NumPy's `view` of the same memory shows."""
+    access = access or ("readwrite" if view.flags.writeable else "readonly")
+    return Made(obj, _owner(root), view.ctypes.data, view.shape, view.strides, view.tobytes(), access)
+
+
+def _make_numpy(element, layout):
+    view, root = as_numpy(element, layout)
+    return _described(view, root, view)
+
+
+# ------------------------------------------------------------------------------------- libraries on a NumPy allocation
+
+
+def _make_torch(element, layout):
+    import torch
+
+    model, root = as_numpy(element, layout)
+    compact = torch.from_numpy(root)[: int(np.prod(layout.base)) * element.bits_as.itemsize]
+    tensor = compact.view(getattr(torch, element.name)).reshape(layout.base)
+    tensor = tensor.broadcast_to(3, 4) if layout.name == "broadcast" else layout.view(tensor)
+    assert tensor.data_ptr() == model.ctypes.data or model.size == 0
+    return _described(tensor, root, model)
+
+
+def _make_tvm(element, layout):
+    import tvm_ffi
+
+    if element.name == "bfloat16":
+        import torch
+
+        made = _make_torch(element, layout)
+        made.obj = tvm_ffi.from_dlpack(torch.utils.dlpack.to_dlpack(made.obj))
+        return made
+    view, root = as_numpy(element, layout)
+    return _described(tvm_ffi.from_dlpack(view), root, view)
+
+
+def _make_strict(element, layout):
+    import array_api_strict
+
+    model, root = as_numpy(element, layout)
+    compact = array_api_strict.asarray(np.ndarray(layout.base, element.dtype, root), copy=False)
+    if layout.name == "broadcast":
+        obj = array_api_strict.broadcast_to(compact, (3, 4))
+        model = np.broadcast_to(np.asarray(compact), (3, 4))
+    elif layout.name == "negative":
+        obj = compact[::-1, ::-1]
+    else:
+        obj = layout.view(compact)
+    return _described(obj, root, model)
+
+
+def _make_memoryview(element, layout):
+    view, root = as_numpy(element, layout)
+    return _described(memoryview(view), root, view)
+
+
+def _make_arrow_array(element, layout):
+    import pyarrow
+
+    view, root = as_numpy(element, layout)
+    buffer = pyarrow.py_buffer(root)
+    values = pyarrow.Array.from_buffers(pyarrow.from_numpy_dtype(element.dtype), layout.base[0], [None, buffer])
+    del buffer
+    # DLPack's legacy capsule, which is what pyarrow gives, cannot say who may write.
+    return _described(layout.view(values), root, view, access="readonly")
+
+
+def _make_arrow_buffer(element, layout):
+    import pyarrow
+
+    view, root = as_numpy(element, layout)
+    return _described(pyarrow.py_buffer(view), root, view)
+
+
+def _make_arrow_tensor(element, layout):
+    import pyarrow
+
+    view, root = as_numpy(element, layout)
+    return _described(pyarrow.Tensor.from_numpy(view), root, view)
+
+
+def _make_capsule(versioned):
+    def make(element, layout):
+        view, root = as_numpy(element, layout)
+        capsule = view.__dlpack__(max_version=(1, 0)) if versioned else view.__dlpack__()
+        return _described(capsule, root, view, access=None if versioned else "readonly")
+
+    return make
+
+
+# --------------------------------------------------------------------------------------------------- memory of its own
+
+
+def _make_jax(element, layout):
+    import jax
+
+    model, _ = as_numpy(element, layout)
+    with jax.enable_x64(True):
+        obj = jax.numpy.array(model, copy=True).block_until_ready()
+    assert obj.dtype == element.dtype
+    made = _described(obj, model, model, access="immutable")
+    made.root, made.address = obj, obj.unsafe_buffer_pointer()
+    return made
+
+
+def _usm(kind, element, layout):
+    """Return a usm_ndarray of a layout on aligned USM, the memory, and NumPy's like of it."""
+    import dpctl.memory
+    import dpnp.tensor
+
+    model, _ = as_numpy(element, layout)
+    base = int(np.prod(layout.base))
+    allocate = getattr(dpctl.memory, f"MemoryUSM{kind.capitalize()}")
+    memory = allocate(max(base * element.dtype.itemsize, 1), alignment=BOUNDARY)
+    filled = np.empty(base, element.dtype)
+    fill(filled, element)
+    if base:
+        memory.copy_from_host(filled.view("u1"))
+    compact = dpnp.tensor.usm_ndarray(layout.base, dtype=element.dtype, buffer=memory)
+    if layout.name == "broadcast":
+        view = dpnp.tensor.broadcast_to(compact, (3, 4))
+        view.flags.writable = True
+    else:
+        view = layout.view(compact)
+    if layout.name == "read-only":
+        view.flags.writable = False
+    return view, memory, model
+
+
+def _make_usm(kind, wrap):
+    def make(element, layout):
+        view, memory, model = _usm(kind, element, layout)
+        interface = view.__sycl_usm_array_interface__
+        address = interface["data"][0] + interface["offset"] * element.dtype.itemsize
+        made = _described(wrap(view), model, model)
+        made.root, made.address = memory, address
+        return made
+
+    return make
+
+
+def _usm_ndarray(view):
+    return view
+
+
+def _dpnp_array(view):
+    import dpnp
+
+    return dpnp.ndarray._create_from_usm_ndarray(view)
+
+
+def _make_memory(kind):
+    def make(element, layout):
+        import dpctl.memory
+
+        values = bytes(range(1, 13))
+        memory = getattr(dpctl.memory, f"MemoryUSM{kind.capitalize()}")(12, alignment=BOUNDARY)
+        memory.copy_from_host(values)
+        return Made(memory, memory, memory._pointer, (12,), (1,), values)
+
+    return make
+
+
+def _make_own_buffer(build, access="readwrite"):
+    """For what has a buffer of its own: `build` makes it from the elements' bytes."""
+
+    def make(element, layout):
+        model, _ = as_numpy(element, layout)
+        obj = build(model.tobytes(), element)
+        made = _described(obj, model, model, access=access)
+        made.root, made.address = None if obj == b"" else obj, buffer_address(obj)  # the interpreter has one b"" only
+        return made
+
+    return make
+
+
+def _bytes(values, element):
+    return bytes(bytearray(values))  # a fresh one: the interpreter shares small ones
+
+
+def _bytearray(values, element):
+    return bytearray(values)
+
+
+ARRAY_CODES = {
+    "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q",
+    "float32": "f", "float64": "d",
+}  # fmt: skip
+
+
+def _array(values, element):
+    return array.array(ARRAY_CODES[element.name], values)
+
+
+C_TYPES = {
+    "bool": ctypes.c_bool, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8, "int16": ctypes.c_int16,
+    "uint16": ctypes.c_uint16, "int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64,
+    "uint64": ctypes.c_uint64, "float32": ctypes.c_float, "float64": ctypes.c_double, "longdouble": ctypes.c_longdouble,
+    ">i4": ctypes.c_int32.__ctype_be__, ">f8": ctypes.c_double.__ctype_be__,
+}  # fmt: skip
+
+
+class Record(ctypes.Structure):
+    """The matrix's record, as C lays it out."""
+
+    _fields_ = [("x", ctypes.c_double), ("n", ctypes.c_int), ("m", ctypes.c_int)]
+
+
+def _make_ctypes(element, layout):
+    model, _ = as_numpy(element, layout)
+    kind = {**C_TYPES, "record": Record}[element.name]
+    for length in reversed(layout.base):
+        kind = kind * length
+    obj = kind.from_buffer_copy(model.tobytes())
+    made = _described(obj, model, model)
+    made.root, made.address = obj, ctypes.addressof(obj)
+    return made
+
+
+def _make_mmap(access):
+    def make(element, layout):
+        model, _ = as_numpy(element, layout)
+        obj = mmap.mmap(-1, model.nbytes)
+        obj.write(model.tobytes())
+        if access == "readonly":
+            import tempfile
+
+            with tempfile.TemporaryFile() as file:
+                file.write(model.tobytes())
+                file.flush()
+                obj = mmap.mmap(file.fileno(), model.nbytes, access=mmap.ACCESS_READ)
+        made = _described(obj, model, model, access=access)
+        made.root, made.address = obj, buffer_address(obj)
+        return made
+
+    return make
+
+
+def _make_shared(element, layout):
+    model, _ = as_numpy(element, layout)
+    memory = shared_memory.SharedMemory(create=True, size=model.nbytes)
+    obj = memory.buf[: model.nbytes]
+    obj[:] = model.tobytes()
+    made = _described(obj, model, model)
+    made.root, made.address = obj, buffer_address(obj)
+
+    def close():
+        with contextlib.suppress(FileNotFoundError):
+            memory.unlink()
+        memory.close()  # refused while a view lives
+
+    made.close = close
+    return made
+
+
+PIL_MODES = {"uint8": "L", "int32": "I", "float32": "F", "uint16": "I;16"}
+
+
+def _make_pil(element, layout):
+    from PIL import Image
+
+    model, _ = as_numpy(element, layout)
+    obj = Image.frombytes(PIL_MODES[element.name], model.shape[::-1], model.tobytes())
+    made = _described(obj, model, model, access="immutable")  # each reading makes bytes of its own
+    made.root, made.address = obj, None
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------------- the table
+
+
+STANDARD = BOOL + INTEGERS + ["float32", "float64"] + COMPLEX  # the array API standard's types
+ONE_DIMENSION = ["1-d", "1-d empty"]
+TORCH_FLOAT8 = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
+WITHOUT = {name: [layout for layout in ALL if layout != name] for name in ALL}
+
+
+PRODUCERS = [
+    Producer("numpy", None, _make_numpy, NUMBERS + EXTENDED + DATES + TEXT + SWAPPED + ["record"], ALL),
+    Producer("ml_dtypes", None, _make_numpy, ["bfloat16", *FLOAT8, *SMALL], ALL),
+    Producer(
+        "torch", "torch", _make_torch, [*NUMBERS, "bfloat16", "complex32", *TORCH_FLOAT8],
+        ["C", "F", "sliced", "broadcast", "0-d", "empty"],
+    ),
+    Producer("jax", "jax", _make_jax, [*NUMBERS, "bfloat16"], ["C", "0-d", "empty"], readonly=True),
+    *(
+        Producer(
+            f"dpnp ({kind})", "dpnp", _make_usm(kind, _dpnp_array), NUMBERS, WITHOUT["unaligned"], memory=kind
+        )
+        for kind in ("device", "shared", "host")
+    ),
+    *(
+        Producer(
+            f"usm_ndarray ({kind})", "dpnp", _make_usm(kind, _usm_ndarray), NUMBERS, WITHOUT["unaligned"], memory=kind
+        )
+        for kind in ("device", "shared", "host")
+    ),
+    *(
+        Producer(f"MemoryUSM{kind.capitalize()}", "dpctl", _make_memory(kind), ["uint8"], ["1-d"], memory=kind)
+        for kind in ("device", "shared", "host")
+    ),
+    Producer(
+        "pyarrow.Array", "pyarrow", _make_arrow_array, INTEGERS + FLOATS, ["1-d", "1-d offset", "1-d empty"],
+        readonly=True,
+    ),
+    Producer("pyarrow.Buffer", "pyarrow", _make_arrow_buffer, ["int8"], ["1-d", "1-d empty"]),
+    Producer(
+        "pyarrow.Tensor", "pyarrow", _make_arrow_tensor, INTEGERS + FLOATS, ["C", "F", "sliced", "read-only"]
+    ),
+    Producer(
+        "tvm-ffi", "tvm_ffi", _make_tvm, [*NUMBERS, "bfloat16"], ["C", "F", "sliced", "broadcast", "0-d", "empty"]
+    ),
+    Producer(
+        "array_api_strict", "array_api_strict", _make_strict, STANDARD,
+        ["C", "F", "sliced", "negative", "broadcast", "0-d", "empty"],
+    ),
+    Producer("PIL.Image", "PIL", _make_pil, list(PIL_MODES), ["C"], boundary=None, readonly=True),
+    Producer("bytes", None, _make_own_buffer(_bytes, "immutable"), ["uint8"], ONE_DIMENSION, boundary=None,
+             readonly=True),
+    Producer("bytearray", None, _make_own_buffer(_bytearray), ["uint8"], ONE_DIMENSION, boundary=None),
+    Producer("array.array", None, _make_own_buffer(_array), list(ARRAY_CODES), ONE_DIMENSION, boundary=None),
+    Producer("memoryview", None, _make_memoryview, NUMBERS + EXTENDED + TEXT + SWAPPED + ["record"], ALL),
+    Producer("mmap", None, _make_mmap("readwrite"), ["uint8"], ["1-d"]),
+    Producer("mmap (read-only)", None, _make_mmap("readonly"), ["uint8"], ["1-d"], readonly=True),
+    Producer("ctypes array", None, _make_ctypes, [*C_TYPES, "record"], ["C", "empty", *ONE_DIMENSION], boundary=None),
+    Producer("ctypes scalar", None, _make_ctypes, list(C_TYPES), ["0-d"], boundary=None),
+    Producer("ctypes.Structure", None, _make_ctypes, ["record"], ["0-d"], boundary=None),
+    Producer("shared_memory", None, _make_shared, ["uint8"], ["1-d"]),
+    Producer("capsule (legacy)", None, _make_capsule(False), NUMBERS, WITHOUT["read-only"], readonly=True),
+    Producer("capsule (versioned)", None, _make_capsule(True), NUMBERS, ALL),
+]  # fmt: skip
+
+
+def installed(producer):
+    """Return whether the library of a producer can be imported."""
+    if producer.library is None:
+        return True
+    try:
+        importlib.import_module(producer.library)
+    except ImportError:
+        return False
+    return True
