@@ -39,6 +39,8 @@ cdef extern from *:
                type->tp_getattro == PyObject_GenericGetAttr;
     }
     """
+    int Py_EnterRecursiveCall(const char* where) except -1
+    void Py_LeaveRecursiveCall()
     unsigned int arrayhub_version_tag(PyTypeObject* cls) nogil
     bint arrayhub_has_buffer(PyTypeObject* cls) nogil
     bint arrayhub_bare_instances(PyTypeObject* cls) nogil
@@ -67,6 +69,9 @@ _WAYS[3] = NamedWay(b"buffer", NULL, False, buffer.parse)
 _WAYS[4] = NamedWay(b"dlpack", b"__dlpack__", False, dlpack.parse)
 _WAYS[5] = NamedWay(b"array_interface", b"__array_interface__", True, array_interface.parse)
 _WAYS[6] = NamedWay(b"array_struct", b"__array_struct__", True, array_interface.parse_struct)
+
+# What has no memory that anybody could view.
+cdef tuple _VALUES = (bool, int, float, complex, str, list, tuple, numpy.generic)
 
 _VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack")
 
@@ -103,8 +108,12 @@ cdef int learn(Remembered* entry, type cls) except -1:
     """Work out which ways a type may take. A changed type has a new version tag, and is worked out again."""
     cdef unsigned int speaks = 0
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
-    cdef Way fast = known_type(cls) if _fast_ways or cls is USMArray else NULL
+    cdef Way fast = NULL
     cdef int k
+    if issubclass(cls, numpy.generic):     # whose buffers call dates bytes, and whose dicts know nothing of ml_dtypes
+        fast = copy_scalar
+    elif _fast_ways or cls is USMArray:
+        fast = known_type(cls)
     for k in range(WAYS):
         if _WAYS[k].attribute == NULL:
             speaks |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
@@ -191,11 +200,15 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
     """What speaks no protocol: a bare capsule, a wrapper, a scalar or a sequence."""
     if PyCapsule_CheckExact(obj):
         return dlpack.parse_capsule(obj, False, None)
-    if isinstance(obj, (bool, int, float, complex, str, list, tuple, numpy.generic)):
+    if isinstance(obj, _VALUES):
         return copy_python_values(obj)
     inner = unwrap(obj)
     if inner is not None:
-        return import_array(inner, stream)
+        Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
+        try:
+            return import_array(inner, stream)
+        finally:
+            Py_LeaveRecursiveCall()
     if refusals:
         name, error = refusals[0]
         reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
@@ -216,12 +229,16 @@ cdef object unwrap(object obj):
             inner = getattr(obj, name, None)
         except Exception:      # a property of somebody's may raise anything
             continue
-        if inner is None or inner is obj or callable(inner) or isinstance(inner, (bool, int, float, complex, str, list, tuple)):
+        if inner is None or inner is obj or callable(inner) or isinstance(inner, _VALUES):
             continue
         learn(&entry, type(inner))
         if entry.fast != NULL or entry.speaks:
             return inner
     return None
+
+
+cdef Descriptor copy_scalar(object obj, object stream):
+    return copy_python_values(obj)
 
 
 cdef Descriptor copy_python_values(object obj):
@@ -297,7 +314,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
 
 cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
     """The slow end of asarray: what was asked for besides a view."""
-    if copy is False and not isinstance(obj, Descriptor) and isinstance(obj, (bool, int, float, complex, str, list, tuple)):
+    if copy is False and not isinstance(obj, Descriptor) and isinstance(obj, _VALUES):
         raise BufferError(f"asarray: a {type(obj).__name__} has no memory to view, and copy=False forbids a copy")
     result = a
     if dtype is not None and not same_dtype(a, dtype):
