@@ -55,6 +55,9 @@ cdef struct ArrayStruct:
     void* data
     PyObject* descr           # only with HAS_DESCR
 
+cdef enum:
+    FIRST_USER_TYPE = 256     # NumPy's type numbers from here up are of other libraries (and of StringDType)
+
 # C, F, aligned, native order: the struct's numbers are those of ArrayFlags. These two are its own.
 cdef enum:
     STRUCT_WRITEABLE = 0x400
@@ -88,7 +91,12 @@ cdef Descriptor parse(object obj, object stream):
     interface = getattr(obj, "__array_interface__", None)
     if interface is None:
         return None
+    own = own_dtype(obj)
+    if own is not None and type(interface) is dict:
+        interface = {**interface, "typestr": f"|V{own.itemsize}", "descr": None}
     cdef Descriptor a = new_from_dict(interface, ARRAY_INTERFACE)
+    if own is not None:
+        set_dtype(a, own)
     cdef dict keys = <dict> interface
     data = entry(keys, "data")
     offset = entry(keys, "offset")
@@ -102,6 +110,13 @@ cdef Descriptor parse(object obj, object stream):
     a.base_ = obj
     seal(a)
     return a
+
+
+cdef object own_dtype(object obj):
+    """The dtype of an ndarray of one of ml_dtypes' types, else None: its dict says ``<V2``, or ``<f1`` for a float8."""
+    if not isinstance(obj, numpy.ndarray) or obj.dtype.num < FIRST_USER_TYPE or dtypes.by_dtype(obj.dtype) == NULL:
+        return None
+    return obj.dtype
 
 
 cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -1:
@@ -217,7 +232,7 @@ cdef Descriptor parse_struct(object obj, object stream):
         raise complaint(ARRAY_STRUCT, "the attribute", <object> block.resource, "a capsule without a name")
     cdef ArrayStruct* seen = <ArrayStruct*> PyCapsule_GetPointer(<object> block.resource, NULL)
     check_struct(seen)
-    if seen.typekind in (c"V", c"M", c"m") and not has_descr(seen):
+    if seen.typekind in (c"V", c"M", c"m") and not has_descr(seen) or own_dtype(obj) is not None:
         a = parse(obj, stream)
         if a is not None:
             return a
