@@ -65,7 +65,10 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
     extent(a, &low, &high)
     cdef char* lowest = a.data_ + low
     queue = sycl.queue_from(syclobj, NULL if high == low else lowest)
-    usm_type = USM_DEVICE if high == low else checked_usm_type(lowest, high - low, queue)
+    if high > low:
+        usm_type = checked_usm_type(lowest, high - low, queue)
+    else:      # nothing to check, and the pointer may be anything; where it is USM, its kind is the array's
+        usm_type = sycl.usm_type_of(lowest, queue) or USM_DEVICE
     sycl.place(a, new_block(USM, obj, lowest, high - low, DLDevice(kDLOneAPI, UNRESOLVED_ID)), usm_type)
     a.producer_ = queue
     return 0
