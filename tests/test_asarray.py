@@ -1,0 +1,690 @@
+"""What asarray, from_dlpack, the as_* family and convert promise, whichever protocol the memory comes in by."""
+
+import array
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import weakref
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack")
+
+
+class Speaks:
+    """An object with one protocol, that of an ndarray."""
+
+    def __init__(self, *protocols, of=None):
+        self.array = np.arange(6.0).reshape(2, 3) if of is None else of
+        for name in protocols:
+            setattr(self, name, getattr(self.array, name))
+
+
+def in_subprocess(code, **environment):
+    """Run `code` in an interpreter of its own; return what it printed. Anything but a clean end fails."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stderr}"
+    return done.stdout
+
+
+# ------------------------------------------------------------------------------------------- values that have no memory
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "shape"),
+    [
+        (True, "bool", ()),
+        (7, "int64", ()),
+        (2.5, "float64", ()),
+        (1j, "complex128", ()),
+        ("héh", "<U3", ()),
+        ([], "float64", (0,)),
+        ([[1, 2], [3, 4]], "int64", (2, 2)),
+        (((1.5, 2), (3, 4)), "float64", (2, 2)),
+        ([np.arange(2), np.arange(2)], "int64", (2, 2)),
+        (np.float32(3), "float32", ()),
+        (np.bool_(True), "bool", ()),
+        (np.datetime64("2020-01-02", "D"), "datetime64[D]", ()),
+        (np.timedelta64(3, "s"), "timedelta64[s]", ()),
+        (np.str_("ab"), "<U2", ()),
+        (np.bytes_(b"ab"), "S2", ()),
+        (np.array([(1, 2.5)], "i4,f8")[0], np.dtype("i4,f8"), ()),
+    ],
+    ids=repr,
+)
+def test_numbers_and_sequences_come_in_as_numpy_has_them(value, dtype, shape):
+    x = ah.asarray(value)
+    assert (x.dtype, x.shape) == (np.dtype(dtype), shape)
+    np.testing.assert_array_equal(np.asarray(x), np.asarray(value))
+
+
+def test_ml_dtypes_scalar():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = ah.asarray(ml_dtypes.bfloat16(1.5))
+    assert x.dtype == ml_dtypes.bfloat16
+    assert x.shape == ()
+    assert np.asarray(x) == ml_dtypes.bfloat16(1.5)
+
+
+@pytest.mark.parametrize("value", [[1, [2]], [[1, 2], [3]], [object()], [None, 1], (1, "a", object()), [{}], [[[]], 1]])
+def test_ragged_and_object_lists_are_type_errors(value):
+    with pytest.raises(TypeError, match=r"asarray.*(regular|Python objects)"):
+        ah.asarray(value)
+
+
+def test_a_sequence_has_no_memory_to_view():
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.asarray([1, 2], copy=False)
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.asarray(3, copy=False)
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.asarray(np.float32(3), copy=False)
+
+
+@pytest.mark.parametrize("value", [object(), None, {"a": 1}, {1, 2}, len, int, ..., (x for x in ())], ids=repr)
+def test_what_speaks_nothing_is_a_type_error_that_lists_the_protocols(value):
+    with pytest.raises(TypeError, match=r"speaks no array protocol.*__dlpack__"):
+        ah.asarray(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([object()]),
+        np.array([(1, None)], dtype=[("a", "i4"), ("b", "O")]),
+        np.array(["a"], dtype=np.dtypes.StringDType()),
+        np.object_ and np.empty(0, object),
+    ],
+    ids=["object", "record with an object", "StringDType", "empty object"],
+)
+@pytest.mark.parametrize("via", [None, "array_interface"])
+def test_python_objects_and_variable_strings_are_refused(value, via):
+    with pytest.raises((TypeError, ValueError), match="dtype|typestr|descr|object"):
+        ah.asarray(value, via=via)
+
+
+# ---------------------------------------------------------------------------------------------------------- NumPy's own
+
+
+def test_masked_arrays_are_refused_and_say_what_to_do():
+    masked = np.ma.masked_array(np.arange(3), mask=[0, 1, 0])
+    with pytest.raises(TypeError, match=r"mask.*filled"):
+        ah.asarray(masked)
+    assert np.asarray(ah.asarray(masked.filled(-1))).tolist() == [0, -1, 2]
+    assert np.asarray(ah.asarray(np.ma.masked_array(np.arange(3)))).tolist() == [0, 1, 2]
+
+
+def test_subclasses_come_in_on_their_memory():
+    class Sub(np.ndarray):
+        pass
+
+    sub = np.arange(4.0).view(Sub)
+    for x in (sub, np.char.asarray(["a"]), np.rec.array([(1, 2.0)], dtype="i4,f8")):
+        u = ah.asarray(x)
+        assert u.ptr == x.ctypes.data
+        assert u.dtype == np.asarray(x).dtype
+        assert u.base is x
+
+
+def test_memmap(tmp_path):
+    mapped = np.memmap(tmp_path / "m", dtype="i4", mode="w+", shape=(5,))
+    u = ah.asarray(mapped)
+    np.asarray(u)[0] = 7
+    assert mapped[0] == 7
+    readonly = np.memmap(tmp_path / "m", dtype="i4", mode="r", shape=(5,))
+    assert ah.asarray(readonly).access == "readonly"
+
+
+# ------------------------------------------------------------------------------------------------------------- wrappers
+
+
+def test_usm_array_is_returned_as_itself():
+    x = ah.asarray(np.arange(3))
+    assert ah.asarray(x) is x
+    assert ah.asarray(x, copy=False) is x
+    assert ah.asarray(x, dtype="int64") is x
+    assert ah.asarray(x, device="cpu") is x
+    assert ah.asarray(x, copy=True) is not x
+
+
+def test_xarray_is_unwrapped():
+    xarray = pytest.importorskip("xarray")
+    values = np.arange(6.0).reshape(2, 3)
+    u = ah.asarray(xarray.DataArray(values, dims=("a", "b")))
+    assert u.ptr == values.ctypes.data
+    assert u.shape == (2, 3)
+    assert ah.asarray(xarray.Variable(("a", "b"), values)).ptr == values.ctypes.data
+
+
+def test_field_classes_are_unwrapped():
+    """gt4py.next's fields carry their array in `ndarray` and speak no protocol themselves."""
+
+    class Field:
+        def __init__(self, values):
+            self._values = values
+
+        @property
+        def ndarray(self):
+            return self._values
+
+    values = np.arange(6.0).reshape(2, 3)[:, ::2]
+    u = ah.asarray(Field(values))
+    assert (u.ptr, u.byte_strides) == (values.ctypes.data, values.strides)
+    u = ah.asarray(Field(bytearray(b"ab")))
+    assert u.shape == (2,)
+
+
+def test_pandas_like_values():
+    class Frame:
+        def __init__(self):
+            self.values = np.arange(4)
+
+    frame = Frame()
+    assert ah.asarray(frame).ptr == frame.values.ctypes.data
+
+
+def test_a_wrapper_of_wrappers_without_end_is_an_error():
+    """In an interpreter of its own: endless descent would overflow the C stack."""
+    out = in_subprocess(
+        """
+        import arrayhub as ah
+        class Endless:
+            @property
+            def ndarray(self):
+                return Endless()
+        class Loop:
+            @property
+            def values(self):
+                return self.other
+        a, b = Loop(), Loop()
+        a.other, b.other = b, a
+        for x in (Endless(), a):
+            try:
+                ah.asarray(x)
+            except (TypeError, RecursionError) as error:
+                print(type(error).__name__)
+        """
+    )
+    assert len(out.split()) == 2
+
+
+# ------------------------------------------------------------------------------------------------------ hostile objects
+
+
+def test_a_getattr_that_raises():
+    class Hostile:
+        def __getattr__(self, name):
+            raise RuntimeError(f"no {name} here")
+
+    with pytest.raises((TypeError, RuntimeError, BufferError)):
+        ah.asarray(Hostile())
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, OSError, RuntimeError, AttributeError, ZeroDivisionError])
+@pytest.mark.parametrize(
+    "name",
+    ["__array_interface__", "__array_struct__", "__cuda_array_interface__", "__sycl_usm_array_interface__",
+     "__dlpack__", "ndarray", "values"],
+)  # fmt: skip
+def test_properties_that_raise(name, error):
+    def fail(self):
+        raise error("on purpose")
+
+    cls = type("Raises", (), {name: property(fail)})
+    with pytest.raises((TypeError, BufferError, error)):
+        ah.asarray(cls())
+
+
+def test_a_dunder_that_answers_differently_is_read_once():
+    class Counting:
+        def __init__(self):
+            self.array, self.reads = np.arange(3), 0
+
+        @property
+        def __array_interface__(self):
+            self.reads += 1
+            return self.array.__array_interface__
+
+    x = Counting()
+    ah.asarray(x)
+    assert x.reads == 1
+
+
+def test_what_interrupts_is_not_swallowed():
+    class Interrupts:
+        def __dlpack__(self, **kwargs):
+            raise KeyboardInterrupt
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    with pytest.raises(KeyboardInterrupt):
+        ah.asarray(Interrupts())
+
+
+# ----------------------------------------------------------------------------------------------- which protocol answers
+
+
+def test_a_refusal_passes_on_to_the_next_protocol():
+    class Both(Speaks):
+        def __dlpack__(self, **kwargs):
+            raise BufferError("not today")
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    x = Both("__array_interface__")
+    u = ah.asarray(x)
+    assert u.protocol == "array_interface"
+    assert u.ptr == x.array.ctypes.data
+
+
+def test_when_all_refuse_the_error_has_every_reason():
+    class Refuses:
+        def __dlpack__(self, **kwargs):
+            raise BufferError("reason one")
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        @property
+        def __array_interface__(self):
+            raise AttributeError("reason two")
+
+    with pytest.raises(BufferError, match="reason one"):
+        ah.asarray(Refuses())
+
+
+def test_a_false_description_is_an_error_and_not_passed_over():
+    class Lies:
+        def __init__(self):
+            self.array = np.arange(3)
+            self.__sycl_usm_array_interface__ = {"shape": (-3,), "typestr": "<i8", "data": (1, False), "version": 1}
+
+        def __dlpack__(self, **kwargs):
+            return self.array.__dlpack__(**kwargs)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    with pytest.raises(ah.InterfaceError, match="shape"):
+        ah.asarray(Lies())
+    assert ah.asarray(Lies(), via="dlpack").shape == (3,)
+
+
+@pytest.mark.parametrize("via", ["array_interface", "array_struct", "buffer", "dlpack"])
+def test_via_chooses(via):
+    x = np.arange(6, dtype="i4").reshape(2, 3)[:, ::2]
+    u = ah.asarray(x, via=via)
+    assert (u.protocol, u.ptr, u.shape, u.byte_strides) == (via, x.ctypes.data, x.shape, x.strides)
+    assert u.access == "readwrite"
+
+
+@pytest.mark.parametrize("via", ["sycl", "cuda"])
+def test_via_a_protocol_that_the_object_does_not_speak(via):
+    with pytest.raises(TypeError, match=f"does not speak '{via}'"):
+        ah.asarray(np.arange(3), via=via)
+
+
+@pytest.mark.parametrize("via", ["numpy", "DLPACK", "", 3, b"dlpack", object(), "exchange"])
+def test_unknown_via(via):
+    with pytest.raises(ValueError, match="accepted: " + ", ".join(VIA)):
+        ah.asarray(np.arange(3), via=via)
+
+
+def test_via_unhashable():
+    with pytest.raises((ValueError, TypeError), match="via|unhashable"):
+        ah.asarray(np.arange(3), via=[])
+
+
+def test_via_of_a_usm_array():
+    x = ah.asarray(np.arange(3))
+    for via in ("array_interface", "array_struct", "buffer", "dlpack"):
+        u = ah.asarray(x, via=via)
+        assert (u.ptr, u.protocol) == (x.ptr, via)
+
+
+def test_bytes_are_immutable_and_bytearrays_held():
+    assert ah.asarray(b"abc").access == "immutable"
+    x = bytearray(b"abc")
+    u = ah.asarray(x)
+    with pytest.raises(BufferError):
+        x.extend(b"d")
+    del u
+    x.extend(b"d")
+
+
+# ------------------------------------------------------------------------------------------------------- copy and dtype
+
+
+@pytest.mark.parametrize("make", [lambda: np.arange(3.0), lambda: bytearray(24), lambda: array.array("d", [1, 2, 3])])
+def test_copy(make):
+    x = make()
+    address = ah.asarray(x).ptr
+    assert ah.asarray(x, copy=None).ptr == address
+    assert ah.asarray(x, copy=False).ptr == address
+    copied = ah.asarray(x, copy=True)
+    assert copied.ptr != address
+    assert copied.access == "readwrite"
+    assert bytes(copied) == bytes(memoryview(x))
+    np.asarray(copied).view("u1")[0] ^= 0xFF
+    assert bytes(copied) != bytes(memoryview(x))
+
+
+def test_copy_of_readonly_is_writable():
+    x = np.arange(3)
+    x.flags.writeable = False
+    assert ah.asarray(x).access == "readonly"
+    assert ah.asarray(x, copy=True).access == "readwrite"
+    assert ah.asarray(b"abc", copy=True).access == "readwrite"
+
+
+def test_dtype_copies_only_where_it_differs():
+    x = np.arange(3.0)
+    assert ah.asarray(x, dtype="f8").ptr == x.ctypes.data
+    assert ah.asarray(x, dtype=np.float64, copy=False).ptr == x.ctypes.data
+    u = ah.asarray(x, dtype="f4")
+    assert u.dtype == np.float32
+    assert np.asarray(u).tolist() == [0, 1, 2]
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.asarray(x, dtype="f4", copy=False)
+    with pytest.raises(TypeError):
+        ah.asarray(x, dtype="no such type")
+
+
+def test_dtype_of_sequences():
+    u = ah.asarray([1, 2], dtype="f4")
+    assert u.dtype == np.float32
+    assert np.asarray(u).tolist() == [1, 2]
+
+
+def test_byte_order_is_a_conversion():
+    x = np.arange(3, dtype=">i4")
+    assert ah.asarray(x).dtype == np.dtype(">i4")
+    u = ah.asarray(x, dtype="<i4")
+    assert np.asarray(u).tolist() == [0, 1, 2]
+    assert u.dtype == np.dtype("<i4")
+
+
+@pytest.mark.parametrize("device", ["cpu", (1, 0), ah.Device("cpu")])
+def test_device_cpu_is_where_it_is(device):
+    x = np.arange(3)
+    assert ah.asarray(x, device=device).ptr == x.ctypes.data
+    assert ah.asarray(x, device=device, copy=True).ptr != x.ctypes.data
+
+
+@pytest.mark.parametrize("device", ["gpu??", (99, 0), object(), 3.5])
+def test_unknown_device(device):
+    with pytest.raises((ValueError, TypeError), match="device|Device"):
+        ah.asarray(np.arange(3), device=device)
+
+
+def test_device_that_copies():
+    pytest.importorskip("dpctl")
+    x = np.arange(3.0)
+    try:
+        device = ah.Device("oneapi:0")
+        u = ah.asarray(x, device=device)
+    except (ValueError, BufferError) as error:
+        pytest.skip(f"no SYCL device: {error}")
+    assert u.device == device
+    assert u.usm_type == "device"
+    assert ah.as_numpy(u, copy=True).tolist() == [0, 1, 2]
+    with pytest.raises(BufferError, match="copy"):
+        ah.asarray(x, device=device, copy=False)
+    with pytest.raises(TypeError, match="to_host"):
+        np.asarray(u)
+
+
+# ---------------------------------------------------------------------------------------------------------- from_dlpack
+
+
+def test_from_dlpack():
+    x = np.arange(6.0).reshape(2, 3)[::-1]
+    u = ah.from_dlpack(x)
+    assert (u.protocol, u.ptr, u.byte_strides) == ("dlpack", x.ctypes.data, x.strides)
+    assert ah.from_dlpack(x, copy=True).ptr != x.ctypes.data
+    assert ah.from_dlpack(x, device="cpu").ptr == x.ctypes.data
+    with pytest.raises(TypeError, match="dlpack"):
+        ah.from_dlpack(bytearray(3))
+
+
+def test_from_dlpack_of_capsules():
+    x = np.arange(3)
+    assert ah.from_dlpack(x.__dlpack__(max_version=(1, 0))).access == "readwrite"
+    assert ah.from_dlpack(x.__dlpack__()).access == "readonly"  # a legacy capsule cannot say who may write
+    capsule = x.__dlpack__()
+    ah.from_dlpack(capsule)
+    with pytest.raises(ah.InterfaceError, match="once"):
+        ah.from_dlpack(capsule)
+
+
+# ------------------------------------------------------------------------------------------------------ memory of types
+
+
+def test_a_protocol_added_to_a_type_later_is_seen():
+    class Late:
+        def __init__(self):
+            self.array = np.arange(3)
+
+    with pytest.raises(TypeError, match="no array protocol"):
+        ah.asarray(Late())
+    Late.__array_interface__ = property(lambda self: self.array.__array_interface__)
+    assert ah.asarray(Late()).shape == (3,)
+    Late.__dlpack__ = lambda self, **kwargs: self.array.__dlpack__(**kwargs)
+    Late.__dlpack_device__ = lambda self: (1, 0)
+    assert ah.asarray(Late()).protocol == "dlpack"
+    del Late.__array_interface__, Late.__dlpack__
+    with pytest.raises(TypeError, match="no array protocol"):
+        ah.asarray(Late())
+
+
+def test_a_protocol_added_to_a_base_later_is_seen():
+    class Base:
+        pass
+
+    class Slotted(Base):
+        __slots__ = ()
+
+    with pytest.raises(TypeError):
+        ah.asarray(Slotted())
+    x = np.arange(3)
+    Base.__dlpack__ = lambda self, **kwargs: x.__dlpack__(**kwargs)
+    assert ah.asarray(Slotted()).ptr == x.ctypes.data
+
+
+def test_a_protocol_set_on_an_instance_is_seen():
+    class Bare:
+        pass
+
+    with pytest.raises(TypeError):
+        ah.asarray(Bare())
+    x = Bare()
+    x.__array_interface__ = (a := np.arange(3)).__array_interface__
+    assert ah.asarray(x).ptr == a.ctypes.data
+
+
+def test_types_are_not_kept_alive():
+    class Temporary(Speaks):
+        pass
+
+    ah.asarray(Temporary("__array_interface__"))
+    reference = weakref.ref(Temporary)
+    del Temporary
+    gc.collect()
+    assert reference() is None
+
+
+def test_thousands_of_types():
+    for k in range(5000):
+        if k % 2:
+            cls = type(f"T{k}", (Speaks,), {})
+            assert ah.asarray(cls("__array_interface__")).shape == (2, 3)
+        else:
+            with pytest.raises(TypeError):
+                ah.asarray(type(f"T{k}", (), {})())
+    assert ah.asarray(np.arange(3)).shape == (3,)
+
+
+# ----------------------------------------------------------------------------------------------------------- what it is
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["shape", "strides", "byte_strides", "dtype", "ptr", "offset", "ndim", "size", "flags", "device", "base", "memory",
+     "access", "protocol", "T", "anything_else"],
+)  # fmt: skip
+def test_attributes_cannot_be_set(name):
+    x = ah.asarray(np.arange(3))
+    with pytest.raises(AttributeError):
+        setattr(x, name, 1)
+    with pytest.raises(AttributeError):
+        delattr(x, name)
+
+
+def test_only_writeable_may_be_cleared():
+    x = ah.asarray(np.arange(3))
+    with pytest.raises(AttributeError):
+        x.flags.c_contiguous = False
+    x.flags.writeable = False
+    assert x.access == "readonly"
+    with pytest.raises(ValueError, match="copy"):
+        x.flags.writeable = True
+
+
+# ------------------------------------------------------------------------------------------------------------- ways out
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "jax", "numba"])
+def test_convert_is_the_as_function_of_that_name(to):
+    pytest.importorskip(to)
+    x = np.frombuffer(ah.USMArray((6,), "f4", buffer="cpu"), "f4")  # jax wants its 64-byte boundary
+    out = ah.convert(x, to)
+    assert type(out) is type(getattr(ah, f"as_{to}")(x))
+    assert ah.asarray(out).ptr == x.ctypes.data
+    assert ah.asarray(ah.convert(x, to, copy=True)).ptr != x.ctypes.data
+
+
+@pytest.mark.parametrize("to", ["pandas", "", None, 3, ["numpy"]])
+def test_convert_to_what_it_does_not_know(to):
+    with pytest.raises((ValueError, TypeError), match="numpy, torch, jax|unhashable"):
+        ah.convert(np.arange(3), to)
+
+
+def test_allow_readonly():
+    torch = pytest.importorskip("torch")
+    x = np.arange(3.0)
+    x.flags.writeable = False
+    with pytest.raises(BufferError, match="allow_readonly"):
+        ah.as_torch(x)
+    t = ah.as_torch(x, allow_readonly=True)
+    assert t.data_ptr() == x.ctypes.data
+    assert ah.as_torch(x, copy=True).data_ptr() != x.ctypes.data
+    assert ah.asarray(x).access == "readonly"  # what was given out says nothing about what is here
+    assert torch.equal(t, torch.arange(3.0, dtype=torch.float64))
+
+
+def test_negative_strides_never_reach_torch():
+    torch = pytest.importorskip("torch")
+    x = np.arange(4)[::-1]
+    for call in (ah.as_torch, ah.convert):
+        with pytest.raises(BufferError, match="copy=True"):
+            call(x)
+    assert ah.as_torch(x, copy=True).tolist() == [3, 2, 1, 0]
+    assert ah.as_torch(np.arange(1)[::-1]).tolist() == [0]  # one element steps nowhere
+    assert torch.is_tensor(ah.as_torch(np.arange(0)[::-1]))
+
+
+def test_torch_keeps_nothing_of_what_it_refuses():
+    """Its exchange table forgets a managed tensor whose type it does not have."""
+    pytest.importorskip("torch")
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.zeros(3, ml_dtypes.float8_e3m4)
+    reference = weakref.ref(x)
+    with pytest.raises(BufferError, match="torch: it takes no elements of type float8_e3m4"):
+        ah.as_torch(x)
+    del x
+    assert reference() is None
+
+
+def test_empty_readonly_stays_readonly_in_numpy():
+    pyarrow = pytest.importorskip("pyarrow")
+    assert not ah.as_numpy(pyarrow.array([], "int32")).flags.writeable
+    assert not ah.as_numpy(b"").flags.writeable
+
+
+def test_to_host_with_out():
+    x, out = np.arange(6).reshape(2, 3), np.zeros((2, 3), "i8")
+    assert ah.to_host(x, out=out) is out
+    assert (out == x).all()
+    with pytest.raises(ValueError, match="out"):
+        ah.to_host(x, out=np.zeros((3, 2), "i8"))
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        ah.to_host(x, out=out)
+
+
+# ---------------------------------------------------------------------------------------------------------- environment
+
+
+def test_importing_arrayhub_imports_numpy_and_nothing_else():
+    out = in_subprocess(
+        """
+        import sys
+        before = set(sys.modules)
+        import arrayhub
+        import numpy as np, array
+        arrayhub.asarray(np.arange(3)); arrayhub.asarray(array.array("d", [1])); arrayhub.asarray([1, 2])
+        class Speaks:
+            def __dlpack__(self, **kw): return np.arange(3).__dlpack__(**kw)
+            def __dlpack_device__(self): return (1, 0)
+        arrayhub.asarray(Speaks())
+        for name in ("torch", "jax", "cupy", "dpctl", "dpnp", "numba", "ml_dtypes", "pyarrow", "xarray", "tvm_ffi"):
+            if name in sys.modules and name not in before:
+                print(name)
+        """
+    )
+    assert out.split() == []
+
+
+# What an interpreter says of the producers that have fast ways: once with them, once without.
+REPORT = """
+import sys
+sys.path.insert(0, {tests!r})
+import arrayhub as ah
+from matrix.elements import ELEMENTS
+from matrix.layouts import LAYOUTS
+from matrix.producers import PRODUCERS, installed
+for producer in PRODUCERS:
+    if producer.name not in {names!r} or not installed(producer):
+        continue
+    for element, layout in producer.pairs():
+        if element not in ("float32", "uint8", "bool", "complex128", "bfloat16", "record", ">i4", "datetime64[ns]"):
+            continue
+        made = producer.make(ELEMENTS[element], LAYOUTS[layout])
+        x = ah.asarray(made.obj)
+        assert x.ptr == made.address or not made.values, (producer.name, element, layout)
+        data = bytes(x.to_host().copy().reshape(-1)) if x.dtype.kind in "biufc" else None
+        assert data in (None, made.values), (producer.name, element, layout)
+        print(producer.name, element, layout, x.shape, x.byte_strides, x.dtype.name, x.access, x.device, x.usm_type)
+"""
+FAST = ["numpy", "ml_dtypes", "torch", "dpnp (device)", "dpnp (shared)", "usm_ndarray (device)", "MemoryUSMHost"]
+
+
+def test_without_fast_ways_the_results_are_the_same():
+    code = REPORT.format(tests=os.path.dirname(__file__), names=FAST)
+    fast = in_subprocess(code)
+    slow = in_subprocess(code, ARRAYHUB_DISABLE_FAST_PATHS="1")
+    assert fast.count("\n") > 100
+    assert slow == fast
