@@ -104,6 +104,7 @@ def empty_like(Descriptor array not None, str order="C"):
     fresh.flags_ |= WRITEABLE | COPIED
     fresh.protocol_ = CONSTRUCTED
     if not array.flags_ & PACKED:
+        fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL where the array's are no whole number of elements
         compact(fresh, array, order)
         seal(fresh)
     return fresh
