@@ -278,6 +278,9 @@ cdef int seal_any(Descriptor a) except -1:
         raise fault(a, "strides", stride_tuple(a), "strides whose extent in bytes stays below 2**63")
     if size != 0:
         check_address(a, low, high)
+    if not whole and size == 0:         # nobody ever steps at all
+        layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_)
+        whole = True
     if whole and a.itemsize_ != 0:
         for k in range(a.nd_):
             a.strides_[k] = a.byte_strides_[k] // a.itemsize_
