@@ -18,7 +18,7 @@ cdef Descriptor parse(object obj, object stream):
     Raises
     ------
     BufferError
-        The array is spread over several devices.
+        The array is spread over several devices, was deleted, or has elements that jax exports by no protocol.
     """
     cdef Descriptor a
     try:
@@ -26,7 +26,10 @@ cdef Descriptor parse(object obj, object stream):
     except (BufferError, TypeError, ValueError):    # jax says so in different words for types, devices and shards
         a = None
     if a is None:
-        a = parse_dlpack(obj, stream)
+        try:
+            a = parse_dlpack(obj, stream)
+        except RuntimeError as error:      # XLA's: types that it has no DLPack code for, arrays that were given away
+            raise BufferError(f"jax: it refuses to export this array ({error}); convert or copy it with jax first") from error
     a.flags_ &= ~WRITEABLE
     a.flags_ |= IMMUTABLE
     return a
