@@ -624,6 +624,16 @@ def test_empty_readonly_stays_readonly_in_numpy():
     assert not ah.as_numpy(b"").flags.writeable
 
 
+def test_what_jax_does_not_export_is_refused_in_words():
+    jax = pytest.importorskip("jax")
+    with pytest.raises(BufferError, match="jax: it refuses"):
+        ah.asarray(jax.numpy.zeros(4, "int4"))
+    deleted = jax.numpy.zeros(4)
+    deleted.delete()
+    with pytest.raises(BufferError, match="jax: it refuses"):
+        ah.asarray(deleted)
+
+
 def test_to_host_with_out():
     x, out = np.arange(6).reshape(2, 3), np.zeros((2, 3), "i8")
     assert ah.to_host(x, out=out) is out

@@ -415,7 +415,7 @@ PRODUCERS = [
         "torch", "torch", _make_torch, [*NUMBERS, "bfloat16", "complex32", *TORCH_FLOAT8],
         ["C", "F", "sliced", "broadcast", "0-d", "empty"],
     ),
-    Producer("jax", "jax", _make_jax, [*NUMBERS, "bfloat16"], ["C", "0-d", "empty"], readonly=True),
+    Producer("jax", "jax", _make_jax, [*NUMBERS, "bfloat16", *FLOAT8], ["C", "0-d", "empty"], readonly=True),
     *(
         Producer(
             f"dpnp ({kind})", "dpnp", _make_usm(kind, _dpnp_array), NUMBERS, WITHOUT["unaligned"], memory=kind

@@ -6,6 +6,7 @@ One test runs a producer's element type and layout through all consumers, with a
 import gc
 import importlib.util
 import re
+import time
 
 import pytest
 
@@ -74,7 +75,11 @@ def run_cell(cell, consumer):
         made.obj = None
     if not freed():
         gc.collect()  # a library may keep cycles; the hub has none
-        assert freed(), "the producer is not freed when the last view dies"
+    for _ in range(500):
+        if freed():
+            break
+        time.sleep(0.01)  # jax's threads let go a little later than jax
+    assert freed(), "the producer is not freed when the last view dies"
     close()
 
 
