@@ -626,11 +626,11 @@ def test_empty_readonly_stays_readonly_in_numpy():
 
 def test_what_jax_does_not_export_is_refused_in_words():
     jax = pytest.importorskip("jax")
-    with pytest.raises(BufferError, match="jax: it refuses"):
+    with pytest.raises(BufferError, match="jax: no protocol can show.*int4"):
         ah.asarray(jax.numpy.zeros(4, "int4"))
     deleted = jax.numpy.zeros(4)
     deleted.delete()
-    with pytest.raises(BufferError, match="jax: it refuses"):
+    with pytest.raises(BufferError, match="jax: the array was deleted"):
         ah.asarray(deleted)
 
 
