@@ -22,7 +22,6 @@ from arrayhub.usm_array cimport USMArray
 import arrayhub.libraries.devices  # noqa: F401 (enters the readers of the libraries' device objects)
 import arrayhub.usm_array  # noqa: F401 (registers the class that new arrays are of)
 from arrayhub import transfer
-from arrayhub._core.device import Device
 from arrayhub._core.errors import InterfaceError, show
 
 cdef extern from *:
@@ -220,7 +219,7 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         finally:
             Py_LeaveRecursiveCall()
     if refusals:
-        name, error = refusals[0]
+        error = refusals[0][1]
         reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
         kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
         raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons})") from error

@@ -23,7 +23,8 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport make_device
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
-from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
+from arrayhub.adapters cimport array_interface, cuda_array, dlpack, sycl_usm
+from arrayhub.adapters cimport buffer as buffer_room
 from arrayhub.libraries cimport dpctl
 from arrayhub.libraries cimport numpy as numpy_room
 from arrayhub.construction cimport fill_new
@@ -333,10 +334,10 @@ cdef class USMArray(Descriptor):
     # ---------------------------------------------------------------------------------------------- protocols
 
     def __getbuffer__(self, Py_buffer* view, int request):
-        buffer.emit(self, view, request)
+        buffer_room.emit(self, view, request)
 
     def __releasebuffer__(self, Py_buffer* view):
-        buffer.release(view)
+        buffer_room.release(view)
 
     @property
     def __array_interface__(self):

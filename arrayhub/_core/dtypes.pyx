@@ -5,8 +5,6 @@ import sys
 import numpy as np
 
 cimport numpy as cnp
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XINCREF
 
 cnp.import_array()
 

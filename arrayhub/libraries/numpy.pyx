@@ -11,7 +11,6 @@ from cpython.ref cimport Py_INCREF
 from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
     ARRAY_INTERFACE,
-    NOTSWAPPED,
     PACKED,
     WRITEABLE,
     Descriptor,

@@ -11,7 +11,7 @@ one that the attribute calls.
 
 import sys
 
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 cdef extern from *:
