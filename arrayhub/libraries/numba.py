@@ -1,4 +1,4 @@
-"""numba: what its compiled functions take, and the typing that lets them take a USMArray itself."""
+"""numba: what its compiled functions take. That they take a USMArray itself is in numba_typing."""
 
 from arrayhub.libraries.host import is_host_readable, ndarray
 

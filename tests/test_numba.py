@@ -1,0 +1,157 @@
+"""numba: as_numba, and an njit function that takes a USMArray itself."""
+
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+import arrayhub
+
+numba = pytest.importorskip("numba")
+
+
+@numba.njit
+def add_one(x):
+    for i in range(x.shape[0]):
+        x[i] += 1
+    return x.sum()
+
+
+@numba.njit
+def total(x):
+    return x.sum()
+
+
+@numba.njit
+def elements(x):
+    return x.copy()
+
+
+def test_an_njit_function_takes_it_typed_as_an_array_and_writes_through():
+    a = np.arange(5.0)
+    assert add_one(arrayhub.asarray(a)) == 15.0
+    assert a.tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("view", "layout"),
+    [
+        (np.zeros((3, 4)), "C"),
+        (np.zeros((3, 4)).T, "F"),
+        (np.zeros((3, 4))[:, ::2], "A"),
+        (np.zeros(4)[::-1], "A"),
+        (np.zeros(()), "C"),
+        (np.zeros((0, 3)), "C"),
+    ],
+    ids=["C", "F", "sliced", "negative", "0-d", "empty"],
+)
+def test_the_type_says_what_numba_says_of_the_same_ndarray(view, layout):
+    ours, theirs = numba.typeof(arrayhub.asarray(view)), numba.typeof(view)
+    assert isinstance(ours, numba.types.Array) and ours.layout == layout
+    assert (ours.dtype, ours.ndim, ours.layout, ours.mutable, ours.aligned) == (
+        theirs.dtype,
+        theirs.ndim,
+        theirs.layout,
+        theirs.mutable,
+        theirs.aligned,
+    )
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "f4", "f8", "c8", "c16", "M8[ns]", "m8[s]", "S3", "U2"])
+def test_element_types(dtype):
+    a = np.array([0, 1, 2]).astype(dtype)
+    np.testing.assert_array_equal(elements(arrayhub.asarray(a)), a)
+
+
+def test_records():
+    @numba.njit
+    def field(x):
+        return x[1].b
+
+    a = np.array([(1, 2.5), (3, 4.5)], [("a", "i4"), ("b", "f8")])
+    assert field(arrayhub.asarray(a)) == 4.5
+
+
+def test_layouts_are_read_right():
+    a = np.arange(24.0).reshape(2, 3, 4)
+    for view in (a, a.T, a[::-1, :, ::2], a[..., 1], np.broadcast_to(a[0], (5, 3, 4))):
+        np.testing.assert_array_equal(elements(arrayhub.asarray(view)), view)
+
+
+def test_unaligned_memory_is_typed_so():
+    a = np.zeros(25, "u1")[1:].view("f8")
+    a[...] = [1, 2, 3]
+    assert not numba.typeof(arrayhub.asarray(a)).aligned
+    assert total(arrayhub.asarray(a)) == 6.0
+
+
+def test_read_only_stays_read_only():
+    a = np.arange(3.0)
+    a.flags.writeable = False
+    assert not numba.typeof(arrayhub.asarray(a)).mutable
+    with pytest.raises(numba.core.errors.TypingError, match="readonly"):
+        add_one(arrayhub.asarray(a))
+
+
+def test_foreign_byte_order_is_refused():
+    with pytest.raises(TypeError, match="byte order"):
+        total(arrayhub.asarray(np.zeros(3, ">f8")))
+
+
+def test_an_element_type_that_numba_lacks_is_refused():
+    with pytest.raises(TypeError, match="element type"):
+        total(arrayhub.asarray(np.zeros(3, "g")))
+
+
+def test_the_memory_outlives_the_array():
+    @numba.njit
+    def identity(x):
+        return x
+
+    a = np.arange(4.0)
+    watch = weakref.ref(a)
+    result = identity(arrayhub.asarray(a))
+    address = a.ctypes.data
+    del a
+    assert watch() is not None and result.ctypes.data == address and result.tolist() == [0, 1, 2, 3]
+    del result
+    assert watch() is None
+
+
+def test_calls_leave_reference_counts_even():
+    a = np.arange(4.0)
+    x = arrayhub.asarray(a)
+    total(x)
+    before = sys.getrefcount(x), sys.getrefcount(a)
+    for _ in range(1000):
+        total(x)
+    assert (sys.getrefcount(x), sys.getrefcount(a)) == before
+
+
+def test_usm_that_the_host_reads():
+    dpnp = pytest.importorskip("dpnp")
+    x = dpnp.arange(5.0, usm_type="shared")
+    assert add_one(arrayhub.asarray(x)) == 15.0
+    assert dpnp.asnumpy(x).tolist() == [1, 2, 3, 4, 5]
+
+
+def test_device_memory_is_refused_in_words():
+    dpnp = pytest.importorskip("dpnp")
+    x = arrayhub.asarray(dpnp.arange(5.0))
+    with pytest.raises(TypeError, match="to_host"):
+        total(x)
+    with pytest.raises(BufferError, match="to_host"):
+        arrayhub.as_numba(x)
+
+
+def test_as_numba_gives_an_ndarray_on_the_same_memory():
+    a = np.arange(3.0)
+    assert arrayhub.as_numba(a).ctypes.data == a.ctypes.data
+
+
+def test_numba_finds_the_extension_by_itself():
+    code = "import arrayhub, numba, numpy; print(numba.njit(lambda x: x.sum())(arrayhub.asarray(numpy.ones(3))))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (result.returncode, result.stdout.strip()) == (0, "3.0"), result.stderr
