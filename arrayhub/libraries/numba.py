@@ -1,4 +1,4 @@
-"""numba: what its compiled functions take. That they take a USMArray itself is in numba_typing."""
+"""numba: what its compiled functions take. That they take a USMArray itself is in arrayhub/numba_typing."""
 
 from arrayhub.libraries.host import is_host_readable, ndarray
 
