@@ -740,7 +740,7 @@ def test_real_producers_come_in():
     sources = [np.arange(6.0).reshape(2, 3)[::-1]]
     for name, make in (
         ("torch", lambda m: m.arange(6.0).reshape(2, 3).T),
-        ("jax", lambda m: m.numpy.arange(6.0).reshape(2, 3)),
+        ("jax", lambda m: m.device_put(np.arange(6, dtype="f4").reshape(2, 3), m.devices("cpu")[0])),
         ("pyarrow", lambda m: m.array([1.0, 2.0, 3.0])),
         ("array_api_strict", lambda m: m.arange(5)),
         ("tvm_ffi", lambda m: m.from_dlpack(np.arange(4.0))),
@@ -786,7 +786,8 @@ def test_ml_dtypes_between_libraries(name):
 
 def test_jax_packs_four_bits():
     jax = pytest.importorskip("jax")
-    a = take(jax.numpy.array([1, 2, 3, 0.5, 6, -1], jax.numpy.float4_e2m1fn))
+    with jax.default_device(jax.devices("cpu")[0]):
+        a = take(jax.numpy.array([1, 2, 3, 0.5, 6, -1], jax.numpy.float4_e2m1fn))
     assert (a.nbytes, a.memory.nbytes) == (3, 3)
     with pytest.raises(BufferError, match="packed"):
         np.from_dlpack(a.__array__())

@@ -30,10 +30,11 @@ def commands(room, meson):
     source = PACKAGE / f"{room}.pyx"
     generated = source.with_suffix(".c")
     module = source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))
-    cython = [sys.executable, "-m", "cython", "-I", str(ROOT)]
-    cython += [argument for argument in read_list(meson, r"cython_args: \[") if argument != "-I"]
     import numpy
 
+    # Where there are several NumPys, its declarations must come from the one whose headers are used.
+    cython = [sys.executable, "-m", "cython", "-I", str(ROOT), "-I", str(pathlib.Path(numpy.__file__).parent.parent)]
+    cython += [argument for argument in read_list(meson, r"cython_args: \[") if argument != "-I"]
     compiler = os.environ.get("CC", "gcc").split()
     compiler += ["-O2", "-fPIC", "-shared", "-std=c11", "-pthread"]
     compiler += read_list(meson, r"c_args = cc\.get_supported_arguments\(", r"\n\)")

@@ -167,7 +167,12 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
     TypeError
         The memory holds Python objects, or the dtype is one that no protocol can say.
     """
-    cdef const ElementType* row = dtypes.by_dtype(dtype)
+    cdef const ElementType* row = dtypes.by_plain_dtype(dtype)
+    if row != NULL:
+        set_type(a, row)
+        a.dtype_ = dtype
+        return 0
+    row = dtypes.by_dtype(dtype)
     if row == NULL or dtype.hasobject:
         raise TypeError(
             f"{_IN_MESSAGES[a.protocol_]}: dtype is {dtype!r}; accepted: every NumPy dtype without Python objects, and"

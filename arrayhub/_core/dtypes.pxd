@@ -27,6 +27,7 @@ cdef const ElementType* by_typenum(int typenum) noexcept nogil
 cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil
 cdef const ElementType* by_format(int letter) noexcept nogil
 cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
+cdef const ElementType* by_plain_dtype(object dtype) noexcept
 cdef const ElementType* by_dtype(object dtype)
 cdef object dtype_of(const ElementType* row)
 cdef str names_of(str protocol)

@@ -171,6 +171,15 @@ cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
     return _at(_BY_KIND[kind][itemsize]) if 0 <= kind < 128 and 0 <= itemsize <= 32 else NULL
 
 
+cdef const ElementType* by_plain_dtype(object dtype) noexcept:
+    """The row of a NumPy dtype of numbers in native byte order, read off its struct; NULL for every other dtype."""
+    cdef const ElementType* row
+    if not isinstance(dtype, cnp.dtype) or (<cnp.dtype> dtype).byteorder == c">":
+        return NULL
+    row = by_typenum((<cnp.dtype> dtype).type_num) if (<cnp.dtype> dtype).type_num < NUMPY_TYPENUMS else NULL
+    return row if row != NULL and row.typestr != NULL else NULL
+
+
 cdef const ElementType* by_dtype(object dtype):
     """The row of a NumPy dtype; NULL for objects, StringDType and foreign user types.
 

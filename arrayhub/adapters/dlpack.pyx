@@ -53,7 +53,7 @@ from arrayhub.adapters.dlpack_abi cimport (
     DLPackVersion,
     DLTensor,
 )
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, adopt_stream, remember_stream, stream_handle
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, adopt_stream, remember_stream, stream_handle
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error, show
@@ -132,11 +132,13 @@ cdef Descriptor parse(object obj, object stream):
     cls = type(obj)
     if getattr(cls, "__dlpack__", None) is None:
         return None
-    cdef bint streamed = getattr(cls, "__dlpack_device__", None) is not None and device_type_of(obj) in STREAMED
+    kind = None if getattr(cls, "__dlpack_device__", None) is None else device_type_of(obj)
+    cdef bint streamed = kind in STREAMED
+    cdef bint per_thread = kind == kDLCUDA and stream is not None and stream_handle(stream) == PER_THREAD_STREAM
     cdef Descriptor a
     export = obj.__dlpack__
-    if streamed:
-        capsule = request_on_stream(export, stream_to_ask(cls, stream))
+    if streamed:    # not every producer knows the per-thread stream: the runtime asks for another, see consumer_ready
+        capsule = request_on_stream(export, stream_to_ask(cls, None if per_thread else stream))
     else:
         capsule = request(export)
     if not PyCapsule_CheckExact(capsule):
@@ -148,7 +150,10 @@ cdef Descriptor parse(object obj, object stream):
         if stream is not None:
             adopt_stream(a, stream)
     elif a.device_.device_type == kDLCUDA and stream is not None:
-        remember_stream(a, stream)    # it waits for the producer now, and is where the caller goes on
+        if per_thread:
+            adopt_stream(a, stream)
+        else:
+            remember_stream(a, stream)    # it waits for the producer now, and is where the caller goes on
     return a
 
 

@@ -33,7 +33,7 @@ from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport dlpack
 from arrayhub.libraries.host cimport compact
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, adopt_stream, consumer_ready, locate
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, adopt_stream, consumer_ready, locate, locate_start
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub.runtimes.cuda import import_cupy
@@ -76,11 +76,12 @@ cdef Descriptor parse(object obj, object stream):
         a.shape_[k] = shape[k]
         a.byte_strides_[k] = strides[k]
     set_dtype(a, obj.dtype)
-    a.device_ = DLDevice(kDLCUDA, memory.device_id)
+    device = memory.device_id
+    a.device_ = DLDevice(kDLCUDA, device)
     seal(a)
     if size_of(a) != 0:
-        locate(a)
-    set_stream(a, _current_stream(memory.device_id))
+        locate_start(a)     # where it ends is cupy's word, as it is NumPy's for its arrays
+    set_stream(a, _current_stream(device))
     if stream is not None:
         adopt_stream(a, stream)
     return a

@@ -48,12 +48,18 @@ cdef Descriptor parse(object obj, object stream):
     cdef object cls = type(obj)
     if cls is not _tensor_type and cls is not _parameter_type:
         return parse_subclass(obj, stream)
-    if not torch_states.plain_host_tensor(obj):
+    cdef int plain = torch_states.plain_tensor(obj)
+    if plain == torch_states.NOT_SURE:
         refuse_unsafe(obj)
-        if api != NULL and stream is None and obj.device.type == "cuda":
-            return dlpack.parse_exchange(obj, api)
-        if obj.device.type != "cpu":
+        kind = obj.device.type
+        if kind == "cuda":
+            torch_states.look_at_cuda(obj.device)
+            if api != NULL and stream is None:
+                return dlpack.parse_exchange(obj, api)
+        if kind != "cpu":
             return parse_slowly(obj, stream)
+    elif plain == torch_states.ON_CUDA and stream is not None:
+        return parse_slowly(obj, stream)
     if api == NULL or api.dltensor_from_py_object_no_sync == NULL:
         return parse_slowly(obj, stream)
     if api.dltensor_from_py_object_no_sync(<PyObject*> obj, &tensor) != 0:

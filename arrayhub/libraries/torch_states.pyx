@@ -2,8 +2,8 @@
 
 Why this is right. torch itself decides everything that matters here (conjugate and negative bit, sparse, meta, fake,
 quantised, nested, wrapped by a functional transform, on which device) by one 64-bit word of a tensor, its set of dispatch
-keys. A tensor whose word equals that of a fresh ordinary host tensor is in none of those states, whichever there will be:
-the word is compared whole, not bit by bit. Where the word lies is not documented, so it is found out once: it must be the
+keys. A tensor whose word equals that of a fresh ordinary tensor (one on the host, one on a GPU) is in none of those states, whichever there
+will be: the word is compared whole, not bit by bit. Where the word lies is not documented, so it is found out once: it must be the
 one place at which six tensors of known, different states have exactly the word that torch reports for each. If there is no
 such place, or more than one, the states are asked by name. requires_grad is no key; it is read by torch's own C getter, the
 one that the attribute calls.
@@ -35,6 +35,8 @@ cdef bint _known = False
 cdef Py_ssize_t _impl_at        # bytes into the Python object: the pointer to its TensorImpl
 cdef Py_ssize_t _keys_at        # bytes into the TensorImpl: the dispatch keys
 cdef uint64_t _plain_keys
+cdef bint _cuda_looked = False
+cdef uint64_t _cuda_keys = 0     # no tensor has no keys
 cdef arrayhub_getter _requires_grad
 cdef void* _requires_grad_closure
 
@@ -43,16 +45,46 @@ cdef inline uint64_t word(const void* start, Py_ssize_t offset) noexcept:
     return (<const uint64_t*> (<const char*> start + offset))[0]
 
 
-cdef int plain_host_tensor(object tensor) except -1:
-    """1 where an exact ``torch.Tensor`` or ``Parameter`` is surely in no state that its memory does not show and lies on
-    the host; 0 where it must be asked state by state."""
+cdef int plain_tensor(object tensor) except -1:
+    """ON_HOST or ON_CUDA where an exact ``torch.Tensor`` or ``Parameter`` is surely in no state that its memory does not
+    show and lies there; NOT_SURE where it must be asked state by state."""
+    cdef uint64_t keys
+    cdef int place
     if not _looked:
         look()
     if not _known:
+        return NOT_SURE
+    keys = key_at(tensor, _keys_at)
+    place = ON_HOST if keys == _plain_keys else ON_CUDA if keys == _cuda_keys else NOT_SURE
+    if place != NOT_SURE and _requires_grad(<PyObject*> tensor, _requires_grad_closure) is False:
+        return place
+    return NOT_SURE
+
+
+cdef int look_at_cuda(object device) except -1:
+    """Learn the word of a plain tensor on a CUDA device, once the first tensor has come from there.
+
+    A sample without elements takes no memory of the device, so this may happen while a graph is captured.
+    """
+    global _cuda_looked, _cuda_keys
+    if _cuda_looked or not _known:
         return 0
-    if word(<const void*> word(<PyObject*> tensor, _impl_at), _keys_at) != _plain_keys:
-        return 0
-    return _requires_grad(<PyObject*> tensor, _requires_grad_closure) is False
+    try:
+        torch = sys.modules["torch"]
+        sample = torch.empty(0, device=device)
+        if is_ordinary(sample) and sample.device.type == "cuda" and key_at(sample, _keys_at) == keys_of(sample):
+            _cuda_keys = keys_of(sample)
+            _cuda_looked = True
+    except Exception:      # as in look()
+        _cuda_looked = True
+    return 0
+
+
+cdef bint is_ordinary(object tensor) except -1:
+    """Whether a fresh tensor is what torch makes when no mode or transform of its caller's wraps it."""
+    torch = sys.modules["torch"]
+    return (type(tensor) is torch.Tensor and not torch.is_inference(tensor) and not torch._is_functional_tensor(tensor)
+            and not torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
 cdef int look() except -1:

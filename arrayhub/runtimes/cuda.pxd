@@ -13,6 +13,7 @@ cdef enum:
 
 cdef bint driver_present() except -1
 cdef int locate(Descriptor a) except -1
+cdef int locate_start(Descriptor a) except -1
 cdef intptr_t stream_handle(object stream) except? 0
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1

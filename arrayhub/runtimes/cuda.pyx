@@ -200,6 +200,18 @@ cdef int locate(Descriptor a) except -1:
     return 0
 
 
+cdef int locate_start(Descriptor a) except -1:
+    """The same for an array with elements whose library vouches for its extent: one look, at element zero."""
+    cdef DLDevice found
+    if not driver_present():
+        return 0
+    found = place_of(<uint64_t> a.data_)
+    if found.device_type == 0:
+        return locate(a)
+    a.device_ = found
+    return 0
+
+
 cdef DLDevice place_of(uint64_t address) except *:
     """The kind and ordinal of the memory at an address; device type 0 where the driver does not know it."""
     cdef int* which = [ATTRIBUTE_MEMORY_TYPE, ATTRIBUTE_IS_MANAGED, ATTRIBUTE_DEVICE_ORDINAL]
@@ -423,7 +435,7 @@ cdef bint tell_producer(object producer, intptr_t consumer, int device) except -
 
 cdef int consumer_ready(Descriptor a, object stream) except -1:
     """Make the consumer's stream wait for the producer's work; None is the legacy default stream, -1 wants no wait."""
-    cdef intptr_t consumer = LEGACY_STREAM if stream is None else stream_handle(stream)
+    cdef intptr_t asked, consumer = LEGACY_STREAM if stream is None else stream_handle(stream)
     cdef int device = a.device_.device_id
     if consumer == NO_STREAM or not driver_present():
         return 0
@@ -433,8 +445,9 @@ cdef int consumer_ready(Descriptor a, object stream) except -1:
     elif a.producer_ is not None:
         if capture_of(consumer, device) != 0:     # see order_streams: no wait can be captured
             return 0
-        if not tell_producer(a.producer_, consumer, device):
-            order_streams(LEGACY_STREAM, consumer, device)
+        # torch refuses the per-thread stream, and a handle that all know serves as well: one of our own in between.
+        asked = waiting_stream(device) if consumer == PER_THREAD_STREAM else consumer
+        order_streams(asked if tell_producer(a.producer_, asked, device) else LEGACY_STREAM, consumer, device)
     return 0
 
 

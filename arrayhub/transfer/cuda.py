@@ -5,6 +5,7 @@ on one stream, which waits for the producer first.
 """
 
 import contextlib
+import warnings
 
 import numpy
 
@@ -76,6 +77,16 @@ def _ordinal(cupy, array):
     return cupy.cuda.runtime.getDevice() if array.device.type == "cuda_host" else array.device.id
 
 
+def _external(cupy, number, ordinal):
+    """A cupy stream on a handle of somebody else's.
+
+    cupy 14 deprecates this class in favour of ``Stream.from_external``, whose result destroys the stream when it dies.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return cupy.cuda.ExternalStream(number, ordinal)
+
+
 @contextlib.contextmanager
 def _on(cupy, ordinal, stream):
     """Make a device and a stream current, and give the stream."""
@@ -86,7 +97,7 @@ def _on(cupy, ordinal, stream):
             return
         chosen = {_LEGACY: cupy.cuda.Stream.null, _PER_THREAD: cupy.cuda.Stream.ptds}.get(number)
         if chosen is None:
-            chosen = cupy.cuda.ExternalStream(number, ordinal)
+            chosen = _external(cupy, number, ordinal)
             chosen.owner = stream  # arrays made on it keep `chosen`, and with it the object that owns the handle
         with chosen:
             yield chosen

@@ -3,9 +3,10 @@
 #   sh tests/gpu/run.sh [pytest arguments]
 cd "$(dirname "$0")/../.." || exit 1
 export PYTHONUNBUFFERED=1 PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" PYTHONFAULTHANDLER=1
-nvidia-smi -L
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 python3 -c "
-import importlib.metadata as m
+import importlib.metadata as m, sys
+print('python', sys.version.split()[0])
 for n in ('numpy', 'cython', 'cupy-cuda13x', 'torch', 'jax', 'numba', 'numba-cuda', 'cuda-core', 'ml-dtypes', 'pytest'):
     try: print(n, m.version(n))
     except m.PackageNotFoundError: print(n, '-')
@@ -14,6 +15,6 @@ python3 tools/build_inplace.py || exit 1
 # A file at a time: an error inside CUDA ends the context of its process, and must not end the other tests too.
 status=0
 for file in tests/gpu/test_*.py; do
-    timeout 240 python3 -m pytest -q -rfEs --tb=short -p no:cacheprovider "$file" "$@" || status=1
+    timeout 150 python3 -m pytest -q -rfEs --tb=short -p no:cacheprovider "$file" "$@" || status=1
 done
 exit $status

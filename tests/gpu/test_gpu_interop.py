@@ -199,6 +199,42 @@ def test_torch_in_and_out(torch, dtype):
     assert y.float().sum().item() == 9 or dtype == "complex64"
 
 
+def test_torch_states_that_memory_does_not_show(torch):
+    """Each is refused, with a plain tensor of the device before and after it: what is remembered of one is not the other."""
+    plain = torch.ones((3, 4), device="cuda")
+    complex_ = torch.ones(3, dtype=torch.complex64, device="cuda")
+    for unsafe, message in (
+        (torch.ones(3, device="cuda", requires_grad=True), "detach"),
+        (torch.nn.Parameter(torch.ones(3, device="cuda")), "detach"),
+        (complex_.conj(), "resolve_conj"),
+        (complex_.conj().imag, "resolve_neg"),
+        (torch.eye(3, device="cuda").to_sparse(), "to_dense"),
+    ):
+        assert asarray(plain).ptr == plain.data_ptr()
+        assert asarray(plain).access == "readwrite"
+        with pytest.raises(BufferError, match=message):
+            asarray(unsafe)
+    assert asarray(complex_).ptr == complex_.data_ptr()
+    with torch.inference_mode():
+        inferred = torch.ones(5, device="cuda")
+        assert asarray(inferred).ptr == inferred.data_ptr()
+    assert asarray(torch.ones(3, device="cuda", requires_grad=True).detach()).shape == (3,)
+
+
+def test_torch_is_freed(torch, cp):
+    x = torch.ones(4, device="cuda")
+    asarray(x)  # the first goes another way than the second
+    a = asarray(x)
+    died = weakref.ref(x)
+    del x
+    gc.collect()
+    assert died() is not None
+    assert arrayhub.as_cupy(a).get().sum() == 4
+    del a
+    gc.collect()
+    assert died() is None
+
+
 def test_torch_by_its_dict(torch):
     """torch publishes version 2: what is in flight is asked for."""
     x = torch.arange(12, device="cuda", dtype=torch.float32).reshape(3, 4)
@@ -352,6 +388,18 @@ def test_memory_stays_flat(cp):
         assert a.__cuda_array_interface__
         a.__dlpack__(stream=2, max_version=(1, 0))
         arrayhub.as_cupy(a)
+    del a
+    gc.collect()
+    assert sys.getrefcount(x) == before
+
+
+def test_memory_stays_flat_with_torch(torch):
+    x = torch.ones((3, 4), device="cuda")
+    before = sys.getrefcount(x)
+    for _ in range(5_000):
+        a = asarray(x)
+        a.__dlpack__(stream=2, max_version=(1, 0))
+        arrayhub.as_torch(a)
     del a
     gc.collect()
     assert sys.getrefcount(x) == before

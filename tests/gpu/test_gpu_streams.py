@@ -11,16 +11,21 @@ from arrayhub import asarray
 
 ROUNDS = 10
 SIZE = 1 << 16
+TRIES = 8
 
 
 @pytest.fixture
 def race(cp, spin):
-    """Two streams that no default stream orders, and a writer that is slow on the first."""
+    """Two streams that no default stream orders, and a writer that is slow on the first.
+
+    Handed over only once the old value has been seen on the second, so that no test passes because nobody races.
+    """
 
     class Race:
-        ours = cp.cuda.Stream(non_blocking=True)
-        theirs = cp.cuda.Stream(non_blocking=True)
-        x = cp.zeros(SIZE, "f4")
+        def __init__(self):
+            self.ours = cp.cuda.Stream(non_blocking=True)
+            self.theirs = cp.cuda.Stream(non_blocking=True)
+            self.x = cp.zeros(SIZE, "f4")
 
         def write(self, value):
             """Queue `value` behind a long kernel; nothing is done yet when this returns."""
@@ -28,12 +33,29 @@ def race(cp, spin):
                 spin()
                 self.x.fill(value)
 
-    race = Race()
-    race.write(0)
-    with race.theirs:  # kernels loaded and memory taken before anybody races: both may wait for the device
-        kept = [race.x.copy(), race.x[::2].copy(), race.x.copy(), cp.add(race.x, 1)]
-    del kept
-    cp.cuda.Device().synchronize()
+        def is_lost(self):
+            """Whether who does not wait sees the value from before."""
+            self.write(1)
+            with self.theirs:
+                seen = self.x.copy().get(stream=self.theirs)
+            cp.cuda.Device().synchronize()
+            self.x.fill(0)
+            cp.cuda.Device().synchronize()
+            return (seen == 0).all()
+
+    for _ in range(TRIES):
+        race = Race()
+        race.write(1)  # not 0, which is no kernel
+        with race.theirs:  # kernels loaded and memory taken before anybody races: both may wait for the device
+            kept = [race.x.copy(), race.x[::2].copy(), race.x.copy(), cp.add(race.x, 1)]
+        del kept
+        cp.cuda.Device().synchronize()
+        race.x.fill(0)
+        cp.cuda.Device().synchronize()
+        if race.is_lost():
+            break
+    else:
+        pytest.fail("no two streams run side by side here, so no test of their order could fail")
     yield race
     cp.cuda.Device().synchronize()
 
@@ -103,6 +125,27 @@ def test_torch_to_cupy(cp, torch, race, spin):
         with race.theirs:
             y = arrayhub.as_cupy(a).copy()
             assert (y.get(stream=race.theirs) == value).all()
+
+
+def test_torch_to_the_per_thread_stream(cp, torch, race, spin):
+    """torch itself refuses that stream."""
+    x = torch.zeros(SIZE, device="cuda")
+    ours = torch.cuda.ExternalStream(race.ours.ptr)
+    theirs = cp.cuda.Stream.ptds
+    for value in range(1, ROUNDS):
+        with race.ours:
+            spin()
+        with torch.cuda.stream(ours):
+            x.fill_(value)
+            if value % 3 == 0:
+                a = asarray(x)
+            elif value % 3 == 1:
+                a = asarray(x, stream=2)
+            else:
+                a = asarray(x, stream=theirs, via="dlpack")
+            with theirs:  # torch speaks for the stream that is current when it is asked
+                y = arrayhub.as_cupy(a).copy()
+                assert (y.get(stream=theirs) == value).all()
 
 
 def test_torch_by_its_dict_to_cupy(cp, torch, race, spin):

@@ -1,0 +1,201 @@
+"""What a hand-over of a small CUDA array costs, beside the ways that the libraries have themselves.
+
+    python benchmarks/gpu.py [--repeats N] [--json FILE]
+
+Each row times one call of ours and its peers in one process, in turns, so that a slow moment of the machine meets all of
+them. What counts is the ratio of the medians; the spread is that of the middle half of the repeats. No call waits for the
+device: what is measured is the host's work. A peer that is not installed is left out, one that refuses says so.
+"""
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import os
+import statistics
+import sys
+import timeit
+import warnings
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # jax would take most of the card
+
+import arrayhub
+from arrayhub import asarray
+
+PACKAGES = ("arrayhub", "numpy", "cupy-cuda13x", "cupy-cuda12x", "torch", "jax", "numba", "numba-cuda", "cuda-core")
+# asarray(x) against cuda.core's view of x: at most this many times its cost.
+TARGETS = {"asarray(cupy)": 0.75, "asarray(torch)": 0.6}
+
+
+def module(name):
+    """Import an optional library; None where it is not there."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def view_of_cuda_core(x):
+    """The call that makes a cuda.core view of `x` without synchronising; None where cuda.core is not there."""
+    utils = module("cuda.core.utils") or module("cuda.core.experimental.utils")
+    if utils is None:
+        return None
+    make = getattr(utils.StridedMemoryView, "from_any_interface", utils.StridedMemoryView)
+    return lambda: make(x, stream_ptr=-1)
+
+
+def constructor_of_cuda_core(x):
+    """As `view_of_cuda_core`, by the constructor, which its newer releases deprecate."""
+    utils = module("cuda.core.utils") or module("cuda.core.experimental.utils")
+    return None if utils is None else lambda: utils.StridedMemoryView(x, stream_ptr=-1)
+
+
+def rows():
+    """Yield (name, our call, {peer: its call}), the first peer being the one of the ratio."""
+    cupy, torch, jax, numba = module("cupy"), module("torch"), module("jax"), module("numba.cuda")
+    if cupy:
+        x = cupy.ones((3, 4), "f4")
+        a = asarray(x)
+        yield (
+            "asarray(cupy)",
+            lambda: asarray(x),
+            {
+                "cuda.core view": view_of_cuda_core(x),
+                "cuda.core StridedMemoryView(x)": constructor_of_cuda_core(x),
+                "x.__dlpack__(stream=-1)": lambda: x.__dlpack__(stream=-1),
+                "cupy.from_dlpack(x)": lambda: cupy.from_dlpack(x),
+                "x.__cuda_array_interface__": lambda: x.__cuda_array_interface__,
+            },
+        )
+        yield "as_cupy(cupy)", lambda: arrayhub.as_cupy(x), {"cupy.from_dlpack(x)": lambda: cupy.from_dlpack(x)}
+        yield (
+            "as_cupy(USMArray)",
+            lambda: arrayhub.as_cupy(a),
+            {"cupy.from_dlpack(a)": lambda: cupy.from_dlpack(a), "cupy.asarray(a)": lambda: cupy.asarray(a)},
+        )
+        yield (
+            "USMArray.__dlpack__(stream=-1)",
+            lambda: a.__dlpack__(stream=-1, max_version=(1, 0)),
+            {"cupy's": lambda: x.__dlpack__(stream=-1, max_version=(1, 0))},
+        )
+    if torch and torch.cuda.is_available():
+        t = torch.ones((3, 4), device="cuda")
+        yield (
+            "asarray(torch)",
+            lambda: asarray(t),
+            {
+                "cuda.core view": view_of_cuda_core(t),
+                "cuda.core StridedMemoryView(t)": constructor_of_cuda_core(t),
+                "t.__dlpack__(stream=-1)": lambda: t.__dlpack__(stream=-1),
+                "torch.from_dlpack(t)": lambda: torch.from_dlpack(t),
+                "t.__cuda_array_interface__": lambda: t.__cuda_array_interface__,
+            },
+        )
+        if cupy:
+            yield "as_torch(cupy)", lambda: arrayhub.as_torch(x), {"torch.from_dlpack(x)": lambda: torch.from_dlpack(x)}
+            yield "as_cupy(torch)", lambda: arrayhub.as_cupy(t), {"cupy.from_dlpack(t)": lambda: cupy.from_dlpack(t)}
+    if jax and jax.default_backend() == "gpu":
+        j = jax.numpy.ones((3, 4), "float32").block_until_ready()
+        yield (
+            "asarray(jax)",
+            lambda: asarray(j),
+            {
+                "cuda.core view": view_of_cuda_core(j),
+                "j.__dlpack__(stream=1)": lambda: j.__dlpack__(stream=1),
+                "j.__cuda_array_interface__": lambda: j.__cuda_array_interface__,
+            },
+        )
+    if numba and numba.is_available():
+        n = numba.device_array((3, 4), "float32")
+        peers = {
+            "cuda.core view": view_of_cuda_core(n),
+            "n.__cuda_array_interface__": lambda: n.__cuda_array_interface__,
+        }
+        if cupy:
+            peers["cupy.asarray(n)"] = lambda: cupy.asarray(n)
+        yield "asarray(numba)", lambda: asarray(n), peers
+        if cupy:
+            yield (
+                "as_numba(cupy)",
+                lambda: arrayhub.as_numba(x),
+                {"numba.cuda.as_cuda_array(x)": lambda: numba.as_cuda_array(x)},
+            )
+
+
+def measure(calls, repeats):
+    """Time calls in turns. Return {name: (median, lower quartile, upper quartile)} in ns, or what a call raised."""
+    results, timers = {}, {}
+    for name, call in calls.items():
+        try:
+            call()
+            timer = timeit.Timer(call)
+            once = timer.timeit(200) / 200
+        except Exception as error:  # whatever a peer raises is its answer
+            results[name] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:100]
+            continue
+        timers[name] = (timer, max(50, int(2e-3 / once)), [])
+    for _ in range(repeats):
+        for timer, number, times in timers.values():
+            times.append(timer.timeit(number) / number * 1e9)
+    for name, (_, _, times) in timers.items():
+        low, middle, high = statistics.quantiles(times, n=4)
+        results[name] = (middle, low, high)
+    return results
+
+
+def device_name():
+    """The card's name as the CUDA runtime gives it."""
+    cupy = module("cupy")
+    return cupy.cuda.runtime.getDeviceProperties(0)["name"].decode() if cupy else "unknown"
+
+
+def versions():
+    """The versions of what takes part and is installed."""
+    found = {"python": sys.version.split()[0]}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def main():
+    """Print the table; exit status 1 where a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=31)
+    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    report = {"device": device_name(), "versions": versions(), "repeats": options.repeats, "rows": []}
+    print(f"{report['device']}; " + ", ".join(f"{name} {version}" for name, version in report["versions"].items()))
+    print(f"{'way':<32} {'ns':>7} {'middle half':>15} {'x':>6}  peer")
+    missed = 0
+    for name, ours, peers in rows():
+        found = measure({name: ours, **{peer: call for peer, call in peers.items() if call}}, options.repeats)
+        mine = found.pop(name)
+        if isinstance(mine, str):
+            print(f"{name:<32} {mine}")
+            missed += 1
+            continue
+        print(f"{name:<32} {mine[0]:7.0f} {mine[1]:7.0f}-{mine[2]:<7.0f}", flush=True)
+        row = {"way": name, "ns": mine, "peers": {}}
+        for peer, figure in found.items():
+            ratio = None if isinstance(figure, str) else mine[0] / figure[0]
+            row["peers"][peer] = {"refuses": figure} if ratio is None else {"ns": figure, "ratio": ratio}
+            target = TARGETS.get(name) if peer == "cuda.core view" else None
+            if ratio is None:
+                print(f"{'':<32} {'':>7} {'':>15} {'':>6}  {peer}: {figure}")
+                continue
+            missed += target is not None and ratio > target
+            goal = "" if target is None else f"  (at most {target}{'' if ratio <= target else ', MISSED'})"
+            print(f"{'':<32} {figure[0]:7.0f} {figure[1]:7.0f}-{figure[2]:<7.0f} {ratio:6.2f}  {peer}{goal}", flush=True)
+        report["rows"].append(row)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(report, file, indent=1)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
