@@ -132,7 +132,8 @@ cdef Descriptor parse(object obj, object stream):
     cls = type(obj)
     if getattr(cls, "__dlpack__", None) is None:
         return None
-    cdef bint streamed = getattr(cls, "__dlpack_device__", None) is not None and device_type_of(obj) in STREAMED
+    device_type = None if getattr(cls, "__dlpack_device__", None) is None else device_type_of(obj)
+    cdef bint streamed = device_type in STREAMED
     cdef Descriptor a
     export = obj.__dlpack__
     if streamed:
@@ -141,7 +142,8 @@ cdef Descriptor parse(object obj, object stream):
         capsule = request(export)
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
-    a = parse_capsule(capsule, root_of(cls) in WRITABLE_LEGACY_ROOTS, obj if streamed else None)
+    a = parse_capsule(capsule, root_of(cls) in WRITABLE_LEGACY_ROOTS,
+                      obj if streamed or device_type == kDLOneAPI else None)
     if a.device_.device_type == kDLCUDAManaged:
         # It was asked without a stream, which CUDA reads as its legacy default one.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
