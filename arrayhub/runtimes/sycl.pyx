@@ -344,11 +344,17 @@ cdef int _host_ready(Descriptor a) except -1:
 
 
 cdef int _consumer_ready(Descriptor a, object stream) except -1:
-    """Order a consumer's queue behind the producer's; one that names no queue gets memory that is ready."""
+    """Order a consumer's queue behind the producer's; one that names no queue gets memory that is ready.
+
+    So does one whose queue is out of order, the producer's own included: what is submitted there later starts as soon as
+    it can, and a barrier does not hold it back on every device (it does not on the CPU).
+    """
     if stream is None or not available():
         return _host_ready(a)
     if not isinstance(stream, _queue_type):
         raise BufferError(f"DLPack: stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
+    if not stream.is_in_order:
+        return _host_ready(a)
     queue = queue_of(a)
     if stream != queue:
         stream.submit_barrier([queue.submit_barrier()])
