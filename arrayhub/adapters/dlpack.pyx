@@ -132,9 +132,9 @@ cdef Descriptor parse(object obj, object stream):
     cls = type(obj)
     if getattr(cls, "__dlpack__", None) is None:
         return None
-    kind = None if getattr(cls, "__dlpack_device__", None) is None else device_type_of(obj)
-    cdef bint streamed = kind in STREAMED
-    cdef bint per_thread = kind == kDLCUDA and stream is not None and stream_handle(stream) == PER_THREAD_STREAM
+    device_type = None if getattr(cls, "__dlpack_device__", None) is None else device_type_of(obj)
+    cdef bint streamed = device_type in STREAMED
+    cdef bint per_thread = device_type == kDLCUDA and stream is not None and stream_handle(stream) == PER_THREAD_STREAM
     cdef Descriptor a
     export = obj.__dlpack__
     if streamed:    # not every producer knows the per-thread stream: the runtime asks for another, see consumer_ready
@@ -143,7 +143,8 @@ cdef Descriptor parse(object obj, object stream):
         capsule = request(export)
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
-    a = parse_capsule(capsule, root_of(cls) in WRITABLE_LEGACY_ROOTS, obj if streamed else None)
+    a = parse_capsule(capsule, root_of(cls) in WRITABLE_LEGACY_ROOTS,
+                      obj if streamed or device_type == kDLOneAPI else None)
     if a.device_.device_type == kDLCUDAManaged:
         # It was asked without a stream, which CUDA reads as its legacy default one.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM

@@ -65,8 +65,9 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
     """Complete an array on a foreign pointer: which queue it belongs to, which kind of USM it is, who keeps it alive."""
     cdef Py_ssize_t low, high
     cdef int usm_type
+    cdef char* lowest
     extent(a, &low, &high)
-    cdef char* lowest = a.data_ + low
+    lowest = a.data_ + low
     queue = sycl.queue_from(syclobj, NULL if high == low else lowest)
     if high > low:
         usm_type = checked_usm_type(lowest, high - low, queue)

@@ -3,7 +3,9 @@
 from libc.stdint cimport intptr_t
 
 from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor
+from arrayhub._core.device cimport kDLCUDA
 from arrayhub.adapters cimport buffer, dlpack
+from arrayhub.libraries.host cimport for_host_library
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_stream, stream_handle
 
 from arrayhub.libraries.host import LegacyView
@@ -76,7 +78,7 @@ cdef object emit(Descriptor a, bint may_copy):
     """
     import jax
 
-    view = LegacyView(a)
+    view = LegacyView(for_host_library(a, "jax", kDLCUDA))
     try:
         result = jax.dlpack.from_dlpack(view)
     except (TypeError, ValueError, RuntimeError) as error:

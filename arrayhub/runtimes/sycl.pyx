@@ -274,7 +274,7 @@ cdef object queue_of_ordinal(int ordinal):
     if queue is None:
         dpctl = import_dpctl()
         try:
-            queue = dpctl.SyclQueue(dpctl.SyclDevice(str(ordinal)))
+            queue = dpctl.get_device_cached_queue(dpctl.SyclDevice(str(ordinal)))      # the one that dpnp works on
         except Exception as error:
             raise BufferError(f"oneapi:{ordinal} is no SYCL device here ({error}); see python -m arrayhub doctor") from error
         _ordinal_queues[ordinal] = queue
@@ -344,11 +344,17 @@ cdef int _host_ready(Descriptor a) except -1:
 
 
 cdef int _consumer_ready(Descriptor a, object stream) except -1:
-    """Order a consumer's queue behind the producer's; one that names no queue gets memory that is ready."""
+    """Order a consumer's queue behind the producer's; one that names no queue gets memory that is ready.
+
+    So does one whose queue is out of order, the producer's own included: what is submitted there later starts as soon as
+    it can, and a barrier does not hold it back on every device (it does not on the CPU).
+    """
     if stream is None or not available():
         return _host_ready(a)
     if not isinstance(stream, _queue_type):
         raise BufferError(f"DLPack: stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
+    if not stream.is_in_order:
+        return _host_ready(a)
     queue = queue_of(a)
     if stream != queue:
         stream.submit_barrier([queue.submit_barrier()])
@@ -368,19 +374,23 @@ cdef int _resolve_device(Descriptor a) except -1:
 cdef int _adopt(Descriptor a) except -1:
     """Complete an array that DLPack brought: which kind of USM it is, in which memory.
 
-    DLPack names only a root device; by convention the memory is of that device's default context.
+    DLPack names only a root device; by convention the memory is of that device's default context. It does not name the
+    queue on which work may still be under way: that is the producer's own, where it shows one as dpnp's arrays do.
     """
     cdef Py_ssize_t low, high
+    cdef int usm_type
     try:
         import_dpctl()
     except ImportError:
         return 0      # it can still be handed on by DLPack
-    queue = queue_of_ordinal(a.device_.device_id)
+    queue = getattr(a.producer_, "sycl_queue", None)
+    if not isinstance(queue, _queue_type):
+        queue = queue_of_ordinal(a.device_.device_id)
     extent(a, &low, &high)
-    cdef int usm_type = usm_type_of(a.data_ + low, queue)
-    if usm_type == 0 and high == low:      # without elements any pointer will do
-        usm_type = USM_DEVICE
-    if usm_type == 0 or (high > low and usm_type_of(a.data_ + high - 1, queue) != usm_type):
+    usm_type = usm_type_of(a.data_ + low, queue)
+    if high == low:      # nothing to check, and the pointer may be anything; where it is USM, its kind is the array's
+        usm_type = usm_type or USM_DEVICE
+    elif usm_type == 0 or usm_type_of(a.data_ + high - 1, queue) != usm_type:
         raise interface_error(
             "DLPack", "data", f"{<size_t> a.data_:#x}",
             f"USM of the default context of oneapi:{a.device_.device_id}, all {high - low} bytes that the view reaches",

@@ -1,0 +1,487 @@
+"""dpctl and dpnp: the struct and the dict say the same, USM reaches host libraries, results are ready, memory is freed."""
+
+import gc
+import sys
+import tracemalloc
+import weakref
+
+import arrayhub as ah  # before dpctl: it finds the CPU runtime
+
+# isort: split
+import dpctl
+import dpctl.memory as dpm
+import dpnp
+import dpnp.tensor as dpt
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from dpnp.dpnp_array import dpnp_array
+
+NAME = "__sycl_usm_array_interface__"
+KINDS = ["device", "shared", "host"]
+CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host": dpm.MemoryUSMHost}
+DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
+
+
+
+def whole(kind, dtype):
+    values = dpt.reshape(dpt.arange(24, dtype="i4", usm_type=kind), (4, 6))
+    return dpt.astype(values, dtype)
+
+
+LAYOUTS = {
+    "C": lambda u: u,
+    "transposed": lambda u: u.T,                 # F-contiguous: its strides are NULL in the struct
+    "rows": lambda u: u[1:],
+    "corner": lambda u: u[1:, 2:],
+    "steps": lambda u: u[::2, 1::3],
+    "negative": lambda u: u[::-1, ::-2],
+    "column": lambda u: u[:, 3],
+    "one element": lambda u: u[2, 3],
+    "0-d": lambda u: dpt.reshape(u[1:2, 1:2], ()),
+    "empty": lambda u: u[:0],
+    "empty tail": lambda u: u[:, 6:],
+    "new axes": lambda u: u[None, :, None],
+    "broadcast": lambda u: dpt.broadcast_to(u[:1], (4, 6)),
+    "one row": lambda u: u[2:3].T,
+}
+
+
+def read_only(u):
+    view = dpt.usm_ndarray(u.shape, dtype=u.dtype, buffer=u.usm_data, strides=u.strides, offset=offset_of(u))
+    view.flags.writable = False
+    return view
+
+
+def offset_of(u):
+    return getattr(u, NAME)["offset"]
+
+
+def described(a):
+    """All that an array says of itself, but the memory block's identity."""
+    flags = a.flags
+    return {
+        "shape": a.shape, "strides": a.strides, "ptr": a.ptr, "dtype": a.dtype, "typenum": a.typenum, "kind": a.usm_type,
+        "access": a.access, "flags": (flags.c_contiguous, flags.f_contiguous, flags.aligned), "protocol": a.protocol,
+        "device": a.device,
+    }
+
+
+# ------------------------------------------------------------------------------------------------ the struct and the dict
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("protect", [False, True])
+def test_the_struct_says_what_the_dict_says(layout, kind, protect):
+    u = LAYOUTS[layout](whole(kind, "i4"))
+    u = read_only(u) if protect else u
+    struct, wrapped, by_dict = ah.asarray(u), ah.asarray(dpnp_array._create_from_usm_ndarray(u)), ah.asarray(u, via="sycl")
+    assert described(struct) == described(by_dict) == described(wrapped)
+    assert struct.shape == u.shape
+    assert struct.access == ("readonly" if protect else "readwrite")
+    assert struct.ptr == u._pointer if u.size else True
+    assert np.array_equal(np.asarray(struct.to_host()), dpt.asnumpy(u))
+    # And out again: dpctl's own description, key by key.
+    theirs, ours = getattr(u, NAME), getattr(struct, NAME)
+    if u.size:
+        start = theirs["data"][0] + theirs["offset"] * u.itemsize
+        assert ours["data"][0] + ours["offset"] * u.itemsize == start
+        assert ours["data"] == theirs["data"]
+        assert (ours["shape"], ours["typestr"], ours["syclobj"]) == (theirs["shape"], theirs["typestr"], theirs["syclobj"])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type(dtype):
+    u = whole("shared", dtype)
+    assert described(ah.asarray(u)) == described(ah.asarray(u, via="sycl"))
+    assert ah.asarray(u).dtype == np.dtype(dtype)
+    assert np.array_equal(np.asarray(ah.asarray(u)), dpt.asnumpy(u))
+    out = ah.as_dpnp(ah.asarray(u))
+    assert out.dtype == u.dtype
+    assert out.get_array()._pointer == u._pointer
+
+
+def test_an_unknown_struct_falls_back_to_the_dict():
+    class Other(dpt.usm_ndarray):      # of another size: it has room for a dict
+        pass
+
+    plain = whole("shared", "f4")
+    u = Other(plain.shape, dtype="f4", buffer=plain, strides=(6, -1), offset=5)
+    for obj in (u, dpnp_array._create_from_usm_ndarray(u)):
+        a = ah.asarray(obj)
+        assert (a.ptr, a.strides, a.usm_type) == (plain._pointer + 20, (6, -1), "shared")
+        assert np.array_equal(np.asarray(a), dpt.asnumpy(plain)[:, ::-1])
+    assert ah.asarray(dpnp_array._create_from_usm_ndarray(u)).base is plain.usm_data      # the whole allocation, as ever
+
+
+def test_a_usm_ndarray_that_bears_another_name_and_one_that_is_none():
+    impostor = type("usm_ndarray", (), {"__module__": "dpnp.tensor._usmarray", "__slots__": tuple("abcdefgh")})
+    with pytest.raises((TypeError, BufferError)):
+        ah.asarray(impostor())
+    hollow = dpnp.arange(3)
+    hollow._array_obj = impostor()
+    with pytest.raises((TypeError, BufferError, AttributeError)):
+        ah.asarray(hollow)
+
+
+# ----------------------------------------------------------------------------------------------------- memory objects
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_objects_are_bytes(kind):
+    memory = CLASSES[kind](40)
+    a = ah.asarray(memory)
+    assert (a.shape, a.dtype, a.usm_type, a.access, a.ptr) == ((40,), np.uint8, kind, "readwrite", memory._pointer)
+    assert a.base is memory
+    assert (a.memory.kind, a.memory.address, a.memory.nbytes, a.memory.owner) == ("usm", memory._pointer, 40, memory)
+
+
+@pytest.mark.parametrize("make", [lambda u: u, dpnp_array._create_from_usm_ndarray], ids=["usm_ndarray", "dpnp"])
+def test_base_is_the_memory_object_and_blocks_start_there(make):
+    u = whole("device", "f8")
+    a = ah.asarray(make(u[1:, 2:]))
+    assert a.base is u.usm_data
+    assert (a.memory.address, a.memory.nbytes) == (u.usm_data._pointer, u.usm_data.nbytes)
+    assert a.offset == 8
+    assert a[1, 1].offset == 8 + 7
+    assert a[1, 1].base is u.usm_data
+
+
+class Tracked(dpm.MemoryUSMShared):
+    """A Memory object that can be weakly referenced."""
+
+
+def test_memory_lives_as_long_as_a_view():
+    memory = Tracked(64)
+    gone = weakref.ref(memory)
+    a = ah.asarray(memory)[8:]
+    del memory
+    gc.collect()
+    assert gone() is not None
+    assert np.asarray(a).shape == (56,)
+    del a
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("hold", ["view", "numpy", "torch", "jax", "usm_ndarray", "dpnp", "capsule", "memoryview"])
+def test_the_producer_is_freed_exactly_once_and_last(hold):
+    memory = Tracked(128, alignment=64)
+    gone = weakref.ref(memory)
+    u = dpt.usm_ndarray((4, 8), dtype="f4", buffer=memory)
+    assert u.usm_data is memory
+    a = ah.asarray(u)
+    kept = {
+        "view": lambda: a[1:], "numpy": lambda: np.asarray(a), "torch": lambda: ah.as_torch(a), "jax": lambda: ah.as_jax(a),
+        "usm_ndarray": lambda: a.__usm_ndarray__, "dpnp": lambda: ah.as_dpnp(a),
+        "capsule": lambda: a.__dlpack__(max_version=(1, 0)), "memoryview": lambda: memoryview(a),
+    }[hold]()
+    del a, u, memory
+    gc.collect()
+    assert gone() is not None
+    del kept
+    gc.collect()
+    assert gone() is None
+
+
+# ------------------------------------------------------------------------------------------------- USM to host libraries
+
+
+@pytest.mark.parametrize("kind", ["shared", "host"])
+@pytest.mark.parametrize("make", [lambda u: u, dpnp_array._create_from_usm_ndarray], ids=["usm_ndarray", "dpnp"])
+def test_host_readable_usm_reaches_host_libraries_without_a_copy(kind, make):
+    u = whole(kind, "f4")
+    x = make(u)
+    out = ah.as_numpy(x)
+    tensor, viewed, again = ah.as_torch(x), np.asarray(memoryview(ah.asarray(x))), np.asarray(ah.asarray(x))
+    assert out.ctypes.data == tensor.data_ptr() == viewed.ctypes.data == again.ctypes.data == u._pointer
+    out[0, 0] = 7
+    tensor[0, 1] = 8
+    viewed[0, 2] = 9
+    assert dpt.asnumpy(u)[0, :4].tolist() == [7, 8, 9, 3]
+    assert str(ah.to_host(x, copy=False).device) == "cpu"
+    assert torch.equal(torch.from_numpy(out), tensor)
+
+
+@pytest.mark.parametrize("kind", ["shared", "host"])
+def test_host_readable_usm_reaches_jax_without_a_copy(kind):
+    memory = CLASSES[kind](24 * 4, alignment=64)
+    u = dpt.usm_ndarray((4, 6), dtype="f4", buffer=memory)
+    u[...] = dpt.reshape(dpt.arange(24, dtype="f4", usm_type=kind), (4, 6))
+    out = ah.as_jax(u)
+    assert isinstance(out, jax.Array)
+    assert out.unsafe_buffer_pointer() == u._pointer
+    assert np.array_equal(np.asarray(out), np.arange(24).reshape(4, 6))
+    assert float(jnp.sum(out)) == 276
+
+
+@pytest.mark.parametrize("kind", ["shared", "host"])
+def test_read_only_usm_in_host_libraries(kind):
+    u = read_only(whole(kind, "f4"))
+    assert not ah.as_numpy(u).flags.writeable
+    assert memoryview(ah.asarray(u)).readonly
+    with pytest.raises(BufferError, match="read-only"):
+        ah.as_torch(u)
+    assert ah.as_torch(u, allow_readonly=True).data_ptr() == u._pointer
+
+
+def test_device_usm_is_refused_in_words():
+    u = whole("device", "f4")
+    a = ah.asarray(u)
+    for call in (ah.as_numpy, ah.as_torch, ah.as_jax, ah.as_numba, memoryview):
+        with pytest.raises((BufferError, TypeError), match=r"to_host\(x\)"):
+            call(a)
+    with pytest.raises(TypeError, match=r"numpy: the memory is on oneapi:\d+.*Call arrayhub.to_host\(x\)"):
+        np.asarray(a)
+    for absent in ("__array_interface__", "__array_struct__", "__cuda_array_interface__"):
+        assert not hasattr(a, absent)
+    assert np.array_equal(ah.as_numpy(u, copy=True), dpt.asnumpy(u))
+    assert np.array_equal(ah.as_torch(u, copy=True).numpy(), dpt.asnumpy(u))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["C", "F", "K"])
+def test_copies(layout, kind, order):
+    u = LAYOUTS[layout](whole(kind, "f8"))
+    values = dpt.asnumpy(u)
+    a = ah.asarray(u)
+    copied = a.copy(order=order)
+    assert (copied.usm_type, copied.device, copied.access) == (kind, a.device, "readwrite")
+    assert copied.base.sycl_queue == u.sycl_queue
+    assert np.array_equal(np.asarray(copied.to_host()), values)
+    if u.size:
+        assert copied.memory.nbytes == u.size * 8
+        assert copied.ptr != a.ptr
+    if order in "CF":
+        assert getattr(copied.flags, f"{order.lower()}_contiguous")
+    assert np.array_equal(np.asarray(ah.to_host(u, copy=True)), values)
+    out = np.full(u.shape, -1.0)
+    assert ah.to_host(u, out=out) is out
+    assert np.array_equal(out, values)
+    there = ah.to_device(values, a.device)
+    assert (there.usm_type, there.device) == ("device", a.device)
+    assert np.array_equal(np.asarray(there.to_host()), values)
+
+
+def test_a_copy_in_the_order_of_the_array():
+    u = dpt.permute_dims(dpt.reshape(dpt.arange(24, usm_type="device"), (2, 3, 4)), (1, 0, 2))
+    copied = ah.asarray(u).copy(order="K")      # compact, and neither C- nor F-contiguous
+    assert copied.strides == u.strides
+    assert np.array_equal(np.asarray(copied.to_host()), dpt.asnumpy(u))
+
+
+# ------------------------------------------------------------------------------------------------------ queues and waiting
+
+QUEUES = {
+    "dpnp's own": lambda: dpnp.arange(1).sycl_queue,
+    "out of order": dpctl.SyclQueue,
+    "in order": lambda: dpctl.SyclQueue(property="in_order"),
+}
+READERS = {
+    "numpy": lambda x: np.asarray(ah.asarray(x)),
+    "via sycl": lambda x: np.asarray(ah.asarray(x, via="sycl")),
+    "via dlpack": lambda x: np.asarray(ah.asarray(x, via="dlpack")),
+    "memoryview": lambda x: np.asarray(memoryview(ah.asarray(x))),
+    "torch": lambda x: ah.as_torch(x).numpy(),
+    "dict": lambda x: np.asarray(ah.asarray(type("P", (), {NAME: getattr(ah.asarray(x), NAME), "keep": x})())),
+    "dlpack to dpnp": lambda x: dpnp.asnumpy(dpnp.from_dlpack(ah.asarray(x))),
+    "dlpack to the host": lambda x: np.from_dlpack(ah.asarray(x), device="cpu"),
+    "__usm_ndarray__": lambda x: dpnp.asnumpy(dpnp.asarray(ah.asarray(x)) + 0),
+    "as_dpnp": lambda x: dpnp.asnumpy(ah.as_dpnp(ah.asarray(x)) * 1),
+    "to_host": lambda x: np.asarray(ah.to_host(x, copy=True)),
+    "copy": lambda x: np.asarray(ah.asarray(x).copy()),
+    "another queue": lambda x: on_another_queue(x, dpctl.SyclQueue()),
+    "another queue in order": lambda x: on_another_queue(x, dpctl.SyclQueue(property="in_order")),
+    "the same queue": lambda x: on_another_queue(x, x.sycl_queue),
+}
+
+
+def on_another_queue(x, queue):
+    """What a DLPack consumer does that names a queue and submits to it at once."""
+    a = ah.asarray(x)
+    shown = ah.asarray(a.__dlpack__(stream=queue, max_version=(1, 0)))
+    out = dpm.MemoryUSMHost(a.nbytes, queue=queue)
+    queue.memcpy_async(out, shown.base, a.nbytes).wait()
+    return np.frombuffer(out, a.dtype)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("reader", READERS)
+def test_results_are_ready(reader, queue):
+    queue = QUEUES[queue]()
+    for _ in range(4):
+        x = dpnp.ones(1_500_000, dtype="f4", usm_type="shared", sycl_queue=queue)
+        for _ in range(5):
+            x = x * 2 + 1
+        values = READERS[reader](x)
+        assert values[-1] == values[0] == 63
+        assert (values == 63).all()
+
+
+def test_the_work_is_under_way_when_it_is_read():
+    """Otherwise the test above could not fail: without a wait the values are not there yet."""
+    early = 0
+    for _ in range(10):
+        x = dpnp.ones(1_500_000, dtype="f4", usm_type="shared")
+        dpnp.synchronize_array_data(x)
+        view = np.asarray(ah.asarray(x))      # its memory, and no further wait
+        for _ in range(5):
+            x *= 2
+            x += 1
+        early += view[-1] != 63
+        dpnp.synchronize_array_data(x)
+        assert view[-1] == 63
+    assert early > 0
+
+
+def test_streams_that_are_no_queue_are_refused():
+    a = ah.asarray(whole("device", "f4"))
+    for stream in (1, "queue", object()):
+        with pytest.raises(BufferError, match="accepted: None or a dpctl.SyclQueue"):
+            a.__dlpack__(stream=stream, max_version=(1, 0))
+
+
+# ------------------------------------------------------------------------------------------------- dpnp, both ways
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name not in ("empty", "empty tail")])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("protect", [False, True])
+def test_dpnp_both_ways_without_a_copy(layout, kind, protect):
+    u = LAYOUTS[layout](whole(kind, "i8"))
+    u = read_only(u) if protect else u
+    a = ah.asarray(u)
+    for out in (ah.as_dpnp(a), dpnp.asarray(a), dpt.asarray(a), a.__usm_ndarray__, ah.convert(u, "dpnp")):
+        out = out if isinstance(out, dpt.usm_ndarray) else out.get_array()
+        assert (out._pointer, out.shape, out.usm_type) == (u._pointer, u.shape, kind)
+        assert out.flags.writable is not protect
+        assert out.usm_data is u.usm_data
+        assert np.array_equal(dpt.asnumpy(out), dpt.asnumpy(u))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_dlpack_both_ways(layout, kind):
+    u = LAYOUTS[layout](whole(kind, "i4"))
+    ordinal = u.sycl_device.get_device_id()
+    a = ah.asarray(u)
+    assert a.__dlpack_device__() == (14, ordinal) == u.__dlpack_device__()
+    # dpnp fails on the null pointer that DLPack wants of an array without elements.
+    out = dpnp.from_dlpack(a) if u.size else ah.as_dpnp(a)
+    again = ah.asarray(u, via="dlpack")
+    assert (again.usm_type, again.shape, again.device) == (kind, u.shape, a.device)
+    if u.size:
+        assert out.get_array()._pointer == u._pointer == again.ptr
+        assert again.strides == a.strides
+    assert np.array_equal(dpnp.asnumpy(out), dpt.asnumpy(u))
+    assert np.array_equal(np.asarray(again.to_host()), dpt.asnumpy(u))
+    assert again.base.get_usm_type() == kind
+    assert np.array_equal(dpnp.asnumpy(ah.as_dpnp(again)), dpt.asnumpy(u))
+
+
+def test_read_only_by_dlpack():
+    u = read_only(whole("shared", "f4"))
+    assert not dpnp.from_dlpack(ah.asarray(u)).flags.writable
+    assert ah.asarray(u, via="dlpack").access == "readonly"
+
+
+def other_queues():
+    device = dpctl.SyclDevice()
+    queues = {"another context": dpctl.SyclQueue(dpctl.SyclContext([device]), device)}
+    if device.partition_max_sub_devices > 1:
+        queues["a sub-device"] = dpctl.SyclQueue(device.create_sub_devices(partition=1)[0])
+    return queues
+
+
+@pytest.mark.parametrize("queue", other_queues().values(), ids=other_queues())
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_that_dlpack_cannot_name(queue, kind):
+    x = dpnp.arange(6, dtype="f4", usm_type=kind, sycl_queue=queue)
+    a = ah.asarray(x)
+    assert a.__dlpack_device__() == (14, dpctl.SyclDevice().get_device_id())
+    for view in (a, a[1:], ah.USMArray((6,), "f4", buffer=a)):
+        with pytest.raises(BufferError, match="not its device's default one.*__sycl_usm_array_interface__ can"):
+            view.__dlpack__(max_version=(1, 0))
+    assert getattr(a, NAME)["syclobj"] == queue
+    again = ah.asarray(x, via="sycl")
+    assert again.ptr == x.get_array()._pointer
+    assert ah.as_dpnp(again).sycl_queue == queue
+    assert np.asarray(a.to_host()).tolist() == [0, 1, 2, 3, 4, 5]
+    assert a.copy().base.sycl_context == queue.sycl_context
+    if kind == "device":
+        return
+    assert ah.as_torch(a).data_ptr() == ah.as_numpy(x).ctypes.data == a.ptr
+    assert np.from_dlpack(a.to_host()).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_devices():
+    device = dpctl.SyclDevice()
+    expected = ah.Device(f"oneapi:{device.get_device_id()}")
+    for spec in (device, dpctl.SyclQueue(), device.filter_string, (14, device.get_device_id())):
+        assert ah.Device(spec) == expected
+    assert ah.asarray(np.arange(3), device=dpctl.SyclQueue()).device == expected
+    with pytest.raises(BufferError, match="oneapi:77 is no SYCL device here"):
+        ah.to_device(np.arange(3), "oneapi:77")
+    with pytest.raises(ValueError, match="no such filter"):
+        ah.Device("no such filter")
+
+
+# ------------------------------------------------------------------------------------------------- what dpnp cannot say
+
+
+def test_what_dpnp_has_no_words_for():
+    import ml_dtypes
+
+    a = ah.USMArray((3,), ml_dtypes.bfloat16, "shared")
+    with pytest.raises(BufferError, match="usm_ndarray has no element type .*bfloat16"):
+        ah.as_dpnp(a)
+    assert not hasattr(a, "__usm_ndarray__")
+    host = ah.asarray(np.arange(3))
+    assert not hasattr(host, "__usm_ndarray__")
+    with pytest.raises(BufferError, match="to_device"):
+        ah.as_dpnp(host)
+    assert dpnp.asnumpy(ah.as_dpnp(host, copy=True)).tolist() == [0, 1, 2]
+
+
+# -------------------------------------------------------------------------------------------------- many, and flat memory
+
+ROUNDS = 100_000
+HEAVY = {
+    "struct": (lambda u: ah.asarray(u), ROUNDS),
+    "memory": (lambda u: ah.asarray(u.usm_data), ROUNDS),
+    "numpy": (lambda u: np.asarray(ah.asarray(u)), ROUNDS // 5),
+    "dict in": (lambda u: ah.asarray(u, via="sycl"), ROUNDS // 20),
+    "dict out": (lambda u: getattr(ah.asarray(u), NAME), ROUNDS // 10),
+    "usm_ndarray": (lambda u: ah.asarray(u).__usm_ndarray__, ROUNDS // 10),
+    "dlpack in": (lambda u: ah.asarray(u, via="dlpack"), ROUNDS // 20),
+    "dlpack out": (lambda u: ah.asarray(u).__dlpack__(max_version=(1, 0)), ROUNDS // 10),
+    "torch": (lambda u: ah.as_torch(u), ROUNDS // 10),
+    "base of a dict": (lambda u: ah.asarray(u, via="sycl").base, ROUNDS // 20),
+}
+
+
+@pytest.mark.parametrize("way", HEAVY)
+def test_counts_stay_even_and_memory_flat(way):
+    call, rounds = HEAVY[way]
+    u = whole("shared", "f4")
+    memory, queue = u.usm_data, u.sycl_queue
+    for _ in range(200):
+        call(u)
+    gc.collect()
+    before = [sys.getrefcount(obj) for obj in (u, memory, queue)]
+    tracemalloc.start()
+    try:
+        call(u)
+        start = tracemalloc.get_traced_memory()[0]
+        for _ in range(rounds):
+            call(u)
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - start
+    finally:
+        tracemalloc.stop()
+    assert [sys.getrefcount(obj) for obj in (u, memory, queue)] == before
+    assert grown < 20_000
