@@ -37,7 +37,28 @@ cdef extern from *:
         return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
                type->tp_getattro == PyObject_GenericGetAttr;
     }
+
+    /* A function called with one argument and no keywords, the usual way, needs no parsing of arguments: `one` is called
+       with it. All else goes to the function's own entry, which is kept. */
+    #define ARRAYHUB_SHORTCUT(name)                                                                                    \
+        static vectorcallfunc name##_any;                                                                              \
+        static PyObject *(*name##_one)(PyObject *);                                                                    \
+        static PyObject *name##_enter(PyObject *f, PyObject *const *args, size_t n, PyObject *keywords) {              \
+            return PyVectorcall_NARGS(n) == 1 && keywords == NULL ? name##_one(args[0]) : name##_any(f, args, n, keywords); \
+        }                                                                                                              \
+        static void name##_shortcut(PyObject *f, PyObject *(*one)(PyObject *)) {                                       \
+            vectorcallfunc *entry = (vectorcallfunc *)((char *)f + Py_TYPE(f)->tp_vectorcall_offset);                  \
+            name##_any = *entry;                                                                                       \
+            name##_one = one;                                                                                          \
+            *entry = name##_enter;                                                                                     \
+        }
+    ARRAYHUB_SHORTCUT(arrayhub_asarray)
+    ARRAYHUB_SHORTCUT(arrayhub_as_numpy)
+    ARRAYHUB_SHORTCUT(arrayhub_as_torch)
     """
+    void arrayhub_asarray_shortcut(object function, object (*one)(object))
+    void arrayhub_as_numpy_shortcut(object function, object (*one)(object))
+    void arrayhub_as_torch_shortcut(object function, object (*one)(object))
     int Py_EnterRecursiveCall(const char* where) except -1
     void Py_LeaveRecursiveCall()
     unsigned int arrayhub_version_tag(PyTypeObject* cls) nogil
@@ -69,6 +90,12 @@ _WAYS[4] = NamedWay(b"dlpack", b"__dlpack__", False, dlpack.parse)
 _WAYS[5] = NamedWay(b"array_interface", b"__array_interface__", True, array_interface.parse)
 _WAYS[6] = NamedWay(b"array_struct", b"__array_struct__", True, array_interface.parse_struct)
 
+# The same names as Python strings, so that meeting a type makes none.
+cdef int _way
+cdef list _ATTRIBUTES = []
+for _way in range(WAYS):
+    _ATTRIBUTES.append(None if _WAYS[_way].attribute == NULL else sys.intern(_WAYS[_way].attribute.decode()))
+
 # What has no memory that anybody could view.
 cdef tuple _VALUES = (bool, int, float, complex, str, list, tuple, numpy.generic)
 
@@ -91,7 +118,7 @@ cdef struct Remembered:
     unsigned int speaks    # bit k: row k of the ways may answer
 
 cdef enum:
-    REMEMBERED_TYPES = 256    # a power of two; a type that shares its place with another is worked out again
+    REMEMBERED_TYPES = 1024   # a power of two; a type that shares its place with another is worked out again
 
 cdef Remembered _remembered[REMEMBERED_TYPES]
 
@@ -116,7 +143,7 @@ cdef int learn(Remembered* entry, type cls) except -1:
     for k in range(WAYS):
         if _WAYS[k].attribute == NULL:
             speaks |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
-        elif _WAYS[k].on_instances and not bare or hasattr(cls, _WAYS[k].attribute.decode()):
+        elif _WAYS[k].on_instances and not bare or hasattr(cls, _ATTRIBUTES[k]):
             speaks |= 1 << k
     # Only now: looking attributes up is what makes the interpreter give out the version tag.
     entry.cls = <PyTypeObject*> cls
@@ -488,6 +515,23 @@ def as_numba(obj, /, *, copy=None):
 
     a = import_array(obj, None)
     return numba.emit(transfer.copy_for(a, "cuda") if copy is True else a)
+
+
+cdef object asarray_of_one(object obj):
+    return import_array(obj, None)
+
+
+cdef object as_numpy_of_one(object obj):
+    return numpy_room.emit(import_array(obj, None))
+
+
+cdef object as_torch_of_one(object obj):
+    return torch_room.emit(import_array(obj, None), False)
+
+
+arrayhub_asarray_shortcut(asarray, asarray_of_one)
+arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one)
+arrayhub_as_torch_shortcut(as_torch, as_torch_of_one)
 
 
 # One row a library that `convert` knows by name.

@@ -65,12 +65,15 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef Py_ssize_t inline_[3 * INLINE_NDIM]
     cdef object __weakref__
 
+ctypedef MemoryBlock (*BlockMaker)(Descriptor a)
+
 
 cdef Descriptor bare_array()
 cdef int reserve_heap(Descriptor a, int nd) except -1
 cdef int seal(Descriptor a) except -1
 cdef int set_dtype(Descriptor a, object dtype) except -1
 cdef MemoryBlock block_of(Descriptor a)
+cdef MemoryBlock block_of_reach(Descriptor a)
 cdef object get_dtype(Descriptor a)
 cdef Descriptor view_of(Descriptor a, int nd)
 cdef Descriptor index(Descriptor a, object key)
@@ -81,6 +84,7 @@ cdef Py_ssize_t size_of(Descriptor a) noexcept nogil
 cdef tuple stride_tuple(Descriptor a)
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil
 cdef void register_class(type array_class) noexcept
+cdef void register_block_maker(int kind, BlockMaker maker) noexcept
 
 
 cdef inline void point_to_room(Descriptor a, int nd, Py_ssize_t* room) noexcept:

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.errors import interface_error
-from arrayhub._core.memory cimport new_block
+from arrayhub._core.memory cimport OWNED, new_block
 
 import operator
 
@@ -369,14 +369,31 @@ cdef MemoryBlock block_of(Descriptor a):
     An array straight from a producer holds the producer and what must be given back itself. The block comes with the
     first view or question, so that the way in stays one allocation.
     """
-    cdef Py_ssize_t low, high
-    if a.block_ is None:
-        extent(a, &low, &high)
-        a.block_ = new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
-        a.block_.resource = a.resource
-        a.block_.release = a.release
-        a.resource = NULL
+    if a.block_ is None and _block_makers[a.resource_kind] != NULL:
+        a.block_ = _block_makers[a.resource_kind](a)
+    elif a.block_ is None:
+        a.block_ = block_of_reach(a)
     return a.block_
+
+
+cdef MemoryBlock block_of_reach(Descriptor a):
+    """A block of just the bytes that `a` reaches, which from now on gives back what `a` held."""
+    cdef Py_ssize_t low, high
+    extent(a, &low, &high)
+    cdef MemoryBlock block = new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
+    block.resource = a.resource
+    block.release = a.release
+    a.resource = NULL
+    return block
+
+
+# One place a kind of memory: who knows more of the block than what one array reaches.
+cdef BlockMaker _block_makers[OWNED + 1]
+
+
+cdef void register_block_maker(int kind, BlockMaker maker) noexcept:
+    """Say how the block of an array is made whose ``resource_kind`` is `kind`."""
+    _block_makers[kind] = maker
 
 
 cdef Descriptor view_of(Descriptor a, int nd):

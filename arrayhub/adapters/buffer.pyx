@@ -19,7 +19,7 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport strlen
+from libc.string cimport strchr, strlen
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -241,6 +241,10 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
     return 0
 
 
+# Characters whose standard size, which `=` asks for, is the native one; `l` is 4 bytes in one and 8 in the other.
+cdef const char* SAME_SIZE_EVERYWHERE = b"?bBhHiIqQefd"
+
+
 cdef const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
     """The row of a one-character native format; NULL where the parser must look at it."""
     cdef const char* letters = view.format
@@ -248,6 +252,8 @@ cdef const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
     if letters == NULL:
         letters = b"B"
     elif letters[0] == c"@" or (letters[0] == c"<" and letters[1] in (c"b", c"B")):
+        letters += 1
+    elif letters[0] == c"=" and strchr(SAME_SIZE_EVERYWHERE, letters[1]) != NULL:    # as jax writes them
         letters += 1
     if letters[0] == 0 or letters[1] != 0:
         return NULL

@@ -327,6 +327,10 @@ cdef int check_head(DLTensor* tensor) except -1:
         raise interface_error("DLPack", "ndim", tensor.ndim, f"0 to {layout.MAX_NDIM}")
     if tensor.ndim > 0 and tensor.shape == NULL:
         raise interface_error("DLPack", "shape", None, f"a pointer to {tensor.ndim} lengths")
+    if tensor.device.device_id < 0:
+        raise interface_error("DLPack", "device_id", tensor.device.device_id, "an ordinal of zero or more")
+    if kind == kDLCPU:
+        return 0
     if kind not in TYPE_NAMES:
         raise interface_error("DLPack", "device_type", kind, f"one of {sorted(TYPE_NAMES)}")
     if kind in HANDLES:
@@ -334,8 +338,6 @@ cdef int check_head(DLTensor* tensor) except -1:
             f"DLPack: device_type is {kind} ({TYPE_NAMES[kind]}), whose data is a {HANDLES[kind]} and no address;"
             " accepted: memory with addresses. Copy it to the host first"
         )
-    if tensor.device.device_id < 0:
-        raise interface_error("DLPack", "device_id", tensor.device.device_id, "an ordinal of zero or more")
     return 0
 
 

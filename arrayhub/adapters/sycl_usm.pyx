@@ -14,7 +14,7 @@ from arrayhub._core.descriptor cimport (
     seal,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
-from arrayhub._core.memory cimport USM, MemoryBlock, new_block
+from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport host_ready
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.interface_dict cimport complaint, entry, new_from_dict, set_pointer, whole
@@ -73,20 +73,21 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
         usm_type = checked_usm_type(lowest, high - low, queue)
     else:      # nothing to check, and the pointer may be anything; where it is USM, its kind is the array's
         usm_type = sycl.usm_type_of(lowest, queue) or USM_DEVICE
-    sycl.place(a, new_block(USM, obj, lowest, high - low, DLDevice(kDLOneAPI, UNRESOLVED_ID)), usm_type)
+    sycl.place_in(a, obj, usm_type)
     a.producer_ = queue
     return 0
 
 
 cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except -1:
     """The kind of USM that a run of bytes is, all of it."""
-    cdef int usm_type = sycl.usm_type_of(lowest, queue)
+    cdef int usm_type, last_type
+    sycl.usm_types_of(lowest, lowest + nbytes - 1, queue, &usm_type, &last_type)
     if usm_type == 0:
         raise complaint(
             SYCL_DICT, "data", f"{<size_t> lowest:#x}",
             "a pointer to USM of the context that syclobj names; host memory comes in by the buffer protocol",
         )
-    if sycl.usm_type_of(lowest + nbytes - 1, queue) != usm_type:
+    if last_type != usm_type:
         raise complaint(
             SYCL_DICT, "shape, strides and offset", f"{nbytes} bytes from {<size_t> lowest:#x}",
             "a view that stays inside its USM allocation",

@@ -94,9 +94,10 @@ cdef Descriptor read_struct(UsmNdarray* u):
     if row == NULL or row.typestr == NULL or u.base == NULL or not sycl.is_memory(<object> u.base):
         return None
     cdef object memory = <object> u.base
-    cdef MemoryBlock block = sycl.block_of_memory(memory)
+    cdef int usm_type = sycl.memory_usm_type(memory)     # also refuses what is no Memory object
     cdef Descriptor a = new_array(u.nd)
-    cdef Py_ssize_t low, high
+    cdef Py_ssize_t low, high, nbytes
+    cdef char* start
     cdef int k
     a.protocol_ = SYCL_DICT
     a.data_ = u.data
@@ -109,12 +110,14 @@ cdef Descriptor read_struct(UsmNdarray* u):
     else:
         for k in range(u.nd):
             a.byte_strides_[k] = u.strides[k] * a.itemsize_
-    sycl.place(a, block, sycl.memory_usm_type(memory))
+    sycl.place_in(a, memory, usm_type)
     seal(a)
     extent(a, &low, &high)
-    if high > low and (a.data_ + low < block.address_ or a.data_ + high > block.address_ + block.nbytes_):
+    start = sycl.memory_pointer(memory)
+    nbytes = sycl.memory_nbytes(memory)
+    if high > low and (a.data_ + low < start or a.data_ + high > start + nbytes):
         raise interface_error("usm_ndarray", "shape and strides", (a.shape, a.byte_strides),
-                              f"a view inside the {block.nbytes_} bytes of its memory")
+                              f"a view inside the {nbytes} bytes of its memory")
     return a
 
 

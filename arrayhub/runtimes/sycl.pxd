@@ -11,11 +11,13 @@ cdef bint is_memory(object obj) except -1
 cdef bint speaks_as_memory(object obj) except -1
 cdef object queue_from(object syclobj, void* pointer)
 cdef int usm_type_of(void* pointer, object queue) except -1
+cdef int usm_types_of(void* first, void* last, object queue, int* first_type, int* last_type) except -1
 cdef int memory_usm_type(object memory) except -1
 cdef char* memory_pointer(object memory) except? NULL
 cdef Py_ssize_t memory_nbytes(object memory) except -1
 cdef MemoryBlock block_of_memory(object memory)
 cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1
+cdef int place_in(Descriptor a, object owner, int usm_type) noexcept
 cdef object queue_of(Descriptor a)
 cdef object base_of(Descriptor a)
 cdef object new_memory(str usm_type, Py_ssize_t nbytes, dict options)

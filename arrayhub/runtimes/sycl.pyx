@@ -9,7 +9,7 @@ import ctypes
 import os
 import sys
 
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid
 
 from arrayhub._core.descriptor cimport (
@@ -18,10 +18,14 @@ from arrayhub._core.descriptor cimport (
     IMMUTABLE,
     OTHER_CONTEXT,
     USM_DEVICE,
+    USM_HOST,
+    USM_SHARED,
     WRITEABLE,
     Descriptor,
     block_of,
+    block_of_reach,
     extent,
+    register_block_maker,
     same_layout,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
@@ -63,6 +67,7 @@ cdef struct Functions:
 
 cdef Functions _dpctl
 cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base of the three
+cdef PyObject* _memory_classes[<int> USM_HOST + 1]     # of each kind of USM; dpctl keeps them
 cdef object _queue_type = None
 cdef object _context_type = None
 cdef dict _ordinal_queues = {}
@@ -145,6 +150,9 @@ cdef int find_functions(object dpctl) except -1:
     _dpctl.delete_context = <UseRef> exported(library, "DPCTLContext_Delete")
     _dpctl.delete_queue = <UseRef> exported(library, "DPCTLQueue_Delete")
     _dpctl.wait = <UseRef> exported(library, "DPCTLQueue_Wait")
+    _memory_classes[<int> USM_DEVICE] = <PyObject*> dpctl.memory.MemoryUSMDevice
+    _memory_classes[<int> USM_SHARED] = <PyObject*> dpctl.memory.MemoryUSMShared
+    _memory_classes[<int> USM_HOST] = <PyObject*> dpctl.memory.MemoryUSMHost
     _queue_type = dpctl.SyclQueue
     _context_type = dpctl.SyclContext
     _memory_type = memory._Memory
@@ -170,6 +178,14 @@ cdef Py_ssize_t memory_nbytes(object memory) except -1:
 
 
 cdef int memory_usm_type(object memory) except -1:
+    """The kind of USM that a Memory object is. dpctl chooses its class by the kind, so the class tells."""
+    cdef int k
+    cdef PyObject* cls = <PyObject*> Py_TYPE(memory)
+    for k in range(<int> USM_DEVICE, <int> USM_HOST + 1):
+        if cls == _memory_classes[k]:
+            return k
+    if not is_memory(memory):
+        raise TypeError(f"USM: {show(memory)} is no dpctl.memory.MemoryUSM*, MemoryUSMDevice for one")
     return _dpctl.pointer_type(_dpctl.memory_pointer(<PyObject*> memory), _dpctl.memory_context(<PyObject*> memory))
 
 
@@ -189,16 +205,41 @@ cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
     return 0
 
 
+cdef int place_in(Descriptor a, object owner, int usm_type) noexcept:
+    """Say that `a` lies in USM that `owner` keeps; its block is made when somebody asks for it (`_make_block`)."""
+    a.base_ = owner
+    a.resource_kind = USM
+    a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
+    a.usm_type_ = usm_type
+    return 0
+
+
+cdef MemoryBlock _make_block(Descriptor a):
+    """The whole of a Memory object; of another owner's USM as much as the first array reached."""
+    return block_of_memory(a.base_) if is_memory(a.base_) else block_of_reach(a)
+
+
+register_block_maker(USM, _make_block)
+
+
 cdef int usm_type_of(void* pointer, object queue) except -1:
     """The kind of USM that a pointer is in a queue's context: 0 none of it, 1 device, 2 shared, 3 host.
 
     This must be asked before anything else is done with a foreign pointer: dpctl ends the process when it is handed one
     that is not USM of the context.
     """
-    cdef ContextRef context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
-    cdef int usm_type = _dpctl.pointer_type(pointer, context)
-    _dpctl.delete_context(context)
+    cdef int usm_type
+    usm_types_of(pointer, pointer, queue, &usm_type, &usm_type)
     return usm_type
+
+
+cdef int usm_types_of(void* first, void* last, object queue, int* first_type, int* last_type) except -1:
+    """The same of two pointers at once."""
+    cdef ContextRef context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
+    first_type[0] = _dpctl.pointer_type(first, context)
+    last_type[0] = first_type[0] if last == first else _dpctl.pointer_type(last, context)
+    _dpctl.delete_context(context)
+    return 0
 
 
 cdef object queue_from(object syclobj, void* pointer):
@@ -217,11 +258,12 @@ cdef object queue_from(object syclobj, void* pointer):
     InterfaceError
         None of the six forms.
     """
-    dpctl = import_dpctl()
+    if _memory_type is None:
+        import_dpctl()
     if isinstance(syclobj, _queue_type):
         return syclobj
     if isinstance(syclobj, str):
-        return queue_from_filter(dpctl, syclobj)
+        return queue_from_filter(import_dpctl(), syclobj)
     if not isinstance(syclobj, _context_type):
         syclobj = from_capsule(syclobj)
         if isinstance(syclobj, _queue_type):

@@ -1,0 +1,61 @@
+"""``python -m benchmarks``: ours beside the peers that are installed, in one table."""
+
+import argparse
+import sys
+
+from arrayhub import sycl_runtime
+
+from . import growth, report, rows, startup
+from .measure import Result
+
+# One row a group: its name, what it asks, and the function that measures it.
+GROUPS = {
+    "reach": ("every way in and out beside its peer", rows.reach),
+    "import": ("import arrayhub beyond import numpy", startup.startup),
+    "dimensions": ("cost by number of dimensions", growth.dimensions),
+    "types": ("cost by number of types seen, and what stays of them", growth.types),
+    "threads": ("cost on several threads", growth.threads),
+}
+
+
+def options():
+    groups = "; ".join(f"{name}: {question}" for name, (question, _) in GROUPS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=f"Times ours and the peers in turns, in one process. Groups: {groups}"
+    )
+    parser.add_argument("--only", metavar="GROUP", action="append", choices=GROUPS, help="measure this group (repeatable)")
+    parser.add_argument("--repeat", type=int, default=41, metavar="N", help="rounds, of which medians are taken (41)")
+    parser.add_argument("--sample", type=float, default=0.005, metavar="SECONDS", help="length of one timing (0.005)")
+    parser.add_argument("--json", metavar="FILE", help="write the results there, '-' for stdout in place of the table")
+    parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance.md")
+    chosen = parser.parse_args()
+    if chosen.repeat < 1 or chosen.sample <= 0:
+        parser.error("--repeat and --sample: more than nothing")
+    return chosen
+
+
+def main():
+    chosen = options()
+    sycl_runtime.configure()
+    results, facts, skipped = [], [], []
+    for group in chosen.only or GROUPS:
+        for found in GROUPS[group][1](chosen):
+            (results if isinstance(found, Result) else facts if len(found) == 3 else skipped).append(found)
+            if isinstance(found, Result):
+                print(f"{found.group}: {found.way}: {found.ratio:.3f}", file=sys.stderr)
+    if chosen.json != "-":
+        print(report.text(results, facts, skipped))
+    if chosen.json:
+        content = report.as_json(results, facts, skipped, chosen)
+        if chosen.json == "-":
+            print(content)
+        else:
+            with open(chosen.json, "w") as file:
+                file.write(content + "\n")
+    if chosen.markdown:
+        report.write_page(results, facts, chosen)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""How the cost of a call grows: with the number of dimensions, of types met so far, of threads."""
+
+import gc
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+
+from arrayhub import asarray
+
+from .measure import Result, Stopwatch, Timed, compare
+from .rows import dict_of
+
+DIMENSIONS = (0, 1, 2, 3, 4, 6, 7, 8, 16, 32, 64)
+TYPES = (1, 16, 128, 256, 1000, 5000)
+THREADS = (1, 2, 3, 4)
+
+
+def dimensions(options):
+    """The same 64 elements or fewer under more and more dimensions."""
+    for nd in DIMENSIONS:
+        a = np.zeros((1,) * max(nd - 3, 0) + (4,) * min(nd, 3))
+        names = {"np": np, "a": a, "asarray": asarray}
+        timing = compare(Timed("asarray(a)", names), Timed("np.from_dlpack(a)", names), options.repeat, options.sample)
+        yield Result("dimensions", f"asarray(numpy array), {nd} dimensions", "np.from_dlpack(a)", at_most=None, **timing)
+
+
+def types(options):
+    """One object each of many classes that speak a protocol, in turn: the memory of the types must not thrash."""
+    for count in TYPES:
+        objects = [new_producer(k) for k in range(count)]
+        timing = compare(in_turn(asarray, objects), in_turn(np.asarray, objects), options.repeat, options.sample)
+        yield Result("types", f"asarray(object), {count} types in turn", "np.asarray(object)", at_most=None, **timing)
+    count = max(TYPES)
+    collected, blocks, peer_blocks = kept(asarray, count), kept_blocks(asarray, count), kept_blocks(np.asarray, count)
+    yield "types", f"{collected} of {count} types were collected once nobody had them", collected == count
+    yield (
+        "types",
+        f"{blocks:.3f} objects stay allocated a type met (np.asarray: {peer_blocks:.3f})",
+        blocks < 0.1,
+    )
+
+
+def new_producer(k):
+    """An object of a class of its own, with an array interface."""
+    a = np.zeros((3, 4))
+    return type(f"Producer{k}", (), {"__array_interface__": dict_of(a), "owner": a})()
+
+
+def in_turn(function, objects):
+    """Something to time: n calls over the objects, one after the other."""
+
+    def run(n):
+        turns = max(round(n / len(objects)), 1)
+        with Stopwatch() as watch:
+            for _ in range(turns):
+                for obj in objects:
+                    function(obj)
+        return watch.seconds * n / (turns * len(objects))
+
+    return run
+
+
+def kept(function, count):
+    """How many of `count` types die with their last object, after `function` has seen them."""
+    references = []
+    for k in range(count):
+        obj = new_producer(k)
+        function(obj)
+        references.append(weakref.ref(type(obj)))
+    del obj
+    gc.collect()
+    return sum(reference() is None for reference in references)
+
+
+def kept_blocks(function, count):
+    """Allocated objects that stay for each type that comes and goes."""
+    kept(function, 100)  # what is made once only is made now
+    before = sys.getallocatedblocks()
+    kept(function, count)
+    gc.collect()
+    return max(sys.getallocatedblocks() - before, 0) / count
+
+
+def threads(options):
+    """Several threads at once, which share one lock of the interpreter: the time is that of one call overall."""
+    a = np.zeros((3, 4))
+    for count in THREADS:
+        timing = compare(at_once(asarray, a, count), at_once(np.from_dlpack, a, count), options.repeat, 4 * options.sample)
+        yield Result("threads", f"asarray(numpy array) on {count} threads", "np.from_dlpack(a)", at_most=None, **timing)
+
+
+def at_once(function, obj, count):
+    """Something to time: n calls shared out to `count` threads that start together."""
+
+    def run(n):
+        share = max(n // count, 1)
+        barrier = threading.Barrier(count + 1)
+        workers = [threading.Thread(target=work, args=(function, obj, share, barrier)) for _ in range(count)]
+        for worker in workers:
+            worker.start()
+        barrier.wait()
+        start = time.perf_counter()
+        for worker in workers:
+            worker.join()
+        return (time.perf_counter() - start) * n / (share * count)
+
+    return run
+
+
+def work(function, obj, n, barrier):
+    barrier.wait()
+    for _ in range(n):
+        function(obj)

@@ -1,0 +1,126 @@
+"""The results as text, as JSON and as the tables of docs/performance.md."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import re
+from pathlib import Path
+
+from .rows import OURS, VERSIONS
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+MARKERS = "<!-- benchmarks:{} -->", "<!-- /benchmarks:{} -->"
+
+
+def versions():
+    """The versions of what was measured; None for what is not installed."""
+    found = {"arrayhub": OURS}
+    for package in VERSIONS:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def machine():
+    """What the numbers depend on: no names of hosts."""
+    return {
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "architecture": platform.machine(),
+        "system": platform.system(),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+    }
+
+
+def time_of(nanoseconds):
+    """Three digits and the unit that fits."""
+    for unit, size in (("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= 10 * size:
+            return f"{nanoseconds / size:.1f} {unit}"
+    return f"{nanoseconds:.0f} ns" if nanoseconds >= 100 else f"{nanoseconds:.1f} ns"
+
+
+def cells(result):
+    """One row of the table."""
+    target = "" if result.at_most is None else f"{result.at_most:.2f}"
+    low, high = result.spread
+    return (
+        result.way,
+        time_of(result.ours_ns),
+        result.peer,
+        time_of(result.peer_ns),
+        f"{result.ratio:.3f}",
+        f"{low:.3f} to {high:.3f}",
+        target,
+        "" if result.at_most is None else "yes" if result.met else "no",
+    )
+
+
+HEADS = ("way", "ours", "peer", "peer's", "ratio", "middle half", "at most", "met")
+
+
+def text(results, facts, skipped):
+    """The table for a terminal."""
+    lines = [HEADS, *map(cells, results)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(HEADS))]
+    out = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    out += [f"{group}: {fact}{'' if holds else '   <-- should not be'}" for group, fact, holds in facts]
+    out += [f"skipped: {what} ({why})" for what, why in skipped]
+    return "\n".join(out)
+
+
+def as_json(results, facts, skipped, options):
+    return json.dumps(
+        {
+            "schema": 1,
+            "machine": machine(),
+            "versions": versions(),
+            "rounds": options.repeat,
+            "sample_seconds": options.sample,
+            "rows": [{**result._asdict(), "met": result.met} for result in results],
+            "facts": [{"group": group, "fact": fact, "holds": holds} for group, fact, holds in facts],
+            "skipped": [{"row": what, "reason": why} for what, why in skipped],
+        },
+        indent=1,
+    )
+
+
+def markdown(results, facts):
+    """The table of one group, with what was found besides."""
+    lines = [HEADS, ("---",) * len(HEADS), *(tuple(code(k, cell) for k, cell in enumerate(cells(r))) for r in results)]
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return "\n\n".join([table, *(f"{fact[0].upper()}{fact[1:]}." for _, fact, _ in facts)])
+
+
+def code(column, cell):
+    return f"`{cell}`" if column in (0, 2) else cell
+
+
+def machine_in_words(options):
+    here = machine()
+    packages = ", ".join(f"{name} {version}" for name, version in versions().items() if version)
+    return (
+        f"{here['cores']}-core {here['architecture']} machine, {here['system']}, {here['python']}; {packages}. Medians of"
+        f" {options.repeat} rounds with samples of {options.sample * 1000:g} ms."
+    )
+
+
+def write_page(results, facts, options):
+    """Put the tables between their markers in docs/performance.md; a group that was not measured stays as it is."""
+    page = PAGE.read_text()
+    for group in dict.fromkeys(result.group for result in results):
+        of_group = [fact for fact in facts if fact[0] == group]
+        page = replace(page, group, markdown([result for result in results if result.group == group], of_group))
+    PAGE.write_text(replace(page, "machine", machine_in_words(options)))
+
+
+def replace(page, name, content):
+    """`page` with `content` between the markers of that name."""
+    start, end = (marker.format(name) for marker in MARKERS)
+    pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
+    if not pattern.search(page):
+        raise SystemExit(f"{PAGE}: no place for {name!r}; accepted: a page with {start} and {end}")
+    return pattern.sub(lambda _: f"{start}\n{content}\n{end}", page)

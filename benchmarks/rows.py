@@ -1,0 +1,156 @@
+"""THE table of what is compared: a way of ours, the peer's, and how much of its time we may take."""
+
+import array
+import importlib
+from typing import NamedTuple
+
+import numpy as np
+
+import arrayhub
+from arrayhub import as_numpy, as_torch, asarray
+
+from .measure import Result, Timed, compare
+
+
+class Row(NamedTuple):
+    way: str  # in words
+    ours: str  # the statement
+    peer: str
+    at_most: float | None
+    needs: tuple[str, ...] = ()  # rows of SAMPLES, whose names the statements use
+
+
+ROWS = (
+    Row("asarray(numpy array)", "asarray(a)", "np.from_dlpack(a)", 0.40),
+    Row("asarray(numpy array)", "asarray(a)", "tvm_ffi.from_dlpack(a)", 0.30, ("tvm_ffi",)),
+    Row("asarray(bytes)", "asarray(b)", "memoryview(b)", 0.75),
+    Row("asarray(bytearray)", "asarray(ba)", "memoryview(ba)", 0.75),
+    Row("asarray(array.array)", "asarray(aa)", "memoryview(aa)", 0.75),
+    Row("asarray(torch CPU tensor)", "asarray(t)", "tvm_ffi.from_dlpack(t)", 0.85, ("torch", "tvm_ffi")),
+    Row("asarray(jax CPU array)", "asarray(j)", "np.from_dlpack(j)", 0.25, ("jax",)),
+    Row("asarray(pyarrow array)", "asarray(p)", "np.from_dlpack(p)", 1.0, ("pyarrow",)),
+    Row("asarray(usm_ndarray)", "asarray(x)", "x.__sycl_usm_array_interface__", 0.08, ("dpnp",)),
+    Row("asarray(dpnp array)", "asarray(d)", "d.__sycl_usm_array_interface__", 0.08, ("dpnp",)),
+    Row("asarray(object with a CUDA dict)", "asarray(cuda)", "np.asarray(host)", 0.6),
+    Row("asarray(object with a SYCL dict)", "asarray(sycl)", "dpctl.memory.as_usm_memory(sycl)", 0.10, ("dpnp",)),
+    Row("as_numpy(USMArray)", "as_numpy(u)", "np.from_dlpack(a)", 0.60),
+    Row("np.asarray(USMArray)", "np.asarray(u1)", "np.asarray(aa)", 1.1),
+    Row("memoryview(USMArray)", "memoryview(u1)", "memoryview(aa)", 1.1),
+    Row("USMArray.__dlpack__", "u.__dlpack__(max_version=(1, 3))", "a.__dlpack__(max_version=(1, 3))", 1.0),
+    Row("as_numpy(torch tensor)", "as_numpy(t)", "t.numpy()", 0.50, ("torch",)),
+    Row("as_torch(numpy array)", "as_torch(a)", "torch.from_numpy(a)", 1.0, ("torch",)),
+    Row("asarray(USMArray)", "asarray(u)", "asarray(a)", 0.45),
+    Row("USMArray.shape", "u.shape", "a.shape", 1.5),
+    Row("USMArray.strides", "u.strides", "a.strides", 1.5),
+    Row("USMArray.dtype", "u.dtype", "a.dtype", 1.5),
+    Row("USMArray.nbytes", "u.nbytes", "a.nbytes", 1.5),
+    # No target, but what somebody who writes such a loop would use instead.
+    Row("asarray(torch CPU tensor)", "asarray(t)", "np.from_dlpack(t)", None, ("torch",)),
+    Row("asarray(torch CPU tensor)", "asarray(t)", "np.asarray(t)", None, ("torch",)),
+    Row("asarray(jax CPU array)", "asarray(j)", "np.asarray(j)", None, ("jax",)),
+    Row("asarray(dpnp array)", "asarray(d)", "tvm_ffi.from_dlpack(d)", None, ("dpnp", "tvm_ffi")),
+    Row("asarray(numpy array)", "asarray(a)", "StridedMemoryView.from_any_interface(a, stream_ptr=-1)", None, ("cuda.core",)),
+    Row("as_numpy(tvm-ffi tensor)", "as_numpy(v)", "np.from_dlpack(v)", None, ("tvm_ffi",)),
+)
+
+
+class Producer:
+    """An object with one interface dict and nothing else, as small libraries make them."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+def dict_of(a):
+    return {"shape": a.shape, "typestr": a.dtype.str, "data": (a.ctypes.data, False), "version": 3, "strides": None}
+
+
+def plain():
+    """The names that need no library; all arrays are small."""
+    a = np.arange(12.0).reshape(3, 4)
+    aa = array.array("d", [1.0, 2.0, 3.0])
+    interface = dict_of(a)
+    return {
+        "a": a,
+        "b": bytes(32),
+        "ba": bytearray(32),
+        "aa": aa,
+        "u": asarray(a),
+        "u1": asarray(aa),
+        "cuda": Producer(__cuda_array_interface__=interface, owner=a),
+        "host": Producer(__array_interface__=interface, owner=a),
+        "np": np,
+        "asarray": asarray,
+        "as_numpy": as_numpy,
+        "as_torch": as_torch,
+    }
+
+
+def torch():
+    import torch
+
+    return {"torch": torch, "t": torch.arange(12.0).reshape(3, 4)}
+
+
+def jax():
+    import jax
+
+    return {"j": jax.numpy.arange(12.0).reshape(3, 4)}
+
+
+def tvm_ffi():
+    import tvm_ffi
+
+    return {"tvm_ffi": tvm_ffi, "v": tvm_ffi.from_dlpack(np.arange(12.0).reshape(3, 4))}
+
+
+def pyarrow():
+    import pyarrow
+
+    return {"p": pyarrow.array(np.arange(12.0))}
+
+
+def dpnp():
+    import dpctl.memory
+    import dpnp
+
+    d = dpnp.arange(12.0).reshape(3, 4)
+    sycl = Producer(__sycl_usm_array_interface__=d.__sycl_usm_array_interface__, owner=d)
+    return {"dpctl": dpctl, "d": d, "x": d.get_array(), "sycl": sycl}
+
+
+def cuda_core():
+    utils = importlib.import_module("cuda.core.utils")
+    return {"StridedMemoryView": utils.StridedMemoryView}
+
+
+# One row a library: its module, and the names it adds.
+SAMPLES = {
+    "torch": torch,
+    "jax": jax,
+    "tvm_ffi": tvm_ffi,
+    "pyarrow": pyarrow,
+    "dpnp": dpnp,
+    "cuda.core": cuda_core,
+}
+
+
+def reach(options):
+    """Measure every row whose libraries are here; yield a `Result`, or a pair of a row's name and why it is skipped."""
+    names, absent = plain(), {}
+    for library in SAMPLES:
+        try:
+            names.update(SAMPLES[library]())
+        except Exception as error:  # not installed, or installed without a device to run on
+            absent[library] = f"{library}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    for row in ROWS:
+        missing = [absent[library] for library in row.needs if library in absent]
+        if missing:
+            yield f"{row.way} beside {row.peer}", "; ".join(missing)
+            continue
+        timing = compare(Timed(row.ours, names), Timed(row.peer, names), options.repeat, options.sample)
+        yield Result("reach", row.way, row.peer, at_most=row.at_most, **timing)
+
+
+VERSIONS = ("numpy", "torch", "jax", "dpnp", "dpctl", "pyarrow", "apache-tvm-ffi", "cuda-core")
+OURS = arrayhub.__version__

@@ -1,0 +1,54 @@
+"""What ``import arrayhub`` takes beyond ``import numpy``, in fresh processes whose files are in the disk cache."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from .measure import Result, middle_half
+
+AT_MOST = 0.25
+# Libraries of arrays; importing ours must not bring one in.
+LIBRARIES = ("torch", "jax", "jaxlib", "cupy", "dpnp", "dpctl", "numba", "pyarrow", "tvm_ffi", "ml_dtypes", "xarray")
+PROGRAM = """
+import sys, time
+a = time.perf_counter()
+import numpy
+b = time.perf_counter()
+import arrayhub
+c = time.perf_counter()
+print(b - a, c - b, *(name for name in sys.argv[1:] if name in sys.modules))
+"""
+
+
+def startup(options):
+    """Both imports in one process, again and again; each process gives one ratio."""
+    pairs, brought = [], set()
+    once()  # the files are in the cache from here on
+    for _ in range(options.repeat):
+        numpy_seconds, ours_seconds, modules = once()
+        pairs.append((numpy_seconds, ours_seconds))
+        brought.update(modules)
+    ratios = [ours / numpy for numpy, ours in pairs]
+    yield Result(
+        "import",
+        "import arrayhub after import numpy",
+        "import numpy",
+        ours_ns=1e9 * statistics.median(ours for _, ours in pairs),
+        peer_ns=1e9 * statistics.median(numpy for numpy, _ in pairs),
+        ratio=statistics.median(ratios),
+        spread=middle_half(ratios),
+        at_most=AT_MOST,
+    )
+    yield "import", f"other libraries of arrays imported: {', '.join(sorted(brought)) or 'none'}", not brought
+
+
+def once():
+    """Seconds of ``import numpy``, of ``import arrayhub`` after it, and which other libraries came along."""
+    with tempfile.TemporaryDirectory() as folder:  # not the clone, where sources would hide what is installed
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *LIBRARIES], cwd=folder, env=os.environ, capture_output=True, text=True, check=True
+        )
+    numpy_seconds, ours_seconds, *modules = done.stdout.split()
+    return float(numpy_seconds), float(ours_seconds), modules

@@ -1,0 +1,80 @@
+"""The runner of the benchmarks runs, and its JSON has the form that others read. No time is judged here."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NUMBERS = ("ours_ns", "peer_ns", "ratio")
+PEERS_OF_THE_TARGETS = 23  # rows of the table that have a target
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    file = tmp_path_factory.mktemp("benchmarks") / "results.json"
+    done = run("--repeat", "2", "--sample", "0.0001", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    return done, json.loads(file.read_text())
+
+
+def test_the_json_says_what_was_measured_where(everything):
+    _, results = everything
+    assert results["schema"] == 1
+    assert results["rounds"] == 2 and results["sample_seconds"] == 0.0001
+    assert set(results["machine"]) == {"cores", "architecture", "system", "python", "load"}
+    assert {"arrayhub", "numpy", "torch", "jax", "dpnp", "dpctl", "pyarrow"} <= set(results["versions"])
+    assert results["versions"]["numpy"]
+
+
+def test_every_row_has_its_numbers(everything):
+    _, results = everything
+    assert {row["group"] for row in results["rows"]} == {"reach", "import", "dimensions", "types", "threads"}
+    for row in results["rows"]:
+        assert set(row) == {"group", "way", "peer", *NUMBERS, "spread", "at_most", "met"}
+        assert all(row[name] > 0 for name in NUMBERS), row
+        low, high = row["spread"]
+        assert 0 < low <= high
+        assert row["met"] is (row["at_most"] is None or row["ratio"] <= row["at_most"])
+
+
+def test_no_row_with_a_target_is_lost(everything):
+    """Measured, or skipped with a reason."""
+    _, results = everything
+    measured = [row for row in results["rows"] if row["group"] == "reach" and row["at_most"] is not None]
+    skipped = [row for row in results["skipped"] if row["reason"]]
+    assert len(skipped) == len(results["skipped"])
+    assert PEERS_OF_THE_TARGETS - len(skipped) <= len(measured) <= PEERS_OF_THE_TARGETS
+
+
+def test_what_is_no_time_holds(everything):
+    """Importing brings in no other library, and types that come and go leave nothing behind."""
+    _, results = everything
+    assert {fact["group"] for fact in results["facts"]} == {"import", "types"}
+    assert all(fact["holds"] for fact in results["facts"]), results["facts"]
+
+
+def test_the_table_shows_each_row(everything):
+    done, results = everything
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:2] == ["way", "ours"]
+    assert len(lines) == 1 + len(results["rows"]) + len(results["facts"]) + len(results["skipped"])
+
+
+def test_one_group_alone():
+    done = run("--only", "dimensions", "--repeat", "1", "--sample", "0.0001", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert {row["group"] for row in json.loads(done.stdout)["rows"]} == {"dimensions"}
+
+
+def test_an_unknown_group_is_refused():
+    done = run("--only", "nothing")
+    assert done.returncode == 2
+    assert "dimensions" in done.stderr
