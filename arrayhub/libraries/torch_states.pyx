@@ -1,12 +1,12 @@
 """Which state a torch tensor is in, without asking Python for each state by name.
 
 Why this is right. torch itself decides everything that matters here (conjugate and negative bit, sparse, meta, fake,
-quantised, nested, wrapped by a functional transform, on which device) by one 64-bit word of a tensor, its set of dispatch
-keys. A tensor whose word equals that of a fresh ordinary tensor (one on the host, one on a GPU) is in none of those states, whichever there
-will be: the word is compared whole, not bit by bit. Where the word lies is not documented, so it is found out once: it must be the
-one place at which six tensors of known, different states have exactly the word that torch reports for each. If there is no
-such place, or more than one, the states are asked by name. requires_grad is no key; it is read by torch's own C getter, the
-one that the attribute calls.
+quantised, nested, wrapped by a functional transform, on which device) by one 64-bit word of a tensor, its set of
+dispatch keys. A tensor whose word equals that of a fresh ordinary tensor (one on the host, one on a GPU) is in none of
+those states, whichever there will be: the word is compared whole, not bit by bit. Where the word lies is not
+documented, so it is found out once: it must be the one place at which six tensors of known, different states have
+exactly the word that torch reports for each. If there is no such place, or more than one, the states are asked by name.
+requires_grad is no key; it is read by torch's own C getter, the one that the attribute calls.
 """
 
 import sys
