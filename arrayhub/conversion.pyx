@@ -38,13 +38,14 @@ cdef extern from *:
                type->tp_getattro == PyObject_GenericGetAttr;
     }
 
-    /* A function called with one argument and no keywords, the usual way, needs no parsing of arguments: `one` is called
-       with it. All else goes to the function's own entry, which is kept. */
+    /* A function called with one argument and no keywords, the usual way, needs no parsing of arguments: `one` is
+       called with it. All else goes to the function's own entry, which is kept. */
     #define ARRAYHUB_SHORTCUT(name)                                                                                    \
         static vectorcallfunc name##_any;                                                                              \
         static PyObject *(*name##_one)(PyObject *);                                                                    \
         static PyObject *name##_enter(PyObject *f, PyObject *const *args, size_t n, PyObject *keywords) {              \
-            return PyVectorcall_NARGS(n) == 1 && keywords == NULL ? name##_one(args[0]) : name##_any(f, args, n, keywords); \
+            if (PyVectorcall_NARGS(n) == 1 && keywords == NULL) return name##_one(args[0]);                            \
+            return name##_any(f, args, n, keywords);                                                                   \
         }                                                                                                              \
         static void name##_shortcut(PyObject *f, PyObject *(*one)(PyObject *)) {                                       \
             vectorcallfunc *entry = (vectorcallfunc *)((char *)f + Py_TYPE(f)->tp_vectorcall_offset);                  \
@@ -214,7 +215,7 @@ cdef Descriptor itself(object obj, object stream):
 cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
     """Ask each protocol that the type may speak. A refusal (not a false description) passes on to the next."""
     cdef Descriptor a
-    cdef list refusals = []
+    cdef list refusals = None
     cdef int k
     for k in range(WAYS):
         if not speaks >> k & 1:
@@ -224,6 +225,7 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
         except InterfaceError:
             raise
         except (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+            refusals = refusals or []
             refusals.append((_WAYS[k].name.decode(), error))
             continue
         if a is not None:

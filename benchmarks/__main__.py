@@ -23,7 +23,9 @@ def options():
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=f"Times ours and the peers in turns, in one process. Groups: {groups}"
     )
-    parser.add_argument("--only", metavar="GROUP", action="append", choices=GROUPS, help="measure this group (repeatable)")
+    parser.add_argument(
+        "--only", metavar="GROUP", action="append", choices=GROUPS, help="measure this group (repeatable)"
+    )
     parser.add_argument("--repeat", type=int, default=41, metavar="N", help="rounds, of which medians are taken (41)")
     parser.add_argument("--sample", type=float, default=0.005, metavar="SECONDS", help="length of one timing (0.005)")
     parser.add_argument("--json", metavar="FILE", help="write the results there, '-' for stdout in place of the table")

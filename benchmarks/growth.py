@@ -24,7 +24,9 @@ def dimensions(options):
         a = np.zeros((1,) * max(nd - 3, 0) + (4,) * min(nd, 3))
         names = {"np": np, "a": a, "asarray": asarray}
         timing = compare(Timed("asarray(a)", names), Timed("np.from_dlpack(a)", names), options.repeat, options.sample)
-        yield Result("dimensions", f"asarray(numpy array), {nd} dimensions", "np.from_dlpack(a)", at_most=None, **timing)
+        yield Result(
+            "dimensions", f"asarray(numpy array), {nd} dimensions", "np.from_dlpack(a)", at_most=None, **timing
+        )
 
 
 def types(options):
@@ -88,7 +90,9 @@ def threads(options):
     """Several threads at once, which share one lock of the interpreter: the time is that of one call overall."""
     a = np.zeros((3, 4))
     for count in THREADS:
-        timing = compare(at_once(asarray, a, count), at_once(np.from_dlpack, a, count), options.repeat, 4 * options.sample)
+        timing = compare(
+            at_once(asarray, a, count), at_once(np.from_dlpack, a, count), options.repeat, 4 * options.sample
+        )
         yield Result("threads", f"asarray(numpy array) on {count} threads", "np.from_dlpack(a)", at_most=None, **timing)
 
 

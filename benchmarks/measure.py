@@ -30,8 +30,8 @@ class Result(NamedTuple):
 class Timed:
     """A statement as something that can be run n times: ``Timed("np.asarray(u)", names)(1000)`` gives seconds.
 
-    What a module provides is looked up beforehand, as ``from np import asarray`` would; attributes and methods of arrays
-    are looked up at each call, because users do.
+    What a module provides is looked up beforehand, as ``from np import asarray`` would; attributes and methods of
+    arrays are looked up at each call, because users do.
     """
 
     def __init__(self, statement, names):

@@ -49,7 +49,7 @@ ROWS = (
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.asarray(t)", None, ("torch",)),
     Row("asarray(jax CPU array)", "asarray(j)", "np.asarray(j)", None, ("jax",)),
     Row("asarray(dpnp array)", "asarray(d)", "tvm_ffi.from_dlpack(d)", None, ("dpnp", "tvm_ffi")),
-    Row("asarray(numpy array)", "asarray(a)", "StridedMemoryView.from_any_interface(a, stream_ptr=-1)", None, ("cuda.core",)),
+    Row("asarray(numpy array)", "asarray(a)", "from_any_interface(a, stream_ptr=-1)", None, ("cuda.core",)),
     Row("as_numpy(tvm-ffi tensor)", "as_numpy(v)", "np.from_dlpack(v)", None, ("tvm_ffi",)),
 )
 
@@ -121,7 +121,7 @@ def dpnp():
 
 def cuda_core():
     utils = importlib.import_module("cuda.core.utils")
-    return {"StridedMemoryView": utils.StridedMemoryView}
+    return {"from_any_interface": utils.StridedMemoryView.from_any_interface}
 
 
 # One row a library: its module, and the names it adds.

@@ -1,6 +1,5 @@
 """What ``import arrayhub`` takes beyond ``import numpy``, in fresh processes whose files are in the disk cache."""
 
-import os
 import statistics
 import subprocess
 import sys
@@ -47,8 +46,7 @@ def startup(options):
 def once():
     """Seconds of ``import numpy``, of ``import arrayhub`` after it, and which other libraries came along."""
     with tempfile.TemporaryDirectory() as folder:  # not the clone, where sources would hide what is installed
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *LIBRARIES], cwd=folder, env=os.environ, capture_output=True, text=True, check=True
-        )
+        command = [sys.executable, "-c", PROGRAM, *LIBRARIES]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     numpy_seconds, ours_seconds, *modules = done.stdout.split()
     return float(numpy_seconds), float(ours_seconds), modules

@@ -2,7 +2,6 @@
 # The C text below that frees an array reads its struct, so it has to come after it.
 """The descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape)."""
 
-cimport cython
 from cpython.mem cimport PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_New
@@ -39,6 +38,7 @@ _IN_MESSAGES = {
 cdef extern from *:
     """
     #include <stddef.h>
+    #include <string.h>
     #define PyUSMArrayObject arrayhub_public_struct
     #include "../include/arrayhub.h"
     #undef PyUSMArrayObject
@@ -86,41 +86,65 @@ _C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)
 
 cdef extern from *:
     """
-    static destructor arrayhub_base_dealloc = NULL;
+    #define ARRAYHUB_SPARE_ARRAYS 64
+    #define ARRAYHUB_HELD_BUFFER 1      /* BlockKind's BUFFER */
+    static struct PyUSMArrayObject *arrayhub_spare[ARRAYHUB_SPARE_ARRAYS];
+    static int arrayhub_spares = 0;
 
-    /* Arrays hold arrays: a loop that hands one back and forth builds a chain of them, and freeing that must not
-       recurse. Where nothing else can die with the array there is no chain, and no need to pay for that. */
-    static void arrayhub_dealloc(PyObject *self) {
-        struct PyUSMArrayObject *a = (struct PyUSMArrayObject *)self;
-        PyObject_GC_UnTrack(self);
-        if (a->resource == NULL && a->heap == NULL && (PyObject *)a->block_ == Py_None && Py_REFCNT(a->base) > 1) {
-            arrayhub_base_dealloc(self);
-            return;
-        }
-        Py_TRASHCAN_BEGIN(self, arrayhub_dealloc)
+    static void arrayhub_free(struct PyUSMArrayObject *a) {
+        if (a->__weakref__ != NULL) PyObject_ClearWeakRefs((PyObject *)a);
         if (a->resource != NULL) {
             void *resource = a->resource;
             a->resource = NULL;
             a->release(resource);
         }
-        PyMem_RawFree(a->heap);
-        a->heap = NULL;
-        arrayhub_base_dealloc(self);
+        if (a->heap != NULL) PyMem_RawFree(a->heap);
+        Py_XDECREF(a->base);
+        Py_XDECREF(a->dtype_);
+        Py_XDECREF(a->producer_);
+        Py_XDECREF((PyObject *)a->block_);
+        if (arrayhub_spares < ARRAYHUB_SPARE_ARRAYS) arrayhub_spare[arrayhub_spares++] = a;
+        else Py_TYPE(a)->tp_free((PyObject *)a);
+    }
+
+    /* Arrays hold arrays: a loop that hands one back and forth builds a chain of them, and freeing that must not
+       recurse. Where nothing else can die with the array there is no chain, and no need to pay for that: its base
+       lives on, even without the reference that a held buffer has to it. */
+    static void arrayhub_dealloc(PyObject *self) {
+        struct PyUSMArrayObject *a = (struct PyUSMArrayObject *)self;
+        PyObject_GC_UnTrack(self);
+        if ((a->resource == NULL || a->resource_kind == ARRAYHUB_HELD_BUFFER) && (PyObject *)a->block_ == Py_None &&
+            a->base != NULL && Py_REFCNT(a->base) > 2) {
+            arrayhub_free(a);
+            return;
+        }
+        Py_TRASHCAN_BEGIN(self, arrayhub_dealloc)
+        arrayhub_free(a);
         Py_TRASHCAN_END
     }
 
     /* The subclass adds no fields, so it is made and freed as its base is, without Cython's own steps in between. */
     static struct PyUSMArrayObject *arrayhub_instantiate(PyTypeObject *type, PyTypeObject *base,
                                                          PyObject *no_arguments) {
+        if (arrayhub_spares > 0) {
+            struct PyUSMArrayObject *a = arrayhub_spare[--arrayhub_spares];
+            memset((char *)a + sizeof(PyObject), 0, sizeof(*a) - sizeof(PyObject));
+            Py_INCREF(Py_None); a->base = Py_None;
+            Py_INCREF(Py_None); a->dtype_ = Py_None;
+            Py_INCREF(Py_None); a->producer_ = Py_None;
+            Py_INCREF(Py_None); a->block_ = (void *)Py_None;
+            (void)PyObject_Init((PyObject *)a, type);
+            PyObject_GC_Track((PyObject *)a);
+            return a;
+        }
         return (struct PyUSMArrayObject *)base->tp_new(type, no_arguments, NULL);
     }
-    static void arrayhub_free_by(PyTypeObject *type, PyTypeObject *base) {
-        arrayhub_base_dealloc = base->tp_dealloc;
+    static void arrayhub_free_by(PyTypeObject *type) {
         type->tp_dealloc = arrayhub_dealloc;
     }
     """
     Descriptor arrayhub_instantiate(PyTypeObject* cls, PyTypeObject* base, PyObject* no_arguments)
-    void arrayhub_free_by(PyTypeObject* cls, PyTypeObject* base)
+    void arrayhub_free_by(PyTypeObject* cls)
 
 cdef tuple _NO_ARGUMENTS = ()
 cdef PyTypeObject* _array_class = NULL
@@ -134,11 +158,10 @@ cdef void register_class(type array_class) noexcept:
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
     _base_class = <PyTypeObject*> Descriptor
-    arrayhub_free_by(_array_class, _base_class)
+    arrayhub_free_by(_array_class)
     arrayhub_c_api.array_type = _array_class
 
 
-@cython.freelist(64)
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     """The struct of an array and nothing else; arrayhub.USMArray adds what Python sees."""
 

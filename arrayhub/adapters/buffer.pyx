@@ -14,7 +14,7 @@ from cpython.buffer cimport (
     PyBuffer_Release,
     PyObject_CheckBuffer,
 )
-from cpython.exc cimport PyErr_Fetch, PyErr_Restore
+from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
@@ -100,6 +100,10 @@ cdef void _release_held(void* held) noexcept:
     cdef PyObject* kind
     cdef PyObject* value
     cdef PyObject* traceback
+    if PyErr_Occurred() == NULL:
+        PyBuffer_Release(<Py_buffer*> held)
+        free_view(<Py_buffer*> held)
+        return
     PyErr_Fetch(&kind, &value, &traceback)     # an exporter may run Python code while an exception is on its way
     PyBuffer_Release(<Py_buffer*> held)
     PyErr_Restore(kind, value, traceback)
@@ -192,7 +196,11 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
     if row != NULL:
         reserve(a, view.ndim)
         set_type(a, row)
-        fill_layout(a, view, ())
+        if view.ndim == 1 and view.shape != NULL and view.strides != NULL and view.suboffsets == NULL:    # as most are
+            a.shape_[0] = view.shape[0]
+            a.byte_strides_[0] = view.strides[0]
+        else:
+            fill_layout(a, view, ())
     else:
         describe_by_dtype(a, first_exporter(obj), view)
     seal(a)

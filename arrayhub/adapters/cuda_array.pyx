@@ -73,9 +73,16 @@ cdef int set_stream(Descriptor a, dict keys, object obj) except -1:
             raise complaint(CUDA_DICT, "stream", named, "None (nothing to wait for), 1 (legacy default stream), 2"
                             " (per-thread default stream) or the handle of a stream; 0 could be either default stream")
         a.stream_ = <void*> <intptr_t> handle
-    elif type(obj).__module__.partition(".")[0] in SILENT_ON_DEFAULT_STREAM:
+    elif is_silent_on_default_stream(type(obj).__module__):
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     return 0
+
+
+cdef bint is_silent_on_default_stream(object module) except -1:
+    """Whether a type of that module is of SILENT_ON_DEFAULT_STREAM; most are not, and are told by their first letters."""
+    if not isinstance(module, str) or not (<str> module).startswith("numba"):
+        return False
+    return (<str> module).partition(".")[0] in SILENT_ON_DEFAULT_STREAM
 
 
 cdef object emit(Descriptor a):

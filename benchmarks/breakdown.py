@@ -1,0 +1,102 @@
+"""Where the instructions of one call go: ``python -m benchmarks.breakdown [--markdown]``, with valgrind installed.
+
+Each way runs twice under callgrind, with few and with many calls. The difference, divided by the difference in the
+number of calls, is what one call takes, function by function, free of everything that happens once. Instructions are
+counted, not timed, so the result hardly depends on what else the machine does.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from . import report
+
+FEW, MANY = 1000, 9000
+SHOWN = 10  # instructions a call; functions below it are added up
+
+PREAMBLE = "import itertools, sys, numpy as np; from arrayhub import asarray\n"
+LOOP = """
+def loop(n, asarray, x):
+    for _ in itertools.repeat(None, n):
+        asarray(x)
+loop(int(sys.argv[1]), asarray, x)
+"""
+# One row a way: what it is called, and the object.
+WAYS = {
+    "asarray(numpy array)": "x = np.arange(12.0).reshape(3, 4)",
+    "asarray(bytearray)": "x = bytearray(32)",
+    "asarray(torch CPU tensor)": "import torch; x = torch.arange(12.0).reshape(3, 4)",
+    "asarray(usm_ndarray)": "import dpnp; x = dpnp.arange(12.0).reshape(3, 4).get_array()",
+}
+ENTRY = re.compile(r"\s*([\d,]+) \([^)]*\)\s+(\S+)")
+COMPILED = re.compile(r"__pyx_(?:f|pw|pf|tp_\w+?)_8arrayhub_(.+)")
+
+
+def counted(program, calls, folder):
+    """Instructions by function of one run."""
+    out = Path(folder) / f"callgrind.{calls}"
+    subprocess.run(
+        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, "-c", program, str(calls)],
+        check=True,
+        capture_output=True,
+    )
+    listing = subprocess.run(
+        ["callgrind_annotate", "--threshold=100", str(out)], check=True, capture_output=True, text=True
+    ).stdout
+    counts = {}
+    for line in listing.splitlines():
+        found = ENTRY.match(line)
+        if found and found[2] != "PROGRAM":
+            name = readable(found[2].split(":", 1)[-1])
+            counts[name] = counts.get(name, 0) + int(found[1].replace(",", ""))
+    return counts
+
+
+def readable(name):
+    """``libraries.numpy.parse`` for ``__pyx_f_8arrayhub_9libraries_5numpy_parse``."""
+    compiled = COMPILED.match(name)
+    if not compiled:
+        return name.split("(")[0].split("@@")[0].split("'")[0].removesuffix(".constprop.0").removesuffix(".isra.0")
+    rest, parts = compiled[1], []
+    while found := re.match(r"(\d+)", rest):
+        length = int(found[1])
+        rest = rest[len(found[1]) :]
+        parts.append(rest[:length])
+        rest = rest[length:].removeprefix("_")
+    return ".".join([*parts, rest]) if rest else ".".join(parts)
+
+
+def per_call(program):
+    """Instructions of one call by function, most first."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        few, many = pool.map(lambda calls: counted(program, calls, folder), (FEW, MANY))
+    costs = {name: (many.get(name, 0) - few.get(name, 0)) / (MANY - FEW) for name in {*few, *many}}
+    return sorted(((cost, name) for name, cost in costs.items() if abs(cost) >= 0.5), reverse=True)
+
+
+def table(way, costs):
+    """One way as a table: the functions that count, and the sum of the others."""
+    whole = sum(cost for cost, _ in costs)
+    shown = [(cost, name) for cost, name in costs if cost >= SHOWN]
+    rest = whole - sum(cost for cost, _ in shown)
+    lines = [f"| `{way}` | instructions |", "|---|---|", *(f"| `{name}` | {cost:.0f} |" for cost, name in shown)]
+    return "\n".join([*lines, f"| functions below {SHOWN} | {rest:.0f} |", f"| all | {whole:.0f} |"])
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.breakdown", description=__doc__.splitlines()[0])
+    parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance.md")
+    parser.add_argument("--only", choices=WAYS, action="append", help="this way alone (repeatable)")
+    chosen = parser.parse_args()
+    tables = [table(way, per_call(PREAMBLE + WAYS[way] + LOOP)) for way in chosen.only or WAYS]
+    print("\n\n".join(tables))
+    if chosen.markdown:
+        report.PAGE.write_text(report.replace(report.PAGE.read_text(), "breakdown", "\n\n".join(tables)))
+
+
+if __name__ == "__main__":
+    main()
