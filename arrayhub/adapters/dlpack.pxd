@@ -10,6 +10,7 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly)
 cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api)
+cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1
 cdef object exchange_capsule()
 cdef int raise_pending(str function) except -1
 cdef object capsule_of(DLManagedTensorVersioned* managed)

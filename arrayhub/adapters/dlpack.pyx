@@ -329,7 +329,7 @@ cdef int check_head(DLTensor* tensor) except -1:
         raise interface_error("DLPack", "shape", None, f"a pointer to {tensor.ndim} lengths")
     if tensor.device.device_id < 0:
         raise interface_error("DLPack", "device_id", tensor.device.device_id, "an ordinal of zero or more")
-    if kind == kDLCPU:
+    if kind == kDLCPU or kind == kDLCUDA:
         return 0
     if kind not in TYPE_NAMES:
         raise interface_error("DLPack", "device_type", kind, f"one of {sorted(TYPE_NAMES)}")
@@ -646,13 +646,19 @@ cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
     if api.managed_tensor_from_py_object_no_sync(<PyObject*> obj, &managed) != 0 or managed == NULL:
         raise_pending("managed_tensor_from_py_object_no_sync")
     cdef Descriptor a = parse_managed(managed, obj)
+    note_work_stream(a, api)
+    return a
+
+
+cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
+    """Remember the CUDA stream on which the producer works now, where its table tells: a producer that is asked later
+    speaks of the stream that is current then."""
     cdef void* stream = NULL
     if a.device_.device_type == kDLCUDA and api.current_work_stream != NULL:
-        # Remembered now: a producer that is asked later speaks of the stream that is current then.
         if api.current_work_stream(kDLCUDA, a.device_.device_id, &stream) != 0:
             raise_pending("current_work_stream")
         a.stream_ = stream if stream != NULL else <void*> <intptr_t> LEGACY_STREAM
-    return a
+    return 0
 
 
 cdef int raise_pending(str function) except -1:

@@ -44,6 +44,7 @@ cdef Descriptor parse(object obj, object stream):
         The tensor's memory does not hold its values, or it has no memory of its own.
     """
     cdef DLTensor tensor
+    cdef Descriptor a
     cdef DLPackExchangeAPI* api = table()
     cdef object cls = type(obj)
     if cls is not _tensor_type and cls is not _parameter_type:
@@ -68,7 +69,10 @@ cdef Descriptor parse(object obj, object stream):
         raise no_memory(obj, "its address is 0")
     if tensor.dtype.bits < 8 or tensor.dtype.lanes != 1:    # a borrowed tensor has no flag to say if they are packed
         return parse_slowly(obj, stream)
-    return dlpack.parse_borrowed(obj, &tensor)
+    a = dlpack.parse_borrowed(obj, &tensor)
+    if plain == torch_states.ON_CUDA:
+        dlpack.note_work_stream(a, api)
+    return a
 
 
 cdef object pending_as_no_memory(object tensor):
