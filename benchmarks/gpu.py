@@ -2,9 +2,9 @@
 
     python benchmarks/gpu.py [--repeats N] [--json FILE]
 
-Each row times one call of ours and its peers in one process, in turns, so that a slow moment of the machine meets all of
-them. What counts is the ratio of the medians; the spread is that of the middle half of the repeats. No call waits for the
-device: what is measured is the host's work. A peer that is not installed is left out, one that refuses says so.
+Each row times one call of ours and its peers in one process, in turns, so that a slow moment of the machine meets all
+of them. What counts is the ratio of the medians; the spread is that of the middle half of the repeats. No call waits
+for the device: what is measured is the host's work. A peer that is not installed is left out, one that refuses says so.
 """
 
 import argparse
@@ -189,7 +189,9 @@ def main():
                 continue
             missed += target is not None and ratio > target
             goal = "" if target is None else f"  (at most {target}{'' if ratio <= target else ', MISSED'})"
-            print(f"{'':<32} {figure[0]:7.0f} {figure[1]:7.0f}-{figure[2]:<7.0f} {ratio:6.2f}  {peer}{goal}", flush=True)
+            print(
+                f"{'':<32} {figure[0]:7.0f} {figure[1]:7.0f}-{figure[2]:<7.0f} {ratio:6.2f}  {peer}{goal}", flush=True
+            )
         report["rows"].append(row)
     if options.json:
         with open(options.json, "w") as file:

@@ -200,7 +200,7 @@ def test_torch_in_and_out(torch, dtype):
 
 
 def test_torch_states_that_memory_does_not_show(torch):
-    """Each is refused, with a plain tensor of the device before and after it: what is remembered of one is not the other."""
+    """Each is refused, also once a plain tensor of the device has been seen and is remembered."""
     plain = torch.ones((3, 4), device="cuda")
     complex_ = torch.ones(3, dtype=torch.complex64, device="cuda")
     for unsafe, message in (
