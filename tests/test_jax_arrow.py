@@ -36,7 +36,9 @@ def test_jax_arrays_without_memory():
         ah.asarray(jax.random.key(0))
 
 
-@pytest.mark.parametrize("transform", [jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())], ids=["jit", "vmap", "grad"])
+@pytest.mark.parametrize(
+    "transform", [jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())], ids=["jit", "vmap", "grad"]
+)
 def test_tracers_are_refused(transform):
     def look(x):
         with pytest.raises((BufferError, TypeError), match="Tracer"):
@@ -55,8 +57,9 @@ def test_as_jax_says_why_it_cannot():
         assert np.array_equal(np.asarray(ah.as_jax(x, copy=True)), x)
 
 
-@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
-                                  "float64"])
+@pytest.mark.parametrize(
+    "kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
+)
 def test_arrow_arrays(kind):
     x = pa.array(np.arange(6).astype(kind))
     for array, values in ((x, [0, 1, 2, 3, 4, 5]), (x[2:5], [2, 3, 4]), (x[:0], [])):

@@ -9,7 +9,16 @@ import torch
 import arrayhub as ah
 
 SHARED = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"]
-OTHERS = ["float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4", "uint4"]
+OTHERS = [
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float4_e2m1fn",
+    "int4",
+    "uint4",
+]
 VALUES = [[1, 2, 4], [0.5, 1, 2]]
 
 
@@ -74,7 +83,9 @@ def test_types_that_torch_lacks(name):
         ah.as_torch(np.zeros(3, getattr(ml_dtypes, name)))
 
 
-@pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[:, ::2], lambda x: x[1], lambda x: x[1:2, 2:].reshape(()), lambda x: x[:0]])
+@pytest.mark.parametrize(
+    "view", [lambda x: x.T, lambda x: x[:, ::2], lambda x: x[1], lambda x: x[1:2, 2:].reshape(()), lambda x: x[:0]]
+)
 def test_layouts_of_bfloat16(view):
     x = view(aligned(ml_dtypes.bfloat16))
     tensor = ah.as_torch(x)
@@ -87,7 +98,12 @@ def test_layouts_of_bfloat16(view):
 def test_jax_arrays_of_their_own():
     x = jnp.arange(6, dtype=jnp.bfloat16).reshape(2, 3)
     a = ah.asarray(x)
-    assert (a.shape, a.dtype, a.access, a.ptr) == ((2, 3), np.dtype(ml_dtypes.bfloat16), "immutable", x.unsafe_buffer_pointer())
+    assert (a.shape, a.dtype, a.access, a.ptr) == (
+        (2, 3),
+        np.dtype(ml_dtypes.bfloat16),
+        "immutable",
+        x.unsafe_buffer_pointer(),
+    )
     assert ah.as_torch(x, allow_readonly=True).data_ptr() == x.unsafe_buffer_pointer()
     assert ah.as_torch(x, copy=True).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert np.asarray(a).dtype == a.dtype

@@ -12,9 +12,27 @@ import torch
 import arrayhub as ah
 
 TYPES = [
-    "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
-    "float64", "complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
-    "float8_e5m2fnuz", "float8_e8m0fnu",
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex32",
+    "complex64",
+    "complex128",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
 ]
 
 
@@ -107,7 +125,7 @@ def count_wrong_answers(via):
     import re
     import warnings
 
-    warnings.simplefilter("ignore")      # prototypes of torch warn when they are made
+    warnings.simplefilter("ignore")  # prototypes of torch warn when they are made
     wrong = 0
     for name, (expression, words) in REFUSED.items():
         try:
@@ -156,8 +174,10 @@ def test_what_helps_does_help():
         (np.arange(6)[::-1], "negative strides, which torch does not have; pass copy=True"),
         (np.arange(6).reshape(2, 3)[:, ::-1], "negative strides"),
         (b"abc", "read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True"),
-        (np.zeros(3, ">f8"), "DLPack: no code for dtype"), (np.zeros(3, "g"), "no code for dtype"),
-        (np.zeros(3, "M8[s]"), "no code for dtype"), (np.zeros(3, "i4,f4"), "no code for dtype"),
+        (np.zeros(3, ">f8"), "DLPack: no code for dtype"),
+        (np.zeros(3, "g"), "no code for dtype"),
+        (np.zeros(3, "M8[s]"), "no code for dtype"),
+        (np.zeros(3, "i4,f4"), "no code for dtype"),
         (np.zeros(4, "i1,f4")["f1"], "no multiple of the item size"),
     ],
     ids=lambda x: str(x)[:30],
