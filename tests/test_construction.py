@@ -30,7 +30,7 @@ def positions(a):
     return index
 
 
-# ------------------------------------------------------------------------------------------ the examples of instances
+# -------------------------------------------------------------------------------------------- the examples of instances
 
 
 def matrix():
@@ -49,7 +49,7 @@ def test_instance_f_contiguous_matrix():
     # The heading says (3, 2), the body (2, 3) with strides (1, 2): the body counts.
     a = USMArray((2, 3), dtype="i4", buffer="shared", order="F")
     assert (a.shape, a.strides, a.offset) == ((2, 3), (1, 2), 0)
-    assert positions(a).tolist() == [[0, 2, 4], [1, 3, 5]]     # {a[0,0], a[1,0], a[0,1], a[1,1], a[0,2], a[1,2]}
+    assert positions(a).tolist() == [[0, 2, 4], [1, 3, 5]]  # {a[0,0], a[1,0], a[0,1], a[1,1], a[0,2], a[1,2]}
     assert (a.flags.c_contiguous, a.flags.f_contiguous) == (False, True)
     assert USMArray((2, 3), "i4", "shared", strides=(1, 2)).strides == a.strides
 
@@ -57,7 +57,7 @@ def test_instance_f_contiguous_matrix():
 def test_instance_submatrix():
     whole = matrix()
     a = USMArray((2, 2), dtype="i4", buffer=whole, strides=(3, 1))
-    assert positions(a).tolist() == [[0, 1], [3, 4]]           # {a[0,0], a[0,1], *, a[1,0], a[1,1], *}
+    assert positions(a).tolist() == [[0, 1], [3, 4]]  # {a[0,0], a[0,1], *, a[1,0], a[1,1], *}
     assert (a.flags.c_contiguous, a.flags.f_contiguous) == (False, False)
     assert a.ptr == whole.ptr
     assert whole[:, :2].strides == a.strides
@@ -72,12 +72,12 @@ def test_instance_negative_strides():
     assert np.asarray(a).tolist() == np.arange(8)[7::-2].tolist()
 
 
-# ---------------------------------------------------------------------------------------- the examples of constructing
+# ----------------------------------------------------------------------------------------- the examples of constructing
 
 
 def test_example_new_device_memory():
     a = USMArray((2, 3), dtype="u2", buffer="device")
-    assert a.memory.nbytes == a.base.nbytes == 12              # six elements of two bytes; the seed's "12" is a slip
+    assert a.memory.nbytes == a.base.nbytes == 12  # six elements of two bytes; the seed's "12" is a slip
     assert (a.usm_type, a.strides, a.dtype) == ("device", (3, 1), np.uint16)
     assert isinstance(a.base, dpm.MemoryUSMDevice)
 
@@ -92,7 +92,7 @@ def test_example_strided_shared_memory():
 def test_example_offset_is_computed():
     a = USMArray((2, 2), dtype="u1", buffer="host", strides=(2, -1))
     assert (a.memory.nbytes, a.offset, a.usm_type) == (4, 1, "host")
-    assert positions(a).tolist() == [[1, 0], [3, 2]]           # {a[0,1], a[0,0], a[1,1], a[1,0]}
+    assert positions(a).tolist() == [[1, 0], [3, 2]]  # {a[0,1], a[0,0], a[1,1], a[1,0]}
 
 
 def test_example_existing_memory():
@@ -109,13 +109,23 @@ def test_example_existing_memory():
 def test_example_interface_of_an_array_rebuilds_it(kind):
     w = USMArray((4, 2), dtype="i4", buffer=kind, strides=(-5, -2))
     interface = w.__sycl_usm_array_interface__
-    w2 = USMArray(interface["shape"], dtype=interface["typestr"], buffer=w, strides=interface["strides"],
-                  offset=interface["offset"])
+    w2 = USMArray(
+        interface["shape"],
+        dtype=interface["typestr"],
+        buffer=w,
+        strides=interface["strides"],
+        offset=interface["offset"],
+    )
     assert w2.__sycl_usm_array_interface__ == interface
     assert (w2.ptr, w2.memory, w2.base) == (w.ptr, w.memory, w.base)
     assert interface == {
-        "data": (w.base._pointer, False), "shape": (4, 2), "strides": (-5, -2), "typestr": "|i4", "version": 1,
-        "syclobj": w.base.sycl_queue, "offset": 17,
+        "data": (w.base._pointer, False),
+        "shape": (4, 2),
+        "strides": (-5, -2),
+        "typestr": "|i4",
+        "version": 1,
+        "syclobj": w.base.sycl_queue,
+        "offset": 17,
     }
 
 
@@ -124,7 +134,7 @@ def test_defaults_are_those_of_the_seed():
     assert (a.dtype, a.usm_type, a.strides, a.offset, a.protocol) == (np.float64, "device", (1,), 0, "constructed")
 
 
-# ------------------------------------------------------------------------------------------------------------ buffers
+# -------------------------------------------------------------------------------------------------------------- buffers
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -208,8 +218,13 @@ def test_an_array_over_foreign_memory_keeps_its_owner():
 def writable_buffers():
     mapping = mmap.mmap(-1, 64)
     return [
-        bytearray(64), array.array("d", [0] * 8), memoryview(bytearray(64)), (ctypes.c_double * 8)(), np.zeros(8),
-        np.zeros((2, 4)).T, mapping,
+        bytearray(64),
+        array.array("d", [0] * 8),
+        memoryview(bytearray(64)),
+        (ctypes.c_double * 8)(),
+        np.zeros(8),
+        np.zeros((2, 4)).T,
+        mapping,
     ]
 
 
@@ -250,7 +265,7 @@ def test_what_is_no_buffer_is_refused(obj):
         USMArray((2,), "u1", buffer=obj)
 
 
-# ------------------------------------------------------------------------------------------------------------ layouts
+# -------------------------------------------------------------------------------------------------------------- layouts
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -289,8 +304,14 @@ def test_an_integer_shape_is_one_dimension():
 @pytest.mark.parametrize(
     ("shape", "strides", "offset", "nbytes"),
     [
-        ((3,), (-1,), 2, 24), ((3,), (-4,), 8, 72), ((2, 3), (-3, 1), 3, 48), ((2, 3), (3, -1), 2, 48),
-        ((2, 3), (-3, -1), 5, 48), ((4,), (0,), 0, 8), ((1,), (-9,), 0, 8), ((2, 1), (-2, -7), 2, 24),
+        ((3,), (-1,), 2, 24),
+        ((3,), (-4,), 8, 72),
+        ((2, 3), (-3, 1), 3, 48),
+        ((2, 3), (3, -1), 2, 48),
+        ((2, 3), (-3, -1), 5, 48),
+        ((4,), (0,), 0, 8),
+        ((1,), (-9,), 0, 8),
+        ((2, 1), (-2, -7), 2, 24),
     ],
 )
 def test_offset_of_new_memory_is_computed(kind, shape, strides, offset, nbytes):
@@ -312,11 +333,20 @@ def test_a_given_offset_is_kept_for_new_memory():
 @pytest.mark.parametrize(
     "layout",
     [
-        {"shape": (9,)}, {"shape": (8,), "offset": 1}, {"shape": (3,), "strides": (4,)}, {"shape": (2,), "strides": (-1,)},
-        {"shape": (8,), "offset": -1}, {"shape": (2,), "strides": (-8,), "offset": 7}, {"shape": (2, 8), "strides": (1, 1)},
-        {"shape": (0,), "offset": 9}, {"shape": (0,), "offset": -1}, {"shape": (), "offset": 8},
-        {"shape": (2,), "strides": (2**59,)}, {"shape": (2,), "strides": (-(2**59),), "offset": 2**59},
-        {"shape": (1,), "offset": 2**59}, {"shape": (2,), "strides": (-1,), "offset": -(2**60)},
+        {"shape": (9,)},
+        {"shape": (8,), "offset": 1},
+        {"shape": (3,), "strides": (4,)},
+        {"shape": (2,), "strides": (-1,)},
+        {"shape": (8,), "offset": -1},
+        {"shape": (2,), "strides": (-8,), "offset": 7},
+        {"shape": (2, 8), "strides": (1, 1)},
+        {"shape": (0,), "offset": 9},
+        {"shape": (0,), "offset": -1},
+        {"shape": (), "offset": 8},
+        {"shape": (2,), "strides": (2**59,)},
+        {"shape": (2,), "strides": (-(2**59),), "offset": 2**59},
+        {"shape": (1,), "offset": 2**59},
+        {"shape": (2,), "strides": (-1,), "offset": -(2**60)},
     ],
     ids=str,
 )
@@ -326,7 +356,7 @@ def test_what_leaves_the_memory_is_refused(layout):
             USMArray(dtype="f8", buffer=memory, **layout)
 
 
-# ------------------------------------------------------------------------------------------------------ element types
+# -------------------------------------------------------------------------------------------------------- element types
 
 
 @pytest.mark.parametrize("kind", USM_KINDS)
@@ -335,7 +365,7 @@ def test_ml_dtypes_on_usm(kind, name):
     dtype = np.dtype(getattr(ml_dtypes, name))
     a = USMArray((2, 3), dtype, kind)
     assert (a.dtype, a.itemsize, a.usm_type) == (dtype, dtype.itemsize, kind)
-    assert not hasattr(a, "__sycl_usm_array_interface__")      # which has no letters for it
+    assert not hasattr(a, "__sycl_usm_array_interface__")  # which has no letters for it
     assert a.to_host().dtype == dtype
 
 
@@ -350,7 +380,7 @@ def test_types_that_usm_does_not_hold(dtype):
         USMArray(2, dtype, "device")
     with pytest.raises(TypeError, match="accepted on USM"):
         USMArray(2, dtype, dpm.MemoryUSMShared(64))
-    a = USMArray(2, dtype, "cpu")      # host memory holds them all
+    a = USMArray(2, dtype, "cpu")  # host memory holds them all
     assert a.dtype == np.dtype(dtype)
 
 
@@ -360,7 +390,7 @@ def test_types_that_no_memory_holds(dtype):
         USMArray(2, dtype, "cpu")
 
 
-# ------------------------------------------------------------------------------------------------ buffer_ctor_kwargs
+# --------------------------------------------------------------------------------------------------- buffer_ctor_kwargs
 
 
 @pytest.mark.parametrize("kind", USM_KINDS)
@@ -394,18 +424,23 @@ def test_copy_of_memory(kind):
     assert a.ptr != source._pointer
     assert a.usm_type == kind
     assert np.asarray(a.to_host()).tolist() == [0, 1, 2]
-    assert sys.getrefcount(source) == before      # dpctl's own copy=True keeps its source for ever
-
-
+    assert sys.getrefcount(source) == before  # dpctl's own copy=True keeps its source for ever
 
 
 @pytest.mark.parametrize(
     ("buffer", "options", "error"),
     [
-        ("device", {"size": 3}, TypeError), ("cpu", {3: 4, "b": 5}, TypeError), ("cpu", {"alignment": 3}, ValueError),
-        ("cpu", {"alignment": -8}, ValueError), ("cpu", {"alignment": 8.0}, TypeError), ("cpu", {"alignment": True}, TypeError),
-        ("device", {"alignment": 24}, ValueError), ("device", {"queue": 3}, TypeError), ("cpu", 3, TypeError),
-        ("cpu", {"queue": dpctl.SyclQueue()}, ValueError), (bytearray(64), {"copy": True}, ValueError),
+        ("device", {"size": 3}, TypeError),
+        ("cpu", {3: 4, "b": 5}, TypeError),
+        ("cpu", {"alignment": 3}, ValueError),
+        ("cpu", {"alignment": -8}, ValueError),
+        ("cpu", {"alignment": 8.0}, TypeError),
+        ("cpu", {"alignment": True}, TypeError),
+        ("device", {"alignment": 24}, ValueError),
+        ("device", {"queue": 3}, TypeError),
+        ("cpu", 3, TypeError),
+        ("cpu", {"queue": dpctl.SyclQueue()}, ValueError),
+        (bytearray(64), {"copy": True}, ValueError),
         (dpm.MemoryUSMShared(64), {"alignment": 1 << 40}, ValueError),
         (dpm.MemoryUSMShared(64), {"queue": dpctl.SyclQueue(property="in_order")}, ValueError),
         (bytearray(64), {"queue": dpctl.SyclQueue()}, ValueError),
@@ -417,7 +452,7 @@ def test_bad_options(buffer, options, error):
         USMArray((3,), "f8", buffer, buffer_ctor_kwargs=options)
 
 
-# ---------------------------------------------------------------------------------------------------------- bad input
+# ------------------------------------------------------------------------------------------------------------ bad input
 
 
 @pytest.mark.parametrize("kind", ["device", "cpu"])

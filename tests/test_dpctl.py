@@ -1,4 +1,4 @@
-"""dpctl and dpnp: the struct and the dict say the same, USM reaches host libraries, results are ready, memory is freed."""
+"""dpctl and dpnp: struct and dict say the same, USM reaches host libraries, results are ready, memory is freed."""
 
 import gc
 import sys
@@ -25,7 +25,6 @@ CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host":
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 
 
-
 def whole(kind, dtype):
     values = dpt.reshape(dpt.arange(24, dtype="i4", usm_type=kind), (4, 6))
     return dpt.astype(values, dtype)
@@ -33,7 +32,7 @@ def whole(kind, dtype):
 
 LAYOUTS = {
     "C": lambda u: u,
-    "transposed": lambda u: u.T,                 # F-contiguous: its strides are NULL in the struct
+    "transposed": lambda u: u.T,  # F-contiguous: its strides are NULL in the struct
     "rows": lambda u: u[1:],
     "corner": lambda u: u[1:, 2:],
     "steps": lambda u: u[::2, 1::3],
@@ -63,13 +62,20 @@ def described(a):
     """All that an array says of itself, but the memory block's identity."""
     flags = a.flags
     return {
-        "shape": a.shape, "strides": a.strides, "ptr": a.ptr, "dtype": a.dtype, "typenum": a.typenum, "kind": a.usm_type,
-        "access": a.access, "flags": (flags.c_contiguous, flags.f_contiguous, flags.aligned), "protocol": a.protocol,
+        "shape": a.shape,
+        "strides": a.strides,
+        "ptr": a.ptr,
+        "dtype": a.dtype,
+        "typenum": a.typenum,
+        "kind": a.usm_type,
+        "access": a.access,
+        "flags": (flags.c_contiguous, flags.f_contiguous, flags.aligned),
+        "protocol": a.protocol,
         "device": a.device,
     }
 
 
-# ------------------------------------------------------------------------------------------------ the struct and the dict
+# ---------------------------------------------------------------------------------------------- the struct and the dict
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -78,7 +84,11 @@ def described(a):
 def test_the_struct_says_what_the_dict_says(layout, kind, protect):
     u = LAYOUTS[layout](whole(kind, "i4"))
     u = read_only(u) if protect else u
-    struct, wrapped, by_dict = ah.asarray(u), ah.asarray(dpnp_array._create_from_usm_ndarray(u)), ah.asarray(u, via="sycl")
+    struct, wrapped, by_dict = (
+        ah.asarray(u),
+        ah.asarray(dpnp_array._create_from_usm_ndarray(u)),
+        ah.asarray(u, via="sycl"),
+    )
     assert described(struct) == described(by_dict) == described(wrapped)
     assert struct.shape == u.shape
     assert struct.access == ("readonly" if protect else "readwrite")
@@ -90,7 +100,11 @@ def test_the_struct_says_what_the_dict_says(layout, kind, protect):
         start = theirs["data"][0] + theirs["offset"] * u.itemsize
         assert ours["data"][0] + ours["offset"] * u.itemsize == start
         assert ours["data"] == theirs["data"]
-        assert (ours["shape"], ours["typestr"], ours["syclobj"]) == (theirs["shape"], theirs["typestr"], theirs["syclobj"])
+        assert (ours["shape"], ours["typestr"], ours["syclobj"]) == (
+            theirs["shape"],
+            theirs["typestr"],
+            theirs["syclobj"],
+        )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -105,7 +119,7 @@ def test_every_type(dtype):
 
 
 def test_an_unknown_struct_falls_back_to_the_dict():
-    class Other(dpt.usm_ndarray):      # of another size: it has room for a dict
+    class Other(dpt.usm_ndarray):  # of another size: it has room for a dict
         pass
 
     plain = whole("shared", "f4")
@@ -114,7 +128,7 @@ def test_an_unknown_struct_falls_back_to_the_dict():
         a = ah.asarray(obj)
         assert (a.ptr, a.strides, a.usm_type) == (plain._pointer + 20, (6, -1), "shared")
         assert np.array_equal(np.asarray(a), dpt.asnumpy(plain)[:, ::-1])
-    assert ah.asarray(dpnp_array._create_from_usm_ndarray(u)).base is plain.usm_data      # the whole allocation, as ever
+    assert ah.asarray(dpnp_array._create_from_usm_ndarray(u)).base is plain.usm_data  # the whole allocation, as ever
 
 
 def test_a_usm_ndarray_that_bears_another_name_and_one_that_is_none():
@@ -127,7 +141,7 @@ def test_a_usm_ndarray_that_bears_another_name_and_one_that_is_none():
         ah.asarray(hollow)
 
 
-# ----------------------------------------------------------------------------------------------------- memory objects
+# ------------------------------------------------------------------------------------------------------- memory objects
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,10 +189,15 @@ def test_the_producer_is_freed_exactly_once_and_last(hold):
     assert u.usm_data is memory
     a = ah.asarray(u)
     kept = {
-        "view": lambda: a[1:], "numpy": lambda: np.asarray(a), "torch": lambda: ah.as_torch(a), "jax": lambda: ah.as_jax(a),
-        "usm_ndarray": lambda: a.__usm_ndarray__, "dpnp": lambda: ah.as_dpnp(a),
-        "capsule": lambda: a.__dlpack__(max_version=(1, 0)), "memoryview": lambda: memoryview(a),
-    }[hold]()
+        "view": lambda a: a[1:],
+        "numpy": lambda a: np.asarray(a),
+        "torch": lambda a: ah.as_torch(a),
+        "jax": lambda a: ah.as_jax(a),
+        "usm_ndarray": lambda a: a.__usm_ndarray__,
+        "dpnp": lambda a: ah.as_dpnp(a),
+        "capsule": lambda a: a.__dlpack__(max_version=(1, 0)),
+        "memoryview": lambda a: memoryview(a),
+    }[hold](a)
     del a, u, memory
     gc.collect()
     assert gone() is not None
@@ -187,7 +206,7 @@ def test_the_producer_is_freed_exactly_once_and_last(hold):
     assert gone() is None
 
 
-# ------------------------------------------------------------------------------------------------- USM to host libraries
+# ------------------------------------------------------------------------------------------------ USM to host libraries
 
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
@@ -269,12 +288,12 @@ def test_copies(layout, kind, order):
 
 def test_a_copy_in_the_order_of_the_array():
     u = dpt.permute_dims(dpt.reshape(dpt.arange(24, usm_type="device"), (2, 3, 4)), (1, 0, 2))
-    copied = ah.asarray(u).copy(order="K")      # compact, and neither C- nor F-contiguous
+    copied = ah.asarray(u).copy(order="K")  # compact, and neither C- nor F-contiguous
     assert copied.strides == u.strides
     assert np.array_equal(np.asarray(copied.to_host()), dpt.asnumpy(u))
 
 
-# ------------------------------------------------------------------------------------------------------ queues and waiting
+# --------------------------------------------------------------------------------------------------- queues and waiting
 
 QUEUES = {
     "dpnp's own": lambda: dpnp.arange(1).sycl_queue,
@@ -328,7 +347,7 @@ def test_the_work_is_under_way_when_it_is_read():
     for _ in range(10):
         x = dpnp.ones(1_500_000, dtype="f4", usm_type="shared")
         dpnp.synchronize_array_data(x)
-        view = np.asarray(ah.asarray(x))      # its memory, and no further wait
+        view = np.asarray(ah.asarray(x))  # its memory, and no further wait
         for _ in range(5):
             x *= 2
             x += 1
@@ -345,7 +364,7 @@ def test_streams_that_are_no_queue_are_refused():
             a.__dlpack__(stream=stream, max_version=(1, 0))
 
 
-# ------------------------------------------------------------------------------------------------- dpnp, both ways
+# ------------------------------------------------------------------------------------------------------ dpnp, both ways
 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name not in ("empty", "empty tail")])
@@ -447,7 +466,7 @@ def test_what_dpnp_has_no_words_for():
     assert dpnp.asnumpy(ah.as_dpnp(host, copy=True)).tolist() == [0, 1, 2]
 
 
-# -------------------------------------------------------------------------------------------------- many, and flat memory
+# ------------------------------------------------------------------------------------------------ many, and flat memory
 
 ROUNDS = 100_000
 HEAVY = {

@@ -155,3 +155,47 @@ def test_numba_finds_the_extension_by_itself():
     code = "import arrayhub, numba, numpy; print(numba.njit(lambda x: x.sum())(arrayhub.asarray(numpy.ones(3))))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert (result.returncode, result.stdout.strip()) == (0, "3.0"), result.stderr
+
+
+def test_work_that_is_under_way_is_waited_for():
+    dpnp = pytest.importorskip("dpnp")
+    smallest = numba.njit(lambda x: x.min())
+    smallest(arrayhub.asarray(np.ones(3, "f4")))
+    for _ in range(5):
+        x = dpnp.ones(1_000_000, dtype="f4", usm_type="shared")
+        for _ in range(4):
+            x = x * 2 + 1
+        assert smallest(arrayhub.asarray(x)) == 31
+
+
+def test_one_compilation_a_type_and_tuples_of_arrays():
+    @numba.njit
+    def count(pair, other):
+        return pair[0].size + pair[1].size + other.size
+
+    for n in range(3, 6):
+        x = arrayhub.asarray(np.zeros(n))
+        assert count((x, x), np.zeros(n)) == 3 * n
+    assert len(count.signatures) == 1
+
+
+def test_explicit_signatures_take_what_as_numba_gives():
+    @numba.njit("f8(f8[:])")
+    def signed(x):
+        return x.sum()
+
+    x = arrayhub.asarray(np.arange(4.0))
+    assert signed(arrayhub.as_numba(x)) == 6
+    with pytest.raises(TypeError):
+        signed(x)
+
+
+def test_compiled_functions_are_cached(tmp_path):
+    script = tmp_path / "cached.py"
+    script.write_text(
+        "import arrayhub, numba, numpy\n@numba.njit(cache=True)\ndef f(x):\n    return x.sum()\n"
+        "assert f(arrayhub.asarray(numpy.arange(4.0))) == 6\nprint(sum(f.stats.cache_hits.values()))\n"
+    )
+    command = [sys.executable, script]
+    runs = [subprocess.run(command, capture_output=True, text=True, timeout=200, check=False) for _ in range(2)]
+    assert [run.stdout.strip() for run in runs] == ["0", "1"], runs[-1].stderr

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import pathlib
 import subprocess
 import sys
 import types
@@ -27,8 +28,13 @@ class Result:
     def __init__(self, memory, shape, typestr="|f4", read_only=False, **keys):
         self.memory = memory
         interface = {
-            "data": (memory._pointer, read_only), "shape": shape, "typestr": typestr, "version": 1,
-            "strides": None, "syclobj": memory.sycl_queue, **keys,
+            "data": (memory._pointer, read_only),
+            "shape": shape,
+            "typestr": typestr,
+            "version": 1,
+            "strides": None,
+            "syclobj": memory.sycl_queue,
+            **keys,
         }
         self.__sycl_usm_array_interface__ = {key: value for key, value in interface.items() if value != "missing"}
 
@@ -64,12 +70,14 @@ def filled(kind="shared", values=range(12), dtype="f4"):
 
 def in_fresh_process(code):
     """Run code where dpctl may end the process, and return the result of the process."""
-    prelude = "import faulthandler; faulthandler.enable()\nimport sys; sys.path.insert(0, %r)\n" % str(
-        __import__("pathlib").Path(__file__).parent)
-    return subprocess.run([sys.executable, "-c", prelude + code], capture_output=True, text=True, timeout=120, check=False)
+    here = str(pathlib.Path(__file__).parent)
+    prelude = f"import faulthandler; faulthandler.enable()\nimport sys; sys.path.insert(0, {here!r})\n"
+    return subprocess.run(
+        [sys.executable, "-c", prelude + code], capture_output=True, text=True, timeout=120, check=False
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------ syclobj
+# -------------------------------------------------------------------------------------------------------------- syclobj
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -91,8 +99,7 @@ def test_a_capsule_handed_out_twice(form):
     result = Result(memory, (12,), syclobj=FORMS[form](memory.sycl_queue))
     first, second = ah.asarray(result), ah.asarray(result)
     assert first.ptr == second.ptr == ah.asarray(result).ptr
-    assert dpm.as_memory if hasattr(dpm, "as_memory") else True
-    assert dpm.as_usm_memory(result)._pointer == memory._pointer      # still fresh for dpctl, which uses it up
+    assert dpm.as_usm_memory(result)._pointer == memory._pointer  # still fresh for dpctl, which uses it up
 
 
 def test_a_queue_stays_the_producers_own():
@@ -110,9 +117,23 @@ class Raises:
 
 @pytest.mark.parametrize(
     "syclobj",
-    [None, "missing", 3, 2.5, b"cpu", (), object(), "no such device", "", "\0", dpctl.SyclDevice(), dpctl.SyclQueue,
-     types.SimpleNamespace(_get_capsule=3), types.SimpleNamespace(_get_capsule=lambda: 3),
-     types.SimpleNamespace(_get_capsule=lambda: None)],
+    [
+        None,
+        "missing",
+        3,
+        2.5,
+        b"cpu",
+        (),
+        object(),
+        "no such device",
+        "",
+        "\0",
+        dpctl.SyclDevice(),
+        dpctl.SyclQueue,
+        types.SimpleNamespace(_get_capsule=3),
+        types.SimpleNamespace(_get_capsule=lambda: 3),
+        types.SimpleNamespace(_get_capsule=lambda: None),
+    ],
     ids=repr,
 )
 def test_bad_syclobj(syclobj):
@@ -142,15 +163,25 @@ def test_capsules_are_not_kept():
     assert sys.getrefcount(capsule) == before
 
 
-# ------------------------------------------------------------------------------------------------------------- layout
+# --------------------------------------------------------------------------------------------------------------- layout
 
 
 @pytest.mark.parametrize(
     ("shape", "strides", "offset"),
     [
-        ((12,), None, 0), ((3, 4), None, 0), ((3, 4), (4, 1), None), ((4, 3), (1, 4), 0), ((2, 2), (4, 1), 5), ((), None, 7),
-        ((4,), (-2,), 7), ((3, 4), (-4, -1), 11), ((2, 3), (0, 1), 2), ((3, 1), (-4, 99), 8), ((0, 4), (4, 1), 0),
-        ((4, 2), (3, -1), 1), ((1, 1, 1), None, 11),
+        ((12,), None, 0),
+        ((3, 4), None, 0),
+        ((3, 4), (4, 1), None),
+        ((4, 3), (1, 4), 0),
+        ((2, 2), (4, 1), 5),
+        ((), None, 7),
+        ((4,), (-2,), 7),
+        ((3, 4), (-4, -1), 11),
+        ((2, 3), (0, 1), 2),
+        ((3, 1), (-4, 99), 8),
+        ((0, 4), (4, 1), 0),
+        ((4, 2), (3, -1), 1),
+        ((1, 1, 1), None, 11),
     ],
 )
 @pytest.mark.parametrize("kind", CLASSES)
@@ -184,8 +215,30 @@ def test_typestr(order, kind):
 
 @pytest.mark.parametrize(
     "typestr",
-    [">f8", ">i2", "zz", "", "f", "f3", "|f16", "|c32", "|S3", "|V8", "<M8[ns]", "O", "|O8", "|U2", "f8,f8", 8, None, b"|f4",
-     "missing", "|f4 ", "float32", "StringDType()"],
+    [
+        ">f8",
+        ">i2",
+        "zz",
+        "",
+        "f",
+        "f3",
+        "|f16",
+        "|c32",
+        "|S3",
+        "|V8",
+        "<M8[ns]",
+        "O",
+        "|O8",
+        "|U2",
+        "f8,f8",
+        8,
+        None,
+        b"|f4",
+        "missing",
+        "|f4 ",
+        "float32",
+        "StringDType()",
+    ],
 )
 def test_bad_typestr(typestr):
     with pytest.raises((ah.InterfaceError, TypeError), match=f"{NAME}: (typestr|dtype) is"):
@@ -201,7 +254,7 @@ def test_typedescr_must_agree():
             ah.asarray(Result(memory, (4,), typedescr=bad))
 
 
-# -------------------------------------------------------------------------------------------------------------- access
+# --------------------------------------------------------------------------------------------------------------- access
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -229,7 +282,7 @@ def test_subclasses_of_the_memory_classes():
     class Plain(dpm.MemoryUSMShared):
         pass
 
-    class Own(dpm.MemoryUSMShared):      # follows the specification: True means read-only
+    class Own(dpm.MemoryUSMShared):  # follows the specification: True means read-only
         @property
         def __sycl_usm_array_interface__(self):
             return {**super().__sycl_usm_array_interface__, "shape": (4,), "typestr": "|f4"}
@@ -246,7 +299,7 @@ def test_a_class_that_only_bears_the_name():
             ah.asarray(impostor())
 
 
-# ---------------------------------------------------------------------------------- a buffer in place of missing data
+# ------------------------------------------------------------------------------------ a buffer in place of missing data
 
 
 def described(base, **keys):
@@ -271,7 +324,9 @@ def test_buffer_that_is_usm(kind, form):
     assert dpnp.asnumpy(out + 1).tolist() == [4, 3, 2, 1]
 
 
-@pytest.mark.parametrize("keys", [{}, {"data": None}, *({"syclobj": form(dpctl.SyclQueue())} for form in FORMS.values())])
+@pytest.mark.parametrize(
+    "keys", [{}, {"data": None}, *({"syclobj": form(dpctl.SyclQueue())} for form in FORMS.values())]
+)
 def test_buffer_that_is_host_memory(keys):
     data = described(bytearray, **keys)(np.arange(4, dtype="f4").tobytes())
     a = ah.asarray(data)
@@ -298,8 +353,17 @@ def test_buffer_of_a_ctypes_array():
 
 @pytest.mark.parametrize(
     "keys",
-    [{"shape": (5,)}, {"offset": 1}, {"offset": -1}, {"strides": (2,)}, {"strides": (-1,)}, {"typestr": "|f8"},
-     {"offset": 2**61 - 1}, {"offset": -(2**61)}, {"strides": (-(2**60),), "offset": 2**60, "shape": (2,)}],
+    [
+        {"shape": (5,)},
+        {"offset": 1},
+        {"offset": -1},
+        {"strides": (2,)},
+        {"strides": (-1,)},
+        {"typestr": "|f8"},
+        {"offset": 2**61 - 1},
+        {"offset": -(2**61)},
+        {"strides": (-(2**60),), "offset": 2**60, "shape": (2,)},
+    ],
     ids=str,
 )
 def test_what_leaves_the_buffer_is_refused(keys):
@@ -313,7 +377,7 @@ def test_neither_data_nor_buffer():
         ah.asarray(Result(filled(), (12,), data="missing"))
 
 
-# ----------------------------------------------------------------------------------------------------- foreign memory
+# ------------------------------------------------------------------------------------------------------- foreign memory
 
 FOREIGN = """
 from test_sycl_usm import *
@@ -336,7 +400,9 @@ sys.exit(bad)
 """
 
 
-@pytest.mark.parametrize(("kind", "usm"), [("numpy", "Host"), ("freed", "Device"), ("freed", "Shared"), ("wild", "Host")])
+@pytest.mark.parametrize(
+    ("kind", "usm"), [("numpy", "Host"), ("freed", "Device"), ("freed", "Shared"), ("wild", "Host")]
+)
 def test_foreign_pointers_with_every_form(kind, usm):
     done = in_fresh_process(FOREIGN.format(kind=kind, usm=usm))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -369,8 +435,18 @@ def test_pointers_of_another_context():
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("shape", "strides", "offset"),
-    [((13,), None, 0), ((12,), None, 1), ((2,), (12,), 0), ((2,), (-1,), 0), ((12,), None, -1), ((1000,), None, 0),
-     ((3,), (-6,), 11), ((), None, 12), ((), None, -1), ((2, 2), (11, 1), 0)],
+    [
+        ((13,), None, 0),
+        ((12,), None, 1),
+        ((2,), (12,), 0),
+        ((2,), (-1,), 0),
+        ((12,), None, -1),
+        ((1000,), None, 0),
+        ((3,), (-6,), 11),
+        ((), None, 12),
+        ((), None, -1),
+        ((2, 2), (11, 1), 0),
+    ],
 )
 def test_a_view_that_leaves_its_allocation(kind, shape, strides, offset):
     with pytest.raises(ah.InterfaceError, match=f"{NAME}: (shape, strides and offset|data) is"):
@@ -387,26 +463,108 @@ class Index:
 
 POINTER = object()
 HOSTILE = [
-    {"version": "missing"}, {"version": None}, {"version": 0}, {"version": 2}, {"version": -1}, {"version": 1.0},
-    {"version": "1"}, {"version": True}, {"version": 2**80}, {"version": [1]},
-    {"shape": "missing"}, {"shape": None}, {"shape": 3}, {"shape": [3]}, {"shape": "3"}, {"shape": (3.0,)},
-    {"shape": (True,)}, {"shape": ("3",)}, {"shape": (None,)}, {"shape": (-1,)}, {"shape": (2**63,)}, {"shape": (2**200,)},
-    {"shape": (2**62, 2)}, {"shape": (2**61,)}, {"shape": (2**32, 2**32)}, {"shape": (1,) * 65}, {"shape": {3: 3}},
-    {"shape": ((3,),)}, {"shape": (3, -3)}, {"shape": (2**62,)}, {"shape": (-(2**63),)}, {"shape": (np.float64(3),)},
-    {"strides": 1}, {"strides": (1, 1)}, {"strides": ()}, {"strides": [1]}, {"strides": (1.0,)}, {"strides": (None,)},
-    {"strides": ("1",)}, {"strides": (2**63,)}, {"strides": (2**62,)}, {"strides": (-(2**62),)}, {"strides": (2**61,)},
-    {"strides": (False,)}, {"strides": "1"}, {"strides": (2**60,)}, {"strides": (-(2**60),)}, {"strides": b"\1"},
-    {"offset": 1.0}, {"offset": "1"}, {"offset": (1,)}, {"offset": 2**63}, {"offset": -(2**63)}, {"offset": 2**62},
-    {"offset": True}, {"offset": 2**60}, {"offset": -(2**60)}, {"offset": 2**61 - 1}, {"offset": [0]}, {"offset": 10**30},
-    {"data": 0}, {"data": ()}, {"data": (0,)}, {"data": (0, False)}, {"data": (0, False, 0)}, {"data": "data"},
-    {"data": (1, False)}, {"data": (-1, False)}, {"data": (2**63, False)}, {"data": (2**64, False)}, {"data": (1.0, False)},
-    {"data": ("0x10", False)}, {"data": (None, False)}, {"data": (POINTER, None)}, {"data": (POINTER, "yes")},
-    {"data": (POINTER, 2)}, {"data": (POINTER, [])}, {"data": {}}, {"data": b"bytes"}, {"data": (True, False)},
-    {"data": (2**63 - 1, False)}, {"data": (2**63 - 4, False)}, {"data": (POINTER, 0.0)}, {"data": (object(), False)},
-    {"typestr": "|f99"}, {"typestr": "f4" * 100}, {"typestr": "\u0663"}, {"typestr": "<f\u0664"}, {"typestr": ("f4",)},
-    {"typestr": "|f0"}, {"typestr": "|i3"}, {"typestr": "|b2"}, {"typestr": "!f4"}, {"typestr": "@f4"}, {"typestr": "|f4\0"},
-    {"typedescr": 3}, {"typedescr": [3]}, {"typedescr": [("", "|f4"), ("", "|f4")]},
-    {"syclobj": "cuda:99"}, {"syclobj": "gpu:99:1" * 1000}, {"syclobj": [dpctl.SyclQueue()]}, {"syclobj": dpctl},
+    {"version": "missing"},
+    {"version": None},
+    {"version": 0},
+    {"version": 2},
+    {"version": -1},
+    {"version": 1.0},
+    {"version": "1"},
+    {"version": True},
+    {"version": 2**80},
+    {"version": [1]},
+    {"shape": "missing"},
+    {"shape": None},
+    {"shape": 3},
+    {"shape": [3]},
+    {"shape": "3"},
+    {"shape": (3.0,)},
+    {"shape": (True,)},
+    {"shape": ("3",)},
+    {"shape": (None,)},
+    {"shape": (-1,)},
+    {"shape": (2**63,)},
+    {"shape": (2**200,)},
+    {"shape": (2**62, 2)},
+    {"shape": (2**61,)},
+    {"shape": (2**32, 2**32)},
+    {"shape": (1,) * 65},
+    {"shape": {3: 3}},
+    {"shape": ((3,),)},
+    {"shape": (3, -3)},
+    {"shape": (2**62,)},
+    {"shape": (-(2**63),)},
+    {"shape": (np.float64(3),)},
+    {"strides": 1},
+    {"strides": (1, 1)},
+    {"strides": ()},
+    {"strides": [1]},
+    {"strides": (1.0,)},
+    {"strides": (None,)},
+    {"strides": ("1",)},
+    {"strides": (2**63,)},
+    {"strides": (2**62,)},
+    {"strides": (-(2**62),)},
+    {"strides": (2**61,)},
+    {"strides": (False,)},
+    {"strides": "1"},
+    {"strides": (2**60,)},
+    {"strides": (-(2**60),)},
+    {"strides": b"\1"},
+    {"offset": 1.0},
+    {"offset": "1"},
+    {"offset": (1,)},
+    {"offset": 2**63},
+    {"offset": -(2**63)},
+    {"offset": 2**62},
+    {"offset": True},
+    {"offset": 2**60},
+    {"offset": -(2**60)},
+    {"offset": 2**61 - 1},
+    {"offset": [0]},
+    {"offset": 10**30},
+    {"data": 0},
+    {"data": ()},
+    {"data": (0,)},
+    {"data": (0, False)},
+    {"data": (0, False, 0)},
+    {"data": "data"},
+    {"data": (1, False)},
+    {"data": (-1, False)},
+    {"data": (2**63, False)},
+    {"data": (2**64, False)},
+    {"data": (1.0, False)},
+    {"data": ("0x10", False)},
+    {"data": (None, False)},
+    {"data": (POINTER, None)},
+    {"data": (POINTER, "yes")},
+    {"data": (POINTER, 2)},
+    {"data": (POINTER, [])},
+    {"data": {}},
+    {"data": b"bytes"},
+    {"data": (True, False)},
+    {"data": (2**63 - 1, False)},
+    {"data": (2**63 - 4, False)},
+    {"data": (POINTER, 0.0)},
+    {"data": (object(), False)},
+    {"typestr": "|f99"},
+    {"typestr": "f4" * 100},
+    {"typestr": "\u0663"},
+    {"typestr": "<f\u0664"},
+    {"typestr": ("f4",)},
+    {"typestr": "|f0"},
+    {"typestr": "|i3"},
+    {"typestr": "|b2"},
+    {"typestr": "!f4"},
+    {"typestr": "@f4"},
+    {"typestr": "|f4\0"},
+    {"typedescr": 3},
+    {"typedescr": [3]},
+    {"typedescr": [("", "|f4"), ("", "|f4")]},
+    {"syclobj": "cuda:99"},
+    {"syclobj": "gpu:99:1" * 1000},
+    {"syclobj": [dpctl.SyclQueue()]},
+    {"syclobj": dpctl},
 ]
 
 
@@ -479,7 +637,7 @@ def test_empty_arrays_need_no_pointer():
             assert a[::2].offset == 0
 
 
-# ------------------------------------------------------------------------------------------------------------ lifetime
+# ------------------------------------------------------------------------------------------------------------- lifetime
 
 
 @pytest.mark.parametrize("hold", ["array", "numpy", "torch", "dpnp", "base", "dlpack"])
@@ -488,9 +646,13 @@ def test_the_producer_lives_as_long_as_its_memory_is_shown(hold):
     gone = weakref.ref(result)
     a = ah.asarray(result)
     kept = {
-        "array": lambda: a[1:], "numpy": lambda: np.asarray(a), "torch": lambda: ah.as_torch(a), "dpnp": lambda: ah.as_dpnp(a),
-        "base": lambda: a.base, "dlpack": lambda: a.__dlpack__(max_version=(1, 0)),
-    }[hold]()
+        "array": lambda a: a[1:],
+        "numpy": lambda a: np.asarray(a),
+        "torch": lambda a: ah.as_torch(a),
+        "dpnp": lambda a: ah.as_dpnp(a),
+        "base": lambda a: a.base,
+        "dlpack": lambda a: a.__dlpack__(max_version=(1, 0)),
+    }[hold](a)
     del a, result
     gc.collect()
     assert gone() is not None
@@ -512,15 +674,20 @@ def test_many_imports_keep_counts_even():
     assert [sys.getrefcount(obj) for obj in (memory, result, queue)] == before
 
 
-# --------------------------------------------------------------------------------------------------- third-party outputs
+# -------------------------------------------------------------------------------------------------- third-party outputs
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_result_of_somebodys_extension_reaches_everybody(form):
     memory = filled("shared")
     a = ah.asarray(Result(memory, (3, 4), syclobj=FORMS[form](memory.sycl_queue)))
-    outs = [np.asarray(a), ah.as_torch(a).numpy(), np.frombuffer(memoryview(a), "f4").reshape(3, 4),
-            np.from_dlpack(ah.as_torch(a)), np.asarray(ah.asarray(ah.as_dpnp(a)))]
+    outs = [
+        np.asarray(a),
+        ah.as_torch(a).numpy(),
+        np.frombuffer(memoryview(a), "f4").reshape(3, 4),
+        np.from_dlpack(ah.as_torch(a)),
+        np.asarray(ah.asarray(ah.as_dpnp(a))),
+    ]
     assert {out.ctypes.data for out in outs} == {memory._pointer}
     outs[0][0, 0] = 42
     assert all(out[0, 0] == 42 for out in outs)
@@ -534,7 +701,7 @@ def test_onedal_tables(usm_type, source):
     x = source(values, usm_type=usm_type)
     table = to_table(x)
     assert "onedal" in type(table).__module__
-    assert isinstance(getattr(table, NAME)["data"], list)      # where the seed has a tuple
+    assert isinstance(getattr(table, NAME)["data"], list)  # where the seed has a tuple
     a = ah.asarray(table)
     assert (a.shape, a.dtype, a.usm_type, a.protocol) == ((4, 3), np.float32, usm_type, "sycl")
     assert a.ptr == ah.asarray(x).ptr

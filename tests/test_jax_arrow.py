@@ -1,0 +1,138 @@
+"""jax and pyarrow: their ways in, and what helps where there is none."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import arrayhub as ah
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u4", "f2", "f4", "c8"])
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x.T, lambda x: x[1], lambda x: x[1, 2], lambda x: x[:0]])
+def test_jax_arrays_are_immutable(dtype, view):
+    x = view(jnp.arange(12).reshape(3, 4).astype(dtype))
+    a = ah.asarray(x)
+    assert (a.shape, a.dtype, a.access, a.protocol) == (x.shape, x.dtype, "immutable", "buffer")
+    if x.size:
+        assert a.ptr == x.unsafe_buffer_pointer()
+    out = ah.as_numpy(x)
+    assert not out.flags.writeable
+    assert np.array_equal(out, np.asarray(x))
+    assert ah.as_jax(a).unsafe_buffer_pointer() == x.unsafe_buffer_pointer() if x.size else True
+
+
+def test_jax_arrays_without_memory():
+    x = jnp.arange(3.0)
+    x.delete()
+    with pytest.raises(BufferError, match="jax: the array was deleted or donated"):
+        ah.asarray(x)
+    with pytest.raises(BufferError, match=r"jax: .*int4.*convert it with x.astype"):
+        ah.asarray(jnp.zeros(4, jnp.int4))
+    with pytest.raises(TypeError, match="speaks no array protocol"):
+        ah.asarray(jax.random.key(0))
+
+
+@pytest.mark.parametrize(
+    "transform", [jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())], ids=["jit", "vmap", "grad"]
+)
+def test_tracers_are_refused(transform):
+    def look(x):
+        with pytest.raises((BufferError, TypeError), match="Tracer"):
+            ah.asarray(x)
+        return x
+
+    transform(look)(jnp.arange(3.0))
+
+
+def test_as_jax_says_why_it_cannot():
+    memory = np.asarray(ah.USMArray((65,), "f4", buffer="cpu"))
+    assert ah.as_jax(memory).unsafe_buffer_pointer() == memory.ctypes.data
+    for x in (memory[1:], memory[:64].reshape(8, 8).T[::2], np.zeros(3)):
+        with pytest.raises(BufferError, match="jax: .*copy=True"):
+            ah.as_jax(x)
+        assert np.array_equal(np.asarray(ah.as_jax(x, copy=True)), x)
+
+
+@pytest.mark.parametrize(
+    "kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
+)
+def test_arrow_arrays(kind):
+    x = pa.array(np.arange(6).astype(kind))
+    for array, values in ((x, [0, 1, 2, 3, 4, 5]), (x[2:5], [2, 3, 4]), (x[:0], [])):
+        a = ah.asarray(array)
+        assert (a.dtype, a.access, a.protocol) == (np.dtype(kind), "readonly", "dlpack")
+        assert np.asarray(a).tolist() == values
+        if values:
+            assert a.ptr == array.buffers()[1].address + array.offset * a.itemsize
+        assert not ah.as_numpy(array).flags.writeable
+    with pytest.raises(BufferError, match="read-only"):
+        ah.as_torch(x)
+
+
+def test_arrow_buffers_and_tensors():
+    buffer = pa.array([1, 2, 3]).buffers()[1]
+    assert (ah.asarray(buffer).ptr, ah.asarray(buffer).protocol) == (buffer.address, "buffer")
+    assert ah.asarray(pa.py_buffer(b"abc")).access != "readwrite"
+    source = np.arange(6.0).reshape(2, 3)
+    a = ah.asarray(pa.Tensor.from_numpy(source))
+    assert (a.shape, a.ptr) == ((2, 3), source.ctypes.data)
+
+
+REFUSED = [
+    (pa.array([1, None]), r"has nulls.*x\.drop_null\(\) or x\.fill_null\(value\)"),
+    (pa.nulls(3), "has nulls"),
+    (pa.array([True, False]), r"eight values into a byte; call x\.cast\(pyarrow\.uint8\(\)\)"),
+    (pa.chunked_array([[1], [2]]), r"chunks; call x\.combine_chunks\(\)"),
+    (pa.table({"a": [1]}), r"x\.column\(i\)\.combine_chunks\(\)"),
+    (pa.record_batch({"a": [1]}), r"x\.column\(i\)"),
+    (pa.scalar(3), r"x\.as_py\(\)"),
+    (pa.array(["a"]), "variable|cannot be shown|accepted: numbers"),
+    (pa.array([1], pa.timestamp("ns")), r"x\.view\(pyarrow\.int64\(\)\)"),
+    (pa.array([1], pa.date32()), r"x\.view\(pyarrow\.int32\(\)\)"),
+    (pa.array([1, 2]).dictionary_encode(), r"x\.indices"),
+    (pa.array([[1, 2]], pa.list_(pa.int32(), 2)), r"x\.flatten\(\)"),
+    (pa.array([{"a": 1}]), r"x\.field\(i\)"),
+    (pa.array([1], pa.decimal128(5)), "cannot be shown as an array"),
+]
+
+
+@pytest.mark.parametrize(("x", "words"), REFUSED, ids=[type(x).__name__ for x, words in REFUSED])
+def test_what_arrow_refuses_says_what_helps(x, words):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BufferError, match=f"pyarrow: {type(x).__name__} .*{words}"):
+            ah.asarray(x)
+
+
+def test_what_helps_arrow_does_help():
+    assert ah.as_numpy(pa.array([1, None, 3]).drop_null()).tolist() == [1, 3]
+    assert ah.as_numpy(pa.array([True, False]).cast(pa.uint8())).tolist() == [1, 0]
+    assert ah.as_numpy(pa.chunked_array([[1], [2]]).combine_chunks()).tolist() == [1, 2]
+    assert ah.as_numpy(pa.array([5], pa.timestamp("ns")).view(pa.int64())).tolist() == [5]
+
+
+def test_wrappers_are_unwrapped():
+    xarray = pytest.importorskip("xarray")
+    source = np.arange(6.0).reshape(2, 3)
+    wrapped = xarray.DataArray(source, dims=("x", "y"))
+    for x in (wrapped, xarray.Variable(("x", "y"), source), type("Field", (), {"ndarray": source})()):
+        a = ah.asarray(x)
+        assert (a.shape, a.ptr) == ((2, 3), source.ctypes.data)
+    assert ah.as_torch(wrapped).data_ptr() == source.ctypes.data
+
+
+def test_a_refusal_is_not_got_around_by_an_attribute():
+    class Guarded:
+        """Refuses its protocol for a reason, and has an attribute with other values."""
+
+        data = np.arange(3)
+
+        def __dlpack__(self, **keywords):
+            raise BufferError("for a reason")
+
+    with pytest.raises(BufferError, match="for a reason"):
+        ah.asarray(Guarded())
