@@ -20,6 +20,7 @@ from arrayhub._core.descriptor cimport (
     WRITEABLE,
     Descriptor,
     block_of,
+    copy_fields,
     new_array,
     reserve,
     seal,
@@ -144,20 +145,10 @@ cdef int check_inside(Descriptor a, Py_ssize_t end) except -1:
 cdef int move(Descriptor source, Descriptor target) except -1:
     """Give a fresh array what another one, that nobody else holds, has become."""
     reserve(target, source.nd_)
-    memcpy(target.shape_, source.shape_, source.nd_ * sizeof(Py_ssize_t))
-    target.data_ = source.data_
-    target.flags_ = source.flags_
-    target.base_ = source.base_
-    target.device_ = source.device_
-    target.usm_type_ = source.usm_type_
-    target.stream_ = source.stream_
-    target.producer_ = source.producer_
+    copy_fields(source, target)
     target.block_ = source.block_
     target.protocol_ = CONSTRUCTED
-    target.typenum_ = source.typenum_
-    target.itemsize_ = source.itemsize_
-    target.dl_dtype_ = source.dl_dtype_
-    target.dtype_ = source.dtype_
+    memcpy(target.shape_, source.shape_, source.nd_ * sizeof(Py_ssize_t))
     memcpy(target.byte_strides_, source.byte_strides_, source.nd_ * sizeof(Py_ssize_t))
     seal(target)
     return 0

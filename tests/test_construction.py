@@ -546,3 +546,12 @@ def test_many_constructions_keep_counts_even():
     for _ in range(20_000):
         USMArray((2, 3), dtype, memory, strides=(-3, -1), offset=5)
     assert (sys.getrefcount(memory), sys.getrefcount(dtype)) == before
+
+
+@pytest.mark.parametrize("buffer", ["cpu", "shared", bytearray(64)], ids=["cpu", "shared", "bytearray"])
+def test_a_constructed_array_and_its_views_are_aligned_like_any_other(buffer):
+    a = USMArray((4,), "f8", buffer=buffer)
+    for view in (a, a[1:], a.reshape(2, 2).T):
+        assert view.flags.aligned == (view.ptr % 8 == 0)
+    aligned = USMArray((4,), "f8", buffer="cpu")
+    assert aligned.flags.aligned and memoryview(aligned[1:]).format == "d"

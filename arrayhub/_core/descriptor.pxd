@@ -75,12 +75,14 @@ cdef int set_dtype(Descriptor a, object dtype) except -1
 cdef MemoryBlock block_of(Descriptor a)
 cdef MemoryBlock block_of_reach(Descriptor a)
 cdef object get_dtype(Descriptor a)
+cdef int copy_fields(Descriptor a, Descriptor other) except -1
 cdef Descriptor view_of(Descriptor a, int nd)
 cdef Descriptor index(Descriptor a, object key)
 cdef Descriptor transpose(Descriptor a, object axes)
 cdef Descriptor reshape(Descriptor a, object shape)
 cdef Descriptor same_layout(Descriptor a)
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil
+cdef tuple shape_tuple(Descriptor a)
 cdef tuple stride_tuple(Descriptor a)
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil
 cdef void register_class(type array_class) noexcept

@@ -419,22 +419,29 @@ cdef void register_block_maker(int kind, BlockMaker maker) noexcept:
     _block_makers[kind] = maker
 
 
+cdef int copy_fields(Descriptor a, Descriptor other) except -1:
+    """Give `other` everything of `a` but its dimensions and its memory block."""
+    other.data_ = a.data_
+    other.typenum_ = a.typenum_
+    other.flags_ = a.flags_
+    other.base_ = a.base_
+    other.itemsize_ = a.itemsize_
+    other.alignment_ = a.alignment_
+    other.device_ = a.device_
+    other.dl_dtype_ = a.dl_dtype_
+    other.usm_type_ = a.usm_type_
+    other.protocol_ = a.protocol_
+    other.stream_ = a.stream_
+    other.dtype_ = a.dtype_
+    other.producer_ = a.producer_
+    return 0
+
+
 cdef Descriptor view_of(Descriptor a, int nd):
     """A new array on the memory of `a`, with room for `nd` dimensions and everything but the layout copied."""
     cdef Descriptor view = new_array(nd)
-    view.data_ = a.data_
-    view.typenum_ = a.typenum_
-    view.flags_ = a.flags_ & ~COPIED     # two arrays share the memory from now on, so neither is its only owner
-    view.base_ = a.base_
-    view.itemsize_ = a.itemsize_
-    view.alignment_ = a.alignment_
-    view.device_ = a.device_
-    view.dl_dtype_ = a.dl_dtype_
-    view.usm_type_ = a.usm_type_
-    view.protocol_ = a.protocol_
-    view.stream_ = a.stream_
-    view.dtype_ = a.dtype_
-    view.producer_ = a.producer_
+    copy_fields(a, view)
+    view.flags_ &= ~COPIED     # two arrays share the memory from now on, so neither is its only owner
     view.block_ = block_of(a)
     return view
 

@@ -30,4 +30,3 @@ cdef class Device:
 
 
 cdef Device make_device(DLDevice dl)
-cdef Device as_device(object spec)

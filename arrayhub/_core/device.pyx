@@ -145,8 +145,3 @@ cdef Device make_device(DLDevice dl):
     cdef Device device = Device.__new__(Device)
     device.dl = dl
     return device
-
-
-cdef Device as_device(object spec):
-    """`spec` as a Device, itself where it is one."""
-    return spec if isinstance(spec, Device) else Device(spec)

@@ -28,6 +28,8 @@ from arrayhub._core.descriptor cimport (
     seal,
     set_dtype,
     set_type,
+    shape_tuple,
+    stride_tuple,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, new_block
@@ -137,7 +139,7 @@ cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -
     extent(a, &low, &high)
     if start + low < 0 or high > view.len - start:
         raise complaint(
-            ARRAY_INTERFACE, "shape", tuple([a.shape_[k] for k in range(a.nd_)]),
+            ARRAY_INTERFACE, "shape", shape_tuple(a),
             f"what fits the buffer: its {view.len} bytes end before byte {start + high}" if high > view.len - start
             else f"what fits the buffer: with these strides it starts {-low - start} bytes before it",
         )
@@ -164,10 +166,10 @@ cdef object emit(Descriptor a):
     cdef object descr = [("", dtype.str)] if dtype.names is None else record_descr(a, dtype)
     host_ready(a)
     return {
-        "shape": tuple([a.shape_[k] for k in range(a.nd_)]),
+        "shape": shape_tuple(a),
         "typestr": dtype.str,
         "data": (<size_t> a.data_, not a.flags_ & WRITEABLE),
-        "strides": None if a.flags_ & C_CONTIGUOUS else tuple([a.byte_strides_[k] for k in range(a.nd_)]),
+        "strides": None if a.flags_ & C_CONTIGUOUS else stride_tuple(a),
         "descr": descr,
         "version": 3,
     }
@@ -305,7 +307,7 @@ cdef int set_struct_strides(Descriptor a, const ArrayStruct* seen) except -1:
     if seen.strides != NULL:
         memcpy(a.byte_strides_, seen.strides, seen.nd * sizeof(Py_ssize_t))
     elif layout.fill_strides(a.nd_, a.shape_, a.itemsize_, fortran, a.byte_strides_):
-        raise complaint(ARRAY_STRUCT, "shape", tuple([a.shape_[k] for k in range(a.nd_)]),
+        raise complaint(ARRAY_STRUCT, "shape", shape_tuple(a),
                         "sizes whose product in bytes stays below 2**63")
     return 0
 

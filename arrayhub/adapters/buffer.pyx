@@ -41,6 +41,7 @@ from arrayhub._core.descriptor cimport (
     seal,
     set_dtype,
     set_type,
+    shape_tuple,
     size_of,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
@@ -241,7 +242,7 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
         a.shape_[view.ndim + k] = inner[k]
     if view.strides == NULL or len(inner) != 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise interface_error("PEP 3118 buffer", "shape", tuple([a.shape_[k] for k in range(a.nd_)]),
+            raise interface_error("PEP 3118 buffer", "shape", shape_tuple(a),
                                   "sizes whose product in bytes stays below 2**63")
     if view.strides != NULL:
         for k in range(view.ndim):

@@ -14,7 +14,9 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     get_dtype,
     seal,
+    shape_tuple,
     size_of,
+    stride_tuple,
 )
 from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub.adapters.interface_dict cimport complaint, entry, new_from_dict, set_pointer, whole
@@ -101,10 +103,10 @@ cdef object emit(Descriptor a):
     except BufferError as error:
         raise AttributeError(f"__cuda_array_interface__: no stream can be named; {error}") from error
     cdef dict keys = {
-        "shape": tuple([a.shape_[k] for k in range(a.nd_)]),
+        "shape": shape_tuple(a),
         "typestr": typestr,
         "data": (<size_t> a.data_ if size_of(a) != 0 else 0, not a.flags_ & WRITEABLE),
-        "strides": None if a.flags_ & C_CONTIGUOUS else tuple([a.byte_strides_[k] for k in range(a.nd_)]),
+        "strides": None if a.flags_ & C_CONTIGUOUS else stride_tuple(a),
         "version": EMITTED_VERSION,
         "stream": stream if stream != 0 else None,
     }

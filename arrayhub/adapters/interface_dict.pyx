@@ -28,6 +28,7 @@ from arrayhub._core.descriptor cimport (
     new_array,
     set_dtype,
     set_type,
+    shape_tuple,
 )
 
 from arrayhub._core.errors import InterfaceError, interface_error
@@ -199,7 +200,7 @@ cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* 
     cdef int k
     if strides is None:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise complaint(protocol, "shape", tuple([a.shape_[k] for k in range(a.nd_)]),
+            raise complaint(protocol, "shape", shape_tuple(a),
                             "sizes whose product in bytes stays below 2**63")
         return 0
     if not isinstance(strides, tuple) or len(<tuple> strides) != a.nd_:

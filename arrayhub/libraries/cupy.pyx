@@ -26,7 +26,9 @@ from arrayhub._core.descriptor cimport (
     same_layout,
     seal,
     set_dtype,
+    shape_tuple,
     size_of,
+    stride_tuple,
 )
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.memory cimport EXTERNAL, new_block
@@ -122,8 +124,8 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
                           " and do not write")
     check_type(a)
     cupy = import_cupy("for its arrays")
-    cdef tuple shape = tuple([a.shape_[k] for k in range(a.nd_)])
-    cdef tuple strides = tuple([a.byte_strides_[k] for k in range(a.nd_)])
+    cdef tuple shape = shape_tuple(a)
+    cdef tuple strides = stride_tuple(a)
     return lay_over(a, cupy, shape, get_dtype(a), strides)
 
 
