@@ -15,6 +15,7 @@ from arrayhub._core.descriptor cimport (
     block_of,
     get_dtype,
     index,
+    labels_of,
     register_class,
     reshape,
     size_of,
@@ -250,6 +251,38 @@ cdef class USMArray(Descriptor):
     def protocol(self):
         """str : the protocol by which the memory came in, as ``asarray(via=)`` names it, or 'constructed'."""
         return PROTOCOL_NAMES[self.protocol_]
+
+    # ------------------------------------------------------------------------------------------------ labels
+
+    @property
+    def dims(self):
+        """tuple of str or None : the names of the dimensions. Views keep them; reshape and a new axis drop them."""
+        return getattr(labels_of(self), "dims", None)
+
+    @property
+    def origin(self):
+        """tuple of int or None : the index where a stencil's domain starts; it may lie outside of a view.
+
+        Views keep it on the same element of their dimensions; reshape and steps other than 1 drop it.
+        """
+        return getattr(labels_of(self), "origin", None)
+
+    @property
+    def halo(self):
+        """tuple of (int, int) or None : lower and upper width of what surrounds the domain, in elements.
+
+        A slice keeps what it leaves of it; reshape and steps other than 1 drop it.
+        """
+        return getattr(labels_of(self), "halo", None)
+
+    @property
+    def aligned_index(self):
+        """tuple of int or None : the index to which the memory was aligned; it may lie outside of a view.
+
+        Every element that has it in the dimension with the smallest stride lies on the boundary that was asked for.
+        Reshape, copies and steps other than 1 drop it.
+        """
+        return getattr(labels_of(self), "aligned_index", None)
 
     def __repr__(self):
         try:
