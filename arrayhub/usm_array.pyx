@@ -33,6 +33,8 @@ from arrayhub.runtimes cimport sycl
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import PROTOCOL_NAMES
+from arrayhub._core.labels import relabelled
+from arrayhub.adapters import dimensions
 
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
@@ -289,7 +291,8 @@ cdef class USMArray(Descriptor):
             dtype = get_dtype(self).__repr__().removeprefix("dtype(").removesuffix(")")
         except TypeError:
             dtype = str(self.typenum_)
-        return f"USMArray(shape={self.shape}, dtype={dtype}, device='{self.device}', access='{self.access}')"
+        named = "" if self.dims is None else f"dims={self.dims}, "
+        return f"USMArray(shape={self.shape}, {named}dtype={dtype}, device='{self.device}', access='{self.access}')"
 
     # -------------------------------------------------------------------------------------------------- views
 
@@ -321,6 +324,57 @@ cdef class USMArray(Descriptor):
             A view that shares the memory block.
         """
         return transpose(self, sequence(axes) if axes and axes != (None,) else None)
+
+    def align(self, *names):
+        """Return a view with the dimensions in the order of their names.
+
+        Parameters
+        ----------
+        *names : str or tuple of str
+            All of ``dims``, in any order.
+
+        Returns
+        -------
+        USMArray
+            A view that shares the memory block.
+
+        Raises
+        ------
+        ValueError
+            The array has no names, or `names` are not all of them once.
+        """
+        wanted = tuple(names[0]) if len(names) == 1 and not isinstance(names[0], str) else names
+        present = self.dims
+        if present is None:
+            raise ValueError("align: the dimensions have no names; call with_dims(...) first")
+        if len(wanted) != len(present) or set(wanted) != set(present):
+            raise ValueError(f"align: names are {wanted}; accepted: all of {present}, each once")
+        return transpose(self, [present.index(name) for name in wanted])
+
+    def with_dims(self, dims, origin=None):
+        """Return a view whose dimensions have names.
+
+        Parameters
+        ----------
+        dims : sequence of str or mapping
+            A name a dimension, all different; or a mapping from present names to new ones. GT4Py's stencils know
+            ``"I"``, ``"J"``, ``"K"`` and the numbers of data dimensions, ``"0"``, ``"1"``, ...
+        origin : sequence of int, optional
+            The index where a stencil's domain starts, in the order of the dimensions; left as it is by default.
+
+        Returns
+        -------
+        USMArray
+            A view that shares the memory block.
+
+        Raises
+        ------
+        ValueError
+            Another number of names than dimensions, a name twice, or one to be renamed that is not there.
+        TypeError
+            A name that is no string, an index that is no integer.
+        """
+        return relabelled(self, dims, origin)
 
     def reshape(self, *shape):
         """Return a view with the same elements, in C order, under another shape.
@@ -364,6 +418,20 @@ cdef class USMArray(Descriptor):
         """Return the array on `device`: itself where it is there already. See ``arrayhub.to_device``."""
         return transfer.to_device(self, device, copy=copy, stream=stream)
 
+    def to_xarray(self):
+        """Return an ``xarray.DataArray`` on the same memory, with the same names of the dimensions.
+
+        Raises
+        ------
+        BufferError
+            Memory that neither the host nor CUDA can read; the message names ``to_host()``.
+        ImportError
+            xarray is not installed.
+        """
+        from arrayhub.libraries import xarray
+
+        return xarray.emit(self)
+
     # ---------------------------------------------------------------------------------------------- protocols
 
     def __getbuffer__(self, Py_buffer* view, int request):
@@ -396,6 +464,16 @@ cdef class USMArray(Descriptor):
     def __usm_ndarray__(self):
         """What dpnp asks first: the memory as a ``usm_ndarray``."""
         return dpctl.emit_attribute(self)
+
+    @property
+    def __gt_dims__(self):
+        """GT4Py: the names of the dimensions, where it knows all of them."""
+        return dimensions.emit_dims(self)
+
+    @property
+    def __gt_origin__(self):
+        """GT4Py: the origin, in the order that its stencils bring the dimensions in (I, J, K, data dimensions)."""
+        return dimensions.emit_origin(self)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Export by DLPack, as the array API standard has it.

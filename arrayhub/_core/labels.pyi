@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import SupportsIndex, TypeVar, final
 
 from arrayhub._core.descriptor import Descriptor
@@ -26,4 +26,7 @@ def label(
     origin: Sequence[SupportsIndex] | None = None,
     halo: Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]] | None = None,
     aligned_index: Sequence[SupportsIndex] | None = None,
+) -> _Array: ...
+def relabelled(
+    array: _Array, dims: Sequence[str] | Mapping[str, str] | None, origin: Sequence[SupportsIndex] | None = None
 ) -> _Array: ...

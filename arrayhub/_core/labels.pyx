@@ -3,8 +3,9 @@
 cimport cython
 
 import operator
+from collections.abc import Mapping
 
-from arrayhub._core.descriptor cimport Descriptor, set_labels
+from arrayhub._core.descriptor cimport Descriptor, labels_of, same_layout, set_labels
 
 from arrayhub._core.errors import show
 
@@ -162,6 +163,40 @@ def label(Descriptor array not None, *, dims=None, origin=None, halo=None, align
         None if aligned_index is None else integers(aligned_index, array.nd_, "aligned_index"),
     ))
     return array
+
+
+def relabelled(Descriptor array not None, dims, origin=None):
+    """Return a view of `array` with names for its dimensions, and where given an origin; it keeps its other labels.
+
+    Parameters
+    ----------
+    array : USMArray
+    dims : sequence of str, mapping or None
+        A name a dimension; a mapping from present names to new ones; None leaves the names as they are.
+    origin : sequence of int, optional
+        As in `label`.
+    """
+    cdef Descriptor view = same_layout(array)
+    cdef object old = labels_of(array)
+    if old is None:
+        old = Labels()
+    set_labels(view, combine(
+        old.dims if dims is None else names(renamed(old.dims, dims), array.nd_),
+        old.origin if origin is None else integers(origin, array.nd_, "origin"),
+        old.halo,
+        old.aligned_index,
+    ))
+    return view
+
+
+cdef object renamed(object present, object dims):
+    """The names that `dims` gives, itself or in place of those that are `present`."""
+    if not isinstance(dims, Mapping):
+        return dims
+    unknown = [name for name in dims if name not in (present or ())]
+    if unknown:
+        raise ValueError(f"dims: {show(unknown[0])} is none of the names {present}; accepted: a mapping from present names")
+    return [dims.get(name, name) for name in present or ()]
 
 
 cdef tuple names(object dims, int nd):
