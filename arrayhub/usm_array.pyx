@@ -281,8 +281,8 @@ cdef class USMArray(Descriptor):
     def aligned_index(self):
         """tuple of int or None : the index to which the memory was aligned; it may lie outside of a view.
 
-        Every element that has it in the dimension with the smallest stride lies on the boundary that was asked for.
-        Reshape, copies and steps other than 1 drop it.
+        Every element that has it in the dimension that was allocated as the fastest lies on the boundary that was asked
+        for. Reshape, copies and steps other than 1 drop it, and so does another index in that dimension.
         """
         return getattr(labels_of(self), "aligned_index", None)
 

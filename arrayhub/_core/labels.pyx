@@ -25,7 +25,7 @@ cdef class Labels:
     halo : tuple of (int, int) or None
         How many elements at the lower and at the upper end of each dimension lie outside of the domain.
     aligned_index : tuple of int or None
-        An index such that every element which has it in the fastest dimension is aligned.
+        An index such that every element is aligned which has it in the dimension that was allocated as the fastest.
     """
     cdef readonly tuple dims
     cdef readonly tuple origin
@@ -50,8 +50,8 @@ cdef class Labels:
                 start, stop, step = part.indices(source.shape_[axis])
                 on_grid = on_grid and step == 1
                 kept.append((axis, start, max(start, stop)))
-            elif axis == fastest and self.aligned_index is not None:
-                aligned = operator.index(part) % source.shape_[axis] == self.aligned_index[axis]
+            elif self.aligned_index is not None and (axis == fastest or source.shape_[axis] == 1):
+                aligned &= operator.index(part) % source.shape_[axis] == self.aligned_index[axis]
             axis += 1
         return combine(
             tuple([self.dims[k] for k, _, _ in kept]) if named and self.dims is not None else None,
@@ -95,7 +95,10 @@ cdef list every_part(tuple keys, int nd):
 
 
 cdef int fastest_axis(Descriptor a) noexcept:
-    """The dimension with the shortest step, the only one that alignment pads; -1 where there is none to step along."""
+    """The dimension with the shortest step, the only one that alignment pads; -1 where there is none to step along.
+
+    It may also be one of length 1 that a slice has left, whose step nobody knows any more.
+    """
     cdef int k, fastest = -1
     for k in range(a.nd_):
         if a.shape_[k] > 1 and (fastest < 0 or abs(a.byte_strides_[k]) < abs(a.byte_strides_[fastest])):

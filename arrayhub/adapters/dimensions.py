@@ -147,12 +147,12 @@ def _stencil_order(dims: Sequence[str]) -> list[int]:
     GT4Py transposes the array by its ``__gt_dims__`` and takes ``__gt_origin__`` as the origin of what comes out.
     Of names that it does not know it is told nothing, so that it leaves the axes where they are.
     """
-    axes = range(len(dims))
-    if not _stencils_know(dims):
-        return list(axes)
-    return sorted(
-        axes, key=lambda axis: (1, int(dims[axis])) if _is_number(dims[axis]) else (0, _GRID.index(dims[axis]))
-    )
+    axes = list(range(len(dims)))
+    return sorted(axes, key=lambda axis: _rank(dims[axis])) if _stencils_know(dims) else axes
+
+
+def _rank(name: str) -> tuple[int, int]:
+    return (1, int(name)) if _is_number(name) else (0, _GRID.index(name))
 
 
 def _from_stencil_order(origin: Sequence[int], dims: Sequence[str]) -> tuple[int, ...]:
