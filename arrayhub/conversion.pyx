@@ -380,7 +380,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     Returns
     -------
     USMArray
-        `obj` itself where it is one already and nothing else was asked for.
+        `obj` itself where it is one already and nothing else was asked for. It has the names of dimensions and the origin
+        that `obj` gives by ``__gt_dims__``, ``__gt_origin__`` or ``dims``.
 
     Raises
     ------

@@ -434,6 +434,18 @@ cdef class USMArray(Descriptor):
 
     # ---------------------------------------------------------------------------------------------- protocols
 
+    @property
+    def data(self):
+        """memoryview : the memory as the buffer protocol describes it, as ``numpy.ndarray.data`` is.
+
+        GT4Py's frozen NumPy stencils ask for it. AttributeError where there is no buffer: memory that the host cannot
+        read, element types that PEP 3118 has no name for.
+        """
+        try:
+            return memoryview(self)
+        except BufferError as error:
+            raise AttributeError(f"data: {error}") from error
+
     def __getbuffer__(self, Py_buffer* view, int request):
         buffer_room.emit(self, view, request)
 
