@@ -8,6 +8,7 @@ sycl_runtime.configure()  # before anybody imports dpctl, whose loader reads the
 from arrayhub._core.device import Device  # noqa: E402
 from arrayhub._core.errors import InterfaceError  # noqa: E402
 from arrayhub._core.include import get_include  # noqa: E402
+from arrayhub.adapters.dimensions import get_dims, get_origin  # noqa: E402
 from arrayhub.conversion import (  # noqa: E402
     as_cupy,
     as_dpnp,
@@ -38,7 +39,9 @@ __all__ = [
     "asarray",
     "convert",
     "from_dlpack",
+    "get_dims",
     "get_include",
+    "get_origin",
     "to_device",
     "to_host",
 ]

@@ -25,8 +25,8 @@ from arrayhub._core.descriptor cimport (
     block_of,
     block_of_reach,
     extent,
+    layout_for_copy,
     register_block_maker,
-    same_layout,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport USM, MemoryBlock, hand_over, new_block
@@ -488,7 +488,7 @@ def queue_of_array(Descriptor array not None):
 
 def put(Descriptor array not None, memory, str usm_type):
     """Return an array with the type and layout of `array` (compact, on the host) on fresh USM that holds its bytes."""
-    cdef Descriptor fresh = same_layout(array)
+    cdef Descriptor fresh = layout_for_copy(array)
     cdef MemoryBlock block = block_of_memory(memory)
     block.nbytes_ = array.nbytes
     fresh.protocol_ = CONSTRUCTED
