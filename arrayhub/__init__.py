@@ -22,6 +22,20 @@ from arrayhub.conversion import (  # noqa: E402
     to_device,
     to_host,
 )
+from arrayhub.inspect.check import check  # noqa: E402
+from arrayhub.storage import layouts  # noqa: E402
+from arrayhub.storage.allocation import empty, zeros  # noqa: E402
+from arrayhub.storage.creation import (  # noqa: E402
+    empty_like,
+    from_array,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    zeros_like,
+)
+from arrayhub.storage.layouts import layout_for  # noqa: E402
+from arrayhub.storage.planning import Plan, plan  # noqa: E402
 from arrayhub.usm_array import USMArray  # noqa: E402
 
 __version__ = "0.1.0"
@@ -29,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Device",
     "InterfaceError",
+    "Plan",
     "USMArray",
     "as_cupy",
     "as_dpnp",
@@ -37,11 +52,24 @@ __all__ = [
     "as_numpy",
     "as_torch",
     "asarray",
+    "check",
     "convert",
+    "empty",
+    "empty_like",
+    "from_array",
     "from_dlpack",
+    "full",
+    "full_like",
     "get_dims",
     "get_include",
     "get_origin",
+    "layout_for",
+    "layouts",
+    "ones",
+    "ones_like",
+    "plan",
     "to_device",
     "to_host",
+    "zeros",
+    "zeros_like",
 ]

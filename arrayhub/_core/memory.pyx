@@ -1,7 +1,7 @@
 """MemoryBlock: who owns bytes, how they are released, who may write them."""
 
 cimport cython
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 
 from arrayhub._core.device cimport kDLCPU, make_device
 
@@ -93,15 +93,15 @@ cdef void _free(void* allocation) noexcept:
     PyMem_RawFree(allocation)
 
 
-cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment):
-    """Fresh host memory of `nbytes` bytes that starts on an `alignment`-byte boundary (a power of two)."""
-    cdef size_t start
-    if nbytes > PY_SSIZE_T_MAX - alignment:
-        raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
-    cdef void* allocation = PyMem_RawMalloc(nbytes + alignment)
+cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
+    """Fresh host memory of `nbytes` bytes that starts `behind` bytes (fewer than `alignment`) after an `alignment`-byte
+    boundary. Zeros come from the system where it has pages of them, so that large ones cost nothing until touched."""
+    cdef void* allocation = NULL
+    if nbytes <= PY_SSIZE_T_MAX - alignment:
+        allocation = PyMem_RawCalloc(nbytes + alignment, 1) if zeroed else PyMem_RawMalloc(nbytes + alignment)
     if allocation == NULL:
         raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
-    start = (<size_t> allocation + alignment - 1) & ~(<size_t> alignment - 1)
+    cdef size_t start = <size_t> allocation + to_boundary(<size_t> allocation, alignment, behind)
     cdef MemoryBlock block = new_block(OWNED, None, <char*> start, nbytes, DLDevice(kDLCPU, 0))
     block.resource = allocation
     block.release = _free

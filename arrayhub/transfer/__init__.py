@@ -75,6 +75,17 @@ def to_device(array, device, *, copy=None, stream=None):
 _copy = copy
 
 
+def write(fresh, source):
+    """Put the elements of `source` into `fresh`, an array of the same element type that nobody else has seen yet.
+
+    `source` may lie anywhere, and may be a single element.
+    """
+    if is_host_readable(fresh):
+        host.copy_into(to_host(source), fresh)
+    elif fresh.size:
+        _engine(fresh.device).write(fresh, source if source.device.type == fresh.device.type else to_host(source))
+
+
 def for_dlpack(array, dl_device, copy, stream):
     """Return what ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy where asked for or needed."""
     if dl_device is None:
