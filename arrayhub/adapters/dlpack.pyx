@@ -38,7 +38,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
-from arrayhub._core.memory cimport DLPACK, MemoryBlock, Release, allocate, new_block
+from arrayhub._core.memory cimport DLPACK, MemoryBlock, Release, allocate, name_release, new_block
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
@@ -116,6 +116,10 @@ cdef void _delete_versioned(void* managed) noexcept:
         PyErr_Fetch(&kind, &value, &traceback)
         tensor.deleter(tensor)
         PyErr_Restore(kind, value, traceback)
+
+
+name_release(_delete_legacy, b"DLManagedTensor.deleter")
+name_release(_delete_versioned, b"DLManagedTensorVersioned.deleter")
 
 
 cdef Descriptor parse(object obj, object stream):
