@@ -28,7 +28,8 @@ from arrayhub.usm_array import USMArray
 
 STRIDED = "strided"
 VAR = "var"
-MAX_NESTING = 128  # NumPy's 64 dimensions, and room for what they hold
+MAX_RECORDS = 64  # inside each other
+MAX_NESTING = 64 + MAX_RECORDS  # NumPy's dimensions, and what they hold
 MAX_LENGTH = 2**63 - 1
 
 
@@ -298,12 +299,15 @@ def _with_dimensions(lengths: list[Any], element: Type) -> Type:
     return element
 
 
-def _of_dtype(dtype: np.dtype[Any]) -> Type:
-    """The type of a NumPy dtype, fields and subarrays included."""
+def _of_dtype(dtype: np.dtype[Any], level: int = 0) -> Type:
+    """The type of a NumPy dtype, fields and subarrays included; it lies in `level` records."""
+    if level > MAX_RECORDS:
+        raise ValueError(f"typestr: records inside records, {level} levels; accepted: at most {MAX_RECORDS}")
     if dtype.subdtype is not None:
-        return _with_dimensions(list(dtype.shape), _of_dtype(dtype.base))
+        return _with_dimensions(list(dtype.shape), _of_dtype(dtype.base, level))
     if dtype.names is not None:
-        return Structure(tuple((name, _of_dtype(dtype.fields[name][0])) for name in dtype.names))  # type: ignore[index]
+        fields = dtype.fields or {}
+        return Structure(tuple((name, _of_dtype(fields[name][0], level + 1)) for name in dtype.names))
     element = _OF_KIND[dtype.kind](dtype) if dtype.kind in _OF_KIND and dtype.num < _FIRST_USER else _of_number(dtype)
     return element if dtype.isnative else Byteswap(element)
 
