@@ -52,31 +52,18 @@ if TYPE_CHECKING:
 
 # Public names whose rooms are imported when they are first asked for: who only passes arrays on has no need of them.
 _LAZY = {
-    "Type": "arrayhub.inspection.datashape",
-    "check": "arrayhub.inspection.check",
-    "debug_repr": "arrayhub.inspection.printout",
-    "explain": "arrayhub.inspection.explain",
-    "inspect": "arrayhub.inspection.printout",
-    "parse_type": "arrayhub.inspection.datashape",
-    "typestr": "arrayhub.inspection.datashape",
-    **dict.fromkeys(
-        (
-            "Plan",
-            "empty",
-            "empty_like",
-            "from_array",
-            "full",
-            "full_like",
-            "layout_for",
-            "layouts",
-            "ones",
-            "ones_like",
-            "plan",
-            "zeros",
-            "zeros_like",
+    name: room
+    for room, names in {
+        "arrayhub.inspection.check": ("check",),
+        "arrayhub.inspection.datashape": ("Type", "parse_type", "typestr"),
+        "arrayhub.inspection.explain": ("explain",),
+        "arrayhub.inspection.printout": ("debug_repr", "inspect"),
+        "arrayhub.storage": (
+            *("Plan", "plan", "layout_for", "layouts", "from_array"),
+            *("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like", "full_like"),
         ),
-        "arrayhub.storage",
-    ),
+    }.items()
+    for name in names
 }
 
 __all__ = [

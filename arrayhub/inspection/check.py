@@ -6,7 +6,7 @@ from arrayhub._core.errors import InterfaceError
 from arrayhub.conversion import asarray
 from arrayhub.usm_array import USMArray
 
-# What is tried, in this order, by the names that `via=` takes; the first one that answers is what the others are held to.
+# What is tried, by the names that `via=` takes; the first that answers is what the others are held to.
 _INTERFACES = {
     "__array_interface__": "array_interface",
     "__array_struct__": "array_struct",
@@ -16,15 +16,6 @@ _INTERFACES = {
     "__dlpack__": "dlpack",
 }
 _REFUSALS = (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError)
-
-# What is compared: its name, and how it is read off an array.
-_FACTS = {
-    "the pointer": lambda x: f"{x.ptr:#x}",
-    "the shape": lambda x: x.shape,
-    "the strides in bytes": lambda x: x.byte_strides,
-    "the element type": lambda x: x.dtype,
-    "the access": lambda x: "read-write" if x.flags.writeable else "read-only",
-}
 _NOT_IN_LEGACY_CAPSULES = "the access"
 
 
@@ -35,8 +26,8 @@ def check(obj: Any, /) -> list[str]:
     ----------
     obj : object
         An object with one or more of ``__array_interface__``, ``__array_struct__``, ``__cuda_array_interface__``,
-        ``__sycl_usm_array_interface__``, the buffer protocol and ``__dlpack__``. An interface that refuses, as for memory
-        or an element type that it has no words for, is not asked further.
+        ``__sycl_usm_array_interface__``, the buffer protocol and ``__dlpack__``. One that refuses, for memory or an
+        element type that it has no words for, says nothing that could disagree.
 
     Returns
     -------
@@ -49,48 +40,62 @@ def check(obj: Any, /) -> list[str]:
     TypeError
         `obj` has none of these interfaces.
     """
-    found, faults = {}, []
+    found: list[tuple[str, dict[str, Any]]] = []
+    texts = []
     for name, via in _INTERFACES.items():
         try:
-            found[name] = _ask(obj, via)
+            found.append((name, _facts(obj, via)))
         except InterfaceError as error:
-            faults.append(f"{name} says what is not allowed: {error}")
+            texts.append(f"{name} says what is not allowed: {error}")
         except _REFUSALS:
             continue
-    if not found and not faults:
-        asarray(obj)  # raises, and says what each of them answered
-    names = list(found)
-    return faults + [text for name in names[1:] for text in _differences(names[0], *found[names[0]], name, *found[name])]
-
-
-def _ask(obj: Any, via: str) -> tuple[USMArray, bool]:
-    """Return what one interface gives, and whether it can say read-only."""
-    if via != "dlpack":
-        return asarray(obj, via=via), True
-    try:
-        capsule = obj.__dlpack__(max_version=(1, 0))
-    except TypeError:  # from before there were versions
-        capsule = obj.__dlpack__()
-    return asarray(capsule, via="dlpack"), "dltensor_versioned" in repr(capsule)
-
-
-def _differences(first: str, one: USMArray, one_knows: bool, second: str, other: USMArray, other_knows: bool) -> list[str]:
-    """Return in words what two interfaces disagree about."""
-    texts = []
-    for fact, read in _FACTS.items():
-        if fact == _NOT_IN_LEGACY_CAPSULES and not (one_knows and other_knows):
-            continue
-        if fact == "the pointer" and one.size == 0:
-            continue  # nobody reads there
-        a, b = _value(read, one), _value(read, other)
-        if a != b:
-            texts.append(f"{fact}: {first} says {a}, {second} says {b}")
+    if not found and not texts:
+        asarray(obj)  # says what is wrong with it
+        raise TypeError(f"check: {type(obj).__name__} has none of {', '.join(_INTERFACES)}")
+    for name, facts in found[1:]:
+        first, held_to = found[0]
+        texts += [
+            f"{fact}: {first} says {held_to[fact]}, {name} says {facts[fact]}"
+            for fact in held_to
+            if fact in facts and held_to[fact] != facts[fact]
+        ]
     return texts
 
 
-def _value(read: Any, array: USMArray) -> Any:
-    """Return a fact, or for a type without a dtype object, or strides that there are none of, what names it instead."""
+def _facts(obj: Any, via: Any) -> dict[str, Any]:
+    """Return what one interface says of `obj`."""
+    if via == "dlpack":
+        capsule = _capsule_of(obj)
+        facts = _read(asarray(capsule, via=via))
+        if "dltensor_versioned" not in repr(capsule):
+            del facts[_NOT_IN_LEGACY_CAPSULES]
+        return facts
+    return _read(asarray(obj, via=via))
+
+
+def _capsule_of(obj: Any) -> Any:
     try:
-        return read(array)
-    except (TypeError, ValueError, BufferError):
+        return obj.__dlpack__(max_version=(1, 0))
+    except TypeError:  # from before there were versions
+        return obj.__dlpack__()
+
+
+def _read(array: USMArray) -> dict[str, Any]:
+    """Return the facts that interfaces may disagree about; of an empty array nobody ever reads the first."""
+    facts = {
+        "pointer": f"{array.ptr:#x}",
+        "shape": array.shape,
+        "strides in bytes": array.byte_strides,
+        "element type": _element_type(array),
+        _NOT_IN_LEGACY_CAPSULES: "read-write" if array.flags.writeable else "read-only",
+    }
+    if array.size == 0:
+        del facts["pointer"], facts["strides in bytes"]
+    return facts
+
+
+def _element_type(array: USMArray) -> Any:
+    try:
+        return array.dtype
+    except TypeError:  # one that only DLPack has
         return f"type number {array.typenum}"

@@ -10,10 +10,22 @@ from arrayhub import transfer
 from arrayhub._core.errors import show
 from arrayhub.conversion import asarray
 from arrayhub.libraries.cupy import slowest_first
+from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
 from arrayhub.usm_array import USMArray
 
 MemoryKind: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
+
+# The kinds of memory by device type and kind of USM.
+_KINDS: dict[tuple[str, str | None], MemoryKind] = {
+    ("cpu", None): "cpu",
+    ("oneapi", "host"): "usm_host",
+    ("oneapi", "shared"): "usm_shared",
+    ("oneapi", "device"): "usm_device",
+    ("cuda", None): "cuda",
+    ("cuda_host", None): "cuda_host",
+    ("cuda_managed", None): "cuda_managed",
+}
 
 
 class Options(TypedDict, total=False):
@@ -31,9 +43,7 @@ class Options(TypedDict, total=False):
     device: Any
 
 
-def ones(
-    shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]
-) -> USMArray:
+def ones(shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]) -> USMArray:
     """Return a new array of ones; see `empty` for everything else."""
     return full(shape, 1, dtype, **options)
 
@@ -126,9 +136,7 @@ def ones_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[
     return full_like(array, 1, dtype, **options)
 
 
-def full_like(
-    array: Any, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]
-) -> USMArray:
+def full_like(array: Any, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array with the shape of another one, all elements `fill_value`; see `empty_like` and `full`."""
     model = asarray(array)
     return full(model.shape, fill_value, model.dtype if dtype is None else dtype, **_options_of(model, options))
@@ -143,7 +151,7 @@ def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
 def _closer(data: Any, device_data: Any, memory: MemoryKind) -> USMArray:
     """Return that of the two sides as an array which the copy is to be made from."""
     if data is None and device_data is None:
-        raise TypeError("from_array: neither data nor device_data is given; accepted: an array as one of them, or as both")
+        raise TypeError("from_array: neither data nor device_data is given; accepted: an array as either, or both")
     if data is None or (device_data is not None and memory in ("cuda", "cuda_managed", "usm_device", "usm_shared")):
         return asarray(device_data)
     return asarray(data)
@@ -157,27 +165,30 @@ def _options_of(model: USMArray, options: Options) -> Options:
     """Return `options` with what they leave out as it is in `model`."""
     if not _names_dimensions(options):
         options["dims"] = model.dims
-    for name in ("origin", "halo", "aligned_index"):
-        options.setdefault(name, getattr(model, name))
+    options.setdefault("origin", model.origin)
+    options.setdefault("halo", model.halo)
+    options.setdefault("aligned_index", model.aligned_index)
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)
         options["layout"] = [order.index(axis) for axis in range(model.ndim)]
     if "memory" not in options:
         options["memory"] = _kind_of(model)
-        if model.device.type != "cpu":
-            options.setdefault("device", _place_of(model))
+        options.setdefault("device", _place_of(model))
     return options
 
 
 def _kind_of(model: USMArray) -> MemoryKind:
     """Return the name of the kind of memory that `model` lies in."""
-    return f"usm_{model.usm_type}" if model.device.type == "oneapi" else model.device.type
+    kind = _KINDS.get((model.device.type, model.usm_type))
+    if kind is None:
+        raise ValueError(
+            f"memory: that of the array is on {model.device}; pass memory= to say where to allocate instead"
+        )
+    return kind
 
 
 def _place_of(model: USMArray) -> Any:
     """Return what ``device=`` takes for the place of `model`."""
     if model.device.type == "oneapi":
-        from arrayhub.runtimes import sycl
-
-        return sycl.queue_of_array(model)
-    return model.device
+        return queue_of_array(model)
+    return None if model.device.type == "cpu" else model.device

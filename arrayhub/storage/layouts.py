@@ -7,7 +7,8 @@ and K as the preset ranks them. This is the seed's rule; GT4Py itself goes by po
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+from dataclasses import dataclass
+from typing import Any, SupportsIndex, TypeAlias
 
 from arrayhub._core.errors import show
 from arrayhub.storage.planning import integer, integers, layout_ranks
@@ -18,30 +19,39 @@ ACCEPTED_DIMENSIONS = "'I', 'J', 'K' and decimal numbers such as '0' for data di
 LayoutRule: TypeAlias = Callable[[tuple[str, ...]], Sequence[int]]
 
 
-class Preset(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Preset:
     """What a backend wants: a layout for dimensions, and rows padded to a number of elements."""
 
     layout: LayoutRule
     alignment: int
 
 
-class ByMeaning(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ByMeaning:
     """The rule of a base layout: the ranks of I, J and K among each other, behind all data dimensions."""
 
     base: tuple[int, ...]
 
     def __call__(self, dimensions: tuple[str, ...]) -> tuple[int, ...]:
-        order = sorted(dimensions, key=lambda name: (1, self.base[GRID.index(name)]) if name in GRID else (0, int(name)))
+        def place(name: str) -> tuple[int, int]:
+            return (1, self.base[GRID.index(name)]) if name in GRID else (0, int(name))
+
+        order = sorted(dimensions, key=place)
         return tuple(order.index(name) for name in dimensions)
 
 
-class OfGT4Py(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OfGT4Py:
     """GT4Py's own rule, asked with the dimensions in the order that it counts on."""
 
     rule: LayoutRule
 
     def __call__(self, dimensions: tuple[str, ...]) -> tuple[int, ...]:
-        in_order = sorted(dimensions, key=lambda name: (0, GRID.index(name)) if name in GRID else (1, int(name)))
+        def place(name: str) -> tuple[int, int]:
+            return (0, GRID.index(name)) if name in GRID else (1, int(name))
+
+        in_order = sorted(dimensions, key=place)
         ranks = self.rule(tuple(in_order))
         return tuple(int(ranks[in_order.index(name)]) for name in dimensions)
 
