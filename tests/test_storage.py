@@ -230,7 +230,7 @@ def test_the_default_type_is_float64():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"dims": "abc"}, {"layout": "F"}, {"layout": (1, 0, 2)}, {"alignment": 8}]
+    [{}, {"dims": "abc"}, {"layout": "F"}, {"layout": (1, 0, 2)}, {"alignment": 1}]
     + [{"backend": backend, "halo": (1, 1, 0)} for backend in ("numpy", "gt:cpu_ifirst", "dace:cpu")],
     ids=str,
 )
