@@ -461,8 +461,16 @@ def test_what_is_no_integer():
 
 
 def test_types_that_are_no_elements():
-    with pytest.raises(TypeError, match="Put sub-arrays into shape"):
-        empty(3, (np.float64, (3,)))
+    pairs = np.dtype((np.float64, (3,)))
+    for call in (
+        lambda: empty(3, pairs),
+        lambda: arrayhub.full(3, 1, pairs),
+        lambda: arrayhub.from_array(np.ones(3), dtype=pairs),
+        lambda: arrayhub.zeros_like(np.ones(3), pairs),
+        lambda: plan(3, pairs),
+    ):
+        with pytest.raises(TypeError, match="Put sub-arrays into shape"):
+            call()
     with pytest.raises(TypeError, match="one byte or more"):
         empty(3, "V0")
     with pytest.raises(TypeError, match="Python objects"):

@@ -12,6 +12,7 @@ from arrayhub.conversion import asarray
 from arrayhub.libraries.cupy import slowest_first
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
+from arrayhub.storage.planning import element_type
 from arrayhub.usm_array import USMArray
 
 MemoryKind: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
@@ -58,7 +59,7 @@ def full(
     ValueError
         `fill_value` is no single element, or none of that type.
     """
-    value = np.asarray(fill_value, dtype)
+    value = np.asarray(fill_value, element_type(dtype))
     if value.ndim:
         raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one element")
     return _filled(empty(shape, value.dtype, **options), value)
@@ -94,7 +95,7 @@ def from_array(
         Neither `data` nor `device_data` is given.
     """
     source = _closer(data, device_data, options.get("memory", "cpu"))
-    if dtype is not None and source.dtype != np.dtype(dtype):
+    if dtype is not None and source.dtype != element_type(dtype):
         source = transfer.astype(transfer.to_host(source), np.dtype(dtype))
     if not _names_dimensions(options) and source.dims is not None:
         options["dims"] = source.dims
