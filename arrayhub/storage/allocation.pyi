@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, SupportsIndex, TypeAlias, final
 
 import numpy.typing as npt
 
@@ -8,6 +8,9 @@ from arrayhub.usm_array import USMArray
 
 _Memory: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
 _Halo: TypeAlias = Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]]
+
+@final
+class Recipe: ...
 
 def empty(
     shape: SupportsIndex | Sequence[SupportsIndex],

@@ -3,6 +3,7 @@
 What the arguments come to is worked out once and kept, so that the same call again only allocates.
 """
 
+cimport cython
 cimport numpy as cnp
 from libc.string cimport memcpy
 
@@ -115,6 +116,7 @@ cdef object misplaced(const Kind* kind, object device, str accepted):
 # --------------------------------------------------------------------------------- what the arguments come to
 
 
+@cython.final
 cdef class Recipe:
     """Everything about a new array but its element type (of which only the size counts) and its memory."""
     cdef Descriptor template        # shape, byte strides and labels; never shown to anybody
@@ -182,7 +184,7 @@ cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
             break
     cdef Recipe recipe = _recipes.get(key)
     if recipe is None or (recipe.backend is not None and layouts.source(recipe.backend) is not recipe.source):
-        recipe = write_recipe(element, *key[1:])
+        recipe = write_recipe(element, key)
         if len(_recipes) >= RECIPES:
             _recipes.clear()
         _recipes[key] = recipe
@@ -223,8 +225,9 @@ cdef object frozen_slowly(object value, str what, int depth):
     raise TypeError(f"{what}: {show(value)} of type {type(value).__name__}; accepted: {_ARGUMENT_FORMS[what]}")
 
 
-def write_recipe(element, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin):
-    """Return the recipe for arguments that `frozen` has made plain."""
+cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
+    """The recipe for arguments that are plain."""
+    _, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
     lengths = planning.checked_lengths(shape)
     names = names_of(dimensions, dims)
     cdef Recipe recipe = Recipe.__new__(Recipe)

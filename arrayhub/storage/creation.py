@@ -15,10 +15,10 @@ from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
 from arrayhub.usm_array import USMArray
 
-MemoryKind: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
+_MemoryKind: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
 
 # The kinds of memory by device type and kind of USM.
-_KINDS: dict[tuple[str, str | None], MemoryKind] = {
+_KINDS: dict[tuple[str, str | None], _MemoryKind] = {
     ("cpu", None): "cpu",
     ("oneapi", "host"): "usm_host",
     ("oneapi", "shared"): "usm_shared",
@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     backend: str | None
     alignment: int | None
     origin: Sequence[int] | None
-    memory: MemoryKind
+    memory: _MemoryKind
     device: Any
 
 
@@ -149,7 +149,7 @@ def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
     return fresh
 
 
-def _closer(data: Any, device_data: Any, memory: MemoryKind) -> USMArray:
+def _closer(data: Any, device_data: Any, memory: _MemoryKind) -> USMArray:
     """Return that of the two sides as an array which the copy is to be made from."""
     if data is None and device_data is None:
         raise TypeError("from_array: neither data nor device_data is given; accepted: an array as either, or both")
@@ -178,7 +178,7 @@ def _options_of(model: USMArray, options: Options) -> Options:
     return options
 
 
-def _kind_of(model: USMArray) -> MemoryKind:
+def _kind_of(model: USMArray) -> _MemoryKind:
     """Return the name of the kind of memory that `model` lies in."""
     kind = _KINDS.get((model.device.type, model.usm_type))
     if kind is None:
