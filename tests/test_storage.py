@@ -359,6 +359,19 @@ def test_like(memory):
     assert arrayhub.empty_like(x, "i8").dtype == np.int64
 
 
+def test_like_a_part_of_an_array():
+    """Whose labels may speak of elements that it does not have."""
+    x = empty((10, 12), "f4", halo=(2, 1), alignment=64, origin=(2, 1), aligned_index=(2, 1))
+    for part in (x[5:], x[:1], x[:, 3:0], x[::3], x[4], x.T):
+        like = arrayhub.zeros_like(part)
+        assert (like.shape, like.halo, like.origin) == (part.shape, part.halo, part.origin)
+        assert like.ptr % 64 == 0
+
+
+def test_a_halo_without_a_domain():
+    assert empty((2, 3), halo=((2, 0), 0)).aligned_index == (0, 0)
+
+
 def test_like_a_foreign_array():
     import torch
 

@@ -238,7 +238,8 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     label(template, dims=names, halo=halo, origin=origin)
     index = aligned_index
     if index is None and halo is not None:
-        index = tuple([lower for lower, _ in template.halo])
+        # Where the halo leaves no domain there is no element of it to align.
+        index = tuple([lower if lower < lengths[axis] else 0 for axis, (lower, _) in enumerate(template.halo)])
     if backend is not None:
         recipe.backend = backend
         preset = layouts.find(backend)

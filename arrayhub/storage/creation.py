@@ -1,7 +1,9 @@
 """New arrays with values: ones, full, from_array, and those that are made like another array."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +17,11 @@ from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
 from arrayhub.usm_array import USMArray
 
-_MemoryKind: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
+if TYPE_CHECKING:
+    from arrayhub.storage.allocation import _Memory
 
 # The kinds of memory by device type and kind of USM.
-_KINDS: dict[tuple[str, str | None], _MemoryKind] = {
+_KINDS: dict[tuple[str, str | None], _Memory] = {
     ("cpu", None): "cpu",
     ("oneapi", "host"): "usm_host",
     ("oneapi", "shared"): "usm_shared",
@@ -40,7 +43,7 @@ class Options(TypedDict, total=False):
     backend: str | None
     alignment: int | None
     origin: Sequence[int] | None
-    memory: _MemoryKind
+    memory: _Memory
     device: Any
 
 
@@ -114,9 +117,8 @@ def empty_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack
     dtype : optional
         The element type; that of `array` by default.
     **options
-        As for `empty`. What is left out is as it is in `array`: the order of its strides, its names, origin, halo and
-        aligned index, the kind of its memory and its device. Padding is not: rows are padded only for ``alignment=``
-        or a preset.
+        As for `empty`. What is left out is as it is in `array`: the order of its strides, its names, origin and halo,
+        the kind of its memory and its device. Padding is not: rows are padded only for ``alignment=`` or a preset.
 
     Returns
     -------
@@ -149,7 +151,7 @@ def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
     return fresh
 
 
-def _closer(data: Any, device_data: Any, memory: _MemoryKind) -> USMArray:
+def _closer(data: Any, device_data: Any, memory: _Memory) -> USMArray:
     """Return that of the two sides as an array which the copy is to be made from."""
     if data is None and device_data is None:
         raise TypeError("from_array: neither data nor device_data is given; accepted: an array as either, or both")
@@ -168,7 +170,6 @@ def _options_of(model: USMArray, options: Options) -> Options:
         options["dims"] = model.dims
     options.setdefault("origin", model.origin)
     options.setdefault("halo", model.halo)
-    options.setdefault("aligned_index", model.aligned_index)
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)
         options["layout"] = [order.index(axis) for axis in range(model.ndim)]
@@ -178,7 +179,7 @@ def _options_of(model: USMArray, options: Options) -> Options:
     return options
 
 
-def _kind_of(model: USMArray) -> _MemoryKind:
+def _kind_of(model: USMArray) -> _Memory:
     """Return the name of the kind of memory that `model` lies in."""
     kind = _KINDS.get((model.device.type, model.usm_type))
     if kind is None:
