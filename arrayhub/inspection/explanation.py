@@ -38,8 +38,8 @@ class Verdict:
     consumer : str
         As `convert` names it.
     verdict : str
-        ``"zero-copy"``: on the same memory. ``"copy=True"``: if the caller asks for a copy. ``"cannot"``: not even then.
-        ``"not tried"``: the reason says what trying would do.
+        ``"zero-copy"``: on the same memory. ``"copy=True"``: if the caller asks for a copy. ``"cannot"``: not even
+        then. ``"not tried"``: the reason says what trying would do.
     reason : str
         Why it is not zero-copy.
     """
@@ -64,7 +64,7 @@ class Explanation:
     offers : tuple of Offer
         The protocols that it speaks, in the order in which `asarray` asks.
     taken : str or None
-        The protocol that `asarray` takes.
+        The protocol of the object's that `asarray` takes.
     why : str
         Why that one; or why none.
     verdicts : tuple of Verdict
