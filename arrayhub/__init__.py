@@ -1,5 +1,8 @@
 """A hub between array protocols: any foreign array in, one descriptor that every consumer understands out."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from arrayhub import _clone, sycl_runtime
 
 __path__[:] = _clone.compiled_path(__path__)
@@ -22,28 +25,52 @@ from arrayhub.conversion import (  # noqa: E402
     to_device,
     to_host,
 )
-from arrayhub.inspect.check import check  # noqa: E402
-from arrayhub.storage import layouts  # noqa: E402
-from arrayhub.storage.allocation import empty, zeros  # noqa: E402
-from arrayhub.storage.creation import (  # noqa: E402
-    empty_like,
-    from_array,
-    full,
-    full_like,
-    ones,
-    ones_like,
-    zeros_like,
-)
-from arrayhub.storage.layouts import layout_for  # noqa: E402
-from arrayhub.storage.planning import Plan, plan  # noqa: E402
 from arrayhub.usm_array import USMArray  # noqa: E402
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from arrayhub.inspection.check import check
+    from arrayhub.inspection.datashape import Type, parse_type, typestr
+    from arrayhub.inspection.explain import explain
+    from arrayhub.inspection.printout import debug_repr, inspect
+    from arrayhub.storage import (
+        Plan,
+        empty,
+        empty_like,
+        from_array,
+        full,
+        full_like,
+        layout_for,
+        layouts,
+        ones,
+        ones_like,
+        plan,
+        zeros,
+        zeros_like,
+    )
+
+# Public names whose rooms are imported when they are first asked for: who only passes arrays on has no need of them.
+_LAZY = {
+    name: room
+    for room, names in {
+        "arrayhub.inspection.check": ("check",),
+        "arrayhub.inspection.datashape": ("Type", "parse_type", "typestr"),
+        "arrayhub.inspection.explain": ("explain",),
+        "arrayhub.inspection.printout": ("debug_repr", "inspect"),
+        "arrayhub.storage": (
+            *("Plan", "plan", "layout_for", "layouts", "from_array"),
+            *("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like", "full_like"),
+        ),
+    }.items()
+    for name in names
+}
 
 __all__ = [
     "Device",
     "InterfaceError",
     "Plan",
+    "Type",
     "USMArray",
     "as_cupy",
     "as_dpnp",
@@ -54,8 +81,10 @@ __all__ = [
     "asarray",
     "check",
     "convert",
+    "debug_repr",
     "empty",
     "empty_like",
+    "explain",
     "from_array",
     "from_dlpack",
     "full",
@@ -63,13 +92,28 @@ __all__ = [
     "get_dims",
     "get_include",
     "get_origin",
+    "inspect",
     "layout_for",
     "layouts",
     "ones",
     "ones_like",
+    "parse_type",
     "plan",
     "to_device",
     "to_host",
+    "typestr",
     "zeros",
     "zeros_like",
 ]
+
+
+if not TYPE_CHECKING:  # which would then take any name for one of arrayhub's
+
+    def __getattr__(name):
+        if name not in _LAZY:
+            raise AttributeError(f"module 'arrayhub' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_LAZY[name]), name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -43,3 +43,18 @@ def ways_out(x: USMArray) -> None:
     memoryview(x)
     bytes(x)
     np.from_dlpack(x)
+
+
+def new_arrays(a: npt.NDArray[np.float32]) -> None:
+    assert_type(arrayhub.empty((3, 4), "f4", backend="gt:cpu_ifirst", alignment=64, halo=((1, 1), 0)), USMArray)
+    assert_type(arrayhub.zeros(3, memory="usm_shared", device="oneapi:0"), USMArray)
+    assert_type(arrayhub.full((3,), 1, dims=("x",), origin=[0], layout="F"), USMArray)
+    assert_type(arrayhub.from_array(a, dtype=None, memory="cuda"), USMArray)
+    assert_type(arrayhub.ones_like(a, "f8", layout=(1, 0)), USMArray)
+    assert_type(arrayhub.plan((3, 4), alignment=64).strides, tuple[int, ...])
+    assert_type(arrayhub.layout_for("IJK", "numpy"), tuple[int, ...])
+    arrayhub.layouts.register("mine", lambda dimensions: range(len(dimensions)))
+    assert_type(arrayhub.check(a), list[str])
+    arrayhub.empty(3, memory="gpu")  # type: ignore[arg-type]
+    arrayhub.ones(3, order="F")  # type: ignore[call-arg]
+    arrayhub.plan(3).offset = 1  # type: ignore[misc]

@@ -26,6 +26,7 @@ cdef class MemoryBlock:
 cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device)
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=*, bint zeroed=*)
 cdef MemoryBlock hand_over(MemoryBlock block)
+cdef int name_release(Release release, const char* name) except -1
 
 
 cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) noexcept nogil:

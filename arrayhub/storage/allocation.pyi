@@ -1,13 +1,16 @@
 from collections.abc import Sequence
-from typing import Literal, SupportsIndex
+from typing import Literal, SupportsIndex, TypeAlias, final
 
 import numpy.typing as npt
 
 from arrayhub._core.device import _DeviceLike
 from arrayhub.usm_array import USMArray
 
-_Memory = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
-_Halo = Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]]
+_Memory: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
+_Halo: TypeAlias = Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]]
+
+@final
+class Recipe: ...
 
 def empty(
     shape: SupportsIndex | Sequence[SupportsIndex],

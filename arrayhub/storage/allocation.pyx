@@ -3,6 +3,8 @@
 What the arguments come to is worked out once and kept, so that the same call again only allocates.
 """
 
+cimport cython
+cimport numpy as cnp
 from libc.string cimport memcpy
 
 from arrayhub._core.descriptor cimport (
@@ -35,6 +37,8 @@ from arrayhub._core.labels import label
 from arrayhub.conversion import asarray
 from arrayhub.runtimes.sycl import queue_for
 from arrayhub.storage import layouts, planning
+
+cnp.import_array()
 
 # ------------------------------------------------------------------------------------------------- kinds of memory
 
@@ -112,6 +116,7 @@ cdef object misplaced(const Kind* kind, object device, str accepted):
 # --------------------------------------------------------------------------------- what the arguments come to
 
 
+@cython.final
 cdef class Recipe:
     """Everything about a new array but its element type (of which only the size counts) and its memory."""
     cdef Descriptor template        # shape, byte strides and labels; never shown to anybody
@@ -119,7 +124,7 @@ cdef class Recipe:
     cdef Py_ssize_t boundary        # bytes
     cdef Py_ssize_t behind          # bytes from a boundary to element zero
     cdef object backend             # whose preset went into this, or None
-    cdef object preset
+    cdef object source              # where that came from, so that a later registration shows
 
 cdef enum:
     RECIPES = 512                   # more than a program has different allocations; beyond it all are forgotten
@@ -141,11 +146,8 @@ _ARGUMENT_FORMS = {
 cdef tuple _ARGUMENTS = tuple(_ARGUMENT_FORMS)
 
 
-cdef object new(tuple arguments, object dtype, object memory, object device, bint zeroed):
-    """A new array. `arguments` are those of _ARGUMENTS."""
-    element = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
-    if element.subdtype is not None:
-        planning.element_type(element)      # says what to do instead
+cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed):
+    """A new array. `arguments` are the item size and those of _ARGUMENTS."""
     cdef const Kind* kind = kind_of(memory)
     cdef Recipe recipe = recipe_for(arguments, element)
     cdef Descriptor template = recipe.template
@@ -158,42 +160,55 @@ cdef object new(tuple arguments, object dtype, object memory, object device, bin
     memcpy(a.shape_, template.shape_, a.nd_ * sizeof(Py_ssize_t))
     memcpy(a.byte_strides_, template.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
     seal(a)
-    set_labels(a, labels_of(template))
+    if template.labels != NULL:
+        set_labels(a, labels_of(template))
     if zeroed and not kind.zeroes:
         transfer.write(a, asarray(np.zeros((), element)))
     return a
 
 
-cdef Recipe recipe_for(tuple arguments, object element):
-    cdef list key = [element.itemsize]
+cdef inline cnp.dtype element_of(object dtype):
+    """The NumPy dtype of single elements that `dtype` says."""
+    cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else cnp.dtype(dtype)
+    if element.type_num == cnp.NPY_VOID:        # NumPy's number for sub-arrays too, which this refuses
+        planning.element_type(element)
+    return element
+
+
+cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
+    cdef tuple key = arguments
     cdef int k
-    for k in range(len(arguments)):
-        key.append(frozen(arguments[k], _ARGUMENTS[k], 0))
-    kept = tuple(key)
-    cdef Recipe recipe = _recipes.get(kept)
-    if recipe is None or (recipe.backend is not None and layouts.find(recipe.backend) != recipe.preset):
-        recipe = write_recipe(element, *key[1:])
+    for k in range(1, len(arguments)):
+        if not is_plain(arguments[k]):
+            key = (arguments[0], *[frozen(arguments[n], _ARGUMENTS[n - 1], 0) for n in range(1, len(arguments))])
+            break
+    cdef Recipe recipe = _recipes.get(key)
+    if recipe is None or (recipe.backend is not None and layouts.source(recipe.backend) is not recipe.source):
+        recipe = write_recipe(element, key)
         if len(_recipes) >= RECIPES:
             _recipes.clear()
-        _recipes[kept] = recipe
+        _recipes[key] = recipe
     return recipe
 
 
-cdef object frozen(object value, str what, int depth):
-    """An argument as something to look up: exact integers, strings, and tuples of those.
+cdef inline bint is_plain(object value) noexcept:
+    """Whether an argument can be looked up as it is: an exact integer, a string, or a tuple of exact integers.
 
-    Nothing else may come through: True and 1.0 would find the recipe of 1, and a list cannot be looked up.
+    True and 1.0 would find the recipe of 1, and a list cannot be looked up.
     """
-    cdef int k
     if value is None or type(value) is int or type(value) is str:
-        return value
-    if type(value) is tuple:
-        for k in range(len(<tuple> value)):
-            if type((<tuple> value)[k]) is not int:
-                break
-        else:
-            return value
-    return frozen_slowly(value, what, depth)
+        return True
+    if type(value) is not tuple:
+        return False
+    for part in <tuple> value:
+        if type(part) is not int:
+            return False
+    return True
+
+
+cdef object frozen(object value, str what, int depth):
+    """An argument as something that can be looked up, with everything in it made plain."""
+    return value if is_plain(value) else frozen_slowly(value, what, depth)
 
 
 cdef object frozen_slowly(object value, str what, int depth):
@@ -210,8 +225,9 @@ cdef object frozen_slowly(object value, str what, int depth):
     raise TypeError(f"{what}: {show(value)} of type {type(value).__name__}; accepted: {_ARGUMENT_FORMS[what]}")
 
 
-def write_recipe(element, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin):
-    """Return the recipe for arguments that `frozen` has made plain."""
+cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
+    """The recipe for arguments that are plain."""
+    _, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
     lengths = planning.checked_lengths(shape)
     names = names_of(dimensions, dims)
     cdef Recipe recipe = Recipe.__new__(Recipe)
@@ -222,10 +238,12 @@ def write_recipe(element, shape, aligned_index, halo, dimensions, dims, layout, 
     label(template, dims=names, halo=halo, origin=origin)
     index = aligned_index
     if index is None and halo is not None:
-        index = tuple([lower for lower, _ in template.halo])
+        # Where the halo leaves no domain there is no element of it to align.
+        index = tuple([lower if lower < lengths[axis] else 0 for axis, (lower, _) in enumerate(template.halo)])
     if backend is not None:
         recipe.backend = backend
-        recipe.preset = preset = layouts.find(backend)
+        preset = layouts.find(backend)
+        recipe.source = layouts.source(backend)
         if layout is None:
             layout = layouts.layout_by(preset, layouts.checked_dimensions(names or layouts.default_dimensions(len(lengths))))
         if alignment is None and preset.alignment > 1:
@@ -306,12 +324,14 @@ def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=
     MemoryError
         There is not enough.
     """
-    return new((shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), dtype, memory, device,
-               False)
+    cdef cnp.dtype element = element_of(dtype)
+    return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
+               memory, device, False)
 
 
 def zeros(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
           backend=None, alignment=None, origin=None, memory="cpu", device=None):
     """Return a new array of zeros; see `empty` for everything else."""
-    return new((shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), dtype, memory, device,
-               True)
+    cdef cnp.dtype element = element_of(dtype)
+    return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
+               memory, device, True)

@@ -1,7 +1,9 @@
 """New arrays with values: ones, full, from_array, and those that are made like another array."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +12,24 @@ from arrayhub import transfer
 from arrayhub._core.errors import show
 from arrayhub.conversion import asarray
 from arrayhub.libraries.cupy import slowest_first
+from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
+from arrayhub.storage.planning import element_type
 from arrayhub.usm_array import USMArray
 
-MemoryKind: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
+if TYPE_CHECKING:
+    from arrayhub.storage.allocation import _Memory
+
+# The kinds of memory by device type and kind of USM.
+_KINDS: dict[tuple[str, str | None], _Memory] = {
+    ("cpu", None): "cpu",
+    ("oneapi", "host"): "usm_host",
+    ("oneapi", "shared"): "usm_shared",
+    ("oneapi", "device"): "usm_device",
+    ("cuda", None): "cuda",
+    ("cuda_host", None): "cuda_host",
+    ("cuda_managed", None): "cuda_managed",
+}
 
 
 class Options(TypedDict, total=False):
@@ -27,13 +43,11 @@ class Options(TypedDict, total=False):
     backend: str | None
     alignment: int | None
     origin: Sequence[int] | None
-    memory: MemoryKind
+    memory: _Memory
     device: Any
 
 
-def ones(
-    shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]
-) -> USMArray:
+def ones(shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]) -> USMArray:
     """Return a new array of ones; see `empty` for everything else."""
     return full(shape, 1, dtype, **options)
 
@@ -48,7 +62,7 @@ def full(
     ValueError
         `fill_value` is no single element, or none of that type.
     """
-    value = np.asarray(fill_value, dtype)
+    value = np.asarray(fill_value, element_type(dtype))
     if value.ndim:
         raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one element")
     return _filled(empty(shape, value.dtype, **options), value)
@@ -84,7 +98,7 @@ def from_array(
         Neither `data` nor `device_data` is given.
     """
     source = _closer(data, device_data, options.get("memory", "cpu"))
-    if dtype is not None and source.dtype != np.dtype(dtype):
+    if dtype is not None and source.dtype != element_type(dtype):
         source = transfer.astype(transfer.to_host(source), np.dtype(dtype))
     if not _names_dimensions(options) and source.dims is not None:
         options["dims"] = source.dims
@@ -103,9 +117,8 @@ def empty_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack
     dtype : optional
         The element type; that of `array` by default.
     **options
-        As for `empty`. What is left out is as it is in `array`: the order of its strides, its names, origin, halo and
-        aligned index, the kind of its memory and its device. Padding is not: rows are padded only for ``alignment=``
-        or a preset.
+        As for `empty`. What is left out is as it is in `array`: the order of its strides, its names, origin and halo,
+        the kind of its memory and its device. Padding is not: rows are padded only for ``alignment=`` or a preset.
 
     Returns
     -------
@@ -126,9 +139,7 @@ def ones_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[
     return full_like(array, 1, dtype, **options)
 
 
-def full_like(
-    array: Any, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]
-) -> USMArray:
+def full_like(array: Any, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array with the shape of another one, all elements `fill_value`; see `empty_like` and `full`."""
     model = asarray(array)
     return full(model.shape, fill_value, model.dtype if dtype is None else dtype, **_options_of(model, options))
@@ -140,10 +151,10 @@ def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
     return fresh
 
 
-def _closer(data: Any, device_data: Any, memory: MemoryKind) -> USMArray:
+def _closer(data: Any, device_data: Any, memory: _Memory) -> USMArray:
     """Return that of the two sides as an array which the copy is to be made from."""
     if data is None and device_data is None:
-        raise TypeError("from_array: neither data nor device_data is given; accepted: an array as one of them, or as both")
+        raise TypeError("from_array: neither data nor device_data is given; accepted: an array as either, or both")
     if data is None or (device_data is not None and memory in ("cuda", "cuda_managed", "usm_device", "usm_shared")):
         return asarray(device_data)
     return asarray(data)
@@ -157,27 +168,29 @@ def _options_of(model: USMArray, options: Options) -> Options:
     """Return `options` with what they leave out as it is in `model`."""
     if not _names_dimensions(options):
         options["dims"] = model.dims
-    for name in ("origin", "halo", "aligned_index"):
-        options.setdefault(name, getattr(model, name))
+    options.setdefault("origin", model.origin)
+    options.setdefault("halo", model.halo)
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)
         options["layout"] = [order.index(axis) for axis in range(model.ndim)]
     if "memory" not in options:
         options["memory"] = _kind_of(model)
-        if model.device.type != "cpu":
-            options.setdefault("device", _place_of(model))
+        options.setdefault("device", _place_of(model))
     return options
 
 
-def _kind_of(model: USMArray) -> MemoryKind:
+def _kind_of(model: USMArray) -> _Memory:
     """Return the name of the kind of memory that `model` lies in."""
-    return f"usm_{model.usm_type}" if model.device.type == "oneapi" else model.device.type
+    kind = _KINDS.get((model.device.type, model.usm_type))
+    if kind is None:
+        raise ValueError(
+            f"memory: that of the array is on {model.device}; pass memory= to say where to allocate instead"
+        )
+    return kind
 
 
 def _place_of(model: USMArray) -> Any:
     """Return what ``device=`` takes for the place of `model`."""
     if model.device.type == "oneapi":
-        from arrayhub.runtimes import sycl
-
-        return sycl.queue_of_array(model)
-    return model.device
+        return queue_of_array(model)
+    return None if model.device.type == "cpu" else model.device

@@ -7,7 +7,9 @@ and K as the preset ranks them. This is the seed's rule; GT4Py itself goes by po
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, SupportsIndex, TypeAlias
 
 from arrayhub._core.errors import show
 from arrayhub.storage.planning import integer, integers, layout_ranks
@@ -18,30 +20,39 @@ ACCEPTED_DIMENSIONS = "'I', 'J', 'K' and decimal numbers such as '0' for data di
 LayoutRule: TypeAlias = Callable[[tuple[str, ...]], Sequence[int]]
 
 
-class Preset(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Preset:
     """What a backend wants: a layout for dimensions, and rows padded to a number of elements."""
 
     layout: LayoutRule
     alignment: int
 
 
-class ByMeaning(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ByMeaning:
     """The rule of a base layout: the ranks of I, J and K among each other, behind all data dimensions."""
 
     base: tuple[int, ...]
 
     def __call__(self, dimensions: tuple[str, ...]) -> tuple[int, ...]:
-        order = sorted(dimensions, key=lambda name: (1, self.base[GRID.index(name)]) if name in GRID else (0, int(name)))
+        def place(name: str) -> tuple[int, int]:
+            return (1, self.base[GRID.index(name)]) if name in GRID else (0, int(name))
+
+        order = sorted(dimensions, key=place)
         return tuple(order.index(name) for name in dimensions)
 
 
-class OfGT4Py(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OfGT4Py:
     """GT4Py's own rule, asked with the dimensions in the order that it counts on."""
 
     rule: LayoutRule
 
     def __call__(self, dimensions: tuple[str, ...]) -> tuple[int, ...]:
-        in_order = sorted(dimensions, key=lambda name: (0, GRID.index(name)) if name in GRID else (1, int(name)))
+        def place(name: str) -> tuple[int, int]:
+            return (0, GRID.index(name)) if name in GRID else (1, int(name))
+
+        in_order = sorted(dimensions, key=place)
         ranks = self.rule(tuple(in_order))
         return tuple(int(ranks[in_order.index(name)]) for name in dimensions)
 
@@ -58,6 +69,7 @@ _BUILT_IN = {
     for name in names
 }
 _registered: dict[str, Preset] = {}
+_GT4PY = "gt4py.storage.cartesian.layout_registry"
 
 
 def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, alignment: SupportsIndex = 1) -> None:
@@ -141,39 +153,39 @@ def find(backend: str) -> Preset:
     ValueError
         Nobody has registered it.
     """
-    preset = _known(backend)
-    if preset is None and _import_gt4py():
-        preset = _known(backend)
-    if preset is None:
+    found = source(backend)
+    if found is None and _import_gt4py():
+        found = source(backend)
+    if found is None:
         raise ValueError(
             f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}, and what"
             " arrayhub.layouts.register enters"
         )
-    return preset
+    return found if isinstance(found, Preset) else Preset(OfGT4Py(found["layout_map"]), found["alignment"])
+
+
+def source(backend: str) -> Any:
+    """Return the object that says what a backend wants, another one after each registration; None where there is none.
+
+    What is registered here goes first, then what GT4Py says, if it is loaded.
+    """
+    found = _registered.get(backend)
+    if found is None:
+        registry = sys.modules.get(_GT4PY)
+        found = None if registry is None else registry.REGISTRY.get(backend)
+    return _BUILT_IN.get(backend) if found is None else found
 
 
 def names() -> list[str]:
     """Return the names that ``backend=`` takes, sorted; GT4Py's own among them where it is loaded."""
-    return sorted({*_registered, *_gt4py_registry(), *_BUILT_IN})
-
-
-def _known(backend: str) -> Preset | None:
-    """What is registered here goes first, then what GT4Py says, if it is loaded."""
-    if backend in _registered:
-        return _registered[backend]
-    info = _gt4py_registry().get(backend)
-    return _BUILT_IN.get(backend) if info is None else Preset(OfGT4Py(info["layout_map"]), info["alignment"])
-
-
-def _gt4py_registry() -> dict[str, Any]:
-    module = sys.modules.get("gt4py.storage.cartesian.layout_registry")
-    return {} if module is None else module.REGISTRY
+    registry = sys.modules.get(_GT4PY)
+    return sorted({*_registered, *(registry.REGISTRY if registry else ()), *_BUILT_IN})
 
 
 def _import_gt4py() -> bool:
     """Whether GT4Py is installed; afterwards it is loaded."""
     try:
-        import gt4py.storage.cartesian.layout_registry  # noqa: F401
+        import_module(_GT4PY)
     except ImportError:
         return False
     return True

@@ -6,7 +6,8 @@ Source of the rules: the seed's document on allocation, and GT4Py's allocator wh
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+from dataclasses import dataclass
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,8 @@ MOST_DIMENSIONS = 64
 LayoutLike: TypeAlias = str | Sequence[SupportsIndex]
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Plan:
     """Where the elements of an array lie in a buffer. `plan` makes one.
 
     Attributes
@@ -108,7 +110,7 @@ def plan(
         strides[axis] = step
         step *= max(padded[axis], 1)  # as in NumPy, an empty dimension does not take the others their strides
     if step * element.itemsize + boundary > MOST_BYTES:
-        raise ValueError(f"shape: {show(lengths)} of {element!r} takes more than 2**63 bytes; accepted: what has addresses")
+        raise ValueError(f"shape: {show(lengths)} of {element!r} takes 2**63 bytes or more; accepted: fewer")
     nbytes = math.prod(padded) * element.itemsize + boundary - 1
     return Plan(lengths, element, ranks, tuple(strides), tuple(padded), offset, nbytes, boundary)
 
@@ -138,8 +140,8 @@ def layout_ranks(layout: LayoutLike | None, nd: int) -> tuple[int, ...]:
     ranks = integers(layout, "layout")
     if sorted(ranks) != list(range(nd)):
         raise ValueError(
-            f"layout: {show(ranks)} for {nd} dimensions; accepted: 'C', 'F' or a permutation of 0 to {nd - 1}, 0 for the"
-            " largest stride"
+            f"layout: {show(ranks)} for {nd} dimensions; accepted: 'C', 'F' or a permutation of 0 to {nd - 1}, with 0"
+            " for the largest stride"
         )
     return ranks
 
@@ -149,9 +151,7 @@ def checked_index(aligned_index: Sequence[SupportsIndex] | None, lengths: tuple[
     if aligned_index is None:
         return (0,) * len(lengths)
     index = integers(aligned_index, "aligned_index")
-    if len(index) != len(lengths) or any(
-        not 0 <= i < max(length, 1) for i, length in zip(index, lengths, strict=True)
-    ):
+    if len(index) != len(lengths) or any(not 0 <= i < max(length, 1) for i, length in zip(index, lengths, strict=True)):
         raise ValueError(f"aligned_index: {show(index)} for shape {show(lengths)}; accepted: the index of an element")
     return index
 
@@ -163,8 +163,8 @@ def boundary_and_block(alignment: SupportsIndex | None, itemsize: int) -> tuple[
     boundary = integer(alignment, "alignment")
     if not 0 < boundary < MOST_BYTES or math.gcd(boundary, itemsize) not in (boundary, itemsize):
         raise ValueError(
-            f"alignment: {boundary} bytes for elements of {itemsize} bytes; accepted: a divisor or a multiple of the item"
-            " size, in bytes"
+            f"alignment: {boundary} bytes for elements of {itemsize} bytes; accepted: a divisor or a multiple of the"
+            " item size, in bytes"
         )
     return boundary, max(boundary // itemsize, 1)
 
