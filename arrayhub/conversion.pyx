@@ -34,6 +34,18 @@ cdef extern from *:
     static int arrayhub_has_buffer(PyTypeObject *type) {
         return type->tp_as_buffer != NULL && type->tp_as_buffer->bf_getbuffer != NULL;
     }
+    /* Whether an object has an attribute, or a getter that raises: the caller asks again, where errors are minded. */
+    static int arrayhub_may_have(PyObject *obj, PyObject *name) {
+        PyObject *value = NULL;
+    #if PY_VERSION_HEX >= 0x030D0000
+        int found = PyObject_GetOptionalAttr(obj, name, &value);
+    #else
+        int found = _PyObject_LookupAttr(obj, name, &value);
+    #endif
+        Py_XDECREF(value);
+        if (found < 0) PyErr_Clear();
+        return found != 0;
+    }
     static int arrayhub_bare_instances(PyTypeObject *type) {
         return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
                type->tp_getattro == PyObject_GenericGetAttr;
@@ -65,6 +77,7 @@ cdef extern from *:
     void Py_LeaveRecursiveCall()
     unsigned int arrayhub_version_tag(PyTypeObject* cls) nogil
     bint arrayhub_has_buffer(PyTypeObject* cls) nogil
+    bint arrayhub_may_have(object obj, object name)
     bint arrayhub_bare_instances(PyTypeObject* cls) nogil
 
 ctypedef Descriptor (*Way)(object obj, object stream)
@@ -118,12 +131,15 @@ cdef struct Remembered:
     unsigned int version
     unsigned int speaks    # bit k: row k of the ways may answer
     Way known              # of an exactly known type, else NULL
-    Way fast               # the same, unless instances may name their dimensions
+    Way fast               # the same, or the way that also reads labels
 
 cdef enum:
     REMEMBERED_TYPES = 1024   # a power of two; a type that shares its place with another is worked out again
 
 cdef Remembered _remembered[REMEMBERED_TYPES]
+
+cdef object _GT_DIMS = sys.intern("__gt_dims__")
+cdef object _DIMS = sys.intern("dims")
 
 # Where the known types come from; a subclass of theirs that somebody else defines may have more attributes.
 cdef tuple _KNOWN_ROOTS = ("cupy", "dpctl", "dpnp", "jax", "jaxlib", "numpy", "pyarrow", "torch")
@@ -160,18 +176,18 @@ cdef int learn(Remembered* entry, type cls) except -1:
     entry.cls = <PyTypeObject*> cls
     entry.version = arrayhub_version_tag(<PyTypeObject*> cls)
     entry.known = known
-    entry.fast = with_labels if may_have_labels(cls, known, bare) else known
+    entry.fast = known if known == itself or known == copy_scalar else reading_labels(cls, known, bare)
     entry.speaks = speaks
     return 0
 
 
-cdef bint may_have_labels(type cls, Way known, bint bare) except -1:
-    """Whether to ask instances for the names of their dimensions. Known libraries' own arrays have none."""
-    if known == itself or known == copy_scalar:
-        return False
-    if any(hasattr(cls, name) for name in dimensions.ATTRIBUTES):
-        return True
-    return not bare and (known == NULL or cls.__module__.partition(".")[0] not in _KNOWN_ROOTS)
+cdef Way reading_labels(type cls, Way known, bint bare) except? NULL:
+    """The fast way of a type, or one that also reads labels where instances may have some."""
+    if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
+        return with_labels
+    if bare or known != NULL and dlpack.root_of(cls) in _KNOWN_ROOTS:    # whose own arrays have none
+        return known
+    return with_own_labels
 
 
 cdef Way known_type(type cls) except? NULL:
@@ -184,7 +200,7 @@ cdef Way known_type(type cls) except? NULL:
         return buffer.parse_bytes
     if cls is bytearray or cls is memoryview or cls is getattr(sys.modules.get("array"), "array", None):
         return buffer.parse
-    cdef str root = cls.__module__.partition(".")[0]
+    cdef str root = dlpack.root_of(cls)
     if is_torch(cls):
         return torch_room.parse
     if root == "cupy" and cls is getattr(sys.modules.get("cupy"), "ndarray", None):
@@ -233,24 +249,25 @@ cdef Descriptor itself(object obj, object stream):
 
 
 cdef Descriptor with_labels(object obj, object stream):
-    """By the ways of its type, and then with the labels that the object has."""
+    """By the ways of its type, which has attributes for the names of dimensions or the origin."""
+    return dimensions.parse(obj, without_labels(obj, stream))
+
+
+cdef Descriptor with_own_labels(object obj, object stream):
+    """By the ways of its type, whose instances may have such attributes of their own; most have none."""
+    cdef Descriptor a = without_labels(obj, stream)
+    return dimensions.parse(obj, a) if has_names(obj) else a
+
+
+cdef Descriptor without_labels(object obj, object stream):
     cdef Remembered entry = place_of(Py_TYPE(obj))[0]      # import_array has just looked it up
     cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
-    if a is None:
-        a = ask_in_order(obj, stream, entry.speaks)
-    return dimensions.parse(obj, a) if has_labels(obj) else a
+    return ask_in_order(obj, stream, entry.speaks) if a is None else a
 
 
-cdef bint has_labels(object obj) except -1:
-    """Whether an object has an attribute about its dimensions: most of those asked have none."""
-    try:
-        return (
-            getattr(obj, "__gt_dims__", None) is not None
-            or getattr(obj, "__gt_origin__", None) is not None
-            or getattr(obj, "dims", None) is not None
-        )
-    except Exception:      # a property of somebody's may raise anything
-        return True
+cdef bint has_names(object obj) noexcept:
+    """Whether an object names its dimensions. One that has an origin alone has it in its class."""
+    return arrayhub_may_have(obj, _GT_DIMS) or arrayhub_may_have(obj, _DIMS)
 
 
 cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
@@ -337,6 +354,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
     """`obj` by the one protocol that the caller chose."""
     cdef Descriptor a
     cdef Remembered* entry
+    cdef bint named
     if via not in _VIA:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
     if via == "dlpack" and PyCapsule_CheckExact(obj):
@@ -349,7 +367,8 @@ cdef Descriptor import_via(object obj, object stream, object via):
     entry = place_of(Py_TYPE(obj))
     if not is_of(entry, Py_TYPE(obj)):
         learn(entry, type(obj))
-    return dimensions.parse(obj, a) if entry.fast == with_labels and has_labels(obj) else a
+    named = entry.fast == with_labels or entry.fast == with_own_labels and has_names(obj)
+    return dimensions.parse(obj, a) if named else a
 
 
 cdef Descriptor ask(object obj, object stream, str protocol):
@@ -371,7 +390,7 @@ def ways_in(cls, /):
     cdef Remembered entry
     learn(&entry, <type> cls)      # unchecked: a subclass of `type` is one too
     names = [_WAYS[k].name.decode() for k in range(WAYS) if entry.speaks >> k & 1]
-    return entry.fast != NULL, tuple(names)
+    return entry.known != NULL, tuple(names)
 
 
 def offer(obj, protocol, /):

@@ -342,7 +342,15 @@ def test_names_on_the_type_and_on_the_instance():
             assert a.ptr == array.ctypes.data
     assert ah.asarray(Producer(array, dims=("x", "y"))).dims == ("x", "y")
     assert ah.asarray(Producer(array, dims=("x", "y"), __gt_dims__=("J", "I"))).dims == ("J", "I")
-    assert labels(ah.asarray(Producer(array, __gt_origin__=(1, 2)))) == (None, (1, 2), None, None)
+
+
+def test_an_origin_without_names_is_read_where_the_class_has_it():
+    class Shifted(Producer):
+        @property
+        def __gt_origin__(self):
+            return self.start
+
+    assert labels(ah.asarray(Shifted(np.zeros((2, 3)), start=(1, 2)))) == (None, (1, 2), None, None)
 
 
 def test_subclasses_of_known_types():
@@ -458,6 +466,11 @@ def test_getters_that_raise(error):
     assert labels(ah.asarray(Hostile(np.zeros((2, 3))))) == (None,) * 4
     assert ah.get_dims(Hostile(np.zeros((2, 3)))) is None
     assert ah.get_origin(Hostile(np.zeros((2, 3)))) is None
+
+
+def test_a_class_of_no_module():
+    Nameless = type("Nameless", (Producer,), {"__module__": 5})
+    assert ah.asarray(Nameless(np.zeros((2, 3)), dims=("x", "y"))).dims == ("x", "y")
 
 
 def test_a_getter_that_asks_for_itself():
