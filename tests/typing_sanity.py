@@ -36,6 +36,17 @@ def what_it_is(x: USMArray) -> None:
     x["field"]  # type: ignore[index]
 
 
+def what_it_looks_like(x: USMArray) -> None:
+    assert_type(arrayhub.typestr(x, symbolic=True), str)
+    assert_type(arrayhub.parse_type("2 * int32"), arrayhub.Type)
+    assert_type(arrayhub.parse_type("2 * int32").dtype, np.dtype[Any])
+    assert_type(arrayhub.debug_repr(x), str)
+    assert_type(arrayhub.inspect(x), dict[str, Any])
+    assert_type(arrayhub.explain(x, to="torch").verdicts[0].verdict, str)
+    assert_type(x.aligned().native(copy=True), USMArray)
+    arrayhub.explane(x)  # type: ignore[attr-defined]
+
+
 def ways_out(x: USMArray) -> None:
     assert_type(arrayhub.as_numpy(x, copy=True), npt.NDArray[Any])
     assert_type(arrayhub.to_device(x, "oneapi:0"), USMArray)

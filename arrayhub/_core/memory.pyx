@@ -35,7 +35,8 @@ cdef class MemoryBlock:
     owner : object
         The Python object that owns the bytes; None where this block itself does.
     refcount : int
-        How many references to this block exist: the arrays that share it, and whoever else holds it.
+        How many references to this block exist: the arrays that share it, and whoever else holds it, the asking
+        included, as ``sys.getrefcount`` counts.
     release_function : str
         What is called once, when the last of them dies: ``"Py_DECREF"`` (of `owner`, which then frees the bytes as it
         likes), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
