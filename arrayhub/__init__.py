@@ -21,6 +21,7 @@ from arrayhub.conversion import (  # noqa: E402
     to_device,
     to_host,
 )
+from arrayhub.inspection.layout import layout  # noqa: E402
 from arrayhub.usm_array import USMArray  # noqa: E402
 
 __version__ = "0.1.0"
@@ -39,6 +40,7 @@ __all__ = [
     "convert",
     "from_dlpack",
     "get_include",
+    "layout",
     "to_device",
     "to_host",
 ]

@@ -22,7 +22,7 @@ FLOORS = (
     ("transfer",),
     ("construction", "usm_array"),
     ("conversion",),
-    ("numba_typing", "storage", "inspect"),
+    ("numba_typing", "storage", "inspection"),
     ("_clone", "demo", "__init__", "__main__"),
 )
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS, start=1) for name in names}
