@@ -1,5 +1,8 @@
 """A hub between array protocols: any foreign array in, one descriptor that every consumer understands out."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from arrayhub import _clone, sycl_runtime
 
 __path__[:] = _clone.compiled_path(__path__)
@@ -21,14 +24,34 @@ from arrayhub.conversion import (  # noqa: E402
     to_device,
     to_host,
 )
-from arrayhub.inspection.layout import layout  # noqa: E402
+from arrayhub.inspection import enter_layout  # noqa: E402
 from arrayhub.usm_array import USMArray  # noqa: E402
 
 __version__ = "0.1.0"
 
+enter_layout()  # which gives USMArray its pictures, a floor above it
+
+if TYPE_CHECKING:
+    from arrayhub.inspection.datashape import Type, parse_type, typestr
+    from arrayhub.inspection.explain import explain
+    from arrayhub.inspection.layout import layout
+    from arrayhub.inspection.printout import debug_repr, inspect
+
+# Public names whose rooms are imported when they are first asked for: who only passes arrays on has no need of them.
+_LAZY = {
+    "Type": "arrayhub.inspection.datashape",
+    "debug_repr": "arrayhub.inspection.printout",
+    "explain": "arrayhub.inspection.explain",
+    "inspect": "arrayhub.inspection.printout",
+    "layout": "arrayhub.inspection.layout",
+    "parse_type": "arrayhub.inspection.datashape",
+    "typestr": "arrayhub.inspection.datashape",
+}
+
 __all__ = [
     "Device",
     "InterfaceError",
+    "Type",
     "USMArray",
     "as_cupy",
     "as_dpnp",
@@ -38,9 +61,26 @@ __all__ = [
     "as_torch",
     "asarray",
     "convert",
+    "debug_repr",
+    "explain",
     "from_dlpack",
     "get_include",
+    "inspect",
     "layout",
+    "parse_type",
     "to_device",
     "to_host",
+    "typestr",
 ]
+
+
+if not TYPE_CHECKING:  # which would then take any name for one of arrayhub's
+
+    def __getattr__(name):
+        if name not in _LAZY:
+            raise AttributeError(f"module 'arrayhub' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_LAZY[name]), name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -295,18 +295,48 @@ cdef Descriptor copy_python_values(object obj):
 cdef Descriptor import_via(object obj, object stream, object via):
     """`obj` by the one protocol that the caller chose."""
     cdef Descriptor a
-    cdef int k
     if via not in _VIA:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
-    if via == "dlpack" and is_torch(type(obj)):     # whose own __dlpack__ crashes on some of its tensors
+    if via == "dlpack" and PyCapsule_CheckExact(obj):
+        return dlpack.parse_capsule(obj, False, None)
+    a = ask(obj, stream, via)
+    if a is None:
+        raise TypeError(
+            f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
+        )
+    return a
+
+
+cdef Descriptor ask(object obj, object stream, str protocol):
+    """`obj` by one protocol; None where it does not speak it."""
+    cdef int k
+    if protocol == "dlpack" and is_torch(type(obj)):     # whose own __dlpack__ crashes on some of its tensors
         return torch_room.parse(obj, stream)
     for k in range(WAYS):
-        if _WAYS[k].name.decode() == via:
-            a = dlpack.parse_capsule(obj, False, None) if via == "dlpack" and PyCapsule_CheckExact(obj) \
-                else _WAYS[k].parse(obj, stream)
-            if a is not None:
-                return a
-    raise TypeError(f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does")
+        if _WAYS[k].name.decode() == protocol:
+            return _WAYS[k].parse(obj, stream)
+    raise SystemError(f"asarray: no protocol is called {protocol!r}")
+
+
+# ---------------------------------------------------------------------------- the same, to be looked at (see inspection)
+
+
+def ways_in(cls, /):
+    """Return whether a type is known exactly, and the names of the protocols its instances are asked for, in order."""
+    cdef Remembered entry
+    learn(&entry, <type> cls)      # unchecked: a subclass of `type` is one too
+    names = [_WAYS[k].name.decode() for k in range(WAYS) if entry.speaks >> k & 1]
+    return entry.fast != NULL, tuple(names)
+
+
+def offer(obj, protocol, /):
+    """Return what `obj` gives by a protocol of `ways_in`: an array, or None where it does not speak it."""
+    return ask(obj, None, protocol)
+
+
+def peek(capsule, /):
+    """Return what a DLPack capsule would give, without consuming it. The array is valid while nobody else does."""
+    return dlpack.peek(capsule)
 
 
 # --------------------------------------------------------------------------------------------------- public functions
@@ -545,6 +575,9 @@ _WAYS_OUT = {
     "dpnp": as_dpnp,
     "numba": as_numba,
 }
+
+
+CONSUMERS = tuple(_WAYS_OUT)
 
 
 def convert(obj, to="torch", *, copy=None):

@@ -331,6 +331,42 @@ cdef class USMArray(Descriptor):
         """
         return transfer.copy(self, order=order)
 
+    def aligned(self, *, copy=None):
+        """Return the array with each element on a boundary of its type's alignment: itself, or an explicit copy.
+
+        Parameters
+        ----------
+        copy : bool, optional
+            None: only where the elements lie unaligned. True: always copy. False: never, BufferError instead.
+
+        Returns
+        -------
+        USMArray
+            On the same device; a copy is writable and in C order.
+        """
+        return transfer.aligned(self, copy=copy)
+
+    def native(self, *, copy=None):
+        """Return the array with its elements in the machine's byte order: itself, or an explicit copy.
+
+        Parameters
+        ----------
+        copy : bool, optional
+            None: only where the bytes are swapped, those of a record's fields included. True: always copy. False: never,
+            BufferError instead.
+
+        Returns
+        -------
+        USMArray
+            A copy is writable and in C order; one that swaps bytes is in host memory.
+
+        Raises
+        ------
+        BufferError
+            Swapped elements on a device that the host cannot read; the message names ``to_host()``.
+        """
+        return transfer.native(self, copy=copy)
+
     def to_host(self, *, out=None, copy=None, stream=None):
         """Return the array in host memory: a view where the host can read it already. See ``arrayhub.to_host``."""
         return transfer.to_host(self, out=out, copy=copy, stream=stream)

@@ -26,3 +26,4 @@ cdef class MemoryBlock:
 cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device)
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment)
 cdef MemoryBlock hand_over(MemoryBlock block)
+cdef int name_release(Release release, const char* name) except -1

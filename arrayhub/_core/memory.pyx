@@ -7,6 +7,7 @@ from arrayhub._core.device cimport kDLCPU, make_device
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
+    void Py_DecRef(void*)
     const Py_ssize_t PY_SSIZE_T_MAX
 
 # One row a kind: BlockKind's number and the name that `USMArray.memory.kind` gives.
@@ -35,6 +36,12 @@ cdef class MemoryBlock:
         The Python object that owns the bytes; None where this block itself does.
     refcount : int
         How many references to this block exist: the arrays that share it, and whoever else holds it.
+    release_function : str
+        What is called once, when the last of them dies: ``"Py_DECREF"`` (of `owner`, which then frees the bytes as it
+        likes), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
+        ``"PyMem_RawFree"``.
+    release_address : int
+        Where that function lies in this process.
     """
 
     def __init__(self):
@@ -73,6 +80,14 @@ cdef class MemoryBlock:
     def refcount(self):
         return Py_REFCNT(self)
 
+    @property
+    def release_function(self):
+        return "Py_DECREF" if self.resource == NULL else release_name(self.release)
+
+    @property
+    def release_address(self):
+        return <size_t> <void*> Py_DecRef if self.resource == NULL else <size_t> <void*> self.release
+
     def __repr__(self):
         size = "unknown size" if self.nbytes_ < 0 else f"{self.nbytes_} bytes"
         return f"<MemoryBlock {self.kind}, {size} at {self.address:#x} on {self.device}>"
@@ -89,8 +104,38 @@ cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nby
     return block
 
 
+# Names of release functions, which the rooms that have one enter here.
+cdef enum:
+    NAMED_RELEASES = 8
+
+cdef Release _named[NAMED_RELEASES]
+cdef const char* _names[NAMED_RELEASES]
+cdef int _named_releases = 0
+
+
+cdef int name_release(Release release, const char* name) except -1:
+    """Say what `MemoryBlock.release_function` calls a function; `name` is a literal."""
+    global _named_releases
+    if _named_releases == NAMED_RELEASES:
+        raise SystemError("memory: more release functions than NAMED_RELEASES")
+    _named[_named_releases] = release
+    _names[_named_releases] = name
+    _named_releases += 1
+    return 0
+
+
+cdef str release_name(Release release):
+    for k in range(_named_releases):
+        if _named[k] == release:
+            return _names[k].decode()
+    raise SystemError("MemoryBlock: a release function without a name")
+
+
 cdef void _free(void* allocation) noexcept:
     PyMem_RawFree(allocation)
+
+
+name_release(_free, b"PyMem_RawFree")
 
 
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment):

@@ -2,6 +2,7 @@ from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.adapters.dlpack_abi cimport DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
 
 cdef Descriptor parse(object obj, object stream)
+cdef Descriptor peek(object capsule)
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer)
 cdef Descriptor parse_borrowed(object obj, DLTensor* tensor)
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer)

@@ -6,7 +6,7 @@ from typing import Any, SupportsIndex
 
 from arrayhub._core.errors import show
 from arrayhub.inspection.geometry import Geometry, many
-from arrayhub.usm_array import USMArray, register_layout
+from arrayhub.usm_array import USMArray
 
 _MAX_NDIM = 64  # as everywhere in arrayhub, and in NumPy
 _LIMIT = 2**63
@@ -199,6 +199,3 @@ def _memory_of(array: USMArray) -> str:
     size = "unknown size" if nbytes is None else many(nbytes, "byte")
     kind = f" of {array.usm_type} USM" if array.usm_type else ""
     return f"{size}{kind} on {array.device}"
-
-
-register_layout(layout_of)

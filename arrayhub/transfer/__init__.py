@@ -95,6 +95,26 @@ def astype(array, dtype):
     return host.astype(array, dtype)
 
 
+def aligned(array, *, copy=None):
+    """Return `array` with each element on a boundary of its type's alignment. See ``USMArray.aligned``."""
+    if copy is not True and array.flags.aligned:
+        return array
+    if copy is False:
+        raise BufferError("aligned: the elements lie unaligned, so a copy is needed, and copy=False forbids one")
+    return _copy(array)
+
+
+def native(array, *, copy=None):
+    """Return `array` with its elements in the machine's byte order. See ``USMArray.native``."""
+    if array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative:  # our own types come in the machine's order only
+        return _copy(array) if copy else array
+    if copy is False:
+        raise BufferError(f"native: from {array.dtype!r} takes a copy, and copy=False forbids one")
+    if not is_host_readable(array):
+        raise BufferError(f"native: the memory is on {array.device}; call to_host() first, where the bytes can be swapped")
+    return host.astype(host_view(array), array.dtype.newbyteorder("="))
+
+
 def copy_for(array, device_type):
     """Return a copy that a library can read which knows the host and one device type: there if it is there already."""
     return _copy(array) if array.device.type == device_type else to_host(array, copy=True)
