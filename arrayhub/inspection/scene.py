@@ -47,6 +47,8 @@ class Scene:
         What is to be drawn.
     budget : int
         At most so many elements are shown.
+    sharers : dict of int to list of tuple of int
+        The elements at each position, in logical order, where some share one.
 
     Attributes
     ----------
@@ -60,11 +62,11 @@ class Scene:
         Whether every place of the buffer is drawn by itself.
     """
 
-    def __init__(self, layout: Geometry, budget: int) -> None:
+    def __init__(self, layout: Geometry, budget: int, sharers: dict[int, list[Index]]) -> None:
         self.layout = layout
         self.axes = [_shown(length, count) for length, count in zip(layout.shape, _counts(layout, budget), strict=True)]
         self.all_elements = not any(None in axis for axis in self.axes)
-        self._sharers = _elements_by_position(layout) if layout.count <= _COUNTED else {}
+        self._sharers = sharers
         self.elements = {element.at: element for element in self._elements()}
         self.places = list(self._places())
         self.whole = all(place.kind == "element" or place.length <= 1 for place in self.places)
@@ -135,9 +137,10 @@ class Scene:
 
 def scenes(layout: Geometry, most: int = MOST_CELLS) -> Iterator[Scene]:
     """Scenes of a layout, each smaller than the one before, none with more than `MOST_CELLS` places."""
+    sharers = _elements_by_position(layout)
     for budget in _BUDGETS:
         if budget <= most:
-            scene = Scene(layout, budget)
+            scene = Scene(layout, budget, sharers)
             if len(scene.places) <= MOST_CELLS:
                 yield scene
 
@@ -151,7 +154,9 @@ def index_text(index: Index, between: str = ",", dots: str = "...") -> str:
 
 
 def _elements_by_position(layout: Geometry) -> dict[int, list[Index]]:
-    """The elements at each position, in logical order."""
+    """The elements at each position, in logical order; none where no two share one, or too many would be visited."""
+    if not 0 < layout.count <= _COUNTED or layout.coverage.used == layout.count * layout.span:
+        return {}
     elements: dict[int, list[Index]] = {}
     for index in itertools.product(*map(range, layout.shape)):
         elements.setdefault(_position(layout, index), []).append(index)
@@ -165,18 +170,20 @@ def _position(layout: Geometry, index: Index) -> int:
 def _counts(layout: Geometry, budget: int) -> list[int]:
     """How many indices to show in each dimension, so that their product is within the budget."""
     if layout.count <= budget:
-        return list(layout.shape)
+        return list(layout.shape) if layout.count else [0] * layout.ndim
     counts = [min(length, budget) for length in layout.shape]
     counts[-1] = min(counts[-1], _LONGEST_ROW)
-    while math.prod(counts) > budget:
+    product = math.prod(counts)
+    while product > budget:
         widest = counts.index(max(counts))  # the outermost of them: rows stay whole for longest
+        product = product // counts[widest] * (counts[widest] - 1)
         counts[widest] -= 1
     return counts
 
 
 def _shown(length: int, count: int) -> Shown:
-    if count >= length:
-        return list(range(length))
+    if count in (0, length):
+        return list(range(count))
     head = (count + 1) // 2
     return [*range(head), None, *range(length - (count - head), length)]
 
