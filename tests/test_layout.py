@@ -1,9 +1,11 @@
 """Pictures of a layout: the text forms, the structure of the SVG, and what both say of any layout there is."""
 
+import importlib.util
 import itertools
 import math
 import re
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import NamedTuple
 
 import ml_dtypes
@@ -415,3 +417,32 @@ def test_strides_that_interleave_in_a_large_array_are_said_to_be_uncounted():
     assert seen.coverage.used is None
     assert any("interleave" in note for note in seen.notes())
     Picture(seen.svg())
+
+
+# ------------------------------------------------------------------------------------------------- on the pages
+
+ROOT = Path(__file__).resolve().parents[1]
+STATIC = ROOT / "docs" / "_static"
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("draw_pictures", ROOT / "tools" / "draw_pictures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_committed_picture_is_what_is_drawn_today(tool):
+    """After a change to the drawing: python tools/draw_pictures.py."""
+    assert (STATIC / "layout.svg").read_text() == tool.front_picture()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_like_a_notebook(tool, theme):
+    page = tool.notebook(theme)
+    assert page.count("<svg ") == 3
+    assert page.count("Out[") == len(tool.CELLS)
+    assert "negative strides" in page
+    screenshot = STATIC / f"notebook-{theme}.png"
+    assert screenshot.read_bytes().startswith(b"\x89PNG") and screenshot.stat().st_size < 200_000

@@ -96,7 +96,7 @@ class Canvas:
 
 def for_page(svg: str) -> str:
     """Return the picture as part of a page, whose own colour of text it takes."""
-    own_colour = svg.replace('class="ink"', 'style="fill:currentColor;opacity:.85"')
+    own_colour = svg.replace('class="ink"', 'style="fill:currentColor;opacity:.9"')
     return f'<div class="arrayhub-layout">{own_colour}</div>'
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from arrayhub.inspection.probe import ANSWER
+
 _PATIENCE = 60  # seconds for one library
 _SYCL = "pip install 'arrayhub[sycl]'"
 _CUDA = {"12": "pip install 'arrayhub[cuda12]'", "13": "pip install 'arrayhub[cuda13]'"}
@@ -47,7 +49,7 @@ def examine() -> dict[str, Any]:
     installed = [name for name in LIBRARIES if importlib.util.find_spec(name) is not None]
     probes = [*installed, "cuda", *(["sycl"] if "dpctl" in installed else [])]
     with ThreadPoolExecutor(min(len(probes), os.cpu_count() or 1)) as pool:
-        found = dict(zip(probes, pool.map(_probe, probes), strict=True))
+        found = dict(zip(probes, pool.map(probe, probes), strict=True))
     report = {
         "arrayhub": {"version": importlib.metadata.version("arrayhub"), "location": _location()},
         "python": {
@@ -56,7 +58,7 @@ def examine() -> dict[str, Any]:
             "executable": sys.executable,
             "platform": platform.platform(),
         },
-        "libraries": {name: _library(name, found.get(name)) for name in LIBRARIES},
+        "libraries": {name: verdict(name, found.get(name)) for name in LIBRARIES},
         "sycl": {"platforms": [], "runtime": None, "error": None, **found.get("sycl", {})},
         "cuda": {"driver": None, "devices": [], "error": None, **found["cuda"]},
     }
@@ -76,8 +78,8 @@ def _location() -> str:
     return os.path.dirname(spec.origin) if spec is not None and spec.origin else ""
 
 
-def _probe(name: str) -> dict[str, Any]:
-    """The answer of one probe's process."""
+def probe(name: str) -> dict[str, Any]:
+    """What the process that looks at one library, ``"sycl"`` or ``"cuda"`` answers; ``error`` where it cannot."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     command = [sys.executable, "-P", "-m", "arrayhub.inspection.probe", name]
     environ = {**os.environ, **_MODEST, "PYTHONPATH": path}
@@ -85,18 +87,20 @@ def _probe(name: str) -> dict[str, Any]:
         done = subprocess.run(command, env=environ, capture_output=True, timeout=_PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         return {"error": f"importing it took more than {_PATIENCE} seconds"}
-    *_, last = done.stdout.decode(errors="replace").strip().splitlines() or [""]
-    try:
-        answer = json.loads(last)
-    except ValueError:
-        answer = None
-    if isinstance(answer, dict):
-        return answer
-    *_, last = done.stderr.decode(errors="replace").strip().splitlines() or [""]
+    answers = (line.removeprefix(ANSWER) for line in _lines_of(done.stdout) if line.startswith(ANSWER))
+    for answer in answers:
+        found: dict[str, Any] = json.loads(answer)
+        return found
+    *_, last = _lines_of(done.stderr) or [""]
     return {"error": f"importing it ended the process, exit status {done.returncode}: {last}".rstrip(": ")}
 
 
-def _library(name: str, answer: dict[str, Any] | None) -> dict[str, Any]:
+def _lines_of(output: bytes) -> list[str]:
+    return output.decode(errors="replace").splitlines()
+
+
+def verdict(name: str, answer: dict[str, Any] | None) -> dict[str, Any]:
+    """The report's entry for one library; the answer is None where it is not installed."""
     empty = {"status": "works", "version": None, "protocols": [], "asarray": None, "error": None, "fix": None}
     if answer is None:
         return {**empty, "status": "missing", "fix": LIBRARIES[name]}

@@ -1,6 +1,7 @@
 """Look at one library or one kind of device, in a process of its own: ``python -m arrayhub.inspection.probe NAME``.
 
-The doctor runs one for each, because a broken library may end the process that imports it. Prints one line of JSON.
+The doctor runs one for each, because a broken library may end the process that imports it. The answer is one line,
+marked as such, since libraries print as they like.
 """
 
 import ctypes
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from arrayhub import asarray, sycl_runtime
+
+ANSWER = "arrayhub probe: "  # before the JSON
 
 # How an array of each library is made. Where that takes a device that is not there, its type says as much.
 _SPECIMEN: dict[str, Callable[[Any], Any]] = {
@@ -112,9 +115,7 @@ def main(name: str) -> None:
         found = _KINDS[name]() if name in _KINDS else library(name)
     except BaseException as error:  # what a broken library raises may be anything
         found = {"error": f"{type(error).__name__}: {error}".strip()}
-    # Libraries print as they like; the doctor reads the last line. Some crash when the interpreter ends, which is no
-    # news once the answer is out.
-    sys.stdout.write("\n" + json.dumps(found) + "\n")
+    sys.stdout.write(f"\n{ANSWER}{json.dumps(found)}\n")
 
 
 if __name__ == "__main__":
