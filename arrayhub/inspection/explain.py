@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import show
-from arrayhub.conversion import CONSUMERS, asarray, convert, offer, peek, ways_in
+from arrayhub.conversion import CONSUMERS, asarray, convert, offer, peek, to_device, ways_in
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.libraries.host import empty_like, is_host_readable
@@ -17,6 +17,7 @@ from arrayhub.usm_array import USMArray
 
 LONGEST_TEXT = 300  # characters of what an object says about itself
 LOOKED_AT = 1000  # items of nested sequences
+MAX_NDIM = 64  # as in NumPy
 _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 _JAX_BOUNDARY = 64  # bytes
 
@@ -24,7 +25,7 @@ _JAX_BOUNDARY = 64  # bytes
 def explain(obj: Any, to: str | None = None) -> Explanation:
     """Say why an object can or cannot reach a library, and by which way it comes in.
 
-    Nothing is copied: what would copy is tried on an array of the same kind without elements. Libraries that are
+    Nothing of `obj` is copied: what would copy is tried on an array of its type without elements. Libraries that are
     installed are imported. No object makes it raise, but Ctrl-C stops it.
 
     Parameters
@@ -116,6 +117,7 @@ def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
         why = f"asarray takes {array.protocol}, the first of its protocols that answers"
     else:
         why = f"it speaks no protocol; asarray takes what it wraps (.ndarray, .data or .values), by {array.protocol}"
+        return array, None, why
     return array, array.protocol, why
 
 
@@ -200,16 +202,19 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
 
 def _why_no_copy(array: USMArray, consumer: str) -> str:
     """Why not even ``copy=True`` helps, and what would; "" where it does."""
-    without_elements, obstacle = attempt(_without_elements, array)
+    stand_in, obstacle = attempt(_stand_in, array)
     if obstacle:
         return obstacle
-    _, obstacle = attempt(convert, without_elements, consumer, copy=True)
-    if obstacle and _is_swapped(array) and not attempt(convert, without_elements.native(), consumer, copy=True)[1]:
+    _, obstacle = attempt(convert, stand_in, consumer, copy=True)
+    if obstacle and _is_swapped(array) and not attempt(lambda: convert(stand_in.native(), consumer, copy=True))[1]:
         return f"it has no type of swapped bytes; asarray(x).native() puts them in order"
     return obstacle.removeprefix(f"{consumer}: ")
 
 
-def _without_elements(array: USMArray) -> USMArray:
+def _stand_in(array: USMArray) -> USMArray:
+    """An array of the same type on the same device, to be copied in its place: of no elements, or of a fresh one."""
+    if array.size and not is_host_readable(array):  # an empty one would not show that nothing copies from there
+        return to_device(empty_like(array[(0,) * array.ndim]), array.device)
     try:
         return (array if array.ndim else array[None])[:0]
     except BufferError:  # elements of less than a byte share bytes: no part can be had, so fresh memory has to do
@@ -255,8 +260,11 @@ def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: 
 
 def _dtype_of_value(obj: Any) -> np.dtype[Any]:
     """What NumPy would make of a value, as far as a look at its first items tells."""
-    level = [obj]
+    level, depth = [obj], 0
     while level and all(issubclass(type(item), list | tuple) for item in level):
+        depth += 1
+        if depth > MAX_NDIM:
+            raise TypeError(f"sequences inside each other, more than NumPy's {MAX_NDIM} dimensions, are no array")
         lengths = {_length(item) for item in level}
         if len(lengths) > 1:
             raise TypeError(f"sequences of different lengths ({', '.join(map(str, sorted(lengths)[:5]))}) are no array")

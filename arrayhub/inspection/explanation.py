@@ -64,7 +64,7 @@ class Explanation:
     offers : tuple of Offer
         The protocols that it speaks, in the order in which `asarray` asks.
     taken : str or None
-        The protocol that `asarray` takes.
+        The protocol of the object's that `asarray` takes.
     why : str
         Why that one; or why none.
     verdicts : tuple of Verdict
