@@ -11,7 +11,8 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from dlpack_by_hand import Handmade
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import arrayhub
@@ -178,6 +179,12 @@ def test_other_memory_and_other_types():
     assert arrayhub.asarray(b"abc").layout.access == "immutable"
     assert arrayhub.asarray(np.zeros(2, ml_dtypes.bfloat16)).layout.dtype == "bfloat16"
     assert arrayhub.asarray(np.zeros(3, "V0")).layout.notes() == ["Elements of zero bytes take no place in the buffer."]
+
+
+def test_elements_of_less_than_a_byte_are_drawn_as_elements():
+    seen = arrayhub.asarray(Handmade(memory=np.zeros(4, "u1"), shape=(5,), dtype=(0, 4, 1))).layout
+    assert (seen.strides, seen.byte_strides, seen.size) == ((1,), None, 5)
+    assert "buf_flat = { a[0], a[1], a[2], a[3], a[4] }" in seen.text()
 
 
 def test_an_array_of_many_dimensions():
@@ -367,6 +374,8 @@ any_layout = st.integers(0, 64).flatmap(
 
 @settings(max_examples=150, deadline=None)
 @given(any_layout)
+@example(([2**45, 1], [2**45, 0], 0, None, 19))  # a buffer longer than any address space
+@example(([2**62, 0], [1, 1], 0, 2**60, 8))
 def test_any_layout_is_small_and_well_formed(numbers):
     shape, strides, offset, size, itemsize = numbers
     seen = arrayhub.layout(shape, strides, offset, size, itemsize=itemsize)

@@ -101,7 +101,14 @@ def _lines_of(output: bytes) -> list[str]:
 
 def verdict(name: str, answer: dict[str, Any] | None) -> dict[str, Any]:
     """The report's entry for one library; the answer is None where it is not installed."""
-    empty = {"status": "works", "version": None, "protocols": [], "asarray": None, "error": None, "fix": None}
+    empty: dict[str, Any] = {
+        "status": "works",
+        "version": None,
+        "protocols": [],
+        "asarray": None,
+        "error": None,
+        "fix": None,
+    }
     if answer is None:
         return {**empty, "status": "missing", "fix": LIBRARIES[name]}
     if "error" in answer:

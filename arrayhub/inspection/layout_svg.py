@@ -318,7 +318,7 @@ def _size(layout: Geometry, number: int) -> str:
     """So many bytes, or elements where nobody knows their size; the number is a power of two."""
     if not layout.itemsize:
         return f"{number} elements"
-    power = (number.bit_length() - 1) // 10
+    power = min((number.bit_length() - 1) // 10, len(_UNITS) - 1)
     return f"{number >> 10 * power} {_UNITS[power]}"
 
 
