@@ -31,7 +31,9 @@ def form(text):
 def test_an_array():
     a = ah.asarray(np.array([[1, 2, 3], [4, 5, 6]], "i4"))
     text = ah.debug_repr(a)
-    assert form(text) == """\
+    assert (
+        form(text)
+        == """\
 ------ array
  address: <0>
  refcount: 1
@@ -57,6 +59,7 @@ def test_an_array():
      free function: <5> (Py_DECREF)
     ------
 ------"""
+    )
     addresses = [int(number, 16) for number in re.findall(HEX, text)]
     assert addresses[:5] == [id(a), id(a.dtype), a.ptr, id(a.memory), id(a.memory)]
     assert addresses[5] == id(a.base)
@@ -66,7 +69,9 @@ def test_an_indexed_array():
     """The element's block is that of the array, which now has two references; a built-in type is a number."""
     a = ah.asarray(memoryview(b"\1\0\0\0\2\0\0\0\3\0\0\0").cast("i"))
     one = a[1]
-    assert form(ah.debug_repr(one)) == """\
+    assert (
+        form(ah.debug_repr(one))
+        == """\
 ------ array
  address: <0>
  refcount: 1
@@ -85,6 +90,7 @@ def test_an_indexed_array():
      free function: <5> (PyBuffer_Release)
     ------
 ------"""
+    )
     whole, part = ah.inspect(a), ah.inspect(one)
     assert part["type"]["pointer"] == np.dtype("i4").num
     assert part["data"]["pointer"] == whole["data"]["pointer"] + 4
@@ -96,7 +102,9 @@ def test_an_unaligned_view_of_numpy_memory():
     a = mem[1:].view(dtype="i4")
     b = ah.asarray(a)
     text = ah.debug_repr(b)
-    assert form(text) == """\
+    assert (
+        form(text)
+        == """\
 ------ array
  address: <0>
  refcount: 1
@@ -119,6 +127,7 @@ def test_an_unaligned_view_of_numpy_memory():
      free function: <5> (Py_DECREF)
     ------
 ------"""
+    )
     assert f"   pointer: {mem.ctypes.data + 1:016X}\n" in text
     assert f"object void pointer: {id(a):016X}\n" in text
 
@@ -148,7 +157,9 @@ def test_a_record_says_where_its_fields_lie():
 def test_usm_says_its_device():
     memory = pytest.importorskip("dpctl.memory")
     text = ah.debug_repr(memory.MemoryUSMShared(12))
-    assert re.search(rf"     type: usm\n     object void pointer: {HEX}\n.*\n     device: oneapi:0 \(shared USM\)\n", text)
+    assert re.search(
+        rf"     type: usm\n     object void pointer: {HEX}\n.*\n     device: oneapi:0 \(shared USM\)\n", text
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ additions, so that a NumPy dtype has a spelling of its own. Where fields lie in 
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -94,7 +93,8 @@ class Number(Type):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return numpy_dtype(_TYPENUMS[self])
+        dtype: np.dtype[Any] = numpy_dtype(_TYPENUMS[self])
+        return dtype
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,7 +108,8 @@ class Complex(Type):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return numpy_dtype(_TYPENUMS[self])
+        dtype: np.dtype[Any] = numpy_dtype(_TYPENUMS[self])
+        return dtype
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -283,7 +284,7 @@ def typestr(x: Any, symbolic: bool = False) -> str:
 def type_of(x: USMArray, symbolic: bool = False) -> Type:
     """Return the type of an array; see `typestr`."""
     element = _BY_TYPENUM.get(x.typenum)
-    if element is None or x.typenum < _FIRST_OWN and not x.dtype.isnative:
+    if element is None or (x.typenum < _FIRST_OWN and not x.dtype.isnative):
         element = _of_dtype(x.dtype)
     if not x.flags.aligned:
         element = Unaligned(element)
@@ -306,7 +307,7 @@ def _of_dtype(dtype: np.dtype[Any], level: int = 0) -> Type:
     if dtype.subdtype is not None:
         return _with_dimensions(list(dtype.shape), _of_dtype(dtype.base, level))
     if dtype.names is not None:
-        fields = dtype.fields or {}
+        fields: Any = dtype.fields
         return Structure(tuple((name, _of_dtype(fields[name][0], level + 1)) for name in dtype.names))
     element = _OF_KIND[dtype.kind](dtype) if dtype.kind in _OF_KIND and dtype.num < _FIRST_USER else _of_number(dtype)
     return element if dtype.isnative else Byteswap(element)
@@ -468,12 +469,12 @@ class _Parser:
         return Complex(part)
 
     def read_unaligned(self, kind: str) -> Type:
-        return Unaligned(self.read_inner((*_SWAPPABLE, Byteswap, Structure), "unaligned[T] of a number, string, date or record"))
+        return Unaligned(
+            self.read_inner((*_SWAPPABLE, Byteswap, Structure), "a number, string, date or record, swapped or not")
+        )
 
     def read_byteswap(self, kind: str) -> Type:
-        return Byteswap(
-            self.read_inner(_SWAPPABLE, "byteswap[T] of a number, string or date; unaligned[byteswap[T]] in this order")
-        )
+        return Byteswap(self.read_inner(_SWAPPABLE, "a number, string or date; unaligned[byteswap[T]] in this order"))
 
     def read_option(self, kind: str) -> Type:
         position = self.position
@@ -545,7 +546,9 @@ class _Parser:
         except ValueError:
             name = None
         if not isinstance(name, str):
-            self.fail("a field: name: type. A name is letters, digits and '_', or quoted as in JSON; '}' ends the record")
+            self.fail(
+                "a field (name: type), its name of letters, digits and '_' or quoted as in JSON; '}' ends the record"
+            )
         self.take()
         return name
 

@@ -57,7 +57,7 @@ def explain(obj: Any, to: str | None = None) -> Explanation:
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, taken, why, verdicts)
 
 
-# ------------------------------------------------------------------------------------------------ what cannot be trusted
+# ----------------------------------------------------------------------------------------------- what cannot be trusted
 
 
 def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, str]:
@@ -189,7 +189,7 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
     refusal = ""
     if consumer == "jax":
         if not asked and _would_start_a_gpu():
-            return Verdict(consumer, NOT_TRIED, "importing jax would take most of the GPU's memory; explain(x, to='jax')")
+            return Verdict(consumer, NOT_TRIED, "it would take hold of a GPU; explain(x, to='jax') tries")
         refusal = _why_jax_copies(array)
     refusal = refusal or attempt(convert, array, consumer)[1]
     if not refusal:
@@ -207,7 +207,7 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
         return obstacle
     _, obstacle = attempt(convert, stand_in, consumer, copy=True)
     if obstacle and _is_swapped(array) and not attempt(lambda: convert(stand_in.native(), consumer, copy=True))[1]:
-        return f"it has no type of swapped bytes; asarray(x).native() puts them in order"
+        return "it has no type of swapped bytes; asarray(x).native() puts them in order"
     return obstacle.removeprefix(f"{consumer}: ")
 
 
@@ -218,13 +218,14 @@ def _stand_in(array: USMArray) -> USMArray:
     try:
         return (array if array.ndim else array[None])[:0]
     except BufferError:  # elements of less than a byte share bytes: no part can be had, so fresh memory has to do
-        return empty_like(array)
+        fresh: USMArray = empty_like(array)
+        return fresh
 
 
 def _why_jax_copies(array: USMArray) -> str:
     """Why jax would copy before it is found out that it did; "" where it would not."""
     past = array.ptr % _JAX_BOUNDARY
-    if not array.size or not is_host_readable(array) and array.device.type != "cuda":
+    if not array.size or (not is_host_readable(array) and array.device.type != "cuda"):
         return ""
     if past and is_host_readable(array):
         return f"jax takes host memory only from a {_JAX_BOUNDARY}-byte boundary; the address is {past} bytes past one"
@@ -246,16 +247,20 @@ _VALUES = (*_NUMBERS, str, list, tuple, np.generic)
 def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: str, to: str | None) -> Explanation:
     consumers = [consumer for consumer in CONSUMERS if to in (None, consumer)]
     if not issubclass(type(obj), _VALUES):
-        verdicts = tuple(Verdict(consumer, CANNOT, why) for consumer in consumers)
-        return Explanation(name, "no array", (), offers, None, why, verdicts)
+        return _no_array(name, offers, why, consumers)
     dtype, refusal = attempt(_dtype_of_value, obj)
     if not refusal:
         empty, refusal = attempt(lambda: asarray(np.empty(0, dtype)))
     if refusal:
-        return Explanation(name, "no array", (), offers, None, refusal, tuple(Verdict(c, CANNOT, refusal) for c in consumers))
+        return _no_array(name, offers, refusal, consumers)
     obstacles = {consumer: _why_no_copy(empty, consumer) for consumer in consumers}
     verdicts = tuple(Verdict(c, CANNOT if obstacle else COPY, obstacle or why) for c, obstacle in obstacles.items())
     return Explanation(name, f"a value, of which NumPy makes {dtype}", (), offers, None, why, verdicts)
+
+
+def _no_array(name: str, offers: tuple[Offer, ...], why: str, consumers: list[str]) -> Explanation:
+    verdicts = tuple(Verdict(consumer, CANNOT, why) for consumer in consumers)
+    return Explanation(name, "no array", (), offers, None, why, verdicts)
 
 
 def _dtype_of_value(obj: Any) -> np.dtype[Any]:
@@ -273,14 +278,14 @@ def _dtype_of_value(obj: Any) -> np.dtype[Any]:
 
 
 def _length(sequence: Any) -> int:
-    return list.__len__(sequence) if isinstance(sequence, list) else tuple.__len__(sequence)
+    return list.__len__(sequence) if issubclass(type(sequence), list) else tuple.__len__(sequence)
 
 
 def _items(sequence: Any) -> Iterator[Any]:
-    return list.__iter__(sequence) if isinstance(sequence, list) else tuple.__iter__(sequence)
+    return list.__iter__(sequence) if issubclass(type(sequence), list) else tuple.__iter__(sequence)
 
 
-def _dtype_of_item(item: Any) -> np.dtype[Any]:
+def _dtype_of_item(item: Any) -> Any:
     cls = type(item)
     if issubclass(cls, np.generic):
         return np.generic.dtype.__get__(item)
@@ -289,7 +294,7 @@ def _dtype_of_item(item: Any) -> np.dtype[Any]:
     if issubclass(cls, str):
         return np.dtype(f"U{max(str.__len__(item), 1)}")
     if issubclass(cls, int) and int.bit_length(item) > 63:
-        return np.dtype(np.uint64) if 0 <= int.bit_length(item) <= 64 else np.dtype(object)
+        return np.dtype(np.uint64 if int.bit_length(item) == 64 else object)
     for number in _NUMBERS:
         if issubclass(cls, number):
             return np.dtype(number)

@@ -38,8 +38,8 @@ class Verdict:
     consumer : str
         As `convert` names it.
     verdict : str
-        ``"zero-copy"``: on the same memory. ``"copy=True"``: if the caller asks for a copy. ``"cannot"``: not even then.
-        ``"not tried"``: the reason says what trying would do.
+        ``"zero-copy"``: on the same memory. ``"copy=True"``: if the caller asks for a copy. ``"cannot"``: not even
+        then. ``"not tried"``: the reason says what trying would do.
     reason : str
         Why it is not zero-copy.
     """

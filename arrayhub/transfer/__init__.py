@@ -111,7 +111,7 @@ def native(array, *, copy=None):
     if copy is False:
         raise BufferError(f"native: from {array.dtype!r} takes a copy, and copy=False forbids one")
     if not is_host_readable(array):
-        raise BufferError(f"native: the memory is on {array.device}; call to_host() first, where the bytes can be swapped")
+        raise BufferError(f"native: the memory is on {array.device}; call to_host() first, for the host to swap them")
     return host.astype(host_view(array), array.dtype.newbyteorder("="))
 
 
