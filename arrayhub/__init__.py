@@ -25,14 +25,18 @@ from arrayhub.conversion import (  # noqa: E402
     to_device,
     to_host,
 )
+from arrayhub.inspection import enter_layout  # noqa: E402
 from arrayhub.usm_array import USMArray  # noqa: E402
 
 __version__ = "0.1.0"
+
+enter_layout()  # which gives USMArray its pictures, a floor above it
 
 if TYPE_CHECKING:
     from arrayhub.inspection.check import check
     from arrayhub.inspection.datashape import Type, parse_type, typestr
     from arrayhub.inspection.explain import explain
+    from arrayhub.inspection.layout import layout
     from arrayhub.inspection.printout import debug_repr, inspect
     from arrayhub.storage import (
         Plan,
@@ -57,6 +61,7 @@ _LAZY = {
         "arrayhub.inspection.check": ("check",),
         "arrayhub.inspection.datashape": ("Type", "parse_type", "typestr"),
         "arrayhub.inspection.explain": ("explain",),
+        "arrayhub.inspection.layout": ("layout",),
         "arrayhub.inspection.printout": ("debug_repr", "inspect"),
         "arrayhub.storage": (
             *("Plan", "plan", "layout_for", "layouts", "from_array"),
@@ -93,6 +98,7 @@ __all__ = [
     "get_include",
     "get_origin",
     "inspect",
+    "layout",
     "layout_for",
     "layouts",
     "ones",

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, Literal, SupportsIndex, TypeAlias, final, overload
 
@@ -8,6 +8,7 @@ import numpy.typing as npt
 from arrayhub._core.descriptor import Descriptor
 from arrayhub._core.device import Device, _DeviceLike
 from arrayhub._core.memory import MemoryBlock
+from arrayhub.inspection.layout import Layout
 
 _Protocol: TypeAlias = Literal["array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "constructed"]
 _BasicIndex: TypeAlias = SupportsIndex | slice | EllipsisType | None
@@ -73,6 +74,9 @@ class USMArray(Descriptor):
     @property
     def access(self) -> Literal["readwrite", "readonly", "immutable"]: ...
     @property
+    def layout(self) -> Layout: ...
+    def _repr_html_(self) -> str: ...
+    @property
     def protocol(self) -> _Protocol: ...
     @property
     def dims(self) -> tuple[str, ...] | None: ...
@@ -128,3 +132,5 @@ class USMArray(Descriptor):
         copy: bool | None = None,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+
+def register_layout(layout_of: Callable[[USMArray], Layout]) -> None: ...

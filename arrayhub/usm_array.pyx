@@ -254,6 +254,14 @@ cdef class USMArray(Descriptor):
         """str : the protocol by which the memory came in, as ``asarray(via=)`` names it, or 'constructed'."""
         return PROTOCOL_NAMES[self.protocol_]
 
+    @property
+    def layout(self):
+        """Layout : how the elements lie in the memory block; ``text()`` and ``svg()`` draw it, without reading them."""
+        return _layout_of(self)
+
+    def _repr_html_(self):
+        return _layout_of(self)._repr_html_()
+
     # ------------------------------------------------------------------------------------------------ labels
 
     @property
@@ -552,6 +560,15 @@ cdef class USMArray(Descriptor):
         """The pair (device_type, device_id) of DLPack's DLDevice."""
         device = device_of(self)
         return (device.device_type, device.device_id)
+
+
+cdef object _layout_of = None
+
+
+def register_layout(layout_of):
+    """Say what makes ``USMArray.layout``: the floors above draw, and this one must not know them."""
+    global _layout_of
+    _layout_of = layout_of
 
 
 cdef tuple integers(int nd, Py_ssize_t* values):

@@ -23,7 +23,7 @@ FLOORS = (
     ("construction", "usm_array"),
     ("conversion",),
     ("numba_typing", "storage", "inspection"),
-    ("_clone", "demo", "__init__", "__main__"),
+    ("_clone", "cli", "demo", "__init__", "__main__"),
 )
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS, start=1) for name in names}
 
