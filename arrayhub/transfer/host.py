@@ -8,7 +8,7 @@ from arrayhub.transfer import tiles
 _PIECE = 64 << 20  # bytes copied between two looks at signals and reports of progress; long enough to cost nothing
 
 # NumPy's loops over numbers are tighter than those over opaque items of the same size.
-_WORDS = {size: numpy.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+_WORDS: dict[int, numpy.dtype] = {size: numpy.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):

@@ -8,7 +8,7 @@ Nothing waits for a device: copies depend on an event that stands for what the p
 
 import contextlib
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -86,10 +86,12 @@ def _relay(array, fresh, queue, progress):
         return fresh
     with _lane(array, None, progress) as lane, _settled(queue):
         source, nbytes = sycl.reach(array)
-        if queue.sycl_context == lane.queue.sycl_context and (
-            is_packed(array) or _lies_like(array, fresh.byte_strides)
-        ):
+        near = queue.sycl_context == lane.queue.sycl_context
+        if near and (is_packed(array) or _lies_like(array, fresh.byte_strides)):
             _direct(fresh.ptr, source, nbytes, lane)
+            return fresh
+        if queue == lane.queue and can_pack(array):
+            _pack(array, fresh, lane).wait()
             return fresh
         stage = _stage(queue, fresh)
         for key in _pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, stage.nbytes):
@@ -99,7 +101,7 @@ def _relay(array, fresh, queue, progress):
     return fresh
 
 
-# ------------------------------------------------------------------------------------------------------- the order of work
+# ---------------------------------------------------------------------------------------------------- the order of work
 
 
 @contextlib.contextmanager
@@ -126,7 +128,7 @@ def _target_queue(ordinal, stream):
 
 @contextlib.contextmanager
 def _settled(queue):
-    """Let nothing leave, an interrupt least of all, while the queue may still use memory that is about to be given back."""
+    """Let no error and no interrupt out while the queue may still use memory that is about to be given back."""
     try:
         yield
     except BaseException:
@@ -134,7 +136,7 @@ def _settled(queue):
         raise
 
 
-# ----------------------------------------------------------------------------------------------------------- from a device
+# -------------------------------------------------------------------------------------------------------- from a device
 
 
 def _fetch(array, target, lane):
@@ -159,23 +161,31 @@ def _direct(target, source, nbytes, lane):
 
 def _fetch_sparse(array, target, lane):
     """Copy elements that lie far apart: pieces are packed in device memory first."""
+    packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
+    queue = sycl.queue_of_array(array)
+    for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
+        piece = array[key]
+        packed = on_memory(piece, sycl.memory_of("device", piece.nbytes, queue), "C")
+        _fetch(packed, target[key], lane._replace(after=[_pack(piece, packed, lane)]))
+
+
+def _pack(array, fresh, lane):
+    """Have dpnp's kernel copy USM into compact USM of the same queue, and return the event of that."""
     for event in lane.after:
         event.wait()  # dpnp knows nothing of it
-    packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
-    for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
-        packed = pack(array[key])
-        _fetch(packed, target[key], lane._replace(after=[sycl.submit_barrier(sycl.queue_of_array(packed))]))
+    pack(array, fresh)
+    return sycl.submit_barrier(sycl.queue_of_array(fresh))
 
 
 def _fetch_staged(array, target, lane):
     """Copy whatever a piece reaches, and spread its elements from there; the next piece is under way meanwhile."""
     stages = [_stage(lane.queue, array) for _ in range(2)]
-    waiting = None
+    waiting: Any = ()
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
         piece, stage = array[key], stages[turn % 2]
         source, nbytes = sycl.reach(piece)
         event = sycl.submit_copy(lane.queue, stage.ctypes.data, source, nbytes, lane.after)
-        if waiting is not None:
+        if waiting:
             _spread(*waiting, lane.progress)
         waiting = (event, target[key], _laid_out(stage, piece, piece.ptr - source))
     _spread(*waiting, lane.progress)
@@ -186,7 +196,7 @@ def _spread(event, target, view, progress):
     host.move(target, view, progress)
 
 
-# ------------------------------------------------------------------------------------------------------------- to a device
+# ---------------------------------------------------------------------------------------------------------- to a device
 
 
 def _send(source, fresh, lane):
@@ -195,7 +205,7 @@ def _send(source, fresh, lane):
         _direct(fresh.ptr, _lowest(source), fresh.nbytes, lane)
         return
     stages = [_stage(lane.queue, fresh) for _ in range(2)]
-    events = [None, None]
+    events: list[Any] = [None, None]
     for turn, key in enumerate(_pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, len(stages[0]))):
         piece, stage, event = fresh[key], stages[turn % 2], events[turn % 2]
         if event is not None:
@@ -206,7 +216,7 @@ def _send(source, fresh, lane):
         event.wait()
 
 
-# -------------------------------------------------------------------------------------------------------------- the layout
+# ----------------------------------------------------------------------------------------------------------- the layout
 
 
 def _stage(queue, array):
