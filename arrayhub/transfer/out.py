@@ -1,6 +1,6 @@
 """What is asked of the array that a copy goes into."""
 
-from arrayhub.libraries.host import is_host_readable
+from arrayhub.libraries.host import is_host_readable, is_packed
 
 _FIRST_OWN_TYPENUM = 4096  # as in _core/dtypes: from here on numbers are arrayhub's own
 
@@ -24,11 +24,6 @@ def check(array, out):
             f"to_host: out has byte strides {out.byte_strides} for shape {out.shape}, so that its elements overlap each"
             " other; accepted: an array whose elements each have bytes of their own"
         )
-
-
-def is_packed(array):
-    """Return whether elements of less than a byte share bytes; such arrays are compact, and have no byte strides."""
-    return array.nbytes < array.size * array.itemsize
 
 
 def _same_type(a, b):

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy
 
 from arrayhub.libraries.dpctl import can_pack, on_memory, pack
-from arrayhub.libraries.host import empty_like, is_host_readable, raw
+from arrayhub.libraries.host import empty_like, is_host_readable, is_packed, raw
 from arrayhub.runtimes import sycl
 from arrayhub.transfer import host, settings
-from arrayhub.transfer.out import is_packed
 
 _DIRECT = 64 << 20  # bytes of one direct copy: between two of them signals are seen and progress is reported
 _CACHED = 1 << 20  # bytes of a staging buffer for a device that is the host's own processor: both share its cache
@@ -29,7 +28,7 @@ class Lane(NamedTuple):
     """How one copy travels."""
 
     queue: object  # a dpctl.SyclQueue
-    after: list  # the events that come first
+    after: list[Any]  # the events that come first
     progress: object  # or None
 
 
@@ -186,12 +185,13 @@ def _fetch_staged(array, target, lane):
         source, nbytes = sycl.reach(piece)
         event = sycl.submit_copy(lane.queue, stage.ctypes.data, source, nbytes, lane.after)
         if waiting:
-            _spread(*waiting, lane.progress)
+            _spread(waiting, lane.progress)
         waiting = (event, target[key], _laid_out(stage, piece, piece.ptr - source))
-    _spread(*waiting, lane.progress)
+    _spread(waiting, lane.progress)
 
 
-def _spread(event, target, view, progress):
+def _spread(piece, progress):
+    event, target, view = piece
     event.wait()
     host.move(target, view, progress)
 
