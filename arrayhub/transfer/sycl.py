@@ -176,7 +176,7 @@ def _pack(array, fresh, lane):
     return sycl.submit_barrier(sycl.queue_of_array(fresh))
 
 
-def _fetch_staged(array, target, lane):
+def _fetch_staged(array: Any, target: Any, lane: Lane) -> None:
     """Copy whatever a piece reaches, and spread its elements from there; the next piece is under way meanwhile."""
     stages = [_stage(lane.queue, array) for _ in range(2)]
     waiting: Any = ()
@@ -199,7 +199,7 @@ def _spread(piece, progress):
 # ---------------------------------------------------------------------------------------------------------- to a device
 
 
-def _send(source, fresh, lane):
+def _send(source: Any, fresh: Any, lane: Lane) -> None:
     """Copy an ndarray of opaque items into fresh compact USM."""
     if _lies_like(fresh, source.strides):
         _direct(fresh.ptr, _lowest(source), fresh.nbytes, lane)
