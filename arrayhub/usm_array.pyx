@@ -94,8 +94,8 @@ cdef class Flags:
 cdef class USMArray(Descriptor):
     """An array of any kind, anywhere, as every protocol sees it.
 
-    ``arrayhub.asarray`` makes one from any foreign array; the constructor, as seed 000 has it, lays one over USM or
-    host memory. Attributes cannot be set, and there is no arithmetic: a hub computes nothing.
+    ``arrayhub.asarray`` makes one from any foreign array; the constructor, as the USM array specification has it, lays
+    one over USM or host memory. Attributes cannot be set, and there is no arithmetic: a hub computes nothing.
 
     Parameters
     ----------

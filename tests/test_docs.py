@@ -14,8 +14,14 @@ import pytest
 import arrayhub
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TOCTREE = re.compile(r"^```{toctree}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 
 
@@ -54,6 +60,25 @@ def test_the_readme_has_examples():
 def test_links_lead_somewhere(document):
     missing = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
     assert not missing
+
+
+def test_the_reference_has_every_public_name():
+    named = re.findall(r"^\.\. auto\w+:: (\w+)$", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(arrayhub.__all__)
+
+
+def test_every_page_is_in_the_site():
+    """A page that no table of contents names would be found by nobody."""
+    docs = ROOT / "docs"
+    pages = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.rglob("*.md")}
+    listed = [
+        (page.parent / line).relative_to(docs).as_posix()
+        for page in docs.rglob("*.md")
+        for contents in TOCTREE.findall(page.read_text())
+        for line in contents.splitlines()
+        if line and not line.startswith(":")
+    ]
+    assert sorted(listed) == sorted(pages - {"index"})
 
 
 def test_the_demo_passes(tmp_path):
