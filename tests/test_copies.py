@@ -217,6 +217,17 @@ def test_elements_of_less_than_a_byte_are_copied_as_bytes(dtype, shape):
         assert np.array_equal(bytes_at(copied), memory[: packed.nbytes])
 
 
+def test_packed_elements_do_not_go_into_padded_ones():
+    from test_dlpack import PADDED, Handmade, take
+
+    packed, padded = (
+        take(Handmade(memory=np.zeros(16, "u1"), shape=(2,), dtype=(0, 4, 1), flags=f)) for f in (0, PADDED)
+    )
+    for a, out in ((packed, padded), (padded, packed)):
+        with pytest.raises(ValueError, match="the element type"):
+            arrayhub.to_host(a, out=out)
+
+
 def bytes_at(a):
     return np.frombuffer(ctypes.string_at(a.ptr, a.nbytes), "u1")
 

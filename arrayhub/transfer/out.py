@@ -28,7 +28,7 @@ def check(array, out):
 
 def _same_type(a, b):
     """Whether bytes of one may be read as elements of the other: byte order, units and fields included."""
-    if a.typenum != b.typenum or a.itemsize != b.itemsize:
+    if (a.typenum, a.itemsize, is_packed(a)) != (b.typenum, b.itemsize, is_packed(b)):
         return False
     # Types without a dtype object (complex32, say) have nothing more to differ in.
     return a.typenum >= _FIRST_OWN_TYPENUM or a.dtype == b.dtype
