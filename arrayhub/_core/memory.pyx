@@ -139,6 +139,28 @@ cdef void _free(void* allocation) noexcept:
 name_release(_free, b"PyMem_RawFree")
 
 
+cdef extern from *:
+    """
+    #if defined(__linux__)
+    #include <stdint.h>
+    #include <sys/mman.h>
+    #endif
+    #define ARRAYHUB_LARGE (1 << 22)    /* bytes: two huge pages at least fit wherever it starts */
+
+    /* First touch costs most of a copy into fresh memory, and less by the huge page; NumPy asks for them too. Only a
+       hint, so what it returns does not matter. */
+    static void arrayhub_prefer_huge_pages(void *memory, size_t nbytes) {
+    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+        uintptr_t page = 4096, start = ((uintptr_t)memory + page - 1) & ~(page - 1);
+        if (nbytes >= ARRAYHUB_LARGE) (void)madvise((void *)start, nbytes - (start - (uintptr_t)memory), MADV_HUGEPAGE);
+    #else
+        (void)memory; (void)nbytes;
+    #endif
+    }
+    """
+    void arrayhub_prefer_huge_pages(void* memory, size_t nbytes) nogil
+
+
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
     """Fresh host memory of `nbytes` bytes that starts `behind` bytes (fewer than `alignment`) after an `alignment`-byte
     boundary. Zeros come from the system where it has pages of them, so that large ones cost nothing until touched."""
@@ -147,6 +169,7 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
         allocation = PyMem_RawCalloc(nbytes + alignment, 1) if zeroed else PyMem_RawMalloc(nbytes + alignment)
     if allocation == NULL:
         raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
+    arrayhub_prefer_huge_pages(allocation, nbytes)
     cdef size_t start = <size_t> allocation + to_boundary(<size_t> allocation, alignment, behind)
     cdef MemoryBlock block = new_block(OWNED, None, <char*> start, nbytes, DLDevice(kDLCPU, 0))
     block.resource = allocation

@@ -3,18 +3,50 @@
 import numpy
 
 from arrayhub.libraries.host import empty_like, ndarray, raw, typed_like
+from arrayhub.transfer import tiles
+
+_PIECE = 64 << 20  # bytes copied between two looks at signals and reports of progress; long enough to cost nothing
+
+# NumPy's loops over numbers are tighter than those over opaque items of the same size.
+_WORDS: dict[int, numpy.dtype] = {size: numpy.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
-def copy(array, order):
+def to_host(array, order="C", *, out=None, stream=None, progress=None):
+    """Copy host-readable `array` into `out`, or into fresh host memory that is compact in `order`."""
+    target = empty_like(array, order) if out is None else out
+    source, view = raw(array), raw(target, writable=True)
+    if out is not None and numpy.may_share_memory(source, view):
+        source = source.copy()  # NumPy's own care of overlaps does not cover two different steps in one dimension
+    move(view, source, progress)
+    return target
+
+
+def move(target, source, progress=None):
+    """Copy one ndarray of opaque items into another that shares no memory with it, in pieces if it is large."""
+    if target.nbytes <= _PIECE or target.ndim == 0:
+        if not tiles.copy(target, source):
+            word = _WORDS.get(target.itemsize, target.dtype)
+            numpy.copyto(target.view(word), source.view(word))
+        if progress is not None:
+            progress.update(target.nbytes)
+        return
+    axis = max(range(target.ndim), key=lambda k: (abs(target.strides[k]) * (target.shape[k] > 1), -k))
+    length = target.shape[axis]
+    step = max(_PIECE * length // target.nbytes, 1)
+    for start in range(0, length, step):
+        piece = (slice(None),) * axis + (slice(start, start + step),)
+        move(target[piece], source[piece], progress)
+
+
+def copy(array, order, *, stream=None):
     """Return a fresh host copy of host-readable `array`, compact in `order`."""
-    fresh = empty_like(array, order)
-    numpy.copyto(raw(fresh), raw(array))
-    return fresh
+    return to_host(array, order)
 
 
-def copy_into(array, out):
-    """Copy host-readable `array` into host-readable `out` of the same shape and type."""
-    numpy.copyto(raw(out, writable=True), raw(array))
+def write(fresh, source):
+    """Put the elements of host-readable `source`, or its single one, into a fresh array."""
+    view = raw(fresh, writable=True)
+    move(view, numpy.broadcast_to(raw(source), view.shape))
 
 
 def astype(array, dtype):

@@ -1,71 +1,281 @@
-"""Copies from and to SYCL USM that the host cannot read, by the queue's own memcpy, of the bytes the view reaches."""
+"""Copies from, to and on SYCL devices, by the queue's own memcpy, of the bytes that a view reaches.
+
+Bytes that lie the same way on both sides move directly. Anything else moves through two staging buffers of host memory
+in turns: the device fills one while the host spreads the elements of the other. They last as long as the copy.
+
+Nothing waits for a device: copies depend on an event that stands for what the producer's queue had been given so far.
+"""
+
+import contextlib
+import math
+from typing import Any, NamedTuple
 
 import numpy
 
-from arrayhub.libraries.host import empty_like, is_host_readable, raw
+from arrayhub.libraries.dpctl import can_pack, on_memory, pack
+from arrayhub.libraries.host import empty_like, is_host_readable, is_packed, raw
 from arrayhub.runtimes import sycl
-from arrayhub.transfer import host
+from arrayhub.transfer import host, settings
+
+_DIRECT = 64 << 20  # bytes of one direct copy: between two of them signals are seen and progress is reported
+_CACHED = 1 << 20  # bytes of a staging buffer for a device that is the host's own processor: both share its cache
+_GAP = 128 << 10  # bytes between elements that cost as much as one more copy
+_SPARSE = 8  # where fewer than one byte in so many is wanted, dpnp packs them first, if it is loaded
+_SMALL = 1 << 20  # bytes; below it moving all is faster than packing
 
 
-def to_host(array, order="C"):
-    """Return a fresh host copy of USM, compact in `order`, once the array's queue has done what was submitted."""
-    fresh = empty_like(array, order)
-    if array.size == 0:
-        return fresh
-    memory, queue = sycl.reached_memory(array)
-    queue.wait()
-    if is_packed(array) or array.byte_strides == fresh.byte_strides:
-        queue.memcpy(as_bytes(fresh), memory, fresh.nbytes)
-        return fresh
-    # The bytes between the elements come along: one copy of the reach is faster than one an element.
-    staging, elements = _staging(array, memory)
-    queue.memcpy(staging, memory, memory.nbytes)
-    numpy.copyto(raw(fresh), elements)
+class Lane(NamedTuple):
+    """How one copy travels."""
+
+    queue: object  # a dpctl.SyclQueue
+    after: list[Any]  # the events that come first
+    progress: object  # or None
+
+
+def to_host(array, order="C", *, out=None, stream=None, progress=None):
+    """Copy USM into `out`, or into fresh host memory that is compact in `order`, and return once it is there.
+
+    Parameters
+    ----------
+    stream : dpctl.SyclQueue, optional
+        The queue to copy on; that of the memory by default. The copy comes after what either was given so far.
+    """
+    target = empty_like(array, order) if out is None else out
+    if array.nbytes:
+        with _lane(array, stream, progress) as lane:
+            _fetch(array, raw(target, writable=True), lane)
+    return target
+
+
+def from_host(array, ordinal, *, stream=None, progress=None):
+    """Return a copy of host-readable memory in device USM of the root device with that ordinal.
+
+    It is in Fortran order where only that makes the array contiguous, else in C order.
+    """
+    queue = _target_queue(ordinal, stream)
+    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    fresh = on_memory(array, sycl.memory_of("device", array.nbytes, queue), order)
+    if array.nbytes:
+        with _settled(queue):
+            _send(raw(array), fresh, Lane(queue, [], progress))
     return fresh
 
 
-def write(fresh, source):
-    """Put the elements of `source` into a fresh, not empty array; whatever lies between them there is overwritten."""
-    memory, queue = sycl.reached_memory(fresh)
-    staging, elements = _staging(fresh, memory)
-    numpy.copyto(elements, raw(source if is_host_readable(source) else to_host(source)))
-    queue.memcpy(memory, staging, memory.nbytes)
+def to_other(array, ordinal, *, stream=None, progress=None):
+    """Return a copy of USM in device USM of another root device."""
+    if is_host_readable(array) or is_packed(array):
+        array = array if is_host_readable(array) else to_host(array)
+        return from_host(array, ordinal, stream=stream, progress=progress)
+    queue = _target_queue(ordinal, stream)
+    fresh = on_memory(array, sycl.memory_of("device", array.nbytes, queue), "C")
+    return _relay(array, fresh, queue, progress)
 
 
-def _staging(array, memory):
-    """Return host bytes for all that `array` reaches, and its elements there."""
-    staging = numpy.empty(memory.nbytes, numpy.uint8)
-    start = array.ptr - memory._pointer
-    return staging, numpy.ndarray(array.shape, f"V{array.itemsize}", staging, start, array.byte_strides)
-
-
-def from_host(array, ordinal):
-    """Return a copy of a host array in device USM of the root device with that ordinal."""
-    return upload(host.copy(array, "C"), sycl.queue_for_ordinal(ordinal), "device")
-
-
-def copy(array, order):
+def copy(array, order, *, stream=None):
     """Return a copy of USM of the same kind, on the same queue, compact in `order`."""
-    compact = to_host(array, order) if array.usm_type == "device" else host.copy(array, order)
-    return upload(compact, sycl.queue_of_array(array), array.usm_type)
+    queue = sycl.queue_of_array(array)
+    fresh = on_memory(array, sycl.memory_of(array.usm_type, array.nbytes, queue), order)
+    if is_host_readable(array):
+        return host.to_host(array, out=fresh)
+    return _relay(array, fresh, queue, None)
 
 
-def upload(compact, queue, usm_type):
-    """Return a compact host array in fresh USM, with the same strides."""
-    memory = sycl.memory_of(usm_type, compact.nbytes, queue)
-    if compact.size:
-        queue.memcpy(memory, as_bytes(compact), compact.nbytes)
-    return sycl.put(compact, memory, usm_type)
+def write(fresh, source):
+    """Put the elements of USM, or of host-readable memory, into fresh device USM, over whatever lies between them."""
+    queue = sycl.queue_of_array(fresh)
+    if not is_host_readable(source):
+        _relay(source, fresh, queue, None)
+        return
+    with _settled(queue):
+        _send(numpy.broadcast_to(raw(source), fresh.shape), fresh, Lane(queue, [], None))
 
 
-def as_bytes(compact):
-    """Return the memory of a compact host array as one run of opaque items, whatever the order of its dimensions."""
-    items = raw(compact)
-    return (
-        items.transpose(numpy.argsort([-step for step in items.strides], kind="stable")).reshape(-1).view(numpy.uint8)
+def _relay(array, fresh, queue, progress):
+    """Copy USM into fresh device USM on `queue`: there directly if it can be, else by way of the host."""
+    if array.nbytes == 0:
+        return fresh
+    with _lane(array, None, progress) as lane, _settled(queue):
+        source, nbytes = sycl.reach(array)
+        near = queue.sycl_context == lane.queue.sycl_context
+        if near and (is_packed(array) or _lies_like(array, fresh.byte_strides)):
+            _direct(fresh.ptr, source, nbytes, lane)
+            return fresh
+        if queue == lane.queue and can_pack(array):
+            _pack(array, fresh, lane).wait()
+            return fresh
+        stage = _stage(queue, fresh)
+        for key in _pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, stage.nbytes):
+            piece = fresh[key]
+            _fetch(array[key], _laid_out(stage, piece), lane._replace(progress=None))
+            _direct(piece.ptr, stage.ctypes.data, sycl.reach(piece)[1], Lane(queue, [], progress))
+    return fresh
+
+
+# ---------------------------------------------------------------------------------------------------- the order of work
+
+
+@contextlib.contextmanager
+def _lane(array, stream, progress):
+    """The queue to copy on, and the events that stand for what it and the producer's were given so far."""
+    own = sycl.queue_of_array(array)
+    queue = own if stream is None else sycl.checked_queue(stream)
+    if queue.sycl_context != own.sycl_context:
+        raise BufferError(f"stream is {stream!r}, of another context than the memory; accepted: a queue of its context")
+    after = [sycl.submit_barrier(own)]
+    if queue != own:
+        after.append(sycl.submit_barrier(queue))
+    with _settled(own), _settled(queue):
+        yield Lane(queue, after, progress)
+
+
+def _target_queue(ordinal, stream):
+    """The queue that a device's new memory is to belong to."""
+    queue = sycl.queue_for_ordinal(ordinal) if stream is None else sycl.checked_queue(stream)
+    if queue.sycl_device.get_device_id() != ordinal:
+        raise BufferError(f"stream is {stream!r}, a queue of another device; accepted: a queue of oneapi:{ordinal}")
+    return queue
+
+
+@contextlib.contextmanager
+def _settled(queue):
+    """Let no error and no interrupt out while the queue may still use memory that is about to be given back."""
+    try:
+        yield
+    except BaseException:
+        queue.wait()
+        raise
+
+
+# -------------------------------------------------------------------------------------------------------- from a device
+
+
+def _fetch(array, target, lane):
+    """Copy USM into an ndarray of opaque items."""
+    source, nbytes = sycl.reach(array)
+    if _lies_like(array, target.strides):
+        _direct(_lowest(target), source, nbytes, lane)
+    elif nbytes > _SMALL and nbytes > _SPARSE * array.nbytes and can_pack(array):
+        _fetch_sparse(array, target, lane)
+    else:
+        _fetch_staged(array, target, lane)
+
+
+def _direct(target, source, nbytes, lane):
+    """Copy bytes from one address to another."""
+    for start in range(0, nbytes, _DIRECT):
+        size = min(_DIRECT, nbytes - start)
+        sycl.submit_copy(lane.queue, target + start, source + start, size, lane.after).wait()
+        if lane.progress is not None:
+            lane.progress.update(size)
+
+
+def _fetch_sparse(array, target, lane):
+    """Copy elements that lie far apart: pieces are packed in device memory first."""
+    packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
+    queue = sycl.queue_of_array(array)
+    for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
+        piece = array[key]
+        packed = on_memory(piece, sycl.memory_of("device", piece.nbytes, queue), "C")
+        _fetch(packed, target[key], lane._replace(after=[_pack(piece, packed, lane)]))
+
+
+def _pack(array, fresh, lane):
+    """Have dpnp's kernel copy USM into compact USM of the same queue, and return the event of that."""
+    for event in lane.after:
+        event.wait()  # dpnp knows nothing of it
+    pack(array, fresh)
+    return sycl.submit_barrier(sycl.queue_of_array(fresh))
+
+
+def _fetch_staged(array: Any, target: Any, lane: Lane) -> None:
+    """Copy whatever a piece reaches, and spread its elements from there; the next piece is under way meanwhile."""
+    stages = [_stage(lane.queue, array) for _ in range(2)]
+    waiting: Any = ()
+    for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
+        piece, stage = array[key], stages[turn % 2]
+        source, nbytes = sycl.reach(piece)
+        event = sycl.submit_copy(lane.queue, stage.ctypes.data, source, nbytes, lane.after)
+        if waiting:
+            _spread(waiting, lane.progress)
+        waiting = (event, target[key], _laid_out(stage, piece, piece.ptr - source))
+    _spread(waiting, lane.progress)
+
+
+def _spread(piece, progress):
+    event, target, view = piece
+    event.wait()
+    host.move(target, view, progress)
+
+
+# ---------------------------------------------------------------------------------------------------------- to a device
+
+
+def _send(source: Any, fresh: Any, lane: Lane) -> None:
+    """Copy an ndarray of opaque items into fresh USM, over whatever lies between its elements."""
+    if _lies_like(fresh, source.strides):
+        _direct(fresh.ptr, _lowest(source), fresh.nbytes, lane)
+        return
+    stages = [_stage(lane.queue, fresh) for _ in range(2)]
+    events: list[Any] = [None, None]
+    for turn, key in enumerate(_pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, len(stages[0]))):
+        piece, stage, event = fresh[key], stages[turn % 2], events[turn % 2]
+        if event is not None:
+            event.wait()
+        host.move(_laid_out(stage, piece), source[key], lane.progress)
+        nbytes = sycl.reach(piece)[1]
+        events[turn % 2] = sycl.submit_copy(lane.queue, piece.ptr, stage.ctypes.data, nbytes, lane.after)
+    for event in filter(None, events):
+        event.wait()
+
+
+# ----------------------------------------------------------------------------------------------------------- the layout
+
+
+def _stage(queue, array):
+    """A staging buffer: as large as the array reaches, but not larger than a chunk, unless a single element is."""
+    chunk = min(settings.chunk(), _CACHED) if queue.sycl_device.is_cpu else settings.chunk()
+    return numpy.empty(max(min(chunk, sycl.reach(array)[1]), array.itemsize), numpy.uint8)
+
+
+def _pieces(shape, strides, itemsize, limit):
+    """Yield keys that cut an array into pieces which reach at most `limit` bytes each, or are single elements.
+
+    It is cut along the largest steps first, so that pieces of compact memory are compact. Where more than `_GAP` bytes
+    lie between two of them they are not cut together: what lies between is not moved.
+    """
+
+    def cut(starts, lengths):
+        steps = [abs(step) if length > 1 else 0 for step, length in zip(strides, lengths, strict=True)]
+        reach = itemsize + sum(step * (length - 1) for step, length in zip(steps, lengths, strict=True))
+        largest = max(steps, default=0)
+        axis = steps.index(largest) if largest else 0
+        inner = reach - largest * (lengths[axis] - 1) if largest else reach
+        if largest == 0 or (reach <= limit and largest - inner <= _GAP):
+            yield tuple(slice(start, start + length) for start, length in zip(starts, lengths, strict=True))
+            return
+        rows = 1 if inner >= limit or largest - inner > _GAP else 1 + (limit - inner) // largest
+        for start in range(0, lengths[axis], rows):
+            some = min(rows, lengths[axis] - start)
+            yield from cut((*starts[:axis], start, *starts[axis + 1 :]), (*lengths[:axis], some, *lengths[axis + 1 :]))
+
+    yield from cut((0,) * len(shape), tuple(shape))
+
+
+def _laid_out(stage, piece, start=0):
+    """The bytes of a staging buffer as opaque items, laid out as those of `piece` are."""
+    return numpy.ndarray(piece.shape, f"V{piece.itemsize}", stage, start, piece.byte_strides)
+
+
+def _lowest(view):
+    """The lowest address that an ndarray reaches."""
+    return view.ctypes.data + sum(
+        min(step, 0) * (length - 1) for step, length in zip(view.strides, view.shape, strict=True)
     )
 
 
-def is_packed(array):
-    """Return whether elements of less than a byte share bytes; such arrays are compact, and have no byte strides."""
-    return array.nbytes < array.size * array.itemsize
+def _lies_like(array, strides):
+    """Whether an array lies in one run of bytes without gaps, and one of the same shape with `strides` does alike."""
+    if is_packed(array):
+        return True
+    steps = zip(array.shape, array.byte_strides, strides, strict=True)
+    return sycl.reach(array)[1] == array.nbytes and all(a == b for length, a, b in steps if length > 1)
