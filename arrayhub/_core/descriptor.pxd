@@ -62,8 +62,8 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef void* resource                           # what must be given back, until there is a block to do so
     cdef Release release
     cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
-    cdef Py_ssize_t inline_[3 * INLINE_NDIM]
     cdef object __weakref__
+    cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last: what a fresh array leaves as it is
 
 ctypedef MemoryBlock (*BlockMaker)(Descriptor a)
 
