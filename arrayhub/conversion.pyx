@@ -520,7 +520,7 @@ def as_numba(obj, /, *, copy=None):
 
 
 cdef object asarray_of_one(object obj):
-    return import_array(obj, None)
+    return obj if Py_TYPE(obj) == <PyTypeObject*> USMArray else import_array(obj, None)
 
 
 cdef object as_numpy_of_one(object obj):

@@ -5,8 +5,17 @@ Buffers and Tensors of pyarrow have a PEP 3118 buffer and need no room.
 
 import sys
 
+from cpython.object cimport PyObject
+
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.adapters cimport dlpack
+
+cdef extern from "Python.h":
+    object PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords)
+
+cdef str METHOD = "__dlpack__"
+cdef tuple KEYWORDS = ("max_version",)
+cdef tuple MAX_VERSION = (1, 0)      # which pyarrow compares faster than a later one, and gives the same for
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -17,25 +26,26 @@ cdef Descriptor parse(object obj, object stream):
     BufferError
         Its memory is no plain run of numbers: nulls, bits, chunks, strings; the message names the call that helps.
     """
-    export = getattr(obj, "__dlpack__", None)
-    if export is None:
-        raise BufferError(f"pyarrow: {type(obj).__name__} {advice(obj, 'it has no __dlpack__')}")
     try:
-        capsule = capsule_from(export)
+        capsule = capsule_of(obj)
     except MemoryError:
         raise
-    except Exception as error:     # ArrowInvalid, ArrowTypeError and others, by the version
+    except Exception as error:     # ArrowInvalid, ArrowTypeError and others, by the version; AttributeError without DLPack
         raise BufferError(f"pyarrow: {type(obj).__name__} {advice(obj, error)}") from error
-    return dlpack.parse_capsule(capsule, False, None)
+    return dlpack.parse_capsule(capsule, False, obj)
 
 
-cdef object capsule_from(object export):
+cdef inline object capsule_of(object obj):
+    """What ``obj.__dlpack__(max_version=(1, 0))`` gives, called without making a bound method and the keywords anew."""
+    cdef PyObject* arguments[2]
+    arguments[0] = <PyObject*> obj
+    arguments[1] = <PyObject*> MAX_VERSION
     try:
-        return export(max_version=(1, 0))
+        return PyObject_VectorcallMethod(METHOD, arguments, 1, KEYWORDS)
     except TypeError as error:
         if type(error) is not TypeError:      # pyarrow's own is a refusal; Python's means a pyarrow before versions
             raise
-        return export()
+        return obj.__dlpack__()
 
 
 # Whose memory is no array, and what helps: a look at pyarrow and the object, and the advice. The first that applies.
