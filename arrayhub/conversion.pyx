@@ -196,7 +196,7 @@ cdef bint is_arrow(type cls) except -1:
 # ----------------------------------------------------------------------------------------------------------- way in
 
 
-cdef Descriptor import_array(object obj, object stream):
+cdef inline Descriptor import_array(object obj, object stream):
     """`obj` as an array without a copy, by the first way that answers."""
     cdef PyTypeObject* cls = Py_TYPE(obj)
     cdef Remembered* entry = place_of(cls)

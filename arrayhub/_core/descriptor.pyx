@@ -243,50 +243,8 @@ cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
     return 0
 
 
-cdef int seal(Descriptor a) except -1:
-    """Check and complete an array whose shape, byte strides, type, pointer and access are set.
-
-    Every way in ends here: it fills the strides in elements, the contiguity and alignment flags, and refuses what no
-    address space can hold. Producers' own claims of contiguity are never used.
-
-    Raises
-    ------
-    InterfaceError
-        A negative length; a size, a stride times its length, or an address plus extent beyond 63 bits; a null
-        pointer to something.
-    """
-    a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
-    return 0 if seal_compact(a) else seal_any(a)
-
-
-cdef bint seal_compact(Descriptor a) noexcept:
-    """Seal an array whose elements lie compactly in C order, the usual case, in one pass and without a division.
-
-    False where it is not that, or anything is wrong with it: then `seal_any` starts over.
-    """
-    cdef Py_ssize_t elements = 1, step = a.itemsize_, address = <Py_ssize_t> a.data_, ignored
-    cdef int k, long_dimensions = 0
-    if step <= 0 or a.flags_ & PACKED:
-        return False
-    for k in range(a.nd_ - 1, -1, -1):
-        a.strides_[k] = elements
-        if a.shape_[k] == 1:       # nobody ever steps along it: say what C order would
-            a.byte_strides_[k] = step
-        elif a.shape_[k] <= 0 or a.byte_strides_[k] != step or layout.checked_mul(step, a.shape_[k], &step):
-            return False
-        else:
-            elements *= a.shape_[k]
-            long_dimensions += 1
-    if address <= 0 or layout.checked_add(address, step, &ignored):
-        return False
-    a.flags_ |= C_CONTIGUOUS | F_CONTIGUOUS if long_dimensions <= 1 else C_CONTIGUOUS
-    if address & (a.alignment_ - 1) == 0:       # strides are multiples of the item size, so of the alignment
-        a.flags_ |= ALIGNED
-    return True
-
-
 cdef int seal_any(Descriptor a) except -1:
-    """Seal an array of any layout, or say what is wrong with it."""
+    """Seal an array of any layout, as `seal` says, or say what is wrong with it."""
     cdef Py_ssize_t low, high, total, size, last, step
     cdef int k
     cdef bint whole = True

@@ -241,7 +241,7 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
     return a
 
 
-cdef int take_over(Descriptor a, object capsule, const char* used, void* managed, Release release) except -1:
+cdef inline int take_over(Descriptor a, object capsule, const char* used, void* managed, Release release) except -1:
     """Mark a capsule as consumed and make `a` release what it carried."""
     PyCapsule_SetName(capsule, used)
     PyCapsule_SetDestructor(capsule, NULL)
@@ -262,7 +262,7 @@ cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer
     return a
 
 
-cdef int describe_versioned(Descriptor a, object producer) except -1:
+cdef inline int describe_versioned(Descriptor a, object producer) except -1:
     cdef DLManagedTensorVersioned* managed = <DLManagedTensorVersioned*> a.resource
     if managed.version.major != DLPACK_MAJOR:
         # The layout of what follows is unknown; up to the deleter it is promised to stay.
@@ -283,7 +283,7 @@ cdef Descriptor parse_borrowed(object obj, DLTensor* tensor):
     return a
 
 
-cdef int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
+cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
     """Fill a bare array, which holds what owns the tensor, or else `producer`. Without a producer its base is None: then
     its memory block is the owner.
 
@@ -301,7 +301,8 @@ cdef int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flag
 
 cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     """The layout, type and device of a tensor: what the managed, the legacy and the borrowed ways share."""
-    check_head(tensor)
+    if not plain_head(tensor):
+        check_head(tensor)
     reserve(a, tensor.ndim)
     a.protocol_ = DLPACK_PROTOCOL
     a.device_ = tensor.device
@@ -319,6 +320,12 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     return seal(a)
 
 
+cdef inline bint plain_head(DLTensor* tensor) noexcept:
+    """Whether `check_head` has nothing to say, as for nearly every tensor."""
+    return (0 <= tensor.ndim <= layout.MAX_NDIM and tensor.shape != NULL and tensor.device.device_id >= 0
+            and (tensor.device.device_type == kDLCPU or tensor.device.device_type == kDLCUDA))
+
+
 cdef int check_head(DLTensor* tensor) except -1:
     """Refuse what must be known before any memory is taken for the array."""
     cdef int kind = tensor.device.device_type
@@ -328,8 +335,6 @@ cdef int check_head(DLTensor* tensor) except -1:
         raise interface_error("DLPack", "shape", None, f"a pointer to {tensor.ndim} lengths")
     if tensor.device.device_id < 0:
         raise interface_error("DLPack", "device_id", tensor.device.device_id, "an ordinal of zero or more")
-    if kind == kDLCPU or kind == kDLCUDA:
-        return 0
     if kind not in TYPE_NAMES:
         raise interface_error("DLPack", "device_type", kind, f"one of {sorted(TYPE_NAMES)}")
     if kind in HANDLES:
@@ -340,7 +345,7 @@ cdef int check_head(DLTensor* tensor) except -1:
     return 0
 
 
-cdef int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
+cdef inline int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
     """The address of element zero: `data` plus `byte_offset`, always. For no elements NULL is as good as any."""
     cdef Py_ssize_t address = 0
     if tensor.data == NULL:
@@ -353,7 +358,7 @@ cdef int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
     return 0
 
 
-cdef int fill_type(Descriptor a, DLTensor* tensor) except -1:
+cdef inline int fill_type(Descriptor a, DLTensor* tensor) except -1:
     cdef const dtypes.ElementType* row = dtypes.by_dlpack(tensor.dtype.code, tensor.dtype.bits)
     if tensor.dtype.lanes != 1:
         raise BufferError(
@@ -367,7 +372,7 @@ cdef int fill_type(Descriptor a, DLTensor* tensor) except -1:
     return set_type(a, row)
 
 
-cdef int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py_ssize_t* strides) except -1:
+cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py_ssize_t* strides) except -1:
     """`strides` in units from the tensor's in elements; none means C order (legal before DLPack 1.2)."""
     cdef int k
     cdef bint overflow = False
