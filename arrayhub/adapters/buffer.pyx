@@ -42,7 +42,6 @@ from arrayhub._core.descriptor cimport (
     set_dtype,
     set_type,
     shape_tuple,
-    size_of,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport BUFFER, MemoryBlock, new_block
@@ -336,7 +335,7 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     out.internal = NULL
     if request & PyBUF_FORMAT:
         fill_format(a, out)
-    out.len = size_of(a) * a.itemsize_
+    out.len = layout.count(a.nd_, a.shape_) * a.itemsize_
     out.buf = a.data_ if a.data_ != NULL else <void*> _NOTHING
     out.itemsize = a.itemsize_
     out.readonly = not a.flags_ & WRITEABLE
