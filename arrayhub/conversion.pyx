@@ -52,27 +52,30 @@ cdef extern from *:
     }
 
     /* A function called with one argument and no keywords, the usual way, needs no parsing of arguments: `one` is
-       called with it. All else goes to the function's own entry, which is kept. */
+       called with it, unless it is of the type `own`, whose objects are their own answer. All else goes to the
+       function's own entry, which is kept. */
     #define ARRAYHUB_SHORTCUT(name)                                                                                    \
         static vectorcallfunc name##_any;                                                                              \
         static PyObject *(*name##_one)(PyObject *);                                                                    \
+        static PyTypeObject *name##_own;                                                                               \
         static PyObject *name##_enter(PyObject *f, PyObject *const *args, size_t n, PyObject *keywords) {              \
-            if (PyVectorcall_NARGS(n) == 1 && keywords == NULL) return name##_one(args[0]);                            \
-            return name##_any(f, args, n, keywords);                                                                   \
+            if (PyVectorcall_NARGS(n) != 1 || keywords != NULL) return name##_any(f, args, n, keywords);               \
+            return Py_TYPE(args[0]) == name##_own ? Py_NewRef(args[0]) : name##_one(args[0]);                          \
         }                                                                                                              \
-        static void name##_shortcut(PyObject *f, PyObject *(*one)(PyObject *)) {                                       \
+        static void name##_shortcut(PyObject *f, PyObject *(*one)(PyObject *), PyTypeObject *own) {                    \
             vectorcallfunc *entry = (vectorcallfunc *)((char *)f + Py_TYPE(f)->tp_vectorcall_offset);                  \
             name##_any = *entry;                                                                                       \
             name##_one = one;                                                                                          \
+            name##_own = own;                                                                                          \
             *entry = name##_enter;                                                                                     \
         }
     ARRAYHUB_SHORTCUT(arrayhub_asarray)
     ARRAYHUB_SHORTCUT(arrayhub_as_numpy)
     ARRAYHUB_SHORTCUT(arrayhub_as_torch)
     """
-    void arrayhub_asarray_shortcut(object function, object (*one)(object))
-    void arrayhub_as_numpy_shortcut(object function, object (*one)(object))
-    void arrayhub_as_torch_shortcut(object function, object (*one)(object))
+    void arrayhub_asarray_shortcut(object function, object (*one)(object), PyTypeObject* own)
+    void arrayhub_as_numpy_shortcut(object function, object (*one)(object), PyTypeObject* own)
+    void arrayhub_as_torch_shortcut(object function, object (*one)(object), PyTypeObject* own)
     int Py_EnterRecursiveCall(const char* where) except -1
     void Py_LeaveRecursiveCall()
     unsigned int arrayhub_version_tag(PyTypeObject* cls) nogil
@@ -656,9 +659,9 @@ cdef object as_torch_of_one(object obj):
 
 
 register_way_in(asarray)
-arrayhub_asarray_shortcut(asarray, asarray_of_one)
-arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one)
-arrayhub_as_torch_shortcut(as_torch, as_torch_of_one)
+arrayhub_asarray_shortcut(asarray, asarray_of_one, <PyTypeObject*> USMArray)
+arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one, NULL)
+arrayhub_as_torch_shortcut(as_torch, as_torch_of_one, NULL)
 
 
 # One row a library that `convert` knows by name.

@@ -5,8 +5,8 @@ from cpython.ref cimport Py_DECREF
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes
-from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor
-from arrayhub._core.device cimport kDLCUDA
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, PACKED, WRITEABLE, Descriptor
+from arrayhub._core.device cimport kDLCPU, kDLCUDA
 from arrayhub._core.runtime cimport order_consumer
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
@@ -169,10 +169,27 @@ cdef object emit(Descriptor a, bint allow_readonly):
         Read-only memory (torch cannot say so) unless `allow_readonly`; negative strides, at which torch ends the process;
         memory, types or strides that torch does not have.
     """
-    cdef int k
     cdef DLManagedTensorVersioned* managed
     cdef void* result = NULL
     cdef DLPackExchangeAPI* api = table()
+    # Compact writable memory of the host, the usual case, is nothing that torch could not take.
+    if a.device_.device_type != kDLCPU or a.flags_ & (C_CONTIGUOUS | WRITEABLE) != C_CONTIGUOUS | WRITEABLE:
+        a = acceptable(a, allow_readonly, api)
+    managed = dlpack.new_managed(a)
+    managed.flags &= ~<unsigned long long> DL_READ_ONLY
+    # The table neither takes over nor deletes a managed tensor whose type it refuses; a capsule frees what nobody took.
+    if api == NULL or not surely_known(a):
+        return by_capsule(a, dlpack.capsule_of(managed))
+    if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
+        raise pending_as_refusal(a)
+    tensor = <object> <PyObject*> result
+    Py_DECREF(tensor)
+    return tensor
+
+
+cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
+    """`a` as torch takes it, or the reason why it does not; in the order of torch's current stream."""
+    cdef int k
     a = host.for_host_library(a, "torch", kDLCUDA)
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError(
@@ -185,22 +202,30 @@ cdef object emit(Descriptor a, bint allow_readonly):
                 raise BufferError("torch: negative strides, which torch does not have; pass copy=True")
     if a.device_.device_type == kDLCUDA:
         order_current_stream(a, api)
-    managed = dlpack.new_managed(a)
-    managed.flags &= ~<unsigned long long> DL_READ_ONLY
+    return a
+
+
+cdef object by_capsule(Descriptor a, object capsule):
     try:
-        # The table neither takes over nor deletes a managed tensor whose type it refuses; a capsule frees what nobody took.
-        if api == NULL or not surely_known(a):
-            return _torch.from_dlpack(dlpack.capsule_of(managed))
-        if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
-            dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
-    except (BufferError, RuntimeError) as error:      # whose message goes on with a backtrace through torch's C++
-        raise BufferError(
-            f"torch: it takes no elements of type {dtypes.by_typenum(a.typenum_).name.decode()}"
-            f" ({str(error).partition(chr(10))[0]}); convert them first"
-        ) from None
-    tensor = <object> <PyObject*> result
-    Py_DECREF(tensor)
-    return tensor
+        return _torch.from_dlpack(capsule)
+    except (BufferError, RuntimeError) as error:
+        raise refusal(a, error) from None
+
+
+cdef object pending_as_refusal(Descriptor a):
+    """What torch's table reported, as the error to be raised."""
+    try:
+        dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+    except (BufferError, RuntimeError) as error:
+        return refusal(a, error)
+
+
+cdef object refusal(Descriptor a, object error):
+    """A BufferError with the first line of torch's own message, which goes on with a backtrace through its C++."""
+    return BufferError(
+        f"torch: it takes no elements of type {dtypes.by_typenum(a.typenum_).name.decode()}"
+        f" ({str(error).partition(chr(10))[0]}); convert them first"
+    )
 
 
 cdef bint surely_known(Descriptor a) noexcept:
