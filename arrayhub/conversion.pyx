@@ -115,7 +115,7 @@ cdef Descriptor parse_exchange(object obj, object stream):
 cdef struct Remembered:
     PyTypeObject* cls      # never followed, only compared: the memory keeps no type alive
     unsigned int version
-    Way fast               # of an exactly known type, else NULL
+    Way known              # of an exactly known type: its library's room; else NULL
     unsigned int speaks    # bit k: row k of the ways may answer
 
 cdef enum:
@@ -123,6 +123,7 @@ cdef enum:
 
 cdef Remembered _remembered[REMEMBERED_TYPES]
 
+# Switched off, known types are read by a protocol each; what their rooms know besides is still said.
 cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
 
@@ -135,12 +136,12 @@ cdef int learn(Remembered* entry, type cls) except -1:
     """Work out which ways a type may take. A changed type has a new version tag, and is worked out again."""
     cdef unsigned int speaks = 0
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
-    cdef Way fast = NULL
+    cdef Way known = NULL
     cdef int k
     if issubclass(cls, numpy.generic):     # whose buffers call dates bytes, and whose dicts know nothing of ml_dtypes
-        fast = copy_scalar
-    elif _fast_ways or cls is USMArray:
-        fast = known_type(cls)
+        known = copy_scalar
+    else:
+        known = known_type(cls)
     for k in range(WAYS):
         if _WAYS[k].attribute == NULL:
             speaks |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
@@ -149,37 +150,46 @@ cdef int learn(Remembered* entry, type cls) except -1:
     # Only now: looking attributes up is what makes the interpreter give out the version tag.
     entry.cls = <PyTypeObject*> cls
     entry.version = arrayhub_version_tag(<PyTypeObject*> cls)
-    entry.fast = fast
+    entry.known = known
     entry.speaks = speaks
     return 0
 
 
 cdef Way known_type(type cls) except? NULL:
-    """The fast way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
+    """The way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
     if cls is USMArray:
         return itself
     if issubclass(cls, numpy.ndarray):
-        return numpy_room.parse
+        return switched(numpy_room.parse, numpy_room.parse_by_dict)
     if cls is bytes:
-        return buffer.parse_bytes
+        return switched(buffer.parse_bytes, buffer.parse)
     if cls is bytearray or cls is memoryview or cls is getattr(sys.modules.get("array"), "array", None):
         return buffer.parse
     cdef str root = cls.__module__.partition(".")[0]
     if is_torch(cls):
-        return torch_room.parse
+        return torch_way()
     if root == "cupy" and cls is getattr(sys.modules.get("cupy"), "ndarray", None):
-        return cupy_room.parse
+        return switched(cupy_room.parse, cupy_room.parse_by_dict)
     if root in ("jaxlib", "jax") and cls.__name__ == "ArrayImpl":
         return jax_room.parse
     if root == "pyarrow" and is_arrow(cls):
         return arrow.parse
     if root == "dpnp" and cls.__name__ == "dpnp_array" and cls is getattr(sys.modules.get("dpnp"), "ndarray", None):
-        return dpctl.parse_dpnp
-    if root == "dpnp" and cls is getattr(sys.modules.get("dpnp.tensor"), "usm_ndarray", None):
-        return dpctl.parse_usm_ndarray
+        return switched(dpctl.parse_dpnp, dpctl.parse_by_dict)
+    if root in ("dpnp", "dpctl") and cls is getattr(sys.modules.get(f"{root}.tensor"), "usm_ndarray", None):
+        return switched(dpctl.parse_usm_ndarray, dpctl.parse_by_dict)
     if root == "dpctl" and cls.__name__ in ("MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"):
-        return dpctl.parse_memory
+        return switched(dpctl.parse_memory, dpctl.parse_by_dict)
     return NULL
+
+
+cdef Way switched(Way fast, Way by_protocol) noexcept:
+    """One of a room's two ways: past the protocols, or by one of them with what the room knows besides."""
+    return fast if _fast_ways else by_protocol
+
+
+cdef Way torch_way() noexcept:
+    return switched(torch_room.parse, torch_room.parse_by_dlpack)
 
 
 cdef bint is_torch(type cls) except -1:
@@ -203,7 +213,7 @@ cdef Descriptor import_array(object obj, object stream):
     if entry.cls != cls or entry.version == 0 or entry.version != arrayhub_version_tag(cls):
         learn(entry, type(obj))
     cdef unsigned int speaks = entry.speaks      # now: what the way calls may put another type in this place
-    cdef Descriptor a = None if entry.fast == NULL else entry.fast(obj, stream)
+    cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
     # A type that only looks like a known one gets None from its way: then its protocols are asked like any other's.
     return ask_in_order(obj, stream, speaks) if a is None else a
 
@@ -270,7 +280,7 @@ cdef object unwrap(object obj):
         if inner is None or inner is obj or callable(inner) or isinstance(inner, _VALUES):
             continue
         learn(&entry, type(inner))
-        if entry.fast != NULL or entry.speaks:
+        if entry.known != NULL or entry.speaks:
             return inner
     return None
 
@@ -299,7 +309,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
     if via not in _VIA:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
     if via == "dlpack" and is_torch(type(obj)):     # whose own __dlpack__ crashes on some of its tensors
-        return torch_room.parse(obj, stream)
+        return torch_way()(obj, stream)
     for k in range(WAYS):
         if _WAYS[k].name.decode() == via:
             a = dlpack.parse_capsule(obj, False, None) if via == "dlpack" and PyCapsule_CheckExact(obj) \

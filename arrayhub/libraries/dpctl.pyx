@@ -81,9 +81,15 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
         a = read_struct(<UsmNdarray*> <PyObject*> obj)
         if a is not None:
             return a
-    a = sycl_usm.parse(obj, stream)
-    memory = getattr(obj, "usm_data", None)
-    if a is not None and sycl.is_memory(memory):      # as the struct way has it: the whole allocation is the block
+    return parse_by_dict(obj, stream)
+
+
+cdef Descriptor parse_by_dict(object obj, object stream):
+    """Any of these by ``__sycl_usm_array_interface__``; the block is the whole allocation, which the dict does not say."""
+    cdef Descriptor a = sycl_usm.parse(obj, stream)
+    array = getattr(obj, "_array_obj", obj)      # what a dpnp.ndarray wraps
+    memory = getattr(array, "usm_data", array)
+    if a is not None and sycl.is_memory(memory):
         sycl.place(a, sycl.block_of_memory(memory), a.usm_type_)
     return a
 
