@@ -7,6 +7,7 @@ ctypedef void* QueueRef
 ctypedef void* ContextRef
 
 cdef bint available() except -1
+cdef void* declared(object module, str name, str signature) except NULL
 cdef bint is_memory(object obj) except -1
 cdef bint speaks_as_memory(object obj) except -1
 cdef object queue_from(object syclobj, void* pointer)
