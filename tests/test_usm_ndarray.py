@@ -89,7 +89,7 @@ def python(code, *arguments, **environ):
     return done.stdout
 
 
-# ----------------------------------------------------------------------------------------- the release that is installed
+# ---------------------------------------------------------------------------------------- the release that is installed
 
 
 def test_the_installed_release_says_what_its_dict_says():
@@ -207,14 +207,14 @@ def set_flag(usm_ndarray u, name, value):
 """
 
 FIELDS = {
-    "known": "char* data_; int nd_; Py_ssize_t* shape_; Py_ssize_t* strides_; int typenum_; int flags_; object base_; "
-    "object namespace_",
-    "reordered": "char* data_; int nd_; Py_ssize_t* strides_; Py_ssize_t* shape_; int flags_; int typenum_; object base_; "
-    "object namespace_",
+    "known": "char* data_; int nd_; Py_ssize_t* shape_; Py_ssize_t* strides_; int typenum_; int flags_; "
+    "object base_; object namespace_",
+    "reordered": "char* data_; int nd_; Py_ssize_t* strides_; Py_ssize_t* shape_; int flags_; int typenum_; "
+    "object base_; object namespace_",
     "moved": "object namespace_; object base_; int flags_; int nd_; Py_ssize_t* shape_; Py_ssize_t* strides_; "
     "char* data_; int typenum_",
-    "longer": "char* data_; int nd_; Py_ssize_t* shape_; Py_ssize_t* strides_; int typenum_; int flags_; object base_; "
-    "object namespace_; object device_",
+    "longer": "char* data_; int nd_; Py_ssize_t* shape_; Py_ssize_t* strides_; int typenum_; int flags_; "
+    "object base_; object namespace_; object device_",
 }
 GETTERS = {
     "GetData": ("char*", "data_"),
@@ -225,7 +225,7 @@ GETTERS = {
     "GetFlags": ("int", "flags_"),
     "GetUSMData": ("object", "base_"),
 }
-# The functions of a release, as changes of `capi`: as known, none, one gone, with another result, or saying another thing.
+# The functions of a release, as changes of `capi`: none, one gone, one with another result, one of another meaning.
 FUNCTIONS = {
     "known": "",
     "none": "capi.clear()",

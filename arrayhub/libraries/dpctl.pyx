@@ -116,7 +116,7 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
     if reader.how == BY_STRUCT:
         a = describe(<UsmNdarray*> <PyObject*> obj)
     elif reader.how == BY_FUNCTIONS:
-        base = call_all(reader, obj, &fields)      # held while `fields` borrows it
+        _base = call_all(reader, obj, &fields)      # held while `fields` borrows it
         a = describe(&fields)
     return parse_by_dict(obj, stream) if a is None else a
 
@@ -177,7 +177,7 @@ cdef Reader reader_of(object cls):
     except Exception:      # no default device to try it on
         return reader
     if find_functions(reader, module):
-        base = call_all(reader, array, &fields)
+        _base = call_all(reader, array, &fields)
         if reads_truly(&fields, array):
             reader.how = BY_FUNCTIONS
     if reader.how == BY_DICT and cls.__basicsize__ == sizeof(UsmNdarray) \
