@@ -1,7 +1,8 @@
 """With ARRAYHUB_DISABLE_FAST_PATHS=1: the protocols alone, and the same answers.
 
 What a library's room knows besides its protocol (a mask, a tensor's state, a dtype that no type string says) is no fast
-way and stays on. So the whole suite has to pass as it stands, and does so here in a process of its own.
+way and stays on. So the whole suite has to pass as it stands. Here all that libraries' arrays go through does so, in a
+process of its own; CONTRIBUTING.md has the command for the rest.
 """
 
 import importlib.util
@@ -17,14 +18,28 @@ from exporters import run
 HERE = Path(__file__).resolve().parent
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
 ALREADY_OFF = os.environ.get(SWITCH, "0") not in ("", "0")
+# Files that no array of a known library comes into, or none whose description is looked at: two thirds of the time.
+ELSEWHERE = {
+    "test_architecture.py": "reads sources",
+    "test_benchmarks.py": "measures",
+    "test_c_interface.py": "compiles consumers",
+    "test_cuda_array.py": "producers made by hand",
+    "test_dlpack.py": "producers made by hand",
+    "test_docs.py": "pages",
+    "test_fast_paths_off.py": "this file",
+    "test_format_language.py": "text",
+    "test_sycl_runtime.py": "the environment",
+    "test_sycl_usm.py": "producers made by hand",
+}
 MINUTES = 30  # a limit for a hung test, not a judgement of speed
-FEWEST = 6000  # tests in a suite that was collected whole, all libraries installed or not
+FEWEST = 4000  # tests in what remains
 
 
 @pytest.mark.skipif(ALREADY_OFF, reason="this is the run with the fast ways off")
 @pytest.mark.timeout(60 * MINUTES)
-def test_the_whole_suite_passes():
-    options = ["-q", "-p", "no:cacheprovider", "--tb=short", f"--ignore={__file__}"]
+def test_the_suite_passes():
+    assert all((HERE / name).exists() for name in ELSEWHERE)
+    options = ["-q", "-p", "no:cacheprovider", "--tb=short", *(f"--ignore={HERE / name}" for name in ELSEWHERE)]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "pytest", *options, HERE],
         env={**os.environ, SWITCH: "1"},
