@@ -133,7 +133,7 @@ cdef struct Remembered:
     PyTypeObject* cls      # never followed, only compared: the memory keeps no type alive
     unsigned int version
     unsigned int speaks    # bit k: row k of the ways may answer
-    Way known              # of an exactly known type, else NULL
+    Way known              # of an exactly known type: its library's room; else NULL
     Way fast               # the same, or the way that also reads labels
 
 cdef enum:
@@ -147,6 +147,7 @@ cdef object _DIMS = sys.intern("dims")
 # Where the known types come from; a subclass of theirs that somebody else defines may have more attributes.
 cdef tuple _KNOWN_ROOTS = ("cupy", "dpctl", "dpnp", "jax", "jaxlib", "numpy", "pyarrow", "torch")
 
+# Switched off, known types are read by a protocol each; what their rooms know besides is still said.
 cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
 
@@ -168,7 +169,7 @@ cdef int learn(Remembered* entry, type cls) except -1:
     cdef int k
     if issubclass(cls, numpy.generic):     # whose buffers call dates bytes, and whose dicts know nothing of ml_dtypes
         known = copy_scalar
-    elif _fast_ways or cls is USMArray:
+    else:
         known = known_type(cls)
     for k in range(WAYS):
         if _WAYS[k].attribute == NULL:
@@ -194,31 +195,40 @@ cdef Way reading_labels(type cls, Way known, bint bare) except? NULL:
 
 
 cdef Way known_type(type cls) except? NULL:
-    """The fast way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
+    """The way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
     if cls is USMArray:
         return itself
     if issubclass(cls, numpy.ndarray):
-        return numpy_room.parse
+        return switched(numpy_room.parse, numpy_room.parse_by_dict)
     if cls is bytes:
-        return buffer.parse_bytes
+        return switched(buffer.parse_bytes, buffer.parse)
     if cls is bytearray or cls is memoryview or cls is getattr(sys.modules.get("array"), "array", None):
         return buffer.parse
     cdef str root = dlpack.root_of(cls)
     if is_torch(cls):
-        return torch_room.parse
+        return torch_way()
     if root == "cupy" and cls is getattr(sys.modules.get("cupy"), "ndarray", None):
-        return cupy_room.parse
+        return switched(cupy_room.parse, cupy_room.parse_by_dict)
     if root in ("jaxlib", "jax") and cls.__name__ == "ArrayImpl":
         return jax_room.parse
     if root == "pyarrow" and is_arrow(cls):
         return arrow.parse
     if root == "dpnp" and cls.__name__ == "dpnp_array" and cls is getattr(sys.modules.get("dpnp"), "ndarray", None):
-        return dpctl.parse_dpnp
-    if root == "dpnp" and cls is getattr(sys.modules.get("dpnp.tensor"), "usm_ndarray", None):
-        return dpctl.parse_usm_ndarray
+        return switched(dpctl.parse_dpnp, dpctl.parse_by_dict)
+    if root in ("dpnp", "dpctl") and cls is getattr(sys.modules.get(f"{root}.tensor"), "usm_ndarray", None):
+        return switched(dpctl.parse_usm_ndarray, dpctl.parse_by_dict)
     if root == "dpctl" and cls.__name__ in ("MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"):
-        return dpctl.parse_memory
+        return switched(dpctl.parse_memory, dpctl.parse_by_dict)
     return NULL
+
+
+cdef Way switched(Way fast, Way by_protocol) noexcept:
+    """One of a room's two ways: past the protocols, or by one of them with what the room knows besides."""
+    return fast if _fast_ways else by_protocol
+
+
+cdef Way torch_way() noexcept:
+    return switched(torch_room.parse, torch_room.parse_by_dlpack)
 
 
 cdef bint is_torch(type cls) except -1:
@@ -264,7 +274,7 @@ cdef Descriptor with_own_labels(object obj, object stream):
 
 cdef Descriptor without_labels(object obj, object stream):
     cdef Remembered entry = place_of(Py_TYPE(obj))[0]      # import_array has just looked it up
-    cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
+    cdef Descriptor a = None if entry.fast == NULL else entry.fast(obj, stream)
     return ask_in_order(obj, stream, entry.speaks) if a is None else a
 
 
@@ -378,7 +388,7 @@ cdef Descriptor ask(object obj, object stream, str protocol):
     """`obj` by one protocol; None where it does not speak it."""
     cdef int k
     if protocol == "dlpack" and is_torch(type(obj)):     # whose own __dlpack__ crashes on some of its tensors
-        return torch_room.parse(obj, stream)
+        return torch_way()(obj, stream)
     for k in range(WAYS):
         if _WAYS[k].name.decode() == protocol:
             return _WAYS[k].parse(obj, stream)

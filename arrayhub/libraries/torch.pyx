@@ -11,7 +11,7 @@ from arrayhub._core.runtime cimport order_consumer
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
 from arrayhub.libraries cimport host, torch_states
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, remember_stream
 
 cdef DLPackExchangeAPI* _table = NULL
 cdef object _torch = None
@@ -48,7 +48,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef DLPackExchangeAPI* api = table()
     cdef object cls = type(obj)
     if cls is not _tensor_type and cls is not _parameter_type:
-        return parse_subclass(obj, stream)
+        return parse_by_dlpack(obj, stream)
     cdef int plain = torch_states.plain_tensor(obj)
     if plain == torch_states.NOT_SURE:
         refuse_unsafe(obj)
@@ -83,8 +83,10 @@ cdef object pending_as_no_memory(object tensor):
         return no_memory(tensor, error)
 
 
-cdef Descriptor parse_subclass(object obj, object stream):
-    """An array on an instance of a subclass, which may redefine everything, ``__dlpack__`` included."""
+cdef Descriptor parse_by_dlpack(object obj, object stream):
+    """The same by ``__dlpack__``, asking for each state by name: for instances of subclasses, which may redefine
+    everything, and for who switches the fast ways off."""
+    table()
     try:
         refuse_unsafe(obj)
     except BufferError:
@@ -96,12 +98,23 @@ cdef Descriptor parse_subclass(object obj, object stream):
 
 cdef Descriptor parse_slowly(object obj, object stream):
     """By ``__dlpack__``; torch's own complaints come as one line each."""
+    cdef Descriptor a
     try:
-        return dlpack.parse(obj, stream)
-    except (BufferError, MemoryError):
+        a = dlpack.parse(obj, stream)
+    except MemoryError:
         raise
     except Exception as error:
         raise no_memory(obj, error) from error
+    if stream is None and a is not None and a.device_.device_type == kDLCUDA:
+        note_current_stream(a, table())
+    return a
+
+
+cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
+    """Remember the stream that is torch's current one now: a tensor that is asked later speaks of the one current then."""
+    if api == NULL or api.current_work_stream == NULL:
+        return remember_stream(a, _torch.cuda.current_stream(a.device_.device_id))
+    return dlpack.note_work_stream(a, api)
 
 
 # Tensors that have no memory that could be shown, and what helps: a look at the tensor, and the advice.
