@@ -21,7 +21,6 @@ from arrayhub._core.descriptor cimport (
     block_of,
     block_of_reach,
     extent,
-    layout_for_copy,
     register_block_maker,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
