@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 import arrayhub
 from arrayhub import Device, USMArray
+from arrayhub.inspection.layout import Layout
 
 
 def ways_in(a: npt.NDArray[np.float32], capsule: object) -> None:
@@ -69,3 +70,11 @@ def new_arrays(a: npt.NDArray[np.float32]) -> None:
     arrayhub.empty(3, memory="gpu")  # type: ignore[arg-type]
     arrayhub.ones(3, order="F")  # type: ignore[call-arg]
     arrayhub.plan(3).offset = 1  # type: ignore[misc]
+
+
+def pictures(x: USMArray) -> None:
+    assert_type(x.layout, Layout)
+    assert_type(arrayhub.layout((2, 3), (3, 1), offset=2, size=6, itemsize=8), Layout)
+    assert_type(x.layout.text() + x.layout.svg(), str)
+    assert_type(x.layout.strides, tuple[int, ...] | None)
+    arrayhub.layout("(2, 3)", 1.5)  # type: ignore[arg-type]

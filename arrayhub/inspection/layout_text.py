@@ -45,7 +45,7 @@ def short(text: str, most: int = 60) -> str:
 def _scene_of(layout: Geometry) -> Scene:
     """All of it where that fits; of a large array only as much as can be read in some lines."""
     scene = next(scenes(layout))
-    return scene if scene.whole else next(scenes(layout, _FEW))
+    return scene if scene.whole or scene.all_elements else next(scenes(layout, _FEW))
 
 
 def _buffer(scene: Scene) -> Iterator[str]:

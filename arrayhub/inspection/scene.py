@@ -58,6 +58,8 @@ class Scene:
         The elements shown, by index.
     places : list of Place
         The buffer from its start, or from the lowest element before that, to its end.
+    all_elements : bool
+        Whether every element is shown.
     whole : bool
         Whether every place of the buffer is drawn by itself.
     """
