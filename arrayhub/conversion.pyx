@@ -9,7 +9,7 @@ from cpython.object cimport PyTypeObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.stdint cimport uintptr_t
 
-from arrayhub._core.descriptor cimport COPIED, Descriptor
+from arrayhub._core.descriptor cimport COPIED, Descriptor, host_readable
 from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport arrow, dpctl
@@ -17,7 +17,7 @@ from arrayhub.libraries cimport cupy as cupy_room
 from arrayhub.libraries cimport jax as jax_room
 from arrayhub.libraries cimport numpy as numpy_room
 from arrayhub.libraries cimport torch as torch_room
-from arrayhub.usm_array cimport USMArray
+from arrayhub.usm_array cimport USMArray, register_way_in
 
 import arrayhub.libraries.devices  # noqa: F401 (enters the readers of the libraries' device objects)
 import arrayhub.usm_array  # noqa: F401 (registers the class that new arrays are of)
@@ -360,9 +360,11 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
     if dtype is not None and not same_dtype(a, dtype):
         if copy is False:
             raise BufferError(f"asarray: from {a.dtype!r} to {numpy.dtype(dtype)!r} takes a copy, and copy=False forbids one")
+        if device is not None and not host_readable(a):     # on the host there is somebody who converts
+            result = transfer.to_device(result, device, stream=stream)
         result = transfer.astype(result, numpy.dtype(dtype))
     if device is not None:
-        result = transfer.to_device(result, device, copy=copy, stream=stream)
+        result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)
     if copy and shares(a, result) and (a is obj or not a.flags_ & COPIED):
         result = transfer.copy(result)
     return result
@@ -395,34 +397,51 @@ def from_dlpack(obj, /, *, device=None, copy=None):
     return asarray(obj, via="dlpack", device=device, copy=copy)
 
 
-def to_host(obj, /, *, out=None, copy=None, stream=None):
+def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     """Return an array in host memory: the explicit device-to-host copy.
+
+    A copy comes after the work that the producer has queued on the array, and moves only the bytes that the array
+    reaches. docs/copies.md says what is waited for.
 
     Parameters
     ----------
     obj : object
         Anything `asarray` takes.
     out : object, optional
-        Host memory to copy into: anything `asarray` takes that is writable, of the same shape and type.
+        Host memory to copy into: anything `asarray` takes that is writable, of the same shape and element type, in any
+        layout whose elements do not overlap each other. Where it overlaps `obj` it gets the values from before.
     copy : bool, optional
         None: a view where the host can read the memory (host and shared USM, pinned and managed CUDA memory, after the
         wait that makes it safe), else a copy. True: always copy. False: never, BufferError instead.
     stream : optional
-        The stream to order the copy on, see `asarray`.
+        The stream to order the copy on, see `asarray`. CUDA memory into a pinned `out` is then copied asynchronously:
+        synchronise the stream before `out` is read.
+    progress : bool or callable, optional
+        True: a bar while a long copy runs, by tqdm where it is installed. A function is called, in this thread, with
+        the bytes copied so far and all bytes; what it raises ends the copy.
 
     Returns
     -------
     USMArray
         On the device ``cpu``; `out` itself where it was given.
+
+    Raises
+    ------
+    ValueError
+        `out` is of another shape or element type, read-only, on a device, or overlaps itself.
+    BufferError
+        ``copy=False`` where a copy is needed, or no engine reads the memory.
+    MemoryError
+        The host, or the device, has not enough memory.
     """
     a = import_array(obj, stream)
     if out is None:
-        return transfer.to_host(a, copy=copy, stream=stream)
-    transfer.to_host(a, out=import_array(out, None), copy=copy, stream=stream)
+        return transfer.to_host(a, copy=copy, stream=stream, progress=progress)
+    transfer.to_host(a, out=import_array(out, None), copy=copy, stream=stream, progress=progress)
     return out
 
 
-def to_device(obj, device, /, *, copy=None, stream=None):
+def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
     """Return an array on a device, copied there unless it is there already.
 
     Parameters
@@ -435,12 +454,22 @@ def to_device(obj, device, /, *, copy=None, stream=None):
         True: copy even if it is there. False: BufferError if it is not.
     stream : optional
         The stream to order the copy on, see `asarray`.
+    progress : bool or callable, optional
+        As in `to_host`.
 
     Returns
     -------
     USMArray
+        `obj` may be written again at once.
+
+    Raises
+    ------
+    BufferError
+        There is no such device, no engine copies to it, or ``copy=False`` forbids what is needed.
+    MemoryError
+        The host, or the device, has not enough memory.
     """
-    return transfer.to_device(import_array(obj, stream), device, copy=copy, stream=stream)
+    return transfer.to_device(import_array(obj, stream), device, copy=copy, stream=stream, progress=progress)
 
 
 # ---------------------------------------------------------------------------------------------------------- ways out
@@ -531,6 +560,7 @@ cdef object as_torch_of_one(object obj):
     return torch_room.emit(import_array(obj, None), False)
 
 
+register_way_in(asarray)
 arrayhub_asarray_shortcut(asarray, asarray_of_one)
 arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one)
 arrayhub_as_torch_shortcut(as_torch, as_torch_of_one)

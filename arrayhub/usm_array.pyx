@@ -35,6 +35,15 @@ from arrayhub._core.descriptor import PROTOCOL_NAMES
 
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
+cdef object _way_in = None         # asarray, of a floor above
+
+
+cdef void register_way_in(object asarray):
+    """Say what makes an array of the foreign ones that methods take."""
+    global _way_in
+    _way_in = asarray
+
+
 _USM_TYPES = (None, "device", "shared", "host")
 
 
@@ -323,13 +332,15 @@ cdef class USMArray(Descriptor):
         """
         return transfer.copy(self, order=order)
 
-    def to_host(self, *, out=None, copy=None, stream=None):
+    def to_host(self, *, out=None, copy=None, stream=None, progress=None):
         """Return the array in host memory: a view where the host can read it already. See ``arrayhub.to_host``."""
-        return transfer.to_host(self, out=out, copy=copy, stream=stream)
+        target = None if out is None else _way_in(out)
+        host = transfer.to_host(self, out=target, copy=copy, stream=stream, progress=progress)
+        return host if out is None else out
 
-    def to_device(self, device, /, *, copy=None, stream=None):
+    def to_device(self, device, /, *, copy=None, stream=None, progress=None):
         """Return the array on `device`: itself where it is there already. See ``arrayhub.to_device``."""
-        return transfer.to_device(self, device, copy=copy, stream=stream)
+        return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
 
     # ---------------------------------------------------------------------------------------------- protocols
 

@@ -1,78 +1,140 @@
-"""Explicit copies, one engine a kind of memory: host, SYCL, CUDA. Nothing here runs unless the caller asked for it."""
+"""Explicit copies, one engine a kind of memory: host, SYCL, CUDA. Nothing here runs unless the caller asked for it.
+
+Every engine has the same four functions. `progress` is None or what transfer/progress.py makes of the caller's.
+
+    to_host(array, order="C", *, out=None, stream=None, progress=None)
+        into `out`, which has been checked, or into fresh host memory that is compact in `order`
+    from_host(array, ordinal, *, stream=None, progress=None)
+        a fresh array on a device of memory that the host can read, of any layout
+    to_other(array, ordinal, *, stream=None, progress=None)
+        a fresh array on another device of the engine
+    copy(array, order, *, stream=None)
+        a fresh array on the same device, in the same kind of memory, compact in `order`
+"""
+
+import sys
 
 from arrayhub._core.device import Device
 from arrayhub.libraries.host import host_view, is_host_readable
 from arrayhub.transfer import host
+from arrayhub.transfer import out as outs
+from arrayhub.transfer.progress import reporting
+from arrayhub.transfer.settings import configure
+
+__all__ = ["configure", "held", "release"]
 
 _CPU = Device("cpu")
-FIRST_OWN_TYPENUM = 4096  # as in _core/dtypes: from here on numbers are arrayhub's own
+
+# One row a device type: the engine that copies from and to its memory.
+_ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
+
+# One row a pair of engines: what brings an array from one's memory to a device of the other. All but the last happen in
+# the engine that it comes from, the last in the one that it goes to.
+_ROUTES = {
+    ("host", "sycl"): ("from_host",),
+    ("host", "cuda"): ("from_host",),
+    ("sycl", "sycl"): ("to_other",),
+    ("cuda", "cuda"): ("to_other",),
+    ("sycl", "cuda"): ("to_host", "from_host"),
+    ("cuda", "sycl"): ("to_host", "from_host"),
+}
+
+# Kinds of memory that only their own library allocates.
+_NO_TARGETS = ("cuda_host", "cuda_managed")
+
+# One row a kind of memory that is kept between copies: the room that keeps it.
+_POOLS = {"pinned": "arrayhub.transfer.pinned", "staging": "arrayhub.transfer.staging"}
 
 
-def _engine(device):
-    """The room that copies from and to a device the host cannot read."""
-    if device.type == "oneapi":
+def held():
+    """Return how many bytes are kept for the next copies, by kind of memory.
+
+    Returns
+    -------
+    dict
+        ``"pinned"``: pinned host memory for CUDA; ``"staging"``: host memory for SYCL. Each is at most
+        ``buffers * chunk`` bytes of the settings (`configure`), and 0 until the first copy that needs it.
+    """
+    return {kind: sys.modules[room].held() if room in sys.modules else 0 for kind, room in _POOLS.items()}
+
+
+def release():
+    """Give back what `held` counts. Copies under way keep what they use until they are done."""
+    for room in _POOLS.values():
+        if room in sys.modules:
+            sys.modules[room].release()
+
+
+def _engine_name(device):
+    try:
+        return _ENGINES[device.type]
+    except KeyError:
+        raise BufferError(
+            f"device {device}: no engine copies from or to it; accepted: cpu, cuda and oneapi devices"
+        ) from None
+
+
+def _engine(name):
+    """The room of an engine. Those of devices are imported once somebody has an array there."""
+    if name == "host":
+        return host
+    if name == "sycl":
         from arrayhub.transfer import sycl
 
         return sycl
-    if device.type in ("cuda", "cuda_host", "cuda_managed"):
-        from arrayhub.transfer import cuda
+    from arrayhub.transfer import cuda
 
-        return cuda
-    raise BufferError(f"device {device}: no engine copies from or to it; accepted: cpu, cuda and oneapi devices")
+    return cuda
 
 
 def copy(array, *, order="C"):
     """Return a writable copy of `array` on its own device. See ``USMArray.copy``."""
     if order not in ("C", "F", "K"):
         raise ValueError(f"copy: order is {order!r}; accepted: 'C', 'F' or 'K'")
-    if array.device == _CPU:
-        return host.copy(array, order)
-    return _engine(array.device).copy(array, order)
+    return _engine(_engine_name(array.device)).copy(array, order)
 
 
-def to_host(array, *, out=None, copy=None, stream=None):
+_copy = copy
+
+
+def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     """Return `array` in host memory. See ``arrayhub.to_host``."""
-    if out is not None:
-        return _into(array, out, copy)
-    if is_host_readable(array):
-        return host.copy(host_view(array), "C") if copy else host_view(array)
-    if copy is False:
-        raise BufferError(f"to_host: the memory is on {array.device}, so a copy is needed, and copy=False forbids one")
-    return _engine(array.device).to_host(array)
-
-
-def _into(array, out, copy):
-    """Copy `array` into the host array `out`."""
-    if copy is False:
+    readable = is_host_readable(array)
+    if copy is False and out is not None:
         raise BufferError("to_host: out= asks for a copy, and copy=False forbids one")
-    if out.shape != array.shape or not _same_type(out, array):
-        raise ValueError(f"to_host: out is {out!r}; accepted: the shape and the element type of {array!r}")
-    source = array if is_host_readable(array) else _engine(array.device).to_host(array)
-    host.copy_into(host_view(source), out)
-    return out
+    if out is not None:
+        outs.check(array, out)
+    elif readable and not copy:
+        return host_view(array)
+    elif copy is False:
+        raise BufferError(f"to_host: the memory is on {array.device}, so a copy is needed, and copy=False forbids one")
+    engine = host if readable else _engine(_engine_name(array.device))
+    with reporting(progress, array.nbytes) as report:
+        return engine.to_host(array, out=out, stream=stream, progress=report)
 
 
-def _same_type(a, b):
-    """Whether bytes of one may be read as elements of the other: byte order, units and fields included."""
-    if a.typenum != b.typenum or a.itemsize != b.itemsize:
-        return False
-    # Types without a dtype object (complex32, say) have nothing more to differ in.
-    return a.typenum >= FIRST_OWN_TYPENUM or a.dtype == b.dtype
-
-
-def to_device(array, device, *, copy=None, stream=None):
+def to_device(array, device, *, copy=None, stream=None, progress=None):
     """Return `array` on `device`. See ``arrayhub.to_device``."""
     device = device if isinstance(device, Device) else Device(device)
     if device == array.device:
         return _copy(array) if copy else array
-    if device == _CPU:
-        return to_host(array, copy=copy, stream=stream)
+    target = _engine_name(device)
+    if target == "host":
+        return to_host(array, copy=copy, stream=stream, progress=progress)
+    if device.type in _NO_TARGETS:
+        raise BufferError(
+            f"to_device: {device} is memory that only its own library allocates; allocate it there and give it as"
+            " to_host(x, out=...), or name a cuda device"
+        )
     if copy is False:
         raise BufferError(f"to_device: from {array.device} to {device} takes a copy, and copy=False forbids one")
-    return _engine(device).from_host(to_host(array, stream=stream), device.id)
-
-
-_copy = copy
+    elsewhere = _ENGINES.get(array.device.type) != target
+    source = "host" if elsewhere and is_host_readable(array) else _engine_name(array.device)
+    *to_there, last = _ROUTES[source, target]
+    with reporting(progress, array.nbytes * (len(to_there) + 1)) as report:
+        for function in to_there:
+            array = getattr(_engine(source), function)(array, progress=report)
+        return getattr(_engine(target), last)(array, device.id, stream=stream, progress=report)
 
 
 def for_dlpack(array, dl_device, copy, stream):

@@ -17,11 +17,13 @@ from arrayhub.transfer import host
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 
 
-def to_host(array, order="C", stream=None):
+def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Return a fresh host copy of CUDA memory, compact in `order`, once it is complete.
 
     `stream` is the CUDA stream to copy on; cupy's current one by default.
     """
+    if out is not None:
+        return host.to_host(to_host(array, stream=stream), out=out)
     fresh = empty_like(array, order)
     if array.nbytes == 0:
         return fresh
@@ -32,7 +34,7 @@ def to_host(array, order="C", stream=None):
     return fresh
 
 
-def from_host(array, ordinal, stream=None):
+def from_host(array, ordinal, *, stream=None, progress=None):
     """Return a copy of a host array on a CUDA device. The host array may be written again at once.
 
     The copy is in Fortran order where only that makes the array contiguous, else in C order.
@@ -48,7 +50,12 @@ def from_host(array, ordinal, stream=None):
         return on_memory(array, memory, "F" if not array.flags.c_contiguous else "C")
 
 
-def copy(array, order, stream=None):
+def to_other(array, ordinal, *, stream=None, progress=None):
+    """Return a copy of CUDA memory on another CUDA device."""
+    return from_host(to_host(array), ordinal, stream=stream)
+
+
+def copy(array, order, *, stream=None):
     """Return a copy of CUDA memory on its own device, compact in `order`. The host does not wait for it.
 
     Managed memory stays managed; a copy of pinned memory lies on the device.

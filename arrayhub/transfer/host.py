@@ -5,16 +5,16 @@ import numpy
 from arrayhub.libraries.host import empty_like, ndarray, raw, typed_like
 
 
-def copy(array, order):
+def to_host(array, order="C", *, out=None, stream=None, progress=None):
+    """Copy host-readable `array` into `out`, or into fresh host memory that is compact in `order`."""
+    target = empty_like(array, order) if out is None else out
+    numpy.copyto(raw(target, writable=True), raw(array))
+    return target
+
+
+def copy(array, order, *, stream=None):
     """Return a fresh host copy of host-readable `array`, compact in `order`."""
-    fresh = empty_like(array, order)
-    numpy.copyto(raw(fresh), raw(array))
-    return fresh
-
-
-def copy_into(array, out):
-    """Copy host-readable `array` into host-readable `out` of the same shape and type."""
-    numpy.copyto(raw(out, writable=True), raw(array))
+    return to_host(array, order)
 
 
 def astype(array, dtype):

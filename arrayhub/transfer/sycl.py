@@ -7,8 +7,10 @@ from arrayhub.runtimes import sycl
 from arrayhub.transfer import host
 
 
-def to_host(array, order="C"):
+def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Return a fresh host copy of USM, compact in `order`, once the array's queue has done what was submitted."""
+    if out is not None:
+        return host.to_host(to_host(array), out=out)
     fresh = empty_like(array, order)
     if array.size == 0:
         return fresh
@@ -26,12 +28,17 @@ def to_host(array, order="C"):
     return fresh
 
 
-def from_host(array, ordinal):
+def from_host(array, ordinal, *, stream=None, progress=None):
     """Return a copy of a host array in device USM of the root device with that ordinal."""
     return upload(host.copy(array, "C"), sycl.queue_for_ordinal(ordinal), "device")
 
 
-def copy(array, order):
+def to_other(array, ordinal, *, stream=None, progress=None):
+    """Return a copy of USM in device USM of another root device."""
+    return from_host(to_host(array), ordinal)
+
+
+def copy(array, order, *, stream=None):
     """Return a copy of USM of the same kind, on the same queue, compact in `order`."""
     compact = to_host(array, order) if array.usm_type == "device" else host.copy(array, order)
     return upload(compact, sycl.queue_of_array(array), array.usm_type)

@@ -1,0 +1,55 @@
+"""What is asked of the array that a copy goes into."""
+
+from arrayhub.libraries.host import is_host_readable
+
+_FIRST_OWN_TYPENUM = 4096  # as in _core/dtypes: from here on numbers are arrayhub's own
+
+
+def check(array, out):
+    """Refuse an `out` that `array` cannot be copied into, element by element.
+
+    Raises
+    ------
+    ValueError
+        Another shape or element type, read-only memory, memory the host cannot reach, elements that share bytes.
+    """
+    if not is_host_readable(out):
+        raise ValueError(f"to_host: out is on {out.device}; accepted: memory that the host can write. See to_device")
+    if out.shape != array.shape or not _same_type(out, array):
+        raise ValueError(f"to_host: out is {out!r}; accepted: the shape and the element type of {array!r}")
+    if not out.flags.writeable:
+        raise ValueError("to_host: out is read-only; accepted: a writable array")
+    if out.size > 1 and not is_packed(out) and _overlaps_itself(out):
+        raise ValueError(
+            f"to_host: out has byte strides {out.byte_strides} for shape {out.shape}, so that its elements overlap each"
+            " other; accepted: an array whose elements each have bytes of their own"
+        )
+
+
+def is_packed(array):
+    """Return whether elements of less than a byte share bytes; such arrays are compact, and have no byte strides."""
+    return array.nbytes < array.size * array.itemsize
+
+
+def _same_type(a, b):
+    """Whether bytes of one may be read as elements of the other: byte order, units and fields included."""
+    if a.typenum != b.typenum or a.itemsize != b.itemsize:
+        return False
+    # Types without a dtype object (complex32, say) have nothing more to differ in.
+    return a.typenum >= _FIRST_OWN_TYPENUM or a.dtype == b.dtype
+
+
+def _overlaps_itself(array):
+    """Whether dimensions step on each other: some step is shorter than what the dimensions of smaller steps cover.
+
+    Interleavings of strides that happen to miss each other are counted as overlaps: to tell those apart can take
+    exponential time, and no library makes them.
+    """
+    covered = array.itemsize
+    for step, length in sorted(
+        (abs(step), n) for step, n in zip(array.byte_strides, array.shape, strict=True) if n > 1
+    ):
+        if step < covered:
+            return True
+        covered += step * (length - 1)
+    return False
