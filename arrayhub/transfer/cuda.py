@@ -1,7 +1,7 @@
 """Copies to, from, on and between CUDA devices.
 
-Of any element type: the copies move words, not numbers, and only those that the array reaches. Each is ordered behind the
-producer's work, on whichever stream that is, and no device is ever waited for as a whole.
+Of any element type: the copies move words, not numbers, and only those that the array reaches. Each is ordered behind
+the producer's work, on whichever stream that is, and no device is ever waited for as a whole.
 
 ========================================  ==============================================================================
 small, or no pinned memory to be had      the driver's own copy
@@ -9,8 +9,8 @@ host memory that the device reaches       straight there, in pieces of one strea
 any other                                 through the pool of pinned memory, by several threads (transfer/cuda_lanes)
 ========================================  ==============================================================================
 
-Where the device's elements do not lie in the order of the host's addresses, a kernel sorts them on the device, a piece at
-a time, so that the extra memory there is bounded too.
+Where the device's elements do not lie in the order of the host's addresses, a kernel sorts them on the device, a piece
+at a time, so that the extra memory there is bounded too.
 """
 
 import concurrent.futures
@@ -52,8 +52,8 @@ _REPORT_EVERY = 0.1  # seconds
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Return CUDA memory in host memory: in `out`, or in fresh memory that is compact in `order`.
 
-    The copy is complete on return; except with `stream` into pinned `out`: then it is only queued on that stream, and both
-    arrays must be kept, and not written, until the stream is done with it.
+    The copy is complete on return; except with `stream` into pinned `out`: then it is only queued on that stream, and
+    both arrays must be kept, and not written, until the stream is done with it.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def copy(array, order, *, stream=None):
 
 
 def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
-    """Copy to or from memory that the device reaches itself, in pieces on one stream, with a bounded detour for sorting."""
+    """Copy to or from memory that the device reaches itself, in pieces on one stream; sorted by a bounded detour."""
     sorting = not (route.host_runs and route.device_runs)
     detour = sorting and route.host_runs
     if (
@@ -212,7 +212,7 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
 
 
 def _cut(nbytes, threads):
-    """Return how many lanes share a copy, the slots of each, and the bytes of a slot, whole pages: within the pool's bound."""
+    """Return how many lanes share a copy, the slots of each and the bytes of a slot, all within the pool's bound."""
     bound = pinned.bound()
     slots = min(settings.buffers(), MOST_SLOTS)
     lanes = max(1, min(threads, nbytes // _A_LANE, bound // (slots * _LEAST_PIECE)))

@@ -1,4 +1,4 @@
-"""What CUDA copies keep between calls: pinned host memory, streams, threads. Bounded, shared by all, and given back on demand.
+"""What CUDA copies keep between calls: pinned host memory, streams and threads. Bounded, and given back on demand.
 
 Pinned memory takes 0.4 s a GiB to allocate and is taken from everybody else, so there is one block of it, of at most
 ``settings.buffers() * settings.chunk()`` bytes, and one copy at a time has it. Others wait: the bus is one as well.
@@ -29,7 +29,7 @@ class Pool:
         return self.lock.locked() and self.user == threading.get_ident()
 
     def memory(self, nbytes, device):
-        """Return pinned memory of at least `nbytes`, which must lie within the bound; None where there is none to be had."""
+        """Return pinned memory of at least `nbytes`, which is within the bound; None where there is none to be had."""
         if self.block is None or not nbytes <= self.block.nbytes <= bound():
             self.block = None
             with contextlib.suppress(MemoryError, BufferError):
@@ -59,7 +59,7 @@ class Pool:
 
 
 def bound():
-    """How many bytes of pinned memory are held at most."""
+    """How many bytes of pinned memory the next copy may hold; a larger block, of earlier settings, is given back then."""
     return settings.buffers() * settings.chunk()
 
 
