@@ -152,9 +152,8 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
     """Copy to or from memory that the device reaches itself, in pieces on one stream; sorted by a bounded detour."""
     sorting = not (route.host_runs and route.device_runs)
     detour = sorting and route.host_runs
-    if (
-        detour or not queued_only
-    ):  # a graph would keep the address of memory that is given back; nor can it be waited for
+    # A graph cannot be waited for, and would keep the address of memory that is given back.
+    if detour or not queued_only:
         refuse_capture(stream, ordinal)
     piece = min(settings.chunk() if detour else _UNINTERRUPTED, route.words * route.word) // route.word
     with _sorting(route, ordinal, stream, sorting, piece if detour else 0) as (kernel, staging):
