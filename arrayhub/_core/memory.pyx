@@ -93,6 +93,28 @@ cdef void _free(void* allocation) noexcept:
     PyMem_RawFree(allocation)
 
 
+cdef extern from *:
+    """
+    #if defined(__linux__)
+    #include <stdint.h>
+    #include <sys/mman.h>
+    #endif
+    #define ARRAYHUB_LARGE (1 << 22)    /* bytes: two huge pages at least fit wherever it starts */
+
+    /* First touch costs most of a copy into fresh memory, and less by the huge page; NumPy asks for them too. Only a
+       hint, so what it returns does not matter. */
+    static void arrayhub_prefer_huge_pages(void *memory, size_t nbytes) {
+    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+        uintptr_t page = 4096, start = ((uintptr_t)memory + page - 1) & ~(page - 1);
+        if (nbytes >= ARRAYHUB_LARGE) (void)madvise((void *)start, nbytes - (start - (uintptr_t)memory), MADV_HUGEPAGE);
+    #else
+        (void)memory; (void)nbytes;
+    #endif
+    }
+    """
+    void arrayhub_prefer_huge_pages(void* memory, size_t nbytes) nogil
+
+
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment):
     """Fresh host memory of `nbytes` bytes that starts on an `alignment`-byte boundary (a power of two)."""
     cdef size_t start
@@ -101,6 +123,7 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment):
     cdef void* allocation = PyMem_RawMalloc(nbytes + alignment)
     if allocation == NULL:
         raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
+    arrayhub_prefer_huge_pages(allocation, nbytes)
     start = (<size_t> allocation + alignment - 1) & ~(<size_t> alignment - 1)
     cdef MemoryBlock block = new_block(OWNED, None, <char*> start, nbytes, DLDevice(kDLCPU, 0))
     block.resource = allocation

@@ -11,18 +11,25 @@ from cpython.object cimport PyObject
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
+    CONSTRUCTED,
+    COPIED,
+    IMMUTABLE,
+    OTHER_CONTEXT,
+    PACKED,
     SYCL_DICT,
     WRITEABLE,
     Descriptor,
     extent,
     get_dtype,
     new_array,
+    same_layout,
     seal,
     set_type,
     size_of,
 )
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub.adapters cimport sycl_usm
+from arrayhub.libraries.host cimport compact
 from arrayhub.runtimes cimport sycl
 
 from arrayhub._core.errors import interface_error
@@ -199,3 +206,57 @@ cdef object emit_dpnp(Descriptor a):
     import dpnp
 
     return dpnp.ndarray._create_from_usm_ndarray(array)
+
+
+# ----------------------------------------------------------------------------------------- for the transfer engine
+
+
+def on_memory(Descriptor model not None, memory, order):
+    """Return a writable array with the type and shape of `model` on fresh USM.
+
+    Parameters
+    ----------
+    model : USMArray
+        Its memory is not looked at.
+    memory : dpctl.memory.MemoryUSM*
+        At least ``model.nbytes`` bytes.
+    order : {"C", "F", "K"}
+        How the elements are laid out; "K" keeps the order of the dimensions in `model`.
+    """
+    cdef Descriptor fresh = same_layout(model)
+    cdef MemoryBlock block = sycl.block_of_memory(memory)
+    block.nbytes_ = model.nbytes
+    fresh.protocol_ = CONSTRUCTED
+    fresh.producer_ = None
+    fresh.stream_ = NULL
+    fresh.data_ = block.address_
+    fresh.flags_ |= WRITEABLE | COPIED
+    fresh.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
+    fresh.block_ = None
+    sycl.place(fresh, block, sycl.memory_usm_type(memory))
+    if not model.flags_ & PACKED:
+        fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL where the model's are no whole number of elements
+        compact(fresh, model, order)
+        seal(fresh)
+    return fresh
+
+
+# Types of dpnp by how many bytes their elements have: as good as any other of that size where elements only move.
+cdef dict _WORDS = {1: b"u", 2: b"u", 4: b"u", 8: b"u", 16: b"c"}
+
+
+def can_pack(Descriptor array not None):
+    """Return whether dpnp is loaded and has elements of that size."""
+    return "dpnp.tensor" in sys.modules and array.itemsize_ in _WORDS and array.strides_ != NULL
+
+
+def pack(Descriptor array not None):
+    """Return a C-contiguous copy in memory of the same kind that dpnp's kernel makes of an array, which must be ready.
+
+    It belongs to the same queue, where it may still be under way.
+    """
+    cdef Descriptor words = same_layout(array)
+    cdef bytes kind = _WORDS[array.itemsize_]
+    words.dtype_ = None
+    set_type(words, dtypes.by_typestr(kind[0], array.itemsize_))
+    return parse_usm_ndarray(dpnp_tensor().copy(emit(words), order="C"), None)

@@ -5,6 +5,7 @@ from arrayhub._core.memory cimport MemoryBlock
 
 ctypedef void* QueueRef
 ctypedef void* ContextRef
+ctypedef void* EventRef
 
 cdef bint available() except -1
 cdef bint is_memory(object obj) except -1

@@ -13,20 +13,15 @@ from cpython.object cimport PyObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid
 
 from arrayhub._core.descriptor cimport (
-    CONSTRUCTED,
-    COPIED,
-    IMMUTABLE,
     OTHER_CONTEXT,
     USM_DEVICE,
     USM_HOST,
     USM_SHARED,
-    WRITEABLE,
     Descriptor,
     block_of,
     block_of_reach,
     extent,
     register_block_maker,
-    same_layout,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport USM, MemoryBlock, hand_over, new_block
@@ -44,6 +39,8 @@ ctypedef void* (*QueueFor)(void*, object) except? NULL
 ctypedef int (*PointerType)(void*, ContextRef) noexcept nogil
 ctypedef void* (*GetRef)(void*) noexcept nogil
 ctypedef void (*UseRef)(void*) noexcept nogil
+ctypedef EventRef (*Barrier)(QueueRef) noexcept nogil
+ctypedef EventRef (*Copy)(QueueRef, void*, const void*, size_t, const EventRef*, size_t) noexcept nogil
 
 cdef struct Functions:
     # dpctl.memory._memory
@@ -64,6 +61,10 @@ cdef struct Functions:
     UseRef delete_context
     UseRef delete_queue
     UseRef wait
+    Barrier barrier
+    Copy copy
+    UseRef wait_for_event
+    UseRef delete_event
 
 cdef Functions _dpctl
 cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base of the three
@@ -150,6 +151,10 @@ cdef int find_functions(object dpctl) except -1:
     _dpctl.delete_context = <UseRef> exported(library, "DPCTLContext_Delete")
     _dpctl.delete_queue = <UseRef> exported(library, "DPCTLQueue_Delete")
     _dpctl.wait = <UseRef> exported(library, "DPCTLQueue_Wait")
+    _dpctl.barrier = <Barrier> exported(library, "DPCTLQueue_SubmitBarrier")
+    _dpctl.copy = <Copy> exported(library, "DPCTLQueue_MemcpyWithEvents")
+    _dpctl.wait_for_event = <UseRef> exported(library, "DPCTLEvent_Wait")
+    _dpctl.delete_event = <UseRef> exported(library, "DPCTLEvent_Delete")
     _memory_classes[<int> USM_DEVICE] = <PyObject*> dpctl.memory.MemoryUSMDevice
     _memory_classes[<int> USM_SHARED] = <PyObject*> dpctl.memory.MemoryUSMShared
     _memory_classes[<int> USM_HOST] = <PyObject*> dpctl.memory.MemoryUSMHost
@@ -463,12 +468,69 @@ _row.allocate = _allocate
 # ----------------------------------------------------------------------------------- what the copies in transfer/ need
 
 
-def reached_memory(Descriptor array not None):
-    """Return a Memory object of just the bytes that `array` (not empty) reaches, and the queue it belongs to."""
+cdef class Event:
+    """Work that was given to a queue."""
+    cdef EventRef ref
+
+    def __dealloc__(self):
+        if self.ref != NULL:
+            _dpctl.delete_event(self.ref)
+
+    def wait(self):
+        """Return once the work is done; other threads run meanwhile."""
+        with nogil:
+            _dpctl.wait_for_event(self.ref)
+
+
+cdef Event new_event(EventRef ref, str what):
+    if ref == NULL:
+        raise RuntimeError(f"SYCL: the queue refuses {what}; the runtime has written its reason to stderr")
+    cdef Event event = Event.__new__(Event)
+    event.ref = ref
+    return event
+
+
+def submit_barrier(queue):
+    """Return an event that stands for all that a queue has been given so far."""
+    return new_event(_dpctl.barrier(_dpctl.queue_ref(<PyObject*> queue)), "a barrier")
+
+
+def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
+    """Give a queue a copy between two addresses, and return its event.
+
+    Parameters
+    ----------
+    queue : dpctl.SyclQueue
+    target, source : int
+        USM of the queue's context or host memory, which the caller keeps until the event is done.
+    nbytes : int
+    after : list of Event
+        At most four, which come first.
+    """
+    cdef EventRef events[4]
+    cdef int k, n = <int> len(after)
+    cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue)
+    cdef EventRef done
+    for k in range(n):
+        events[k] = (<Event?> after[k]).ref
+    with nogil:     # a copy may be made at once
+        done = _dpctl.copy(ref, <void*> target, <void*> source, nbytes, events, n)
+    return new_event(done, f"a copy of {nbytes} bytes")
+
+
+def reach(Descriptor array not None):
+    """Return the lowest address that `array` reaches, and how many bytes from there."""
     cdef Py_ssize_t low, high
-    queue = queue_of(array)
     extent(array, &low, &high)
-    return _dpctl.memory_make(array.data_ + low, high - low, _dpctl.queue_ref(<PyObject*> queue), array), queue
+    return <size_t> (array.data_ + low), high - low
+
+
+def checked_queue(stream):
+    """Return `stream` if it is a queue."""
+    import_dpctl()
+    if not isinstance(stream, _queue_type):
+        raise BufferError(f"stream is {show(stream)} for a copy of SYCL memory; accepted: None or a dpctl.SyclQueue")
+    return stream
 
 
 def memory_of(str usm_type, Py_ssize_t nbytes, queue):
@@ -484,21 +546,6 @@ def queue_for_ordinal(int ordinal):
 def queue_of_array(Descriptor array not None):
     """Return the queue that the memory of `array` belongs to."""
     return queue_of(array)
-
-
-def put(Descriptor array not None, memory, str usm_type):
-    """Return an array with the type and layout of `array` (compact, on the host) on fresh USM that holds its bytes."""
-    cdef Descriptor fresh = same_layout(array)
-    cdef MemoryBlock block = block_of_memory(memory)
-    block.nbytes_ = array.nbytes
-    fresh.protocol_ = CONSTRUCTED
-    fresh.producer_ = None
-    fresh.stream_ = NULL
-    fresh.data_ = block.address_
-    fresh.flags_ |= WRITEABLE | COPIED
-    fresh.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
-    place(fresh, block, _USM_NAMES.index(usm_type))
-    return fresh
 
 
 def _read_device(obj):

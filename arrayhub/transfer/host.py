@@ -3,13 +3,40 @@
 import numpy
 
 from arrayhub.libraries.host import empty_like, ndarray, raw, typed_like
+from arrayhub.transfer import tiles
+
+_PIECE = 64 << 20  # bytes copied between two looks at signals and reports of progress; long enough to cost nothing
+
+# NumPy's loops over numbers are tighter than those over opaque items of the same size.
+_WORDS = {size: numpy.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy host-readable `array` into `out`, or into fresh host memory that is compact in `order`."""
     target = empty_like(array, order) if out is None else out
-    numpy.copyto(raw(target, writable=True), raw(array))
+    source, view = raw(array), raw(target, writable=True)
+    if out is not None and numpy.may_share_memory(source, view):
+        numpy.copyto(view, source)  # which goes by way of a copy where it has to
+    else:
+        move(view, source, progress)
     return target
+
+
+def move(target, source, progress=None):
+    """Copy one ndarray of opaque items into another that shares no memory with it, in pieces if it is large."""
+    if target.nbytes <= _PIECE or target.ndim == 0:
+        if not tiles.copy(target, source):
+            word = _WORDS.get(target.itemsize, target.dtype)
+            numpy.copyto(target.view(word), source.view(word))
+        if progress is not None:
+            progress.update(target.nbytes)
+        return
+    axis = max(range(target.ndim), key=lambda k: (abs(target.strides[k]) * (target.shape[k] > 1), -k))
+    length = target.shape[axis]
+    step = max(_PIECE * length // target.nbytes, 1)
+    for start in range(0, length, step):
+        piece = (slice(None),) * axis + (slice(start, start + step),)
+        move(target[piece], source[piece], progress)
 
 
 def copy(array, order, *, stream=None):

@@ -81,7 +81,7 @@ def reporting(progress, total):
     """
     if progress not in (None, True, False) and not callable(progress):
         raise TypeError(
-            f"progress is {show(progress)}; accepted: True, or a function that is called with the bytes done and all bytes"
+            f"progress is {show(progress)}; accepted: True, or a function of two numbers, the bytes done and all bytes"
         )
     if not progress or total == 0:
         yield None

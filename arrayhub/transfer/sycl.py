@@ -1,65 +1,259 @@
-"""Copies from and to SYCL USM that the host cannot read, by the queue's own memcpy, of the bytes the view reaches."""
+"""Copies from, to and on SYCL devices, by the queue's own memcpy, of the bytes that a view reaches.
+
+Bytes that lie the same way on both sides move directly. Anything else moves through two staging buffers of host memory
+in turns: the device fills one while the host spreads the elements of the other. They last as long as the copy.
+
+Nothing waits for a device: copies depend on an event that stands for what the producer's queue had been given so far.
+"""
+
+import contextlib
+import math
+from typing import NamedTuple
 
 import numpy
 
-from arrayhub.libraries.host import empty_like, raw
+from arrayhub.libraries.dpctl import can_pack, on_memory, pack
+from arrayhub.libraries.host import empty_like, is_host_readable, raw
 from arrayhub.runtimes import sycl
-from arrayhub.transfer import host
+from arrayhub.transfer import host, settings
+from arrayhub.transfer.out import is_packed
+
+_DIRECT = 64 << 20  # bytes of one direct copy: between two of them signals are seen and progress is reported
+_CACHED = 1 << 20  # bytes of a staging buffer for a device that is the host's own processor: both share its cache
+_GAP = 128 << 10  # bytes between elements that cost as much as one more copy
+_SPARSE = 8  # where fewer than one byte in so many is wanted, dpnp packs them first, if it is loaded
+_SMALL = 1 << 20  # bytes; below it moving all is faster than packing
+
+
+class Lane(NamedTuple):
+    """How one copy travels."""
+
+    queue: object  # a dpctl.SyclQueue
+    after: list  # the events that come first
+    progress: object  # or None
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
-    """Return a fresh host copy of USM, compact in `order`, once the array's queue has done what was submitted."""
-    if out is not None:
-        return host.to_host(to_host(array), out=out)
-    fresh = empty_like(array, order)
-    if array.size == 0:
-        return fresh
-    memory, queue = sycl.reached_memory(array)
-    queue.wait()
-    if is_packed(array) or array.byte_strides == fresh.byte_strides:
-        queue.memcpy(as_bytes(fresh), memory, fresh.nbytes)
-        return fresh
-    # The bytes between the elements come along: one copy of the reach is faster than one an element.
-    staging = numpy.empty(memory.nbytes, numpy.uint8)
-    queue.memcpy(staging, memory, memory.nbytes)
-    start = array.ptr - memory._pointer
-    view = numpy.ndarray(array.shape, f"V{array.itemsize}", staging, start, array.byte_strides)
-    numpy.copyto(raw(fresh), view)
-    return fresh
+    """Copy USM into `out`, or into fresh host memory that is compact in `order`, and return once it is there.
+
+    Parameters
+    ----------
+    stream : dpctl.SyclQueue, optional
+        The queue to copy on; that of the memory by default. The copy comes after what either was given so far.
+    """
+    target = empty_like(array, order) if out is None else out
+    if array.nbytes:
+        with _lane(array, stream, progress) as lane:
+            _fetch(array, raw(target, writable=True), lane)
+    return target
 
 
 def from_host(array, ordinal, *, stream=None, progress=None):
-    """Return a copy of a host array in device USM of the root device with that ordinal."""
-    return upload(host.copy(array, "C"), sycl.queue_for_ordinal(ordinal), "device")
+    """Return a copy of host-readable memory in device USM of the root device with that ordinal.
+
+    It is in Fortran order where only that makes the array contiguous, else in C order.
+    """
+    queue = _target_queue(ordinal, stream)
+    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    fresh = on_memory(array, sycl.memory_of("device", array.nbytes, queue), order)
+    if array.nbytes:
+        with _settled(queue):
+            _send(raw(array), fresh, Lane(queue, [], progress))
+    return fresh
 
 
 def to_other(array, ordinal, *, stream=None, progress=None):
     """Return a copy of USM in device USM of another root device."""
-    return from_host(to_host(array), ordinal)
+    if is_host_readable(array) or is_packed(array):
+        return from_host(array if is_host_readable(array) else to_host(array), ordinal, stream=stream)
+    queue = _target_queue(ordinal, stream)
+    fresh = on_memory(array, sycl.memory_of("device", array.nbytes, queue), "C")
+    return _relay(array, fresh, queue, progress)
 
 
 def copy(array, order, *, stream=None):
     """Return a copy of USM of the same kind, on the same queue, compact in `order`."""
-    compact = to_host(array, order) if array.usm_type == "device" else host.copy(array, order)
-    return upload(compact, sycl.queue_of_array(array), array.usm_type)
+    queue = sycl.queue_of_array(array)
+    fresh = on_memory(array, sycl.memory_of(array.usm_type, array.nbytes, queue), order)
+    if is_host_readable(array):
+        return host.to_host(array, out=fresh)
+    return _relay(array, fresh, queue, None)
 
 
-def upload(compact, queue, usm_type):
-    """Return a compact host array in fresh USM, with the same strides."""
-    memory = sycl.memory_of(usm_type, compact.nbytes, queue)
-    if compact.size:
-        queue.memcpy(memory, as_bytes(compact), compact.nbytes)
-    return sycl.put(compact, memory, usm_type)
+def _relay(array, fresh, queue, progress):
+    """Copy USM into fresh compact device USM on `queue`: there directly if it can be, else by way of the host."""
+    if array.nbytes == 0:
+        return fresh
+    with _lane(array, None, progress) as lane, _settled(queue):
+        source, nbytes = sycl.reach(array)
+        if queue.sycl_context == lane.queue.sycl_context and (
+            is_packed(array) or _lies_like(array, fresh.byte_strides)
+        ):
+            _direct(fresh.ptr, source, nbytes, lane)
+            return fresh
+        stage = _stage(queue, fresh)
+        for key in _pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, stage.nbytes):
+            piece = fresh[key]
+            _fetch(array[key], _laid_out(stage, piece), lane._replace(progress=None))
+            _direct(piece.ptr, stage.ctypes.data, piece.nbytes, Lane(queue, [], progress))
+    return fresh
 
 
-def as_bytes(compact):
-    """Return the memory of a compact host array as one run of opaque items, whatever the order of its dimensions."""
-    items = raw(compact)
-    return (
-        items.transpose(numpy.argsort([-step for step in items.strides], kind="stable")).reshape(-1).view(numpy.uint8)
+# ------------------------------------------------------------------------------------------------------- the order of work
+
+
+@contextlib.contextmanager
+def _lane(array, stream, progress):
+    """The queue to copy on, and the events that stand for what it and the producer's were given so far."""
+    own = sycl.queue_of_array(array)
+    queue = own if stream is None else sycl.checked_queue(stream)
+    if queue.sycl_context != own.sycl_context:
+        raise BufferError(f"stream is {stream!r}, of another context than the memory; accepted: a queue of its context")
+    after = [sycl.submit_barrier(own)]
+    if queue != own:
+        after.append(sycl.submit_barrier(queue))
+    with _settled(queue):
+        yield Lane(queue, after, progress)
+
+
+def _target_queue(ordinal, stream):
+    """The queue that a device's new memory is to belong to."""
+    queue = sycl.queue_for_ordinal(ordinal) if stream is None else sycl.checked_queue(stream)
+    if queue.sycl_device.get_device_id() != ordinal:
+        raise BufferError(f"stream is {stream!r}, a queue of another device; accepted: a queue of oneapi:{ordinal}")
+    return queue
+
+
+@contextlib.contextmanager
+def _settled(queue):
+    """Let nothing leave, an interrupt least of all, while the queue may still use memory that is about to be given back."""
+    try:
+        yield
+    except BaseException:
+        queue.wait()
+        raise
+
+
+# ----------------------------------------------------------------------------------------------------------- from a device
+
+
+def _fetch(array, target, lane):
+    """Copy USM into an ndarray of opaque items."""
+    source, nbytes = sycl.reach(array)
+    if _lies_like(array, target.strides):
+        _direct(_lowest(target), source, nbytes, lane)
+    elif nbytes > _SMALL and nbytes > _SPARSE * array.nbytes and can_pack(array):
+        _fetch_sparse(array, target, lane)
+    else:
+        _fetch_staged(array, target, lane)
+
+
+def _direct(target, source, nbytes, lane):
+    """Copy bytes from one address to another."""
+    for start in range(0, nbytes, _DIRECT):
+        size = min(_DIRECT, nbytes - start)
+        sycl.submit_copy(lane.queue, target + start, source + start, size, lane.after).wait()
+        if lane.progress is not None:
+            lane.progress.update(size)
+
+
+def _fetch_sparse(array, target, lane):
+    """Copy elements that lie far apart: pieces are packed in device memory first."""
+    for event in lane.after:
+        event.wait()  # dpnp knows nothing of it
+    packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
+    for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
+        packed = pack(array[key])
+        _fetch(packed, target[key], lane._replace(after=[sycl.submit_barrier(sycl.queue_of_array(packed))]))
+
+
+def _fetch_staged(array, target, lane):
+    """Copy whatever a piece reaches, and spread its elements from there; the next piece is under way meanwhile."""
+    stages = [_stage(lane.queue, array) for _ in range(2)]
+    waiting = None
+    for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
+        piece, stage = array[key], stages[turn % 2]
+        source, nbytes = sycl.reach(piece)
+        event = sycl.submit_copy(lane.queue, stage.ctypes.data, source, nbytes, lane.after)
+        if waiting is not None:
+            _spread(*waiting, lane.progress)
+        waiting = (event, target[key], _laid_out(stage, piece, piece.ptr - source))
+    _spread(*waiting, lane.progress)
+
+
+def _spread(event, target, view, progress):
+    event.wait()
+    host.move(target, view, progress)
+
+
+# ------------------------------------------------------------------------------------------------------------- to a device
+
+
+def _send(source, fresh, lane):
+    """Copy an ndarray of opaque items into fresh compact USM."""
+    if _lies_like(fresh, source.strides):
+        _direct(fresh.ptr, _lowest(source), fresh.nbytes, lane)
+        return
+    stages = [_stage(lane.queue, fresh) for _ in range(2)]
+    events = [None, None]
+    for turn, key in enumerate(_pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, len(stages[0]))):
+        piece, stage, event = fresh[key], stages[turn % 2], events[turn % 2]
+        if event is not None:
+            event.wait()
+        host.move(_laid_out(stage, piece), source[key], lane.progress)
+        events[turn % 2] = sycl.submit_copy(lane.queue, piece.ptr, stage.ctypes.data, piece.nbytes, lane.after)
+    for event in filter(None, events):
+        event.wait()
+
+
+# -------------------------------------------------------------------------------------------------------------- the layout
+
+
+def _stage(queue, array):
+    """A staging buffer: as large as the array reaches, but not larger than a chunk, unless a single element is."""
+    chunk = min(settings.chunk(), _CACHED) if queue.sycl_device.is_cpu else settings.chunk()
+    return numpy.empty(max(min(chunk, sycl.reach(array)[1]), array.itemsize), numpy.uint8)
+
+
+def _pieces(shape, strides, itemsize, limit):
+    """Yield keys that cut an array into pieces which reach at most `limit` bytes each, or are single elements.
+
+    It is cut along the largest steps first, so that pieces of compact memory are compact. Where more than `_GAP` bytes
+    lie between two of them they are not cut together: what lies between is not moved.
+    """
+
+    def cut(starts, lengths):
+        steps = [abs(step) if length > 1 else 0 for step, length in zip(strides, lengths, strict=True)]
+        reach = itemsize + sum(step * (length - 1) for step, length in zip(steps, lengths, strict=True))
+        largest = max(steps, default=0)
+        axis = steps.index(largest) if largest else 0
+        inner = reach - largest * (lengths[axis] - 1) if largest else reach
+        if largest == 0 or (reach <= limit and largest - inner <= _GAP):
+            yield tuple(slice(start, start + length) for start, length in zip(starts, lengths, strict=True))
+            return
+        rows = 1 if inner >= limit or largest - inner > _GAP else 1 + (limit - inner) // largest
+        for start in range(0, lengths[axis], rows):
+            some = min(rows, lengths[axis] - start)
+            yield from cut((*starts[:axis], start, *starts[axis + 1 :]), (*lengths[:axis], some, *lengths[axis + 1 :]))
+
+    yield from cut((0,) * len(shape), tuple(shape))
+
+
+def _laid_out(stage, piece, start=0):
+    """The bytes of a staging buffer as opaque items, laid out as those of `piece` are."""
+    return numpy.ndarray(piece.shape, f"V{piece.itemsize}", stage, start, piece.byte_strides)
+
+
+def _lowest(view):
+    """The lowest address that an ndarray reaches."""
+    return view.ctypes.data + sum(
+        min(step, 0) * (length - 1) for step, length in zip(view.strides, view.shape, strict=True)
     )
 
 
-def is_packed(array):
-    """Return whether elements of less than a byte share bytes; such arrays are compact, and have no byte strides."""
-    return array.nbytes < array.size * array.itemsize
+def _lies_like(array, strides):
+    """Whether an array lies in one run of bytes without gaps, and one of the same shape with `strides` does alike."""
+    if is_packed(array):
+        return True
+    steps = zip(array.shape, array.byte_strides, strides, strict=True)
+    return sycl.reach(array)[1] == array.nbytes and all(a == b for length, a, b in steps if length > 1)
