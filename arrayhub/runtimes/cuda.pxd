@@ -63,6 +63,7 @@ cdef intptr_t stream_handle(object stream) except? 0
 cdef int check_handle(intptr_t stream) except -1
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0
 cdef int refuse_captured_producer() except -1
+cdef int wait_for_stream(intptr_t stream, int device) except -1
 cdef int finish(intptr_t stream, int device) except -1
 cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1

@@ -13,7 +13,6 @@ Where the device's elements do not lie in the order of the host's addresses, a k
 at a time, so that the extra memory there is bounded too.
 """
 
-import concurrent.futures
 import contextlib
 import threading
 import warnings
@@ -24,9 +23,10 @@ from arrayhub.libraries.cupy import as_words, on_memory, slowest_first
 from arrayhub.libraries.host import empty_like, host_view, raw
 from arrayhub.runtimes.cuda import import_cupy, stream_number
 from arrayhub.transfer import cuda_kernel, pinned, settings
-from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, Pieces
+from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, copy_by_lanes
 from arrayhub.transfer.cuda_route import Route
 from arrayhub.transfer.cuda_stream import (
+    SMALL_COPY,
     at_once,
     befriend,
     hold_producer,
@@ -38,15 +38,14 @@ from arrayhub.transfer.cuda_stream import (
     reading_stream,
     refuse_capture,
     wait,
+    wait_for_piece,
 )
 
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
-_LANES_FROM = 2 << 20  # bytes: below it, starting threads costs more than they bring
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 512 << 10  # bytes that are worth a lane
 _PAGE = 4096
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
-_REPORT_EVERY = 0.1  # seconds
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
@@ -155,6 +154,8 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
     # A graph cannot be waited for, and would keep the address of memory that is given back.
     if detour or not queued_only:
         refuse_capture(stream, ordinal)
+    if not queued_only and route.words * route.word >= SMALL_COPY:
+        wait(stream, ordinal)  # Ctrl-C ends this, however long the producer works
     piece = min(settings.chunk() if detour else _UNINTERRUPTED, route.words * route.word) // route.word
     with _sorting(route, ordinal, stream, sorting, piece if detour else 0) as (kernel, staging):
         since = 0
@@ -163,7 +164,7 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
             queue_piece(route, to_host, first, words, stream, ordinal, kernel, staging)
             since += words * route.word
             if not queued_only and (since >= _UNINTERRUPTED or first + words == route.words):
-                wait(stream, ordinal)
+                wait_for_piece(stream, ordinal)
                 if progress is not None:
                     progress.update(since)
                 since = 0
@@ -175,18 +176,17 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
     straight = route.host_runs and route.device_runs
     pool = pinned.pool
     mine = pool.is_mine()
-    if not straight or (nbytes >= _LANES_FROM and not mine):
-        wait(stream, ordinal)  # here, where Ctrl-C ends it, and before anybody else waits for the pool
-    if not mine and (nbytes >= _LANES_FROM or not straight):
+    if not straight or (nbytes >= SMALL_COPY and not mine):
+        wait(stream, ordinal)  # before anybody else waits for the pool; Ctrl-C ends it
+    if not mine and (nbytes >= SMALL_COPY or not straight):
         with pool.lock:
             pool.user = threading.get_ident()
             try:
                 lanes, slots, piece = _cut(nbytes, settings.threads())
                 block = pool.memory(lanes * slots * piece, ordinal)
                 if block is not None:
-                    submit = pool.submit if nbytes >= _LANES_FROM else None
                     lanes = pool.lanes_on(ordinal, lanes)
-                    _by_lanes(route, to_host, ordinal, stream, progress, block.address, lanes, slots, piece, submit)
+                    _by_lanes(route, to_host, ordinal, stream, progress, block.address, lanes, slots, piece)
                     return
             finally:
                 pool.user = None
@@ -195,19 +195,18 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
     if straight:
         _on_stream(route, to_host, ordinal, stream, False, progress)
     else:
-        memory = numpy.empty(2 * _LANES_FROM, numpy.uint8)
-        lanes = [Lane(ordinal)]
-        _by_lanes(route, to_host, ordinal, stream, progress, memory.ctypes.data, lanes, 2, _LANES_FROM, None)
+        memory = numpy.empty(2 * SMALL_COPY, numpy.uint8)
+        _by_lanes(route, to_host, ordinal, stream, progress, memory.ctypes.data, [Lane(ordinal)], 2, SMALL_COPY)
 
 
-def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, piece, submit):
+def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, piece):
     """Copy by lanes whose slots, of `piece` bytes each, lie one after the other in host memory."""
     words = piece // route.word
+    report = None if progress is None else progress.update
+    threaded = route.words * route.word >= SMALL_COPY
     sorting = not route.device_runs
     with _sorting(route, ordinal, stream, sorting, len(lanes) * words if sorting else 0) as (kernel, staging):
-        copying = Pieces(route, to_host, words, slots, kernel)
-        work = [(lane, memory + k * slots * piece, staging + k * piece) for k, lane in enumerate(lanes)]
-        copying.run_all(submit, work, None if progress is None else progress.update, _not_done)
+        copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging, report, threaded)
 
 
 def _cut(nbytes, threads):
@@ -217,10 +216,6 @@ def _cut(nbytes, threads):
     lanes = max(1, min(threads, nbytes // _A_LANE, bound // (slots * _LEAST_PIECE)))
     piece = max(_LEAST_PIECE, min(bound // (lanes * slots), -(-nbytes // (lanes * 2))))
     return lanes, slots, piece // _PAGE * _PAGE
-
-
-def _not_done(futures):
-    return concurrent.futures.wait(futures, _REPORT_EVERY).not_done
 
 
 @contextlib.contextmanager

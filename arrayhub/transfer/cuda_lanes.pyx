@@ -1,13 +1,16 @@
 """CUDA copies by several threads side by side, through pinned memory.
 
-A lane is a thread with a stream of its own on the device and a few slots of pinned memory. It takes the next piece that
+A lane is a thread, for as long as the copy takes, with a stream of its own on the device and a few slots of pinned memory. It takes the next piece that
 nobody has taken, lets the device copy it between its array and a slot, and meanwhile copies an earlier piece between a
 slot and the host's array. Lanes share nothing but the number of the next piece. So the bus is busy while several
 processors fill host memory and take its page faults, which is what a single copy lacks.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint64_t
-from posix.unistd cimport getpid, usleep
+from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
+from posix.unistd cimport getpid
 
 from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
@@ -21,28 +24,48 @@ from arrayhub.runtimes.cuda cimport (
     leave,
     primary_context,
 )
-from arrayhub.transfer.cuda_route cimport Route, Walk
+from arrayhub.transfer.cuda_route cimport Plan, Route, Walk, empty_run, fill_run, gather, scatter
 from arrayhub.transfer.cuda_stream cimport move
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+    int pthread_create(pthread_t* thread, void* attributes, void* (*function)(void*) noexcept nogil, void* argument)
+    int pthread_join(pthread_t thread, void** result)
+
+cdef extern from "<semaphore.h>" nogil:
+    ctypedef struct sem_t:
+        pass
+    int sem_init(sem_t* semaphore, int shared, unsigned int value)
+    int sem_post(sem_t* semaphore)
+    int sem_timedwait(sem_t* semaphore, const timespec* until)
+    int sem_destroy(sem_t* semaphore)
+
+cdef extern from "<signal.h>" nogil:
+    ctypedef struct sigset_t:
+        pass
+    int SIG_SETMASK
+    int sigfillset(sigset_t* signals)
+    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
 
 cdef extern from *:
     """
     #define take_next(counter) __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED)
     #define add_to(counter, n) __atomic_fetch_add(counter, n, __ATOMIC_RELAXED)
-    #define look_at(flag) __atomic_load_n(flag, __ATOMIC_RELAXED)
-    #define set_to(flag, value) __atomic_store_n(flag, value, __ATOMIC_RELAXED)
+    #define look_at(number) __atomic_load_n(number, __ATOMIC_RELAXED)
+    #define set_to(number, value) __atomic_store_n(number, value, __ATOMIC_RELAXED)
     """
     Py_ssize_t take_next(Py_ssize_t* counter) nogil
     Py_ssize_t add_to(Py_ssize_t* counter, Py_ssize_t n) nogil
-    Py_ssize_t look_at(Py_ssize_t* flag) nogil
-    int look_at_int "look_at" (int* flag) nogil
-    void set_to(int* flag, int value) nogil
+    Py_ssize_t look_at(Py_ssize_t* number) nogil
+    void set_to(Py_ssize_t* number, Py_ssize_t value) nogil
 
 cdef enum:
     MAX_SLOTS = 8               # of a lane
-    BLOCKING_SYNC = 1           # CUevent_flags: who waits sleeps
-    DISABLE_TIMING = 2
+    DISABLE_TIMING = 2          # CUevent_flags
     PORTABLE = 1                # cuMemHostAlloc: pinned for all contexts
     NON_BLOCKING = 1            # CUstream_flags
+    REPORT_EVERY = 20_000_000   # nanoseconds
+    SECOND = 1_000_000_000
 
 MOST_SLOTS = MAX_SLOTS
 
@@ -85,41 +108,76 @@ cdef class Pinned:
             leave(True)
 
 
+# What a lane owns on its device.
+cdef struct Track:
+    Driver* driver
+    Context context
+    Stream stream
+    Event events[MAX_SLOTS]     # one a slot
+
+
 cdef class Lane:
-    """A stream on a device, with an event for each of its slots."""
-    cdef Driver* driver
-    cdef Context context
-    cdef Stream stream
-    cdef Event events[MAX_SLOTS]
-    cdef int process
+    """A stream on a device, with an event for each slot. One copy at a time may use it."""
+    cdef Track track
+    cdef int process               # as in Pinned
 
     def __init__(self, int device):
+        cdef Track* track = &self.track
         cdef int error, k
-        self.driver = driver_for(device)
-        self.context = primary_context(device)
+        track.driver = driver_for(device)
+        track.context = primary_context(device)
         self.process = getpid()
-        check(self.driver.context_push(self.context), "cuCtxPushCurrent")
-        error = self.driver.stream_create(&self.stream, NON_BLOCKING)
+        check(track.driver.context_push(track.context), "cuCtxPushCurrent")
+        error = track.driver.stream_create(&track.stream, NON_BLOCKING)
         for k in range(MAX_SLOTS):
             if error == 0:
-                error = self.driver.event_create(&self.events[k], BLOCKING_SYNC | DISABLE_TIMING)
+                error = track.driver.event_create(&track.events[k], DISABLE_TIMING)
         leave(True)
         check(error, "cuStreamCreate")
 
     def __dealloc__(self):
+        cdef Track* track = &self.track
         cdef int k
-        if self.driver == NULL or self.process != getpid() or self.driver.context_push(self.context) != 0:
+        if track.driver == NULL or self.process != getpid() or track.driver.context_push(track.context) != 0:
             return
         for k in range(MAX_SLOTS):
-            if self.events[k] != NULL:
-                self.driver.event_destroy(self.events[k])
-        if self.stream != NULL:
-            self.driver.stream_destroy(self.stream)
+            if track.events[k] != NULL:
+                track.driver.event_destroy(track.events[k])
+        if track.stream != NULL:
+            track.driver.stream_destroy(track.stream)
         leave(True)
 
 
-cdef class Pieces:
-    """One copy, cut into pieces that lanes take in turn.
+# One copy, cut into pieces that lanes take in turn.
+cdef struct Job:
+    Plan* plan
+    bint to_host                # or the reverse
+    Py_ssize_t piece            # words
+    int slots                   # of a lane
+    size_t kernel               # the kernel for the plan's words; 0 where the device's side lies in one piece
+    sem_t ended                 # posted by each lane at its end
+    # What lanes share; read and written atomically.
+    Py_ssize_t next_piece
+    Py_ssize_t words_done
+    Py_ssize_t stopped          # no piece is begun any more
+    Py_ssize_t error            # of the driver
+
+
+# One lane at work on a job.
+cdef struct Seat:
+    Job* job
+    Track* track
+    char* memory                # its slots, each of one piece, in host memory
+    char* staging               # one piece on the device, where words are sorted
+    pthread_t thread
+
+
+def copy_by_lanes(Route route not None, bint to_host, Py_ssize_t piece, int slots, size_t kernel, list lanes, size_t memory,
+                  size_t staging, report, bint threaded):
+    """Copy between any host memory and a device, in pieces that several threads take in turn.
+
+    An exception, Ctrl-C for one, ends the copy: it comes out of here once no lane is at work any more. Between the first
+    lane's start and that moment no Python code runs but `report`.
 
     Parameters
     ----------
@@ -129,180 +187,188 @@ cdef class Pieces:
     piece : int
         Words in one piece.
     slots : int
-        Slots of a lane.
+        Slots of each lane, at most MOST_SLOTS.
     kernel : int
         The handle of the kernel for the route's words; 0 where the device's side lies in one piece.
+    lanes : list of Lane
+        Nobody else's meanwhile.
+    memory : int
+        The address of all lanes' slots, one after the other, in host memory: best if pinned.
+    staging : int
+        The address of a piece a lane on the device; not used where the device's side lies in one piece.
+    report : callable or None
+        Called now and then with the bytes done since the last call.
+    threaded : bool
+        False: the calling thread does the work of one lane, heedless of interrupts.
     """
-    cdef Route route
-    cdef bint to_host
-    cdef Py_ssize_t piece, next_piece, words_done
-    cdef int slots
-    cdef size_t kernel
-    cdef int stopped                # no piece is begun any more
-    cdef int error                  # of the driver, the first one
-    cdef int running                # lanes; changed with the GIL held
-
-    def __init__(self, Route route not None, bint to_host, Py_ssize_t piece, int slots, size_t kernel):
-        self.route, self.to_host, self.piece, self.slots, self.kernel = route, to_host, piece, slots, kernel
-
-    @property
-    def nbytes_done(self):
-        """Bytes copied so far."""
-        return look_at(&self.words_done) * self.route.word
-
-    def run(self, Lane lane not None, size_t memory, size_t staging):
-        """Copy pieces until none is left.
-
-        Parameters
-        ----------
-        lane : Lane
-            Nobody else's meanwhile.
-        memory : int
-            The address of the lane's slots, each of one piece, in host memory.
-        staging : int
-            The address of one piece on the device; not used where the device's side lies in one piece.
-        """
-        cdef Route route = self.route
-        if self.stopped:
-            return
-        self.running += 1
-        with nogil:
-            self.work(route, lane, <char*> memory, <char*> staging)
-        self.running -= 1
-
-    def run_all(self, submit, list lanes, report, wait_for):
-        """Run several lanes in threads of a pool, and return when they are done; raise what went wrong.
-
-        An exception, Ctrl-C for one, ends the copy: it comes out of here once no lane is at work any more. Nothing between
-        the first lane's start and that moment is Python code of this package, in which an interrupt could strike.
-
-        Parameters
-        ----------
-        submit : callable or None
-            ``submit(function, *arguments)`` calls the function in another thread and returns a future. None: the calling
-            thread does it all, and heeds no interrupt.
-        lanes : list of tuple
-            The arguments of `run` for each.
-        report : callable or None
-            Called with the bytes done since the last call.
-        wait_for : callable
-            ``wait_for(futures)`` waits a while for them, and returns those that are not done.
-        """
-        cdef Py_ssize_t reported = 0, done
-        futures = []
-        try:
-            try:
-                for arguments in lanes if submit is not None else ():
-                    futures.append(submit(self.run, *arguments))
-            except RuntimeError:             # no more threads can be had; those that there are share the work
-                pass
-            if not futures:
-                self.run(*lanes[0])
-            while futures:
-                futures = wait_for(futures)
-                done = self.nbytes_done
-                if report is not None and done != reported:
-                    reported, done = done, done - reported
-                    report(done)
-        finally:
-            self.stop()
-        check(self.error, "copying a piece")
-
-    cdef void stop(self) noexcept:
-        """Return when no lane is at work, and none can begin to be."""
-        set_to(&self.stopped, True)
-        while self.running:
+    cdef Job job
+    cdef Lane lane
+    cdef Py_ssize_t size = piece * route.plan.word, reported = 0, done
+    cdef int count = <int> len(lanes), started = 0, running, k
+    cdef Seat* seats = <Seat*> PyMem_Malloc(count * sizeof(Seat))
+    if seats == NULL:
+        raise MemoryError()
+    job.plan, job.to_host, job.piece, job.slots, job.kernel = &route.plan, to_host, piece, slots, kernel
+    job.next_piece = job.words_done = job.stopped = job.error = 0
+    sem_init(&job.ended, 0, 0)
+    for k in range(count):
+        lane = lanes[k]
+        seats[k].job, seats[k].track = &job, &lane.track
+        seats[k].memory = <char*> memory + k * slots * size
+        seats[k].staging = <char*> staging + k * size
+    try:
+        if threaded:
             with nogil:
-                usleep(100)
+                started = start(seats, count)
+        if started == 0:          # no threads are wanted, or to be had
+            with nogil:
+                work(&seats[0])
+        running = started
+        while running > 0:
+            with nogil:
+                running -= ends(&job)
+            PyErr_CheckSignals()
+            done = look_at(&job.words_done) * route.plan.word
+            if report is not None and done != reported:
+                reported, done = done, done - reported
+                report(done)
+    finally:
+        set_to(&job.stopped, True)
+        with nogil:
+            for k in range(started):
+                pthread_join(seats[k].thread, NULL)
+        sem_destroy(&job.ended)
+        PyMem_Free(seats)
+    check(<int> job.error, "a copy in pieces")
 
-    cdef void work(self, Route route, Lane lane, char* memory, char* staging) noexcept nogil:
-        cdef int error = lane.driver.context_push(lane.context)
-        if error == 0:
-            error = (self.download(route, lane, memory, staging) if self.to_host
-                     else self.upload(route, lane, memory, staging))
-            if error != 0:                   # what is in flight must not arrive after the slots are somebody else's
-                lane.driver.stream_synchronize(lane.stream)
-            leave(True)
-        if error != 0:
-            self.error = error
-            set_to(&self.stopped, True)
 
-    cdef Py_ssize_t take(self, Route route) noexcept nogil:
-        """The first word of a piece that is left to do; -1 where there is none."""
-        cdef Py_ssize_t first
-        if look_at_int(&self.stopped):
-            return -1
-        first = take_next(&self.next_piece) * self.piece
-        return first if first < route.words else -1
+cdef int start(Seat* seats, int count) noexcept nogil:
+    """Begin as many of the lanes as there are threads to be had, and return how many. Signals are none of theirs."""
+    cdef sigset_t every, before
+    cdef int started = 0
+    sigfillset(&every)
+    pthread_sigmask(SIG_SETMASK, &every, &before)
+    while started < count and pthread_create(&seats[started].thread, NULL, run, &seats[started]) == 0:
+        started += 1
+    pthread_sigmask(SIG_SETMASK, &before, NULL)
+    return started
 
-    cdef int download(self, Route route, Lane lane, char* memory, char* staging) noexcept nogil:
-        cdef Driver* driver = lane.driver
-        cdef Walk walk = route.gather()
-        cdef Py_ssize_t firsts[MAX_SLOTS]
-        cdef Py_ssize_t first, count, queued = 0, arrived = 0
-        cdef char* slot
-        cdef char* source
-        cdef int error, k
-        while True:
-            while queued - arrived < self.slots:
-                first = self.take(route)
-                if first < 0:
-                    break
-                count = min(self.piece, route.words - first)
-                k = queued % self.slots
-                source = route.device + first * route.word
-                if not route.device_runs:
-                    source = staging
-                    error = move(driver, self.kernel, route.device, staging - first * route.word, &walk, first, count,
-                                 lane.stream)
-                    if error != 0:
-                        return error
-                slot = memory + k * self.piece * route.word
-                error = driver.memcpy_async(<uint64_t> slot, <uint64_t> source, count * route.word, lane.stream)
-                if error == 0:
-                    error = driver.event_record(lane.events[k], lane.stream)
-                if error != 0:
-                    return error
-                firsts[k] = first
-                queued += 1
-            if queued == arrived:
-                return 0
-            k = arrived % self.slots
-            error = driver.event_synchronize(lane.events[k])
-            if error != 0:
-                return error
-            count = min(self.piece, route.words - firsts[k])
-            route.into_host(memory + k * self.piece * route.word, firsts[k], count)
-            add_to(&self.words_done, count)
-            arrived += 1
 
-    cdef int upload(self, Route route, Lane lane, char* memory, char* staging) noexcept nogil:
-        cdef Driver* driver = lane.driver
-        cdef Walk walk = route.scatter()
-        cdef Py_ssize_t first, count, queued = 0
-        cdef char* slot
-        cdef char* target
-        cdef int error, k
-        while True:
-            first = self.take(route)
+cdef int ends(Job* job) noexcept nogil:
+    """Wait a while for a lane to end; 1 if one has."""
+    cdef timespec until
+    clock_gettime(CLOCK_REALTIME, &until)
+    until.tv_nsec += REPORT_EVERY
+    if until.tv_nsec >= SECOND:
+        until.tv_sec += 1
+        until.tv_nsec -= SECOND
+    return sem_timedwait(&job.ended, &until) == 0
+
+
+cdef void* run(void* seat) noexcept nogil:
+    work(<Seat*> seat)
+    sem_post(&(<Seat*> seat).job.ended)
+    return NULL
+
+
+cdef void work(Seat* seat) noexcept nogil:
+    """Copy pieces until none is left."""
+    cdef Job* job = seat.job
+    cdef Track* track = seat.track
+    cdef int error = track.driver.context_push(track.context)
+    if error == 0:
+        error = download(job, track, seat) if job.to_host else upload(job, track, seat)
+        if error != 0:                   # what is in flight must not arrive after the slots are somebody else's
+            track.driver.stream_synchronize(track.stream)
+        leave(True)
+    if error != 0:
+        set_to(&job.error, error)
+        set_to(&job.stopped, True)
+
+
+cdef Py_ssize_t take(Job* job) noexcept nogil:
+    """The first word of a piece that is left to do; -1 where there is none."""
+    cdef Py_ssize_t first
+    if look_at(&job.stopped):
+        return -1
+    first = take_next(&job.next_piece) * job.piece
+    return first if first < job.plan.words else -1
+
+
+cdef inline char* slot_of(Job* job, Seat* seat, Py_ssize_t turn) noexcept nogil:
+    return seat.memory + (turn % job.slots) * job.piece * job.plan.word
+
+
+cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
+    """From the device into slots as they become free, and from each slot into the host's array once it has arrived."""
+    cdef Plan* plan = job.plan
+    cdef Driver* driver = track.driver
+    cdef Walk walk = gather(plan)
+    cdef Py_ssize_t firsts[MAX_SLOTS]
+    cdef Py_ssize_t first, count, queued = 0, arrived = 0
+    cdef char* source
+    cdef int error
+    while True:
+        while queued - arrived < job.slots:
+            first = take(job)
             if first < 0:
-                return driver.stream_synchronize(lane.stream)
-            count = min(self.piece, route.words - first)
-            k = queued % self.slots
-            slot = memory + k * self.piece * route.word
-            if queued >= self.slots:
-                error = driver.event_synchronize(lane.events[k])
-                if error != 0:
-                    return error
-            route.from_host(slot, first, count)
-            target = route.device + first * route.word if route.device_runs else staging
-            error = driver.memcpy_async(<uint64_t> target, <uint64_t> slot, count * route.word, lane.stream)
-            if error == 0 and not route.device_runs:
-                error = move(driver, self.kernel, staging - first * route.word, route.device, &walk, first, count,
-                             lane.stream)
+                break
+            count = min(job.piece, plan.words - first)
+            source = plan.device + first * plan.word
+            error = 0
+            if not plan.device_runs:
+                source = seat.staging
+                error = move(driver, job.kernel, plan.device, seat.staging - first * plan.word, &walk, first, count,
+                             track.stream)
             if error == 0:
-                error = driver.event_record(lane.events[k], lane.stream)
+                error = driver.memcpy_async(<uint64_t> slot_of(job, seat, queued), <uint64_t> source, count * plan.word,
+                                            track.stream)
+            if error == 0:
+                error = driver.event_record(track.events[queued % job.slots], track.stream)
             if error != 0:
                 return error
+            firsts[queued % job.slots] = first
             queued += 1
-            add_to(&self.words_done, count)
+        if queued == arrived:
+            return 0
+        error = driver.event_synchronize(track.events[arrived % job.slots])
+        if error != 0:
+            return error
+        first = firsts[arrived % job.slots]
+        count = min(job.piece, plan.words - first)
+        empty_run(plan, slot_of(job, seat, arrived), first, count)
+        add_to(&job.words_done, count)
+        arrived += 1
+
+
+cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
+    """From the host's array into slots that the device has emptied, and from there to the device."""
+    cdef Plan* plan = job.plan
+    cdef Driver* driver = track.driver
+    cdef Walk walk = scatter(plan)
+    cdef Py_ssize_t first, count, queued = 0
+    cdef char* slot
+    cdef char* target
+    cdef int error
+    while True:
+        first = take(job)
+        if first < 0:
+            return driver.stream_synchronize(track.stream)
+        count = min(job.piece, plan.words - first)
+        slot = slot_of(job, seat, queued)
+        if queued >= job.slots:
+            error = driver.event_synchronize(track.events[queued % job.slots])
+            if error != 0:
+                return error
+        fill_run(plan, slot, first, count)
+        target = plan.device + first * plan.word if plan.device_runs else seat.staging
+        error = driver.memcpy_async(<uint64_t> target, <uint64_t> slot, count * plan.word, track.stream)
+        if error == 0 and not plan.device_runs:
+            error = move(driver, job.kernel, seat.staging - first * plan.word, plan.device, &walk, first, count,
+                         track.stream)
+        if error == 0:
+            error = driver.event_record(track.events[queued % job.slots], track.stream)
+        if error != 0:
+            return error
+        queued += 1
+        add_to(&job.words_done, count)

@@ -15,23 +15,27 @@ cdef struct Walk:
     int64_t source_steps[MAX_AXES]     # bytes
     int64_t target_steps[MAX_AXES]
 
+# Everything about a route that threads without Python need.
+cdef struct Plan:
+    char* host                         # the first word on either side
+    char* device
+    Py_ssize_t word                    # bytes: a power of two up to 16
+    Py_ssize_t words
+    bint host_runs                     # whether that side lies in one piece in this order
+    bint device_runs
+    int axes
+    int64_t shape[MAX_AXES]
+    int64_t host_steps[MAX_AXES]       # bytes, none negative
+    int64_t device_steps[MAX_AXES]
+    int64_t run_steps[MAX_AXES]        # those of the words one after the other
+
 cdef class Route:
     cdef Descriptor near, far          # kept alive: they own the memory
-    cdef char* host                    # the first word on either side
-    cdef char* device
-    cdef readonly Py_ssize_t word               # bytes: a power of two up to 16
-    cdef readonly Py_ssize_t words
-    cdef readonly bint host_runs, device_runs   # whether that side lies in one piece in this order
-    cdef int axes
-    cdef int64_t shape[MAX_AXES]
-    cdef int64_t host_steps[MAX_AXES]  # bytes, none negative
-    cdef int64_t device_steps[MAX_AXES]
-    cdef int64_t run_steps[MAX_AXES]   # those of the words one after the other
-    cdef bint same_steps(self, const int64_t* steps) noexcept
-    cdef Walk walk(self, const int64_t* source_steps, const int64_t* target_steps) noexcept nogil
-    cdef Walk gather(self) noexcept nogil
-    cdef Walk scatter(self) noexcept nogil
-    cdef Walk across(self) noexcept nogil
-    cdef Walk back(self) noexcept nogil
-    cdef void from_host(self, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil
-    cdef void into_host(self, const char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil
+    cdef Plan plan
+
+cdef Walk gather(Plan* plan) noexcept nogil
+cdef Walk scatter(Plan* plan) noexcept nogil
+cdef Walk device_to_host(Plan* plan) noexcept nogil
+cdef Walk host_to_device(Plan* plan) noexcept nogil
+cdef void fill_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil
+cdef void empty_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil

@@ -8,7 +8,7 @@ for it. So the words that cross the bus always lie one after the other.
 import math
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from arrayhub._core.descriptor cimport PACKED, Descriptor
 
@@ -27,13 +27,23 @@ cdef class Route:
     ----------
     near, far : Descriptor
         The array in host memory and the one that a device reaches, neither of them empty. Nothing is read or written here.
+
+    Attributes
+    ----------
+    word : int
+        Bytes of a word.
+    words : int
+        How many there are.
+    host_runs, device_runs : bool
+        Whether that side lies in one piece in the order of the visit.
     """
 
     def __init__(self, Descriptor near not None, Descriptor far not None):
+        cdef Plan* plan = &self.plan
         cdef Py_ssize_t step, other
         cdef int axis, k
         self.near, self.far = near, far
-        self.host, self.device = near.data_, far.data_
+        plan.host, plan.device = near.data_, far.data_
         axes = []      # (length, step on the host, step on the device), the slowest first
         size = near.itemsize_
         if near.flags_ & PACKED:
@@ -42,70 +52,84 @@ cdef class Route:
             for axis in slowest_first(near):
                 step, other = near.byte_strides_[axis], far.byte_strides_[axis]
                 if step < 0:           # begin at the other end
-                    self.host += step * (near.shape_[axis] - 1)
-                    self.device += other * (near.shape_[axis] - 1)
+                    plan.host += step * (near.shape_[axis] - 1)
+                    plan.device += other * (near.shape_[axis] - 1)
                     step, other = -step, -other
                 axes.append((near.shape_[axis], step, other))
-        self.word = math.gcd(
-            LARGEST_WORD, size, <size_t> self.host, <size_t> self.device,
+        plan.word = math.gcd(
+            LARGEST_WORD, size, <size_t> plan.host, <size_t> plan.device,
             *[step for _, step, _ in axes], *[other for _, _, other in axes],
         )
-        axes = merged([*axes, (size // self.word, self.word, self.word)])
+        axes = merged([*axes, (size // plan.word, plan.word, plan.word)])
         if len(axes) > MAX_AXES:
             raise BufferError(f"CUDA: the array has {len(axes)} dimensions that no other continues; accepted: {MAX_AXES}")
-        self.axes = <int> len(axes)
-        self.words = 1
-        for k in reversed(range(self.axes)):
-            self.shape[k], self.host_steps[k], self.device_steps[k] = axes[k]
-            self.run_steps[k] = self.words * self.word
-            self.words *= self.shape[k]
-        self.host_runs = self.same_steps(self.host_steps)
-        self.device_runs = self.same_steps(self.device_steps)
+        plan.axes = <int> len(axes)
+        plan.words = 1
+        for k in reversed(range(plan.axes)):
+            plan.shape[k], plan.host_steps[k], plan.device_steps[k] = axes[k]
+            plan.run_steps[k] = plan.words * plan.word
+            plan.words *= plan.shape[k]
+        plan.host_runs = memcmp(plan.host_steps, plan.run_steps, plan.axes * sizeof(int64_t)) == 0
+        plan.device_runs = memcmp(plan.device_steps, plan.run_steps, plan.axes * sizeof(int64_t)) == 0
 
-    cdef bint same_steps(self, const int64_t* steps) noexcept:
-        cdef int k
-        for k in range(self.axes):
-            if steps[k] != self.run_steps[k]:
-                return False
-        return True
+    @property
+    def word(self):
+        return self.plan.word
 
-    cdef Walk walk(self, const int64_t* source_steps, const int64_t* target_steps) noexcept nogil:
-        cdef Walk made
-        made.axes = self.axes
-        memcpy(made.shape, self.shape, sizeof(self.shape))
-        memcpy(made.source_steps, source_steps, sizeof(self.shape))
-        memcpy(made.target_steps, target_steps, sizeof(self.shape))
-        return made
+    @property
+    def words(self):
+        return self.plan.words
 
-    cdef Walk gather(self) noexcept nogil:
-        """From the array on the device to words one after the other."""
-        return self.walk(self.device_steps, self.run_steps)
+    @property
+    def host_runs(self):
+        return self.plan.host_runs
 
-    cdef Walk scatter(self) noexcept nogil:
-        """From words one after the other to the array on the device."""
-        return self.walk(self.run_steps, self.device_steps)
+    @property
+    def device_runs(self):
+        return self.plan.device_runs
 
-    cdef Walk across(self) noexcept nogil:
-        """From the array on the device to the one in host memory."""
-        return self.walk(self.device_steps, self.host_steps)
 
-    cdef Walk back(self) noexcept nogil:
-        """From the array in host memory to the one on the device."""
-        return self.walk(self.host_steps, self.device_steps)
+cdef Walk walk(Plan* plan, const int64_t* source_steps, const int64_t* target_steps) noexcept nogil:
+    cdef Walk made
+    made.axes = plan.axes
+    memcpy(made.shape, plan.shape, sizeof(plan.shape))
+    memcpy(made.source_steps, source_steps, sizeof(plan.shape))
+    memcpy(made.target_steps, target_steps, sizeof(plan.shape))
+    return made
 
-    cdef void from_host(self, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
-        """Put `count` words of the host's array, from the `first`, one after the other at `run`."""
-        if self.host_runs:
-            memcpy(run, self.host + first * self.word, count * self.word)
-        else:
-            visit(self, run, first, count, False)
 
-    cdef void into_host(self, const char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
-        """The reverse: words that lie one after the other go to their places in the host's array."""
-        if self.host_runs:
-            memcpy(self.host + first * self.word, run, count * self.word)
-        else:
-            visit(self, <char*> run, first, count, True)
+cdef Walk gather(Plan* plan) noexcept nogil:
+    """From the array on the device to words one after the other."""
+    return walk(plan, plan.device_steps, plan.run_steps)
+
+
+cdef Walk scatter(Plan* plan) noexcept nogil:
+    """From words one after the other to the array on the device."""
+    return walk(plan, plan.run_steps, plan.device_steps)
+
+
+cdef Walk device_to_host(Plan* plan) noexcept nogil:
+    return walk(plan, plan.device_steps, plan.host_steps)
+
+
+cdef Walk host_to_device(Plan* plan) noexcept nogil:
+    return walk(plan, plan.host_steps, plan.device_steps)
+
+
+cdef void fill_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    """Put `count` words of the host's array, from the `first`, one after the other at `run`."""
+    if plan.host_runs:
+        memcpy(run, plan.host + first * plan.word, count * plan.word)
+    else:
+        visit(plan, run, first, count, False)
+
+
+cdef void empty_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    """The reverse: words that lie one after the other go to their places in the host's array."""
+    if plan.host_runs:
+        memcpy(plan.host + first * plan.word, run, count * plan.word)
+    else:
+        visit(plan, run, first, count, True)
 
 
 cdef list slowest_first(Descriptor a):
@@ -131,14 +155,14 @@ cdef list merged(list axes):
     return fewer
 
 
-cdef void visit(Route route, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
+cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
     """Go through the host's array along its last axis, and step to the next row at its end."""
     cdef int64_t place[MAX_AXES]
-    cdef const int64_t* shape = route.shape
-    cdef const int64_t* steps = route.host_steps
-    cdef char* memory = route.host
+    cdef const int64_t* shape = plan.shape
+    cdef const int64_t* steps = plan.host_steps
+    cdef char* memory = plan.host
     cdef Py_ssize_t rest = first, here
-    cdef int last = route.axes - 1, k
+    cdef int last = plan.axes - 1, k
     for k in range(last, -1, -1):
         place[k] = rest % shape[k]
         rest //= shape[k]
@@ -146,10 +170,10 @@ cdef void visit(Route route, char* run, Py_ssize_t first, Py_ssize_t count, bint
     while count > 0:
         here = min(<Py_ssize_t> (shape[last] - place[last]), count)
         if into_host:
-            row(memory, steps[last], run, route.word, here, route.word)
+            row(memory, steps[last], run, plan.word, here, plan.word)
         else:
-            row(run, route.word, memory, steps[last], here, route.word)
-        run += here * route.word
+            row(run, plan.word, memory, steps[last], here, plan.word)
+        run += here * plan.word
         count -= here
         memory += here * steps[last]
         place[last] += here

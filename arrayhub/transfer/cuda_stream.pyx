@@ -21,21 +21,24 @@ from arrayhub.runtimes.cuda cimport (
     order_streams,
     place_of,
     refuse_captured_producer,
+    wait_for_stream,
     waiting_stream,
 )
-from arrayhub.transfer.cuda_route cimport Route, Walk
+from arrayhub.transfer.cuda_route cimport Plan, Route, Walk, device_to_host, gather, host_to_device, scatter
 
 cdef enum:
-    SMALL = 1 << 16             # bytes: below it the time is latency, whichever way is taken
+    SMALL = 4 << 20             # bytes: below it the driver's own copy is as fast as any
     THREADS = 256               # of a block of the kernel
     MOST_BLOCKS = 2048          # beyond it each thread moves several words
+
+SMALL_COPY = SMALL
 
 
 def at_once(Descriptor near not None, Descriptor far not None, stream, bint to_host):
     """Copy a small array whose elements lie in the same order on both sides, and return True; else do nothing."""
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = near.nbytes
-    if nbytes > SMALL or not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
+    if nbytes >= SMALL or not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
         return False
     driver_for(device)
     if to_host:
@@ -75,8 +78,13 @@ def hold_producer(Descriptor array not None, intptr_t reader):
 
 
 def wait(intptr_t stream, int device):
-    """Return when the work queued on a stream now is done; Ctrl-C ends the wait."""
+    """Return when the work queued on a stream now is done, however long that takes; Ctrl-C ends the wait."""
     finish(stream, device)
+
+
+def wait_for_piece(intptr_t stream, int device):
+    """The same for some milliseconds of work: as soon as possible, and heedless of interrupts."""
+    wait_for_stream(stream, device)
 
 
 def befriend(int device, int peer):
@@ -123,9 +131,10 @@ def queue_piece(Route route not None, bint to_host, Py_ssize_t first, Py_ssize_t
         not lie in one piece.
     """
     cdef Driver* driver = driver_for(device)
-    cdef Py_ssize_t offset = first * route.word, nbytes = count * route.word
+    cdef Plan* plan = &route.plan
+    cdef Py_ssize_t offset = first * plan.word, nbytes = count * plan.word
     cdef char* run = <char*> staging - offset        # where word 0 would lie
-    cdef uint64_t host = <uint64_t> (route.host + offset), far = <uint64_t> (route.device + offset)
+    cdef uint64_t host = <uint64_t> (plan.host + offset), far = <uint64_t> (plan.device + offset)
     cdef Stream queue = <Stream> stream
     cdef Walk walk
     cdef bint pushed
@@ -133,23 +142,23 @@ def queue_piece(Route route not None, bint to_host, Py_ssize_t first, Py_ssize_t
     check_handle(stream)
     pushed = enter(stream, device)
     with nogil:
-        if route.host_runs and route.device_runs:
+        if plan.host_runs and plan.device_runs:
             error = driver.memcpy_async(host, far, nbytes, queue) if to_host else driver.memcpy_async(
                 far, host, nbytes, queue)
-        elif not route.host_runs:
-            walk = route.across() if to_host else route.back()
-            error = (move(driver, kernel, route.device, route.host, &walk, first, count, queue) if to_host
-                     else move(driver, kernel, route.host, route.device, &walk, first, count, queue))
+        elif not plan.host_runs:
+            walk = device_to_host(plan) if to_host else host_to_device(plan)
+            error = (move(driver, kernel, plan.device, plan.host, &walk, first, count, queue) if to_host
+                     else move(driver, kernel, plan.host, plan.device, &walk, first, count, queue))
         elif to_host:
-            walk = route.gather()
-            error = move(driver, kernel, route.device, run, &walk, first, count, queue)
+            walk = gather(plan)
+            error = move(driver, kernel, plan.device, run, &walk, first, count, queue)
             if error == 0:
                 error = driver.memcpy_async(host, staging, nbytes, queue)
         else:
-            walk = route.scatter()
+            walk = scatter(plan)
             error = driver.memcpy_async(staging, host, nbytes, queue)
             if error == 0:
-                error = move(driver, kernel, run, route.device, &walk, first, count, queue)
+                error = move(driver, kernel, run, plan.device, &walk, first, count, queue)
     leave(pushed)
     check(error, "copying a piece")
 

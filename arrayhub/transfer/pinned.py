@@ -1,10 +1,9 @@
-"""What CUDA copies keep between calls: pinned host memory, streams and threads. Bounded, and given back on demand.
+"""What CUDA copies keep between calls: pinned host memory and streams. Bounded, and given back on demand.
 
 Pinned memory takes 0.4 s a GiB to allocate and is taken from everybody else, so there is one block of it, of at most
 ``settings.buffers() * settings.chunk()`` bytes, and one copy at a time has it. Others wait: the bus is one as well.
 """
 
-import concurrent.futures
 import contextlib
 import os
 import threading
@@ -14,7 +13,7 @@ from arrayhub.transfer.cuda_lanes import Lane, Pinned
 
 
 class Pool:
-    """The block, its lanes and their threads. `lock` must be held by who uses them."""
+    """The block and the lanes. `lock` must be held by who uses them."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -22,7 +21,6 @@ class Pool:
         self.unwanted = False  # released while in use
         self.block = None
         self.lanes = {}
-        self.threads = None
 
     def is_mine(self):
         """Whether the calling thread is in the middle of a copy already: a report or a signal handler began another."""
@@ -43,23 +41,13 @@ class Pool:
             lanes.append(Lane(device))
         return lanes[:count]
 
-    def submit(self, function, *arguments):
-        """Call a function in another thread, and return its future."""
-        wanted = settings.threads()
-        if self.threads is None or self.threads[0] != wanted:
-            self.threads = wanted, concurrent.futures.ThreadPoolExecutor(wanted, "arrayhub-copy")
-        return self.threads[1].submit(function, *arguments)
-
     def empty(self):
         """Give everything back."""
         self.block, self.lanes, self.unwanted = None, {}, False
-        if self.threads is not None:
-            self.threads[1].shutdown(wait=False)
-            self.threads = None
 
 
 def bound():
-    """How many bytes of pinned memory the next copy may hold; a larger block, of earlier settings, is given back then."""
+    """How many bytes of pinned memory the next copy may hold; a block of larger settings is given back then."""
     return settings.buffers() * settings.chunk()
 
 
@@ -70,7 +58,7 @@ def held():
 
 
 def release():
-    """Give the pinned memory, the streams and the threads back: at once, or when the copy that uses them is done."""
+    """Give the pinned memory and the streams back: at once, or when the copy that uses them is done."""
     if pool.lock.acquire(blocking=False):
         try:
             pool.empty()
@@ -81,7 +69,7 @@ def release():
 
 
 def _start_anew():
-    """In the child of a fork: the threads are not there, the memory is the parent's, the lock may be held by nobody."""
+    """In the child of a fork: the memory is the parent's, and the lock may be held by a thread that is not there."""
     global pool
     pool = Pool()
 
