@@ -5,7 +5,7 @@ import sys
 
 from arrayhub import sycl_runtime
 
-from . import growth, report, rows, startup
+from . import copies, growth, report, rows, startup
 from .measure import Result
 
 # One row a group: its name, what it asks, and the function that measures it.
@@ -15,6 +15,7 @@ GROUPS = {
     "dimensions": ("cost by number of dimensions", growth.dimensions),
     "types": ("cost by number of types seen, and what stays of them", growth.types),
     "threads": ("cost on several threads", growth.threads),
+    "copies": ("explicit copies of large arrays, host and SYCL", copies.copies),
 }
 
 

@@ -34,28 +34,29 @@ class Timed:
     arrays are looked up at each call, because users do.
     """
 
-    def __init__(self, statement, names):
+    def __init__(self, statement, names, unrolled=UNROLLED):
         callee, bracket, arguments = statement.partition("(")
         names = dict(names)
         if bracket and isinstance(names.get(callee.partition(".")[0]), ModuleType):
             names["function"] = eval(callee, names)
             statement = f"function({arguments}"
-        self.timer = timeit.Timer(";".join([statement] * UNROLLED), globals=names)
+        self.unrolled = unrolled
+        self.timer = timeit.Timer(";".join([statement] * unrolled), globals=names)
 
     def __call__(self, n):
-        turns = max(n // UNROLLED, 1)
-        return self.timer.timeit(turns) * n / (turns * UNROLLED)
+        turns = max(n // self.unrolled, 1)
+        return self.timer.timeit(turns) * n / (turns * self.unrolled)
 
 
-def calls_in(run, seconds):
-    """How many calls take about `seconds`."""
-    n = 64
+def calls_in(run, seconds, least=64):
+    """How many calls take about `seconds`; tried with `least` calls first."""
+    n = least
     while (elapsed := run(n)) < seconds / 4:
         n = int(n * min(10, 1 + seconds / max(elapsed, 1e-9)))
     return max(int(n * seconds / elapsed), 1)
 
 
-def compare(ours, peer, rounds, sample):
+def compare(ours, peer, rounds, sample, least=64):
     """Time `ours` and `peer` in turns.
 
     Parameters
@@ -66,13 +67,15 @@ def compare(ours, peer, rounds, sample):
         How many ratios to take the median of.
     sample : float
         Seconds that one timing lasts.
+    least : int
+        Calls in the first timing, which finds out how many a sample takes; few where one call takes long.
 
     Returns
     -------
     dict
         ours_ns, peer_ns, ratio and spread of a `Result`.
     """
-    many, many_peer = calls_in(ours, sample), calls_in(peer, sample)
+    many, many_peer = calls_in(ours, sample, least), calls_in(peer, sample, least)
     mine, theirs, ratios = [], [], []
     for k in range(rounds):
         if k % 2:  # who goes first changes, so that neither always follows the other's garbage

@@ -250,13 +250,17 @@ def can_pack(Descriptor array not None):
     return "dpnp.tensor" in sys.modules and array.itemsize_ in _WORDS and array.strides_ != NULL
 
 
-def pack(Descriptor array not None):
-    """Return a C-contiguous copy in memory of the same kind that dpnp's kernel makes of an array, which must be ready.
+def pack(Descriptor array not None, Descriptor target not None):
+    """Have dpnp's kernel copy `array` into `target`, of the same shape and on the same queue; both must be ready.
 
-    It belongs to the same queue, where it may still be under way.
+    The copy may still be under way on return.
     """
+    emit(as_words(target))[...] = emit(as_words(array))
+
+
+cdef Descriptor as_words(Descriptor array):
     cdef Descriptor words = same_layout(array)
     cdef bytes kind = _WORDS[array.itemsize_]
     words.dtype_ = None
     set_type(words, dtypes.by_typestr(kind[0], array.itemsize_))
-    return parse_usm_ndarray(dpnp_tensor().copy(emit(words), order="C"), None)
+    return words

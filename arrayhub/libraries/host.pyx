@@ -88,6 +88,11 @@ def is_host_readable(Descriptor array not None):
     return host_readable(array)
 
 
+def is_packed(Descriptor array not None):
+    """Return whether elements of less than a byte share bytes; such arrays are compact, and have no byte strides."""
+    return bool(array.flags_ & PACKED)
+
+
 def empty_like(Descriptor array not None, str order="C"):
     """Return a fresh writable host array with the type and shape of `array`, compact in `order` (C, F or K), starting
     on a 64-byte boundary."""

@@ -72,6 +72,7 @@ cdef PyObject* _memory_classes[<int> USM_HOST + 1]     # of each kind of USM; dp
 cdef object _queue_type = None
 cdef object _context_type = None
 cdef dict _ordinal_queues = {}
+cdef bint _forked = False     # this process was forked from one that used SYCL, whose threads did not come along
 
 cdef str NAME = "__sycl_usm_array_interface__"
 
@@ -83,7 +84,14 @@ _USM_NAMES = ("unknown", "device", "shared", "host")
 
 
 cdef object import_dpctl():
-    """dpctl, with its C functions found."""
+    """dpctl, with its C functions found.
+
+    Raises
+    ------
+    RuntimeError
+        In a child that was forked after its parent had used SYCL: the runtime would wait for threads that are not there.
+    """
+    refuse_fork()
     try:
         import dpctl
         import dpctl.memory
@@ -94,6 +102,20 @@ cdef object import_dpctl():
     if _memory_type is None:
         find_functions(dpctl)
     return dpctl
+
+
+cdef int refuse_fork() except -1:
+    if _forked:
+        raise RuntimeError(
+            "SYCL: this process was forked after its parent had used SYCL, and the runtime does not survive that; start"
+            " processes with multiprocessing's 'spawn' or 'forkserver', or fork before SYCL is used"
+        )
+    return 0
+
+
+def _after_fork():
+    global _forked
+    _forked = True
 
 
 cdef bint available() except -1:
@@ -161,6 +183,8 @@ cdef int find_functions(object dpctl) except -1:
     _queue_type = dpctl.SyclQueue
     _context_type = dpctl.SyclContext
     _memory_type = memory._Memory
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
     return 0
 
 
@@ -385,6 +409,7 @@ cdef int _host_ready(Descriptor a) except -1:
     cdef QueueRef queue
     queue = queue_ref_of(a)
     if queue != NULL:
+        refuse_fork()
         with nogil:
             _dpctl.wait(queue)
     return 0
@@ -492,6 +517,7 @@ cdef Event new_event(EventRef ref, str what):
 
 def submit_barrier(queue):
     """Return an event that stands for all that a queue has been given so far."""
+    refuse_fork()
     return new_event(_dpctl.barrier(_dpctl.queue_ref(<PyObject*> queue)), "a barrier")
 
 

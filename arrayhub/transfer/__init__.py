@@ -43,7 +43,7 @@ _ROUTES = {
 _NO_TARGETS = ("cuda_host", "cuda_managed")
 
 # One row a kind of memory that is kept between copies: the room that keeps it.
-_POOLS = {"pinned": "arrayhub.transfer.pinned", "staging": "arrayhub.transfer.staging"}
+_POOLS = {"pinned": "arrayhub.transfer.pinned"}
 
 
 def held():
@@ -52,8 +52,8 @@ def held():
     Returns
     -------
     dict
-        ``"pinned"``: pinned host memory for CUDA; ``"staging"``: host memory for SYCL. Each is at most
-        ``buffers * chunk`` bytes of the settings (`configure`), and 0 until the first copy that needs it.
+        ``"pinned"``: pinned host memory for CUDA, at most ``buffers * chunk`` bytes of the settings (`configure`); 0
+        until the first copy that needs it. Host and SYCL copies keep nothing.
     """
     return {kind: sys.modules[room].held() if room in sys.modules else 0 for kind, room in _POOLS.items()}
 

@@ -8,7 +8,7 @@ from arrayhub.transfer import tiles
 _PIECE = 64 << 20  # bytes copied between two looks at signals and reports of progress; long enough to cost nothing
 
 # NumPy's loops over numbers are tighter than those over opaque items of the same size.
-_WORDS = {size: numpy.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+_WORDS: dict[int, numpy.dtype] = {size: numpy.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
@@ -16,9 +16,8 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     target = empty_like(array, order) if out is None else out
     source, view = raw(array), raw(target, writable=True)
     if out is not None and numpy.may_share_memory(source, view):
-        numpy.copyto(view, source)  # which goes by way of a copy where it has to
-    else:
-        move(view, source, progress)
+        source = source.copy()  # NumPy's own care of overlaps does not cover two different steps in one dimension
+    move(view, source, progress)
     return target
 
 

@@ -1,6 +1,6 @@
 """What is asked of the array that a copy goes into."""
 
-from arrayhub.libraries.host import is_host_readable
+from arrayhub.libraries.host import is_host_readable, is_packed
 
 _FIRST_OWN_TYPENUM = 4096  # as in _core/dtypes: from here on numbers are arrayhub's own
 
@@ -26,14 +26,9 @@ def check(array, out):
         )
 
 
-def is_packed(array):
-    """Return whether elements of less than a byte share bytes; such arrays are compact, and have no byte strides."""
-    return array.nbytes < array.size * array.itemsize
-
-
 def _same_type(a, b):
     """Whether bytes of one may be read as elements of the other: byte order, units and fields included."""
-    if a.typenum != b.typenum or a.itemsize != b.itemsize:
+    if (a.typenum, a.itemsize, is_packed(a)) != (b.typenum, b.itemsize, is_packed(b)):
         return False
     # Types without a dtype object (complex32, say) have nothing more to differ in.
     return a.typenum >= _FIRST_OWN_TYPENUM or a.dtype == b.dtype

@@ -8,7 +8,7 @@ from arrayhub._core.errors import show
 _MIB = 1 << 20
 _SMALLEST_CHUNK = 64 << 10  # bytes; below it a copy is all latency
 
-_chosen = {"threads": None, "chunk": None, "buffers": None}  # None: what the machine suggests
+_chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": None}  # None: what the machine suggests
 
 
 def processors():

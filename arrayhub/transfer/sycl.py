@@ -8,15 +8,14 @@ Nothing waits for a device: copies depend on an event that stands for what the p
 
 import contextlib
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
 from arrayhub.libraries.dpctl import can_pack, on_memory, pack
-from arrayhub.libraries.host import empty_like, is_host_readable, raw
+from arrayhub.libraries.host import empty_like, is_host_readable, is_packed, raw
 from arrayhub.runtimes import sycl
 from arrayhub.transfer import host, settings
-from arrayhub.transfer.out import is_packed
 
 _DIRECT = 64 << 20  # bytes of one direct copy: between two of them signals are seen and progress is reported
 _CACHED = 1 << 20  # bytes of a staging buffer for a device that is the host's own processor: both share its cache
@@ -29,7 +28,7 @@ class Lane(NamedTuple):
     """How one copy travels."""
 
     queue: object  # a dpctl.SyclQueue
-    after: list  # the events that come first
+    after: list[Any]  # the events that come first
     progress: object  # or None
 
 
@@ -86,10 +85,12 @@ def _relay(array, fresh, queue, progress):
         return fresh
     with _lane(array, None, progress) as lane, _settled(queue):
         source, nbytes = sycl.reach(array)
-        if queue.sycl_context == lane.queue.sycl_context and (
-            is_packed(array) or _lies_like(array, fresh.byte_strides)
-        ):
+        near = queue.sycl_context == lane.queue.sycl_context
+        if near and (is_packed(array) or _lies_like(array, fresh.byte_strides)):
             _direct(fresh.ptr, source, nbytes, lane)
+            return fresh
+        if queue == lane.queue and can_pack(array):
+            _pack(array, fresh, lane).wait()
             return fresh
         stage = _stage(queue, fresh)
         for key in _pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, stage.nbytes):
@@ -99,7 +100,7 @@ def _relay(array, fresh, queue, progress):
     return fresh
 
 
-# ------------------------------------------------------------------------------------------------------- the order of work
+# ---------------------------------------------------------------------------------------------------- the order of work
 
 
 @contextlib.contextmanager
@@ -126,7 +127,7 @@ def _target_queue(ordinal, stream):
 
 @contextlib.contextmanager
 def _settled(queue):
-    """Let nothing leave, an interrupt least of all, while the queue may still use memory that is about to be given back."""
+    """Let no error and no interrupt out while the queue may still use memory that is about to be given back."""
     try:
         yield
     except BaseException:
@@ -134,7 +135,7 @@ def _settled(queue):
         raise
 
 
-# ----------------------------------------------------------------------------------------------------------- from a device
+# -------------------------------------------------------------------------------------------------------- from a device
 
 
 def _fetch(array, target, lane):
@@ -159,43 +160,52 @@ def _direct(target, source, nbytes, lane):
 
 def _fetch_sparse(array, target, lane):
     """Copy elements that lie far apart: pieces are packed in device memory first."""
+    packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
+    queue = sycl.queue_of_array(array)
+    for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
+        piece = array[key]
+        packed = on_memory(piece, sycl.memory_of("device", piece.nbytes, queue), "C")
+        _fetch(packed, target[key], lane._replace(after=[_pack(piece, packed, lane)]))
+
+
+def _pack(array, fresh, lane):
+    """Have dpnp's kernel copy USM into compact USM of the same queue, and return the event of that."""
     for event in lane.after:
         event.wait()  # dpnp knows nothing of it
-    packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
-    for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
-        packed = pack(array[key])
-        _fetch(packed, target[key], lane._replace(after=[sycl.submit_barrier(sycl.queue_of_array(packed))]))
+    pack(array, fresh)
+    return sycl.submit_barrier(sycl.queue_of_array(fresh))
 
 
-def _fetch_staged(array, target, lane):
+def _fetch_staged(array: Any, target: Any, lane: Lane) -> None:
     """Copy whatever a piece reaches, and spread its elements from there; the next piece is under way meanwhile."""
     stages = [_stage(lane.queue, array) for _ in range(2)]
-    waiting = None
+    waiting: Any = ()
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
         piece, stage = array[key], stages[turn % 2]
         source, nbytes = sycl.reach(piece)
         event = sycl.submit_copy(lane.queue, stage.ctypes.data, source, nbytes, lane.after)
-        if waiting is not None:
-            _spread(*waiting, lane.progress)
+        if waiting:
+            _spread(waiting, lane.progress)
         waiting = (event, target[key], _laid_out(stage, piece, piece.ptr - source))
-    _spread(*waiting, lane.progress)
+    _spread(waiting, lane.progress)
 
 
-def _spread(event, target, view, progress):
+def _spread(piece, progress):
+    event, target, view = piece
     event.wait()
     host.move(target, view, progress)
 
 
-# ------------------------------------------------------------------------------------------------------------- to a device
+# ---------------------------------------------------------------------------------------------------------- to a device
 
 
-def _send(source, fresh, lane):
+def _send(source: Any, fresh: Any, lane: Lane) -> None:
     """Copy an ndarray of opaque items into fresh compact USM."""
     if _lies_like(fresh, source.strides):
         _direct(fresh.ptr, _lowest(source), fresh.nbytes, lane)
         return
     stages = [_stage(lane.queue, fresh) for _ in range(2)]
-    events = [None, None]
+    events: list[Any] = [None, None]
     for turn, key in enumerate(_pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, len(stages[0]))):
         piece, stage, event = fresh[key], stages[turn % 2], events[turn % 2]
         if event is not None:
@@ -206,7 +216,7 @@ def _send(source, fresh, lane):
         event.wait()
 
 
-# -------------------------------------------------------------------------------------------------------------- the layout
+# ----------------------------------------------------------------------------------------------------------- the layout
 
 
 def _stage(queue, array):

@@ -1,0 +1,678 @@
+"""Copies of any layout into any layout, in the order of the producer's work, and what happens when they go wrong."""
+
+import ctypes
+import gc
+import os
+import subprocess
+import sys
+
+import arrayhub  # before dpctl: it finds the CPU runtime
+
+# isort: split
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arrayhub import transfer
+from arrayhub.transfer import host, tiles
+from arrayhub.transfer import progress as progress_room
+from arrayhub.transfer import settings as settings_room
+
+
+@pytest.fixture(autouse=True)
+def default_settings():
+    yield
+    transfer.configure(threads=0, chunk=0, buffers=0)
+
+
+@pytest.fixture
+def sycl():
+    pytest.importorskip("dpctl")
+    return pytest.importorskip("arrayhub.transfer.sycl")
+
+
+# -------------------------------------------------------------------------------------------------------------- layouts
+
+DTYPES = ["u1", "f2", "f4", "f8", "c16", ">i4", "S3", "V7", "M8[ns]", np.dtype([("a", "i2"), ("b", "f8")]), "g"]
+
+
+@st.composite
+def views(draw, dtypes=DTYPES):
+    """An ndarray of distinct bytes: permuted, sliced with any step, broadcast, or none of that."""
+    dtype = np.dtype(draw(st.sampled_from(dtypes)))
+    shape = tuple(draw(st.lists(st.integers(0, 9), max_size=4)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    a = rng.integers(0, 256, int(np.prod(shape)) * dtype.itemsize, "u1").view(dtype).reshape(shape)
+    a = a.transpose(draw(st.permutations(range(a.ndim))))
+    steps = draw(st.lists(st.sampled_from([1, -1, 2, -3]), min_size=a.ndim, max_size=a.ndim))
+    a = a[(*(slice(None, None, step) for step in steps), ...)]
+    if draw(st.booleans()):
+        a = np.broadcast_to(a, (draw(st.integers(1, 3)), *a.shape))
+    return a
+
+
+@st.composite
+def places(draw, like):
+    """A writable ndarray of the shape and type of another, in a layout of its own, and the bytes that surround it."""
+    order = draw(st.permutations(range(like.ndim)))
+    steps = draw(st.lists(st.sampled_from([1, -1, 2, -2]), min_size=like.ndim, max_size=like.ndim))
+    lengths = [like.shape[k] * abs(step) for k, step in zip(order, steps, strict=True)]
+    whole = np.full(int(np.prod(lengths)) * like.dtype.itemsize, 0xA5, "u1")
+    view = whole.view(like.dtype).reshape(lengths) if whole.size else np.empty(lengths, like.dtype)
+    view = view[(*(slice(None, None, step) for step in steps), ...)]
+    return whole, view.transpose(np.argsort(order))
+
+
+def same(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_any_layout_into_any_layout_on_the_host(data):
+    a = data.draw(views())
+    whole, out = data.draw(places(a))
+    untouched = np.ones(whole.size, bool)
+    if whole.size:
+        start = out.ctypes.data - whole.ctypes.data
+        for index in np.ndindex(out.shape):
+            at = start + sum(i * step for i, step in zip(index, out.strides, strict=True))
+            untouched[at : at + out.itemsize] = False
+    assert arrayhub.to_host(a, out=out) is out
+    assert same(out, a)
+    assert (whole[untouched] == 0xA5).all()
+    for order in "CFK":
+        assert same(arrayhub.asarray(a).copy(order=order), a)
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_any_layout_through_device_memory(data):
+    """There, strided there, and back into any layout, with pieces of a few elements."""
+    pytest.importorskip("dpctl")
+    from arrayhub.transfer import sycl
+
+    a = data.draw(views())
+    there = arrayhub.to_device(a, "oneapi:0")
+    assert same(there.to_host(), a)
+    steps = data.draw(st.lists(st.sampled_from([1, -1, 2, -3]), min_size=a.ndim, max_size=a.ndim))
+    key = (*(slice(None, None, step) for step in steps), ...)
+    order = data.draw(st.permutations(range(a.ndim)))
+    view, expected = there[key].transpose(order), a[key].transpose(order)
+    _, out = data.draw(places(expected))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sycl, "_CACHED", data.draw(st.sampled_from([1, 32, 1 << 20])))
+        patch.setattr(sycl, "_GAP", data.draw(st.sampled_from([0, 16, 1 << 17])))
+        patch.setattr(sycl, "_DIRECT", data.draw(st.sampled_from([5, 1 << 20])))
+        assert same(arrayhub.to_host(view, out=out), expected)
+        assert same(arrayhub.to_device(expected, "oneapi:0").to_host(), expected)
+        for layout in "CFK":
+            copied = view.copy(order=layout)
+            assert copied.usm_type == "device" and same(copied.to_host(), expected)
+            assert layout == "K" or getattr(copied.flags, f"{layout.lower()}_contiguous")
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_far_apart_elements_are_packed_by_dpnp_or_not(data):
+    pytest.importorskip("dpnp.tensor")
+    from arrayhub.transfer import sycl
+
+    a = data.draw(views(["u1", "f2", "f4", ">i8", "c16", "V5"]))
+    there = arrayhub.to_device(a, "oneapi:0")
+    steps = data.draw(st.lists(st.sampled_from([2, -3]), max_size=a.ndim))
+    key = (*(slice(None, None, step) for step in steps), ...)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sycl, "_SMALL", 0)
+        patch.setattr(sycl, "_SPARSE", 1)
+        if data.draw(st.booleans()):
+            patch.setattr(sycl, "can_pack", lambda array: False)
+        assert same(there[key].to_host(), a[key])
+        assert same(there[key].copy().to_host(), a[key])
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda a: a.T,
+        lambda a: a.T[::-1],
+        lambda a: a.T[:, ::-1],
+        lambda a: a[::2, ::2].T,
+        lambda a: a[3:-2, 5:].T,
+        lambda a: a[..., None, None].transpose(3, 1, 2, 0),
+        lambda a: a.reshape(4, -1, a.shape[1]).transpose(2, 0, 1),
+    ],
+)
+def test_tiles(size, turn):
+    """Where the cache would thrash the elements go by tiles, edges of tiles included."""
+    rows, columns = 4096, (4096 + 40) // size
+    memory = np.random.default_rng(0).integers(0, 256, (rows, 4096 + 40), "u1")
+    a = turn(np.ndarray((rows, columns), f"V{size}", memory, 0, (4096, size)))
+    target = np.zeros(a.shape, a.dtype)
+    assert tiles.copy(target, a)
+    assert target.tobytes() == a.tobytes()
+
+
+def test_tiles_are_left_alone_where_numpy_is_as_fast():
+    for a in (np.zeros((64, 64)).T, np.zeros((3000, 3000)), np.zeros((3, 100_000)).T, np.zeros((0, 5)).T, np.zeros(())):
+        assert not tiles.copy(np.empty(a.shape), a)
+
+
+def test_large_host_copies_go_in_pieces(monkeypatch):
+    monkeypatch.setattr(host, "_PIECE", 1000)
+    a = np.arange(7 * 50 * 3.0).reshape(7, 50, 3)
+    for view in (a, a.T, a[:, ::-2], np.broadcast_to(a[0], (40, 50, 3)), np.arange(1000.0)[::-1]):
+        calls = []
+        assert same(arrayhub.to_host(view, copy=True, progress=lambda *done, calls=calls: calls.append(done)), view)
+        assert len(calls) > 5 and calls[-1] == (view.nbytes, view.nbytes)
+
+
+# ------------------------------------------------------------------------------------------------------ kinds of memory
+
+KINDS = ("cpu", "host", "shared", "device")
+
+
+def placed(a, kind):
+    """A USMArray of a kind of memory with the elements of an ndarray."""
+    if kind == "device":
+        return arrayhub.to_device(a, "oneapi:0")
+    made = arrayhub.USMArray(a.shape, a.dtype.str, buffer=kind)
+    arrayhub.to_host(a, out=made)
+    return made
+
+
+@pytest.mark.parametrize("source", KINDS)
+@pytest.mark.parametrize("target", KINDS)
+def test_every_pair_of_kinds(source, target):
+    pytest.importorskip("dpctl")
+    a = np.arange(24, dtype="i4").reshape(4, 6)
+    x = placed(a, source)[::2, ::-1]
+    expected = a[::2, ::-1]
+    if target == "device":
+        y = x.copy() if source == "device" else arrayhub.to_device(arrayhub.to_host(x), "oneapi:0")
+    else:
+        y = arrayhub.USMArray(expected.shape, "i4", buffer=target)
+        assert arrayhub.to_host(x, out=y) is y
+    assert (y.usm_type or "cpu") == target
+    assert same(arrayhub.to_host(y), expected)
+    assert arrayhub.to_host(x).ptr == x.ptr if source != "device" else True
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [((0, 4, 1), (4,)), ((1, 2, 1), (3,)), ((17, 4, 1), (3, 3)), ((0, 1, 1), ())]
+)
+def test_elements_of_less_than_a_byte_are_copied_as_bytes(dtype, shape):
+    from test_dlpack import Handmade, take
+
+    memory = np.random.default_rng(0).integers(0, 256, 16, "u1")
+    packed = take(Handmade(memory=memory, shape=shape, dtype=dtype))
+    copies = [packed.copy(), packed.to_host(copy=True)]
+    if "dpctl" in sys.modules:
+        copies.append(packed.to_device("oneapi:0").copy().to_host())
+    for copied in copies:
+        assert (copied.shape, copied.nbytes) == (packed.shape, packed.nbytes)
+        assert np.array_equal(bytes_at(copied), memory[: packed.nbytes])
+
+
+def test_packed_elements_do_not_go_into_padded_ones():
+    from test_dlpack import PADDED, Handmade, take
+
+    packed, padded = (
+        take(Handmade(memory=np.zeros(16, "u1"), shape=(2,), dtype=(0, 4, 1), flags=f)) for f in (0, PADDED)
+    )
+    for a, out in ((packed, padded), (padded, packed)):
+        with pytest.raises(ValueError, match="the element type"):
+            arrayhub.to_host(a, out=out)
+
+
+def bytes_at(a):
+    return np.frombuffer(ctypes.string_at(a.ptr, a.nbytes), "u1")
+
+
+# ----------------------------------------------------------------------------------------------------------- what moves
+
+
+class Copies:
+    """Watches the copies that queues are given."""
+
+    def __init__(self, monkeypatch, room):
+        self.spans = []
+        submit = room.submit_copy
+
+        def watched(queue, target, source, nbytes, after):
+            self.spans.append((source, nbytes))
+            return submit(queue, target, source, nbytes, after)
+
+        monkeypatch.setattr(room, "submit_copy", watched)
+
+
+def test_only_the_bytes_that_a_view_reaches_move(sycl, monkeypatch):
+    x = arrayhub.to_device(np.arange(1 << 20, dtype="f8").reshape(8, -1), "oneapi:0")
+    copies = Copies(monkeypatch, sycl.sycl)
+    for view in (x[3], x[3, 5:9], x[2:5], x[7, ::-1]):
+        copies.spans.clear()
+        arrayhub.to_host(view)
+        low = view.ptr if view.byte_strides[-1] > 0 else view[..., -1:].ptr
+        assert min(start for start, _ in copies.spans) == low
+        assert sum(nbytes for _, nbytes in copies.spans) == view.nbytes
+    copies.spans.clear()
+    monkeypatch.setattr(sycl, "can_pack", lambda array: False)
+    arrayhub.to_host(x[::4, :2])  # two rows far apart: what lies between them stays
+    assert [nbytes for _, nbytes in copies.spans] == [16, 16]
+
+
+def test_memory_for_staging_is_bounded(sycl, monkeypatch):
+    transfer.configure(chunk=1 << 16)
+    sizes = []
+    stage = sycl._stage
+    monkeypatch.setattr(sycl, "_stage", lambda *given: sizes.append(stage(*given)) or sizes[-1])
+    a = np.arange(1 << 19, dtype="f4").reshape(512, -1)
+    x = arrayhub.to_device(a.T, "oneapi:0")
+    assert same(x[::-1, ::3].to_host(), a.T[::-1, ::3])
+    assert {part.nbytes for part in sizes} == {1 << 16}
+
+
+# ---------------------------------------------------------------------------------------------------- order and waiting
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_a_copy_comes_after_the_producers_work(sycl, in_order):
+    """A hundred times: kernels that take a while, then a copy of every kind, at once."""
+    import dpctl
+    import dpnp
+
+    queue = dpctl.SyclQueue(property="in_order") if in_order else dpctl.SyclQueue()
+    other = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)
+    out = np.empty(400_000, "f4")
+    ways = {
+        "to_host": lambda a: a.to_host(),
+        "out": lambda a: arrayhub.to_host(a, out=out),
+        "another queue": lambda a: a.to_host(stream=other),
+        "strided": lambda a: a[::-3].to_host(),
+        "sparse": lambda a: a[::400].to_host(),
+        "copy": lambda a: a.copy().to_host(),
+        "strided copy": lambda a: a[::-2].copy().to_host(),
+        "dlpack": lambda a: np.from_dlpack(a, device="cpu"),
+    }
+    early = 0
+    for turn in range(104):
+        x = dpnp.ones(400_000, dtype="f4", usm_type="device", sycl_queue=queue)
+        dpnp.synchronize_array_data(x)
+        for _ in range(4):
+            x *= 2
+            x += 1
+        a = arrayhub.asarray(x)
+        if turn % 13 == 12:  # the same without the engine, so that the test is known to be able to fail
+            memory = np.empty(400_000, "f4")
+            sycl.sycl.submit_copy(other, memory.ctypes.data, a.ptr, a.nbytes, []).wait()
+            early += memory[-1] != 31
+            continue
+        for name, way in list(ways.items())[turn % len(ways) :][:1]:
+            values = np.asarray(way(a))
+            assert (values == 31).all(), name
+    assert early > 0
+
+
+def test_the_producer_may_write_again_at_once(sycl):
+    """The source of to_device is free when it returns."""
+    for _ in range(20):
+        a = np.full(500_000, 7.0)
+        x = arrayhub.to_device(a[::-1], "oneapi:0")
+        a[:] = 0
+        assert (np.asarray(x.to_host()) == 7).all()
+
+
+def test_streams_that_are_no_queue_of_that_memory_are_refused(sycl):
+    import dpctl
+
+    x = arrayhub.to_device(np.arange(3), "oneapi:0")
+    with pytest.raises(BufferError, match="accepted: None or a dpctl.SyclQueue"):
+        x.to_host(stream=7)
+    device = x.base.sycl_device
+    elsewhere = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    with pytest.raises(BufferError, match="another context"):
+        x.to_host(stream=elsewhere)
+    queue = dpctl.SyclQueue()
+    assert arrayhub.to_device(np.arange(3), "oneapi:0", stream=queue).base.sycl_queue == queue
+
+
+# ----------------------------------------------------------------------------------------------------------------- out=
+
+
+def test_a_wrong_out_is_refused():
+    a = np.arange(6.0).reshape(2, 3)
+    frozen = np.zeros((2, 3))
+    frozen.flags.writeable = False
+    crossed = np.lib.stride_tricks.as_strided(np.zeros(20), (2, 3), (8, 8))
+    for out, why in (
+        (np.zeros((3, 2)), "the shape"),
+        (np.zeros((2, 3), "f4"), "the element type"),
+        (np.zeros((2, 3), ">f8"), "the element type"),
+        (frozen, "read-only"),
+        (bytes(48), "the shape"),
+        (np.broadcast_to(np.zeros(3), (2, 3)), "read-only"),
+        (crossed, "overlap each other"),
+    ):
+        for call in (arrayhub.to_host, arrayhub.USMArray.to_host):
+            with pytest.raises(ValueError, match=why):
+                call(arrayhub.asarray(a), out=out)
+    with pytest.raises(BufferError, match="copy=False"):
+        arrayhub.to_host(a, out=np.zeros((2, 3)), copy=False)
+
+
+def test_an_out_on_a_device_is_refused(sycl):
+    a = np.arange(6.0)
+    out = arrayhub.USMArray((6,), "f8", buffer="device")
+    with pytest.raises(ValueError, match="out is on oneapi:0; accepted: memory that the host can write"):
+        arrayhub.to_host(a, out=out)
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_an_out_that_overlaps_the_source_gets_the_values_from_before(data):
+    memory = np.arange(60)
+    a = memory[data.draw(st.integers(0, 20)) :][: 40 : data.draw(st.sampled_from([1, 2, -1]))]
+    out = memory[data.draw(st.integers(0, 20)) :][: 40 : data.draw(st.sampled_from([1, 2, -1]))]
+    n = min(len(a), len(out))
+    expected = a[:n].copy()
+    arrayhub.to_host(a[:n], out=out[:n])
+    assert (out[:n] == expected).all()
+
+
+def test_out_through_the_method_takes_what_the_function_takes():
+    a = arrayhub.asarray(np.arange(3.0))
+    out = bytearray(24)
+    assert a.to_host(out=np.frombuffer(out)) is not None
+    assert np.frombuffer(out).tolist() == [0, 1, 2]
+
+
+# ------------------------------------------------------------------------------------------------------------- progress
+
+
+def test_a_function_is_told_how_far_a_copy_is(monkeypatch):
+    monkeypatch.setattr(host, "_PIECE", 1000)
+    calls = []
+    arrayhub.to_host(np.zeros(1000), copy=True, progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (8000, 8000) and len(calls) >= 8
+    assert [done for done, _ in calls] == sorted({done for done, _ in calls})
+
+
+@pytest.mark.parametrize("view", [np.s_[:], np.s_[::-2, ::3], np.s_[:, 5]])
+def test_progress_of_a_device(sycl, monkeypatch, view):
+    monkeypatch.setattr(sycl, "_CACHED", 1000)
+    monkeypatch.setattr(sycl, "_DIRECT", 1000)
+    a = np.arange(5000.0).reshape(50, 100)
+    calls = []
+    x = arrayhub.to_device(a, "oneapi:0", progress=lambda *call: calls.append(call))
+    assert calls[-1] == (a.nbytes, a.nbytes) and len(calls) > 10
+    calls.clear()
+    host_array = arrayhub.to_host(x[view], progress=lambda *call: calls.append(call))
+    assert same(host_array, a[view])
+    assert calls[-1] == (host_array.nbytes, host_array.nbytes)
+    assert len([1 for done, _ in calls if done == host_array.nbytes]) == 1
+
+
+def test_what_the_function_raises_ends_the_copy(sycl, monkeypatch):
+    monkeypatch.setattr(sycl, "_CACHED", 1000)
+    x = arrayhub.to_device(np.arange(5000.0).reshape(50, 100), "oneapi:0")
+
+    def stop(done, total):
+        if done > total / 2:
+            raise InterruptedError("enough")
+
+    for way in (
+        lambda: x.T.to_host(progress=stop),
+        lambda: arrayhub.to_device(np.zeros((300, 300)).T[::2], "oneapi:0", progress=stop),
+    ):
+        with pytest.raises(InterruptedError, match="enough"):
+            way()
+    assert same(x.to_host(), np.arange(5000.0).reshape(50, 100))
+
+
+def test_true_draws_a_bar_by_tqdm_or_writes_a_line(monkeypatch, capsys):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(progress_room, "_SHOWN_AFTER", 0)
+    monkeypatch.setattr(host, "_PIECE", 1000)
+    a = np.arange(2000.0)
+    assert same(arrayhub.to_host(a, copy=True, progress=True), a)
+    assert "/15.6k [" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # as if it were not installed
+    assert same(arrayhub.to_host(a, copy=True, progress=True), a)
+    assert "100% of 0.00 GiB copied" in capsys.readouterr().err
+
+
+def test_short_copies_draw_nothing(capsys):
+    arrayhub.to_host(np.arange(10), copy=True, progress=True)
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_that_nobody_can_call_is_refused():
+    with pytest.raises(TypeError, match="progress is 'yes'; accepted: True, or a function"):
+        arrayhub.to_host(np.arange(3), copy=True, progress="yes")
+
+
+# ------------------------------------------------------------------------------------------------------------- settings
+
+
+def test_settings_are_chosen_from_the_machine_and_can_be_set():
+    chosen = settings_room.threads(), settings_room.chunk(), settings_room.buffers()
+    assert min(chosen) >= 1
+    transfer.configure(threads=3, chunk=1 << 16)
+    assert (settings_room.threads(), settings_room.chunk(), settings_room.buffers()) == (3, 1 << 16, chosen[2])
+    with pytest.raises(ValueError, match="buffers is 1; accepted: 2 or more"):
+        transfer.configure(threads=5, buffers=1)
+    with pytest.raises(TypeError):
+        transfer.configure(chunk="a lot")
+    assert settings_room.threads() == 3
+    transfer.configure(threads=0, chunk=0)
+    assert (settings_room.threads(), settings_room.chunk(), settings_room.buffers()) == chosen
+
+
+def test_nothing_is_held_after_copies_on_the_host_and_with_sycl(sycl):
+    x = arrayhub.to_device(np.arange(10000.0).reshape(100, 100), "oneapi:0")
+    x.T.to_host()
+    assert set(transfer.held().values()) == {0}
+    transfer.release()
+    assert same(x.to_host(), np.arange(10000.0).reshape(100, 100))
+
+
+# --------------------------------------------------------------------------------------------------- devices and dtypes
+
+
+def test_a_device_that_is_not_there(sycl):
+    with pytest.raises(BufferError, match="oneapi:99 is no SYCL device here"):
+        arrayhub.to_device(np.arange(3), "oneapi:99")
+    x = arrayhub.to_device(np.arange(3), "oneapi:0")
+    with pytest.raises(BufferError, match="oneapi:99 is no SYCL device here"):
+        x.to_device("oneapi:99")
+    with pytest.raises(BufferError, match="only its own library allocates"):
+        arrayhub.to_device(np.arange(3), "cuda_managed:0")
+
+
+def test_asarray_with_both_a_device_and_a_dtype(sycl):
+    a = np.arange(6, dtype="i4").reshape(2, 3)
+    x = arrayhub.asarray(a, dtype="f8", device="oneapi:0")
+    assert x.usm_type == "device" and same(x.to_host(), a.astype("f8"))
+    assert same(arrayhub.asarray(x, dtype="i2", device="cpu"), a.astype("i2"))
+    with pytest.raises(BufferError, match="arithmetic of its own library"):
+        arrayhub.asarray(x, dtype="i2")
+    with pytest.raises(BufferError, match="copy=False"):
+        arrayhub.asarray(x, device="cpu", copy=False)
+    again = arrayhub.asarray(a, device="cpu", copy=True)
+    assert again.ptr != arrayhub.asarray(a).ptr and same(again, a)
+
+
+# --------------------------------------------------------------------------------------------------- when it goes wrong
+
+
+def in_fresh_process(code, timeout=120):
+    """Run code that may bring the interpreter down, and return what it printed."""
+    prelude = "import faulthandler; faulthandler.enable()\nimport arrayhub\nimport numpy as np\n"
+    done = subprocess.run(
+        [sys.executable, "-c", prelude + code], capture_output=True, text=True, timeout=timeout, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+INTERRUPTED = """
+import signal, threading, time, os, sys
+from arrayhub import transfer
+from arrayhub.transfer import host
+if {sycl}:
+    from arrayhub.transfer import sycl
+    sycl._CACHED = sycl._DIRECT = 1 << 16
+host._PIECE = 1 << 16
+a = np.arange(1 << 21, dtype="f8").reshape(1024, -1)
+x = arrayhub.to_device(a, "oneapi:0") if {sycl} else arrayhub.asarray(a)
+caught = 0
+for turn in range(12):
+    way = turn % 3
+    def interrupt(done, total):     # in the middle of the copy, as Ctrl-C comes
+        if done > total / 3 and not interrupt.sent:
+            interrupt.sent = True
+            os.kill(os.getpid(), signal.SIGINT)
+    interrupt.sent = False
+    try:
+        if way == 0: arrayhub.to_host(x, copy=True, progress=interrupt)
+        elif way == 1: arrayhub.to_host(x[::-1, ::2], copy=True, progress=interrupt)
+        elif {sycl}: arrayhub.to_device(a.T, "oneapi:0", progress=interrupt)
+        else: x.T.to_host(copy=True, progress=interrupt)
+        time.sleep(0.1)
+    except KeyboardInterrupt:
+        caught += 1
+assert caught == 12, caught
+assert set(transfer.held().values()) == {{0}}
+assert np.array_equal(np.asarray(arrayhub.to_host(x, copy=True)), a)
+assert np.array_equal(np.asarray(arrayhub.to_host(x[::-1, ::2], copy=True)), a[::-1, ::2])
+"""
+
+
+@pytest.mark.parametrize("with_sycl", [False, True])
+def test_an_interrupt_ends_the_copy_and_nothing_else(with_sycl):
+    if with_sycl:
+        pytest.importorskip("dpctl")
+    in_fresh_process(INTERRUPTED.format(sycl=with_sycl))
+
+
+TIMED_INTERRUPT = """
+import signal, threading, os
+from arrayhub.transfer import sycl
+sycl._CACHED = 1 << 16
+a = np.arange(1 << 21, dtype="f8").reshape(1024, -1)
+x = arrayhub.to_device(a, "oneapi:0")
+out = np.empty(a.T.shape)
+caught = 0
+for turn in range(40):
+    timer = threading.Timer(0.0005 * turn, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        for _ in range(1000):
+            x.T.to_host(out=out)
+        timer.join()
+    except KeyboardInterrupt:
+        caught += 1
+assert caught == 40, caught
+assert np.array_equal(np.asarray(x.T.to_host()), a.T)
+"""
+
+
+def test_an_interrupt_at_any_moment(sycl):
+    in_fresh_process(TIMED_INTERRUPT)
+
+
+FORKED = """
+import os, sys, signal
+import dpctl, dpnp
+x = dpnp.arange(10.0, usm_type="shared")
+d = arrayhub.to_device(np.arange(10.0), "oneapi:0")
+a = arrayhub.asarray(x)
+assert np.asarray(a.to_host(copy=True))[3] == 3
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    h = np.arange(12.0).reshape(3, 4)
+    assert np.array_equal(np.asarray(arrayhub.to_host(h.T, copy=True)), h.T)
+    refused = 0
+    for way in (
+        lambda: d.to_host(), lambda: np.asarray(a), lambda: arrayhub.to_device(h, "oneapi:0"), lambda: d.copy(),
+        lambda: arrayhub.USMArray((3,), "f4"), lambda: a.to_host(copy=True),
+    ):
+        try:
+            way()
+        except (RuntimeError, BufferError) as error:
+            refused += "forked after its parent had used SYCL" in str(error)
+    os._exit(refused)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
+assert np.asarray(d.to_host()).tolist() == list(range(10))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_forked_after_use_is_told_so_instead_of_hanging(sycl):
+    pytest.importorskip("dpnp")
+    in_fresh_process(FORKED)
+
+
+SHORT_OF_MEMORY = """
+import resource
+a = np.arange(1 << 20, dtype="f8")
+x = arrayhub.to_device(a, "oneapi:0") if {sycl} else arrayhub.asarray(a)
+x.to_host(copy=True)
+wide = np.broadcast_to(a, (4096, 1 << 20))
+soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 28), hard))
+try:
+    arrayhub.to_host(wide, copy=True)
+except MemoryError as error:
+    print(type(error).__name__, error)
+if {sycl}:
+    try:
+        arrayhub.to_device(wide, "oneapi:0")
+    except MemoryError as error:
+        print(type(error).__name__, error)
+resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+assert np.array_equal(np.asarray(x.to_host(copy=True)), a)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space as Linux does")
+@pytest.mark.parametrize("with_sycl", [False, True])
+def test_too_little_memory_is_a_memory_error(with_sycl):
+    if with_sycl:
+        pytest.importorskip("dpctl")
+    said = in_fresh_process(SHORT_OF_MEMORY.format(sycl=with_sycl))
+    assert said.count("cannot allocate 34359738368 bytes") == 1 + with_sycl
+
+
+def test_copies_leave_nothing_behind(sycl):
+    import tracemalloc
+
+    x = arrayhub.to_device(np.arange(20000.0).reshape(100, 200), "oneapi:0")
+    out = np.empty((200, 100))
+
+    def step():
+        arrayhub.to_host(x.T, out=out)
+        arrayhub.to_device(out, "oneapi:0").copy()
+        with pytest.raises(ValueError, match="accepted"):
+            arrayhub.to_host(x, out=out)
+
+    step()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for _ in range(30):
+            step()
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(100):
+            step()
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 20_000
