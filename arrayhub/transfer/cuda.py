@@ -43,8 +43,8 @@ from arrayhub.transfer.cuda_stream import (
 
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
-_A_LANE = 512 << 10  # bytes that are worth a lane
-_PAGE = 4096
+_A_LANE = 2 << 20  # bytes that are worth a lane
+_PAGE, _HUGE_PAGE = 4096, 2 << 20
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
 
 
@@ -215,7 +215,8 @@ def _cut(nbytes, threads):
     slots = min(settings.buffers(), MOST_SLOTS)
     lanes = max(1, min(threads, nbytes // _A_LANE, bound // (slots * _LEAST_PIECE)))
     piece = max(_LEAST_PIECE, min(bound // (lanes * slots), -(-nbytes // (lanes * 2))))
-    return lanes, slots, piece // _PAGE * _PAGE
+    page = _HUGE_PAGE if piece >= _HUGE_PAGE else _PAGE
+    return lanes, slots, piece // page * page
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """CUDA copies by several threads side by side, through pinned memory.
 
-A lane is a thread, for as long as the copy takes, with a stream of its own on the device and a few slots of pinned memory. It takes the next piece that
-nobody has taken, lets the device copy it between its array and a slot, and meanwhile copies an earlier piece between a
-slot and the host's array. Lanes share nothing but the number of the next piece. So the bus is busy while several
-processors fill host memory and take its page faults, which is what a single copy lacks.
+A lane is a thread, for as long as the copy takes, with a stream of its own on the device and a few slots of pinned
+memory. It takes the next piece that nobody has taken, lets the device copy it between its array and a slot, and meanwhile
+copies an earlier piece between a slot and the host's array. Lanes share nothing but the number of the next piece. So the
+bus is busy while several processors fill host memory and take its page faults, which is what a single copy lacks.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -62,6 +62,8 @@ cdef extern from *:
 cdef enum:
     MAX_SLOTS = 8               # of a lane
     DISABLE_TIMING = 2          # CUevent_flags
+    PAGE = 4096
+    HUGE_PAGE = 2 << 20
     PORTABLE = 1                # cuMemHostAlloc: pinned for all contexts
     NON_BLOCKING = 1            # CUstream_flags
     REPORT_EVERY = 20_000_000   # nanoseconds
@@ -153,6 +155,7 @@ cdef struct Job:
     Plan* plan
     bint to_host                # or the reverse
     Py_ssize_t piece            # words
+    Py_ssize_t lead             # words by which the first piece is shorter, so that the others begin on a page
     int slots                   # of a lane
     size_t kernel               # the kernel for the plan's words; 0 where the device's side lies in one piece
     sem_t ended                 # posted by each lane at its end
@@ -209,6 +212,7 @@ def copy_by_lanes(Route route not None, bint to_host, Py_ssize_t piece, int slot
     if seats == NULL:
         raise MemoryError()
     job.plan, job.to_host, job.piece, job.slots, job.kernel = &route.plan, to_host, piece, slots, kernel
+    job.lead = words_into_page(&route.plan, size)
     job.next_piece = job.words_done = job.stopped = job.error = 0
     sem_init(&job.ended, 0, 0)
     for k in range(count):
@@ -286,13 +290,21 @@ cdef void work(Seat* seat) noexcept nogil:
         set_to(&job.stopped, True)
 
 
-cdef Py_ssize_t take(Job* job) noexcept nogil:
-    """The first word of a piece that is left to do; -1 where there is none."""
-    cdef Py_ssize_t first
+cdef Py_ssize_t words_into_page(Plan* plan, Py_ssize_t piece) noexcept nogil:
+    """How far into a page the host's array begins. A page that two lanes touch first would be cleared by both."""
+    cdef size_t page = HUGE_PAGE if piece % HUGE_PAGE == 0 else PAGE
+    return <Py_ssize_t> (<size_t> plan.host % page) // plan.word if plan.host_runs else 0
+
+
+cdef Py_ssize_t take(Job* job, Py_ssize_t* first) noexcept nogil:
+    """The words in a piece that is left to do, and the first of them; 0 where there is none."""
+    cdef Py_ssize_t begin, end
     if look_at(&job.stopped):
-        return -1
-    first = take_next(&job.next_piece) * job.piece
-    return first if first < job.plan.words else -1
+        return 0
+    begin = take_next(&job.next_piece) * job.piece - job.lead
+    end = min(begin + job.piece, job.plan.words)
+    first[0] = max(begin, <Py_ssize_t> 0)
+    return max(end - first[0], <Py_ssize_t> 0)
 
 
 cdef inline char* slot_of(Job* job, Seat* seat, Py_ssize_t turn) noexcept nogil:
@@ -305,15 +317,15 @@ cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
     cdef Driver* driver = track.driver
     cdef Walk walk = gather(plan)
     cdef Py_ssize_t firsts[MAX_SLOTS]
-    cdef Py_ssize_t first, count, queued = 0, arrived = 0
+    cdef Py_ssize_t counts[MAX_SLOTS]
+    cdef Py_ssize_t first = 0, count, queued = 0, arrived = 0
     cdef char* source
     cdef int error
     while True:
         while queued - arrived < job.slots:
-            first = take(job)
-            if first < 0:
+            count = take(job, &first)
+            if count == 0:
                 break
-            count = min(job.piece, plan.words - first)
             source = plan.device + first * plan.word
             error = 0
             if not plan.device_runs:
@@ -327,16 +339,15 @@ cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
                 error = driver.event_record(track.events[queued % job.slots], track.stream)
             if error != 0:
                 return error
-            firsts[queued % job.slots] = first
+            firsts[queued % job.slots], counts[queued % job.slots] = first, count
             queued += 1
         if queued == arrived:
             return 0
         error = driver.event_synchronize(track.events[arrived % job.slots])
         if error != 0:
             return error
-        first = firsts[arrived % job.slots]
-        count = min(job.piece, plan.words - first)
-        empty_run(plan, slot_of(job, seat, arrived), first, count)
+        count = counts[arrived % job.slots]
+        empty_run(plan, slot_of(job, seat, arrived), firsts[arrived % job.slots], count)
         add_to(&job.words_done, count)
         arrived += 1
 
@@ -346,15 +357,14 @@ cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
     cdef Plan* plan = job.plan
     cdef Driver* driver = track.driver
     cdef Walk walk = scatter(plan)
-    cdef Py_ssize_t first, count, queued = 0
+    cdef Py_ssize_t first = 0, count, queued = 0
     cdef char* slot
     cdef char* target
     cdef int error
     while True:
-        first = take(job)
-        if first < 0:
+        count = take(job, &first)
+        if count == 0:
             return driver.stream_synchronize(track.stream)
-        count = min(job.piece, plan.words - first)
         slot = slot_of(job, seat, queued)
         if queued >= job.slots:
             error = driver.event_synchronize(track.events[queued % job.slots])

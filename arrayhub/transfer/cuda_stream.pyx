@@ -27,7 +27,7 @@ from arrayhub.runtimes.cuda cimport (
 from arrayhub.transfer.cuda_route cimport Plan, Route, Walk, device_to_host, gather, host_to_device, scatter
 
 cdef enum:
-    SMALL = 4 << 20             # bytes: below it the driver's own copy is as fast as any
+    SMALL = 8 << 20             # bytes: below it the driver's own copy is as fast as any
     THREADS = 256               # of a block of the kernel
     MOST_BLOCKS = 2048          # beyond it each thread moves several words
 
