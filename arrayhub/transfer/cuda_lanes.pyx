@@ -43,8 +43,9 @@ cdef extern from "<semaphore.h>" nogil:
 cdef extern from "<signal.h>" nogil:
     ctypedef struct sigset_t:
         pass
-    int SIG_SETMASK
+    int SIG_SETMASK, SIGSEGV, SIGBUS, SIGFPE, SIGILL
     int sigfillset(sigset_t* signals)
+    int sigdelset(sigset_t* signals, int number)
     int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
 
 cdef extern from *:
@@ -247,10 +248,14 @@ def copy_by_lanes(Route route not None, bint to_host, Py_ssize_t piece, int slot
 
 
 cdef int start(Seat* seats, int count) noexcept nogil:
-    """Begin as many of the lanes as there are threads to be had, and return how many. Signals are none of theirs."""
+    """Begin as many of the lanes as there are threads to be had, and return how many. Signals are none of theirs, but for
+    those that they cause themselves."""
     cdef sigset_t every, before
-    cdef int started = 0
+    cdef int* own = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
+    cdef int started = 0, k
     sigfillset(&every)
+    for k in range(4):
+        sigdelset(&every, own[k])
     pthread_sigmask(SIG_SETMASK, &every, &before)
     while started < count and pthread_create(&seats[started].thread, NULL, run, &seats[started]) == 0:
         started += 1

@@ -15,6 +15,6 @@ python3 tools/build_inplace.py || exit 1
 # A file at a time: an error inside CUDA ends the context of its process, and must not end the other tests too.
 status=0
 for file in tests/gpu/test_*.py; do
-    timeout 150 python3 -m pytest -q -rfEs --tb=short -p no:cacheprovider "$file" "$@" || status=1
+    timeout 200 python3 -m pytest -q -rfEs --tb=short -p no:cacheprovider "$file" "$@" || status=1
 done
 exit $status
