@@ -13,6 +13,7 @@ import operator
 import sys
 import time
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport intptr_t, uint64_t
 from posix.unistd cimport getpid
 
@@ -422,6 +423,7 @@ cdef int finish(intptr_t stream, int device) except -1:
             error = _driver.event_query(event)
             if error != NOT_READY:
                 return check(error, "cuEventQuery")
+            PyErr_CheckSignals()      # sleep notices only those that arrive while it sleeps
             look += 1
             if look > LOOKS_BEFORE_SLEEP:      # naps grow with the time waited so far, up to 5 ms
                 time.sleep(min(20e-6 * 1.06 ** min(look - LOOKS_BEFORE_SLEEP, 100), 5e-3))
