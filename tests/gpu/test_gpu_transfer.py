@@ -592,8 +592,8 @@ def test_interrupts():
         seen = 0
         for k in range(40):
             timer = threading.Timer(0.002 + 0.0031 * k, os.kill, (os.getpid(), signal.SIGINT))
-            timer.start()
             try:
+                timer.start()
                 while True:
                     arrayhub.to_host(x[::2] if k % 3 == 0 else x)
                     arrayhub.to_device(host, "cuda:0")
