@@ -109,6 +109,8 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     elif copy is False:
         raise BufferError(f"to_host: the memory is on {array.device}, so a copy is needed, and copy=False forbids one")
     engine = host if readable else _engine(_engine_name(array.device))
+    if progress is None:  # which a small copy should not pay for
+        return engine.to_host(array, out=out, stream=stream)
     with reporting(progress, array.nbytes) as report:
         return engine.to_host(array, out=out, stream=stream, progress=report)
 

@@ -19,7 +19,7 @@ def check(array, out):
         raise ValueError(f"to_host: out is {out!r}; accepted: the shape and the element type of {array!r}")
     if not out.flags.writeable:
         raise ValueError("to_host: out is read-only; accepted: a writable array")
-    if out.size > 1 and not is_packed(out) and _overlaps_itself(out):
+    if not (out.flags.c_contiguous or out.flags.f_contiguous) and _overlaps_itself(out):
         raise ValueError(
             f"to_host: out has byte strides {out.byte_strides} for shape {out.shape}, so that its elements overlap each"
             " other; accepted: an array whose elements each have bytes of their own"
