@@ -211,10 +211,10 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
 
 def _cut(nbytes, threads):
     """Return how many lanes share a copy, the slots of each and the bytes of a slot, all within the pool's bound."""
-    bound = pinned.bound()
+    chunk = settings.chunk()
     slots = min(settings.buffers(), MOST_SLOTS)
-    lanes = max(1, min(threads, nbytes // _A_LANE, bound // (slots * _LEAST_PIECE)))
-    piece = max(_LEAST_PIECE, min(bound // (lanes * slots), -(-nbytes // (lanes * 2))))
+    lanes = max(1, min(threads, nbytes // _A_LANE, chunk // _LEAST_PIECE))
+    piece = max(_LEAST_PIECE, min(chunk // lanes, -(-nbytes // (lanes * 2))))
     page = _HUGE_PAGE if piece >= _HUGE_PAGE else _PAGE
     return lanes, slots, piece // page * page
 
