@@ -1,7 +1,5 @@
 """The kernel that sorts words on a device: from any layout to any other. cupy compiles it when it is first needed."""
 
-import functools
-
 from arrayhub.runtimes.cuda import import_cupy
 
 # Walk is the struct of transfer/cuda_route.pxd. The host's side may be pinned memory, which kernels reach too.
@@ -42,13 +40,12 @@ MOVE(16, ulonglong2)
 """
 
 
-@functools.cache
-def _kernels():
-    cupy = import_cupy("to sort the elements of CUDA memory")
-    module = cupy.RawModule(code=_SOURCE)
-    return {word: module.get_function(f"move{word}") for word in (1, 2, 4, 8, 16)}
+_kernels = {}  # filled on first use, and kept: cupy loads each once a device
 
 
 def handle(word):
     """Return the driver's handle of the kernel for words of so many bytes, on the device that is current in cupy."""
-    return _kernels()[word].kernel.ptr
+    if word not in _kernels:
+        cupy = import_cupy("to sort the elements of CUDA memory on the device")
+        _kernels[word] = cupy.RawKernel(_SOURCE, f"move{word}")
+    return _kernels[word].kernel.ptr
