@@ -40,7 +40,7 @@ MOVE(16, ulonglong2)
 """
 
 
-_kernels = {}  # filled on first use, and kept: cupy loads each once a device
+_kernels: dict[int, object] = {}  # filled on first use, and kept: cupy loads each once a device
 
 
 def handle(word):
