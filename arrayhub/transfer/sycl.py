@@ -64,7 +64,8 @@ def from_host(array, ordinal, *, stream=None, progress=None):
 def to_other(array, ordinal, *, stream=None, progress=None):
     """Return a copy of USM in device USM of another root device."""
     if is_host_readable(array) or is_packed(array):
-        return from_host(array if is_host_readable(array) else to_host(array), ordinal, stream=stream)
+        array = array if is_host_readable(array) else to_host(array)
+        return from_host(array, ordinal, stream=stream, progress=progress)
     queue = _target_queue(ordinal, stream)
     fresh = on_memory(array, sycl.memory_of("device", array.nbytes, queue), "C")
     return _relay(array, fresh, queue, progress)
@@ -113,7 +114,7 @@ def _lane(array, stream, progress):
     after = [sycl.submit_barrier(own)]
     if queue != own:
         after.append(sycl.submit_barrier(queue))
-    with _settled(queue):
+    with _settled(own), _settled(queue):
         yield Lane(queue, after, progress)
 
 
