@@ -22,7 +22,7 @@ import numpy
 from arrayhub.libraries.cupy import as_words, on_memory, slowest_first
 from arrayhub.libraries.host import empty_like, host_view, raw
 from arrayhub.runtimes.cuda import import_cupy, stream_number
-from arrayhub.transfer import cuda_kernel, pinned, settings
+from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, copy_by_lanes
 from arrayhub.transfer.cuda_route import Route
 from arrayhub.transfer.cuda_stream import (
@@ -61,19 +61,19 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     MemoryError
         The host's memory or the device's does not suffice.
     """
-    host = empty_like(array, order) if out is None else out
+    near = empty_like(array, order) if out is None else out
     queued_only = out is not None and stream is not None and stream_number(stream) != _NO_STREAM
-    if array.nbytes == 0 or (not queued_only and at_once(host, array, stream, True)):
-        return host
+    if array.nbytes == 0 or (not queued_only and at_once(near, array, stream, True)):
+        return near
     ordinal = array.device.id
     need_device(ordinal)
     reading = reading_stream(array, stream)
-    route = Route(host, array)
+    route = Route(near, array)
     if out is not None and is_device_reachable(out):
         _on_stream(route, True, ordinal, reading, queued_only, progress)
     else:
         _through_pinned(route, True, ordinal, reading, progress)
-    return host
+    return near
 
 
 def from_host(array, ordinal, *, stream=None, progress=None):
@@ -130,7 +130,7 @@ def copy(array, order, *, stream=None):
     The host does not wait for it, except where the memory is the host's own (pinned).
     """
     cupy = import_cupy("to copy CUDA memory")
-    ordinal = cupy.cuda.runtime.getDevice() if array.device.type == "cuda_host" else array.device.id
+    ordinal = _ordinal(cupy, array)
     need_device(ordinal)
     with _on(cupy, ordinal, stream) as current:
         memory = _memory(cupy, array.device.type, array.nbytes)
@@ -142,6 +142,22 @@ def copy(array, order, *, stream=None):
             cupy.ndarray(words.shape, words.dtype, memory)[...] = words
             hold_producer(array, _number(current))
         return fresh
+
+
+def write(fresh, source, stream=None):
+    """Put the elements of `source`, on a CUDA device or the host, into a fresh array. The host does not wait for it."""
+    cupy = import_cupy("to copy to a CUDA device")
+    axes = slowest_first(fresh)
+    with _on(cupy, _ordinal(cupy, fresh), stream):
+        words = as_words(fresh, axes)
+        if source.device.type == "cuda":
+            given = as_words(source, axes, words.itemsize)
+            words = as_words(fresh, axes, given.itemsize)
+        else:
+            items = raw(host.copy(source, "C"))
+            given = cupy.asarray(items.reshape(*items.shape, 1).view(words.dtype))
+            given = given.transpose(*axes, len(axes)) if source.ndim else given
+        words[...] = given
 
 
 # ------------------------------------------------------------------------------------------------------ the two ways
@@ -248,6 +264,11 @@ def _like(cupy, array):
     """An array on the current device that has not been written; in Fortran order where `array` is only that."""
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     return on_memory(array, _memory(cupy, "cuda", array.nbytes), order)
+
+
+def _ordinal(cupy, array):
+    """The device to copy with; pinned host memory has none of its own."""
+    return cupy.cuda.runtime.getDevice() if array.device.type == "cuda_host" else array.device.id
 
 
 def _number(stream):

@@ -1,7 +1,5 @@
 """The kernel that sorts words on a device: from any layout to any other. cupy compiles it when it is first needed."""
 
-from typing import Any
-
 from arrayhub.runtimes.cuda import import_cupy
 
 # Walk is the struct of transfer/cuda_route.pxd. The host's side may be pinned memory, which kernels reach too.
