@@ -22,8 +22,8 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     extent,
     get_dtype,
+    layout_for_copy,
     new_array,
-    same_layout,
     seal,
     set_dtype,
     shape_tuple,
@@ -225,7 +225,7 @@ def on_memory(Descriptor model not None, memory, order):
     order : {"C", "F", "K"}
         How the elements are laid out; "K" keeps the order of the dimensions in `model`.
     """
-    cdef Descriptor a = same_layout(model)
+    cdef Descriptor a = layout_for_copy(model)
     if _current_stream is None:
         _find_cupy()
     a.protocol_ = CONSTRUCTED

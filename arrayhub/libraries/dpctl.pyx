@@ -21,6 +21,7 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     extent,
     get_dtype,
+    layout_for_copy,
     new_array,
     same_layout,
     seal,
@@ -223,7 +224,7 @@ def on_memory(Descriptor model not None, memory, order):
     order : {"C", "F", "K"}
         How the elements are laid out; "K" keeps the order of the dimensions in `model`.
     """
-    cdef Descriptor fresh = same_layout(model)
+    cdef Descriptor fresh = layout_for_copy(model)
     cdef MemoryBlock block = sycl.block_of_memory(memory)
     block.nbytes_ = model.nbytes
     fresh.protocol_ = CONSTRUCTED

@@ -27,7 +27,7 @@ from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport USM, MemoryBlock, hand_over, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
 
-from arrayhub._core.device import READERS
+from arrayhub._core.device import READERS, Device
 from arrayhub._core.errors import interface_error, show
 
 ctypedef void* (*MemoryPointer)(PyObject*)
@@ -567,6 +567,16 @@ def memory_of(str usm_type, Py_ssize_t nbytes, queue):
 def queue_for_ordinal(int ordinal):
     """Return the default queue of a root device, by its ordinal."""
     return queue_of_ordinal(ordinal)
+
+
+def queue_for(device):
+    """Return the queue to allocate on for whatever names a device: a queue itself, or what ``Device`` takes."""
+    if isinstance(device, import_dpctl().SyclQueue):
+        return device
+    wanted = Device(device)
+    if wanted.type != "oneapi":
+        raise ValueError(f"{wanted} is no SYCL device")
+    return queue_of_ordinal(wanted.id)
 
 
 def queue_of_array(Descriptor array not None):

@@ -2,7 +2,7 @@
 
 from arrayhub.libraries.host import is_host_readable, is_packed
 
-_FIRST_OWN_TYPENUM = 4096  # as in _core/dtypes: from here on numbers are arrayhub's own
+FIRST_OWN_TYPENUM = 4096  # as in _core/dtypes: from here on numbers are arrayhub's own
 
 
 def check(array, out):
@@ -31,7 +31,7 @@ def _same_type(a, b):
     if (a.typenum, a.itemsize, is_packed(a)) != (b.typenum, b.itemsize, is_packed(b)):
         return False
     # Types without a dtype object (complex32, say) have nothing more to differ in.
-    return a.typenum >= _FIRST_OWN_TYPENUM or a.dtype == b.dtype
+    return a.typenum >= FIRST_OWN_TYPENUM or a.dtype == b.dtype
 
 
 def _overlaps_itself(array):

@@ -71,6 +71,15 @@ def to_other(array, ordinal, *, stream=None, progress=None):
     return _relay(array, fresh, queue, progress)
 
 
+def write(fresh, source):
+    """Put the elements of `source` into a fresh, not empty array; whatever lies between them there is overwritten."""
+    queue = sycl.queue_of_array(fresh)
+    items = raw(source if is_host_readable(source) else to_host(source))
+    items = items if is_packed(fresh) else numpy.broadcast_to(items, fresh.shape)
+    with _settled(queue):
+        _send(items, fresh, Lane(queue, [], None))
+
+
 def copy(array, order, *, stream=None):
     """Return a copy of USM of the same kind, on the same queue, compact in `order`."""
     queue = sycl.queue_of_array(array)
@@ -201,9 +210,9 @@ def _spread(piece, progress):
 
 
 def _send(source: Any, fresh: Any, lane: Lane) -> None:
-    """Copy an ndarray of opaque items into fresh compact USM."""
+    """Copy an ndarray of opaque items into fresh USM, and anything into the gaps between its elements."""
     if _lies_like(fresh, source.strides):
-        _direct(fresh.ptr, _lowest(source), fresh.nbytes, lane)
+        _direct(sycl.reach(fresh)[0], _lowest(source), fresh.nbytes, lane)
         return
     stages = [_stage(lane.queue, fresh) for _ in range(2)]
     events: list[Any] = [None, None]
@@ -211,8 +220,9 @@ def _send(source: Any, fresh: Any, lane: Lane) -> None:
         piece, stage, event = fresh[key], stages[turn % 2], events[turn % 2]
         if event is not None:
             event.wait()
-        host.move(_laid_out(stage, piece), source[key], lane.progress)
-        events[turn % 2] = sycl.submit_copy(lane.queue, piece.ptr, stage.ctypes.data, piece.nbytes, lane.after)
+        target, nbytes = sycl.reach(piece)
+        host.move(_laid_out(stage, piece, piece.ptr - target), source[key], lane.progress)
+        events[turn % 2] = sycl.submit_copy(lane.queue, target, stage.ctypes.data, nbytes, lane.after)
     for event in filter(None, events):
         event.wait()
 
