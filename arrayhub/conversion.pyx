@@ -52,27 +52,30 @@ cdef extern from *:
     }
 
     /* A function called with one argument and no keywords, the usual way, needs no parsing of arguments: `one` is
-       called with it. All else goes to the function's own entry, which is kept. */
+       called with it, unless it is of the type `own`, whose objects are their own answer. All else goes to the
+       function's own entry, which is kept. */
     #define ARRAYHUB_SHORTCUT(name)                                                                                    \
         static vectorcallfunc name##_any;                                                                              \
         static PyObject *(*name##_one)(PyObject *);                                                                    \
+        static PyTypeObject *name##_own;                                                                               \
         static PyObject *name##_enter(PyObject *f, PyObject *const *args, size_t n, PyObject *keywords) {              \
-            if (PyVectorcall_NARGS(n) == 1 && keywords == NULL) return name##_one(args[0]);                            \
-            return name##_any(f, args, n, keywords);                                                                   \
+            if (PyVectorcall_NARGS(n) != 1 || keywords != NULL) return name##_any(f, args, n, keywords);               \
+            return Py_TYPE(args[0]) == name##_own ? Py_NewRef(args[0]) : name##_one(args[0]);                          \
         }                                                                                                              \
-        static void name##_shortcut(PyObject *f, PyObject *(*one)(PyObject *)) {                                       \
+        static void name##_shortcut(PyObject *f, PyObject *(*one)(PyObject *), PyTypeObject *own) {                    \
             vectorcallfunc *entry = (vectorcallfunc *)((char *)f + Py_TYPE(f)->tp_vectorcall_offset);                  \
             name##_any = *entry;                                                                                       \
             name##_one = one;                                                                                          \
+            name##_own = own;                                                                                          \
             *entry = name##_enter;                                                                                     \
         }
     ARRAYHUB_SHORTCUT(arrayhub_asarray)
     ARRAYHUB_SHORTCUT(arrayhub_as_numpy)
     ARRAYHUB_SHORTCUT(arrayhub_as_torch)
     """
-    void arrayhub_asarray_shortcut(object function, object (*one)(object))
-    void arrayhub_as_numpy_shortcut(object function, object (*one)(object))
-    void arrayhub_as_torch_shortcut(object function, object (*one)(object))
+    void arrayhub_asarray_shortcut(object function, object (*one)(object), PyTypeObject* own)
+    void arrayhub_as_numpy_shortcut(object function, object (*one)(object), PyTypeObject* own)
+    void arrayhub_as_torch_shortcut(object function, object (*one)(object), PyTypeObject* own)
     int Py_EnterRecursiveCall(const char* where) except -1
     void Py_LeaveRecursiveCall()
     unsigned int arrayhub_version_tag(PyTypeObject* cls) nogil
@@ -130,7 +133,7 @@ cdef struct Remembered:
     PyTypeObject* cls      # never followed, only compared: the memory keeps no type alive
     unsigned int version
     unsigned int speaks    # bit k: row k of the ways may answer
-    Way known              # of an exactly known type, else NULL
+    Way known              # of an exactly known type: its library's room; else NULL
     Way fast               # the same, or the way that also reads labels
 
 cdef enum:
@@ -144,6 +147,7 @@ cdef object _DIMS = sys.intern("dims")
 # Where the known types come from; a subclass of theirs that somebody else defines may have more attributes.
 cdef tuple _KNOWN_ROOTS = ("cupy", "dpctl", "dpnp", "jax", "jaxlib", "numpy", "pyarrow", "torch")
 
+# Switched off, known types are read by a protocol each; what their rooms know besides is still said.
 cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
 
@@ -165,7 +169,7 @@ cdef int learn(Remembered* entry, type cls) except -1:
     cdef int k
     if issubclass(cls, numpy.generic):     # whose buffers call dates bytes, and whose dicts know nothing of ml_dtypes
         known = copy_scalar
-    elif _fast_ways or cls is USMArray:
+    else:
         known = known_type(cls)
     for k in range(WAYS):
         if _WAYS[k].attribute == NULL:
@@ -191,31 +195,40 @@ cdef Way reading_labels(type cls, Way known, bint bare) except? NULL:
 
 
 cdef Way known_type(type cls) except? NULL:
-    """The fast way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
+    """The way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
     if cls is USMArray:
         return itself
     if issubclass(cls, numpy.ndarray):
-        return numpy_room.parse
+        return switched(numpy_room.parse, numpy_room.parse_by_dict)
     if cls is bytes:
-        return buffer.parse_bytes
+        return switched(buffer.parse_bytes, buffer.parse)
     if cls is bytearray or cls is memoryview or cls is getattr(sys.modules.get("array"), "array", None):
         return buffer.parse
     cdef str root = dlpack.root_of(cls)
     if is_torch(cls):
-        return torch_room.parse
+        return torch_way()
     if root == "cupy" and cls is getattr(sys.modules.get("cupy"), "ndarray", None):
-        return cupy_room.parse
+        return switched(cupy_room.parse, cupy_room.parse_by_dict)
     if root in ("jaxlib", "jax") and cls.__name__ == "ArrayImpl":
         return jax_room.parse
     if root == "pyarrow" and is_arrow(cls):
         return arrow.parse
     if root == "dpnp" and cls.__name__ == "dpnp_array" and cls is getattr(sys.modules.get("dpnp"), "ndarray", None):
-        return dpctl.parse_dpnp
-    if root == "dpnp" and cls is getattr(sys.modules.get("dpnp.tensor"), "usm_ndarray", None):
-        return dpctl.parse_usm_ndarray
+        return switched(dpctl.parse_dpnp, dpctl.parse_by_dict)
+    if root in ("dpnp", "dpctl") and cls is getattr(sys.modules.get(f"{root}.tensor"), "usm_ndarray", None):
+        return switched(dpctl.parse_usm_ndarray, dpctl.parse_by_dict)
     if root == "dpctl" and cls.__name__ in ("MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"):
-        return dpctl.parse_memory
+        return switched(dpctl.parse_memory, dpctl.parse_by_dict)
     return NULL
+
+
+cdef Way switched(Way fast, Way by_protocol) noexcept:
+    """One of a room's two ways: past the protocols, or by one of them with what the room knows besides."""
+    return fast if _fast_ways else by_protocol
+
+
+cdef Way torch_way() noexcept:
+    return switched(torch_room.parse, torch_room.parse_by_dlpack)
 
 
 cdef bint is_torch(type cls) except -1:
@@ -261,7 +274,7 @@ cdef Descriptor with_own_labels(object obj, object stream):
 
 cdef Descriptor without_labels(object obj, object stream):
     cdef Remembered entry = place_of(Py_TYPE(obj))[0]      # import_array has just looked it up
-    cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
+    cdef Descriptor a = None if entry.fast == NULL else entry.fast(obj, stream)
     return ask_in_order(obj, stream, entry.speaks) if a is None else a
 
 
@@ -375,7 +388,7 @@ cdef Descriptor ask(object obj, object stream, str protocol):
     """`obj` by one protocol; None where it does not speak it."""
     cdef int k
     if protocol == "dlpack" and is_torch(type(obj)):     # whose own __dlpack__ crashes on some of its tensors
-        return torch_room.parse(obj, stream)
+        return torch_way()(obj, stream)
     for k in range(WAYS):
         if _WAYS[k].name.decode() == protocol:
             return _WAYS[k].parse(obj, stream)
@@ -656,9 +669,9 @@ cdef object as_torch_of_one(object obj):
 
 
 register_way_in(asarray)
-arrayhub_asarray_shortcut(asarray, asarray_of_one)
-arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one)
-arrayhub_as_torch_shortcut(as_torch, as_torch_of_one)
+arrayhub_asarray_shortcut(asarray, asarray_of_one, <PyTypeObject*> USMArray)
+arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one, NULL)
+arrayhub_as_torch_shortcut(as_torch, as_torch_of_one, NULL)
 
 
 # One row a library that `convert` knows by name.

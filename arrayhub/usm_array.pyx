@@ -234,8 +234,10 @@ cdef class USMArray(Descriptor):
 
     @property
     def base(self):
-        """object : the owner of the memory; for USM a ``dpctl.memory.MemoryUSM*``."""
-        return sycl.base_of(self) if self.usm_type_ else self.base_
+        """object : the owner of the memory; for USM a ``dpctl.memory.MemoryUSM*``; the memory block itself where it is."""
+        if self.usm_type_:
+            return sycl.base_of(self)
+        return block_of(self) if self.base_ is None else self.base_
 
     @property
     def memory(self):

@@ -104,7 +104,8 @@ def machine_in_words(options):
     packages = ", ".join(f"{name} {version}" for name, version in versions().items() if version)
     return (
         f"{here['cores']}-core {here['architecture']} machine, {here['system']}, {here['python']}; {packages}."
-        f" Medians of {options.repeat} rounds with samples of {options.sample * 1000:g} ms."
+        f" Medians of {options.repeat} rounds with samples of {options.sample * 1000:g} ms;"
+        f" load average {here['load']}."
     )
 
 

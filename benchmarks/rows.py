@@ -9,6 +9,7 @@ import numpy as np
 import arrayhub
 from arrayhub import as_numpy, as_torch, asarray
 
+from . import nanobind_peer
 from .measure import Result, Timed, compare
 
 
@@ -50,6 +51,11 @@ ROWS = (
     Row("asarray(jax CPU array)", "asarray(j)", "np.asarray(j)", None, ("jax",)),
     Row("asarray(dpnp array)", "asarray(d)", "tvm_ffi.from_dlpack(d)", None, ("dpnp", "tvm_ffi")),
     Row("asarray(numpy array)", "asarray(a)", "from_any_interface(a, stream_ptr=-1)", None, ("cuda.core",)),
+    Row("asarray(numpy array)", "asarray(a)", "nanobind_peer.take(a)", None, ("nanobind",)),
+    Row("asarray(bytearray)", "asarray(ba)", "nanobind_peer.take(ba)", None, ("nanobind",)),
+    Row("asarray(torch CPU tensor)", "asarray(t)", "nanobind_peer.take(t)", None, ("nanobind", "torch")),
+    Row("asarray(pyarrow array)", "asarray(p)", "nanobind_peer.take(p)", None, ("nanobind", "pyarrow")),
+    Row("as_numpy(torch tensor)", "as_numpy(t)", "nanobind_peer.as_numpy(t)", None, ("nanobind", "torch")),
     Row("as_numpy(tvm-ffi tensor)", "as_numpy(v)", "np.from_dlpack(v)", None, ("tvm_ffi",)),
 )
 
@@ -120,6 +126,10 @@ def dpnp():
     return {"dpctl": dpctl, "d": d, "x": d.get_array(), "sycl": sycl}
 
 
+def nanobind():
+    return {"nanobind_peer": nanobind_peer.load()}
+
+
 def cuda_core():
     utils = importlib.import_module("cuda.core.utils")
     return {"from_any_interface": utils.StridedMemoryView.from_any_interface}
@@ -138,6 +148,7 @@ SAMPLES = {
     "tvm_ffi": tvm_ffi,
     "pyarrow": pyarrow,
     "dpnp": dpnp,
+    "nanobind": nanobind,
     "cuda.core": cuda_core,
     "gt4py": gt4py,
 }
@@ -165,5 +176,5 @@ def measured(group, table, options):
         yield Result(group, row.way, row.peer, at_most=row.at_most, **timing)
 
 
-VERSIONS = ("numpy", "torch", "jax", "dpnp", "dpctl", "pyarrow", "apache-tvm-ffi", "cuda-core", "gt4py")
+VERSIONS = ("numpy", "torch", "jax", "dpnp", "dpctl", "pyarrow", "apache-tvm-ffi", "nanobind", "cuda-core", "gt4py")
 OURS = arrayhub.__version__

@@ -7,6 +7,7 @@ import ctypes
 import gc
 import itertools
 import mmap
+import os
 import subprocess
 import sys
 import textwrap
@@ -153,10 +154,14 @@ def _count_end(capsule):
     StructProducer.freed += 1
 
 
-def run(script):
-    """Run a script in a process of its own, which must not die; return what it printed."""
+def run(script, *arguments, **variables):
+    """Run a script in a process of its own, which must not die; return what it printed.
+
+    It gets `arguments` on its command line and `variables` in its environment, and finds what lies in this folder.
+    """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
+        [sys.executable, "-c", textwrap.dedent(script), *arguments],
+        env={**os.environ, **variables},
         check=False,
         capture_output=True,
         text=True,

@@ -666,35 +666,3 @@ def test_importing_arrayhub_imports_numpy_and_nothing_else():
         """
     )
     assert out.split() == []
-
-
-# What an interpreter says of the producers that have fast ways: once with them, once without.
-REPORT = """
-import sys
-sys.path.insert(0, {tests!r})
-import arrayhub as ah
-from matrix.elements import ELEMENTS
-from matrix.layouts import LAYOUTS
-from matrix.producers import PRODUCERS, installed
-for producer in PRODUCERS:
-    if producer.name not in {names!r} or not installed(producer):
-        continue
-    for element, layout in producer.pairs():
-        if element not in ("float32", "uint8", "bool", "complex128", "bfloat16", "record", ">i4", "datetime64[ns]"):
-            continue
-        made = producer.make(ELEMENTS[element], LAYOUTS[layout])
-        x = ah.asarray(made.obj)
-        assert x.ptr == made.address or not made.values, (producer.name, element, layout)
-        data = bytes(x.to_host().copy().reshape(-1)) if x.dtype.kind in "biufc" else None
-        assert data in (None, made.values), (producer.name, element, layout)
-        print(producer.name, element, layout, x.shape, x.byte_strides, x.dtype.name, x.access, x.device, x.usm_type)
-"""
-FAST = ["numpy", "ml_dtypes", "torch", "dpnp (device)", "dpnp (shared)", "usm_ndarray (device)", "MemoryUSMHost"]
-
-
-def test_without_fast_ways_the_results_are_the_same():
-    code = REPORT.format(tests=os.path.dirname(__file__), names=FAST)
-    fast = in_subprocess(code)
-    slow = in_subprocess(code, ARRAYHUB_DISABLE_FAST_PATHS="1")
-    assert fast.count("\n") > 100
-    assert slow == fast

@@ -62,6 +62,22 @@ def test_a_capsule_is_consumed_exactly_once(versioned):
 
 
 @both
+def test_the_block_that_holds_the_tensor_is_the_base(versioned):
+    made = Handmade(versioned=versioned)
+    a = take(made)
+    view = a[1:]
+    assert a.base is view.base is a.memory is view.memory
+    assert a.memory.owner is None
+    block = a.memory
+    del a, view
+    gc.collect()
+    assert made.deleted == 0
+    del block
+    gc.collect()
+    assert made.deleted == 1
+
+
+@both
 def test_a_raw_capsule_is_taken_once(versioned):
     made = Handmade(versioned=versioned)
     capsule = made.capsule()

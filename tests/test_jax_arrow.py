@@ -64,7 +64,8 @@ def test_arrow_arrays(kind):
     x = pa.array(np.arange(6).astype(kind))
     for array, values in ((x, [0, 1, 2, 3, 4, 5]), (x[2:5], [2, 3, 4]), (x[:0], [])):
         a = ah.asarray(array)
-        assert (a.dtype, a.access, a.protocol) == (np.dtype(kind), "readonly", "dlpack")
+        assert (a.dtype, a.access, a.protocol, a.base) == (np.dtype(kind), "readonly", "dlpack", array)
+        assert a[:1].memory.owner is array
         assert np.asarray(a).tolist() == values
         if values:
             assert a.ptr == array.buffers()[1].address + array.offset * a.itemsize

@@ -6,6 +6,7 @@ from libc.stdint cimport uint8_t
 
 from arrayhub._core.device cimport DLDevice, kDLOneAPI, type_is_host
 from arrayhub._core.dtypes cimport DLDataType, ElementType
+from arrayhub._core.layout cimport checked_add, checked_mul
 from arrayhub._core.memory cimport MemoryBlock, Release
 
 cdef enum ArrayFlags:
@@ -64,15 +65,15 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef Release release
     cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
     cdef PyObject* labels                         # a Labels, or NULL: None would cost every array its two counts
-    cdef Py_ssize_t inline_[3 * INLINE_NDIM]
     cdef object __weakref__
+    cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last: what a fresh array leaves as it is
 
 ctypedef MemoryBlock (*BlockMaker)(Descriptor a)
 
 
 cdef Descriptor bare_array()
 cdef int reserve_heap(Descriptor a, int nd) except -1
-cdef int seal(Descriptor a) except -1
+cdef int seal_any(Descriptor a) except -1
 cdef int set_dtype(Descriptor a, object dtype) except -1
 cdef MemoryBlock block_of(Descriptor a)
 cdef MemoryBlock block_of_reach(Descriptor a)
@@ -138,3 +139,45 @@ cdef inline bint host_readable(Descriptor a) noexcept nogil:
     if a.device_.device_type == kDLOneAPI:    # the kind of USM decides; one that nobody knows is no promise
         return a.usm_type_ == USM_SHARED or a.usm_type_ == USM_HOST
     return type_is_host(a.device_.device_type)
+
+
+cdef inline bint seal_compact(Descriptor a) noexcept:
+    """Seal an array whose elements lie compactly in C order, the usual case, in one pass and without a division.
+
+    False where it is not that, or anything is wrong with it: then `seal_any` starts over.
+    """
+    cdef Py_ssize_t elements = 1, step = a.itemsize_, address = <Py_ssize_t> a.data_, ignored
+    cdef int k, long_dimensions = 0
+    if step <= 0 or a.flags_ & PACKED:
+        return False
+    for k in range(a.nd_ - 1, -1, -1):
+        a.strides_[k] = elements
+        if a.shape_[k] == 1:       # nobody ever steps along it: say what C order would
+            a.byte_strides_[k] = step
+        elif a.shape_[k] <= 0 or a.byte_strides_[k] != step or checked_mul(step, a.shape_[k], &step):
+            return False
+        else:
+            elements *= a.shape_[k]
+            long_dimensions += 1
+    if address <= 0 or checked_add(address, step, &ignored):
+        return False
+    a.flags_ |= C_CONTIGUOUS | F_CONTIGUOUS if long_dimensions <= 1 else C_CONTIGUOUS
+    if address & (a.alignment_ - 1) == 0:       # strides are multiples of the item size, so of the alignment
+        a.flags_ |= ALIGNED
+    return True
+
+
+cdef inline int seal(Descriptor a) except -1:
+    """Check and complete an array whose shape, byte strides, type, pointer and access are set.
+
+    Every way in ends here: it fills the strides in elements, the contiguity and alignment flags, and refuses what no
+    address space can hold. Producers' own claims of contiguity are never used.
+
+    Raises
+    ------
+    InterfaceError
+        A negative length; a size, a stride times its length, or an address plus extent beyond 63 bits; a null
+        pointer to something.
+    """
+    a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
+    return 0 if seal_compact(a) else seal_any(a)

@@ -80,7 +80,7 @@ cdef uint8_t _BY_FORMAT[128]         # a single native character
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
 _strings = []                        # keeps the table's C strings alive
-_dtypes = {}                         # typenum -> NumPy dtype, made on first use
+cdef list _dtypes = [None] * MAX_ROWS  # of each row the NumPy dtype, made on first use
 _own_typenums = {}                   # ml_dtypes' scalar type -> our typenum, met so far
 
 
@@ -209,9 +209,10 @@ cdef object dtype_of(const ElementType* row):
     TypeError
         NumPy has no such type, and neither has ml_dtypes, or ml_dtypes is not installed.
     """
-    found = _dtypes.get(row.typenum)
+    cdef Py_ssize_t number = row - _TABLE
+    found = _dtypes[number]
     if found is None:
-        found = _dtypes[row.typenum] = _make_dtype(row)
+        found = _dtypes[number] = _make_dtype(row)
     return found
 
 

@@ -136,6 +136,9 @@ cdef void _free(void* allocation) noexcept:
     PyMem_RawFree(allocation)
 
 
+name_release(_free, b"PyMem_RawFree")
+
+
 cdef extern from *:
     """
     #if defined(__linux__)
@@ -156,9 +159,6 @@ cdef extern from *:
     }
     """
     void arrayhub_prefer_huge_pages(void* memory, size_t nbytes) nogil
-
-
-name_release(_free, b"PyMem_RawFree")
 
 
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):

@@ -21,10 +21,15 @@ cdef struct Runtime:
 cdef Runtime* runtime_of(int device_type) noexcept nogil
 cdef int wait_for_device(Descriptor a) except -1
 cdef int order_consumer(Descriptor a, object stream) except -1
-cdef int adopt(Descriptor a) except -1
+cdef int adopt_on_device(Descriptor a) except -1
 cdef DLDevice device_of(Descriptor a) except *
 
 
 cdef inline int host_ready(Descriptor a) except -1:
     """Return when the producer's work on `a` is done and the host may read it."""
     return 0 if a.device_.device_type == 1 else wait_for_device(a)
+
+
+cdef inline int adopt(Descriptor a) except -1:
+    """Complete an array of which only pointer and device are known; there is nothing to add for plain host memory."""
+    return 0 if a.device_.device_type == 1 else adopt_on_device(a)

@@ -19,8 +19,7 @@ cdef int order_consumer(Descriptor a, object stream) except -1:
     return 0 if runtime.consumer_ready == NULL else runtime.consumer_ready(a, stream)
 
 
-cdef int adopt(Descriptor a) except -1:
-    """Complete an array of which only pointer and device are known."""
+cdef int adopt_on_device(Descriptor a) except -1:
     cdef Runtime* runtime = runtime_of(a.device_.device_type)
     return 0 if runtime.adopt == NULL else runtime.adopt(a)
 

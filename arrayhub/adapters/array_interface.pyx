@@ -89,15 +89,15 @@ cdef Descriptor parse(object obj, object stream):
     """
     if PyType_Check(obj):      # the attribute of a class is meant for its instances
         return None
+    return parse_as(obj, own_dtype(obj))
+
+
+cdef Descriptor parse_as(object obj, object dtype):
+    """The same with elements of a dtype that is known; None: of the type that the dict says."""
     interface = getattr(obj, "__array_interface__", None)
     if interface is None:
         return None
-    own = own_dtype(obj)
-    if own is not None and type(interface) is dict:
-        interface = {**interface, "typestr": f"|V{own.itemsize}", "descr": None}
-    cdef Descriptor a = new_from_dict(interface, ARRAY_INTERFACE)
-    if own is not None:
-        set_dtype(a, own)
+    cdef Descriptor a = new_from_dict(interface, ARRAY_INTERFACE, dtype)
     cdef dict keys = <dict> interface
     data = entry(keys, "data")
     offset = entry(keys, "offset")

@@ -42,7 +42,6 @@ from arrayhub._core.descriptor cimport (
     set_dtype,
     set_type,
     shape_tuple,
-    size_of,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport BUFFER, MemoryBlock, name_release, new_block
@@ -76,7 +75,7 @@ cdef Py_buffer* _spare_views[SPARE_VIEWS]
 cdef int _spares = 0
 
 
-cdef Py_buffer* new_view() except NULL:
+cdef inline Py_buffer* new_view() except NULL:
     """Room for a Py_buffer."""
     global _spares
     if _spares > 0:
@@ -88,7 +87,7 @@ cdef Py_buffer* new_view() except NULL:
     return view
 
 
-cdef void free_view(Py_buffer* view) noexcept:
+cdef inline void free_view(Py_buffer* view) noexcept:
     global _spares
     if _spares < SPARE_VIEWS:
         _spare_views[_spares] = view
@@ -151,7 +150,7 @@ cdef Descriptor parse_bytes(object obj, object stream):
     return a
 
 
-cdef Py_buffer* get_view(object exporter, int request) except NULL:
+cdef inline Py_buffer* get_view(object exporter, int request) except NULL:
     """A buffer of `exporter`, to be given back with `_release_held`. Its refusal passes through."""
     cdef Py_buffer* view = new_view()
     if get_buffer(exporter, view, request) != 0:
@@ -209,7 +208,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
         describe_by_dtype(a, first_exporter(obj), view)
     seal(a)
     # By PEP 3118 `len` counts the elements, not the holes between them, whatever the strides are.
-    needed = size_of(a) * a.itemsize_
+    needed = layout.count(a.nd_, a.shape_) * a.itemsize_
     if view.len < needed:
         raise interface_error("PEP 3118 buffer", "len", view.len, f"at least the {needed} bytes of shape and item size")
     return 0
@@ -257,7 +256,7 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
 cdef const char* SAME_SIZE_EVERYWHERE = b"?bBhHiIqQefd"
 
 
-cdef const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
+cdef inline const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
     """The row of a one-character native format; NULL where the parser must look at it."""
     cdef const char* letters = view.format
     cdef const dtypes.ElementType* row
@@ -339,7 +338,7 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     out.internal = NULL
     if request & PyBUF_FORMAT:
         fill_format(a, out)
-    out.len = size_of(a) * a.itemsize_
+    out.len = layout.count(a.nd_, a.shape_) * a.itemsize_
     out.buf = a.data_ if a.data_ != NULL else <void*> _NOTHING
     out.itemsize = a.itemsize_
     out.readonly = not a.flags_ & WRITEABLE

@@ -47,9 +47,12 @@ cdef Descriptor parse(object obj, object stream):
         A key is missing, of the wrong type, or says what cannot be.
     """
     interface = getattr(obj, "__cuda_array_interface__", None)
-    if interface is None:
-        return None
-    cdef Descriptor a = new_from_dict(interface, CUDA_DICT)
+    return None if interface is None else parse_as(interface, obj, None, stream)
+
+
+cdef Descriptor parse_as(object interface, object obj, object dtype, object stream):
+    """The same of a dict in hand, with elements of a dtype that is known; None: of the type that the dict says."""
+    cdef Descriptor a = new_from_dict(interface, CUDA_DICT, dtype)
     cdef dict keys = <dict> interface
     a.base_ = obj
     a.device_.device_type = kDLCUDA

@@ -3,7 +3,7 @@ specification and the array API standard's data interchange page."""
 
 import operator
 
-from cpython.exc cimport PyErr_Fetch, PyErr_Restore, PyErr_SetObject
+from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore, PyErr_SetObject
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
@@ -18,10 +18,11 @@ from cpython.pycapsule cimport (
 )
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, strcmp
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
     CONSTRUCTED,
     COPIED,
     DLPACK_PROTOCOL,
@@ -30,15 +31,17 @@ from arrayhub._core.descriptor cimport (
     USM_DEVICE,
     WRITEABLE,
     Descriptor,
+    bare_array,
     extent,
     get_dtype,
-    new_array,
+    hold_resource,
+    reserve,
     seal,
     set_type,
     stride_tuple,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
-from arrayhub._core.memory cimport DLPACK, MemoryBlock, Release, allocate, name_release, new_block
+from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
+from arrayhub._core.memory cimport DLPACK, Release, allocate, name_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
@@ -68,6 +71,7 @@ cdef extern from *:
     #endif
     """
     bint arrayhub_is_finalizing() nogil
+    object PyObject_Vectorcall(object function, PyObject** arguments, size_t positional, object keywords)
 
 cdef const char* LEGACY = b"dltensor"
 cdef const char* LEGACY_USED = b"used_dltensor"
@@ -79,6 +83,7 @@ cdef enum:
     MAX_TABLES = 16     # exchange tables of older versions that are looked through
 
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
+cdef tuple KEYWORDS = ("max_version",)
 
 # Device types whose producers take a stream, and for which -1 asks for no synchronisation.
 cdef tuple STREAMED = (kDLCUDA, kDLROCM)
@@ -101,10 +106,14 @@ cdef void _delete_legacy(void* managed) noexcept:
     cdef PyObject* kind
     cdef PyObject* value
     cdef PyObject* traceback
-    if tensor.deleter != NULL:
-        PyErr_Fetch(&kind, &value, &traceback)   # a deleter may run Python code while an exception is on its way
+    if tensor.deleter == NULL:
+        return
+    if PyErr_Occurred() == NULL:
         tensor.deleter(tensor)
-        PyErr_Restore(kind, value, traceback)
+        return
+    PyErr_Fetch(&kind, &value, &traceback)   # a deleter may run Python code while an exception is on its way
+    tensor.deleter(tensor)
+    PyErr_Restore(kind, value, traceback)
 
 
 cdef void _delete_versioned(void* managed) noexcept:
@@ -112,10 +121,14 @@ cdef void _delete_versioned(void* managed) noexcept:
     cdef PyObject* kind
     cdef PyObject* value
     cdef PyObject* traceback
-    if tensor.deleter != NULL:
-        PyErr_Fetch(&kind, &value, &traceback)
+    if tensor.deleter == NULL:
+        return
+    if PyErr_Occurred() == NULL:
         tensor.deleter(tensor)
-        PyErr_Restore(kind, value, traceback)
+        return
+    PyErr_Fetch(&kind, &value, &traceback)
+    tensor.deleter(tensor)
+    PyErr_Restore(kind, value, traceback)
 
 
 name_release(_delete_legacy, b"DLManagedTensor.deleter")
@@ -145,10 +158,8 @@ cdef Descriptor parse(object obj, object stream):
         capsule = request_on_stream(export, stream_to_ask(cls, None if per_thread else stream))
     else:
         capsule = request(export)
-    if not PyCapsule_CheckExact(capsule):
-        raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
-    a = parse_capsule(capsule, root_of(cls) in WRITABLE_LEGACY_ROOTS,
-                      obj if streamed or device_type == kDLOneAPI else None)
+    cdef bint legacy_is_writable = PyCapsule_IsValid(capsule, LEGACY) and root_of(cls) in WRITABLE_LEGACY_ROOTS
+    a = parse_capsule(capsule, legacy_is_writable, obj if streamed or device_type == kDLOneAPI else None)
     if a.device_.device_type == kDLCUDAManaged:
         # It was asked without a stream, which CUDA reads as its legacy default one.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
@@ -188,8 +199,10 @@ cdef object stream_to_ask(object cls, object stream):
 
 cdef object request(object export):
     """Call ``__dlpack__`` without a stream: versioned if it knows how, else legacy."""
+    cdef PyObject* arguments[1]
+    arguments[0] = <PyObject*> MAX_VERSION
     try:
-        return export(max_version=MAX_VERSION)
+        return PyObject_Vectorcall(export, arguments, 0, KEYWORDS)
     except TypeError:      # the only sign of a producer from before DLPack 1.0
         return export()
 
@@ -212,20 +225,21 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
     BufferError
         Another major version than 1, more than one lane.
     """
-    cdef DLManagedTensorVersioned* versioned
     cdef DLManagedTensor* legacy
-    cdef MemoryBlock block
-    if PyCapsule_IsValid(capsule, VERSIONED):
-        block = new_owner(producer)
-        versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, VERSIONED)
-        take_over(block, capsule, VERSIONED_USED, versioned, _delete_versioned)
-        return describe_versioned(versioned, block, producer)
-    if PyCapsule_IsValid(capsule, LEGACY):
-        block = new_owner(producer)
-        legacy = <DLManagedTensor*> PyCapsule_GetPointer(capsule, LEGACY)
-        take_over(block, capsule, LEGACY_USED, legacy, _delete_legacy)
-        return describe(&legacy.dl_tensor, block, producer, 0 if legacy_is_writable else DL_READ_ONLY)
-    raise unknown_capsule(capsule)
+    if not PyCapsule_CheckExact(capsule):
+        raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
+    cdef const char* name = PyCapsule_GetName(capsule)
+    cdef Descriptor a = bare_array()      # made first: once the tensor is ours, nothing may fail before the array has it
+    if name != NULL and strcmp(name, VERSIONED) == 0:
+        take_over(a, capsule, VERSIONED_USED, PyCapsule_GetPointer(capsule, name), _delete_versioned)
+        describe_versioned(a, producer)
+    elif name != NULL and strcmp(name, LEGACY) == 0:
+        legacy = <DLManagedTensor*> PyCapsule_GetPointer(capsule, name)
+        take_over(a, capsule, LEGACY_USED, legacy, _delete_legacy)
+        describe(a, &legacy.dl_tensor, producer, 0 if legacy_is_writable else DL_READ_ONLY)
+    else:
+        raise unknown_capsule(capsule)
+    return a
 
 
 cdef object unknown_capsule(object capsule):
@@ -253,7 +267,8 @@ cdef Descriptor peek(object capsule):
         tensor = &(<DLManagedTensor*> PyCapsule_GetPointer(capsule, LEGACY)).dl_tensor
     else:
         raise unknown_capsule(capsule)
-    cdef Descriptor a = fill(tensor, flags)
+    cdef Descriptor a = bare_array()
+    fill(a, tensor, flags)
     a.base_ = capsule
     if not flags & DL_READ_ONLY:
         a.flags_ |= WRITEABLE
@@ -261,31 +276,25 @@ cdef Descriptor peek(object capsule):
     return a
 
 
-cdef MemoryBlock new_owner(object producer):
-    """A block with nothing to release yet, made first: once the tensor is ours, no step before the block may fail."""
-    return new_block(DLPACK, producer, NULL, -1, DLDevice(kDLCPU, 0))
-
-
-cdef int take_over(MemoryBlock block, object capsule, const char* used, void* managed, Release release) except -1:
-    """Mark a capsule as consumed and make `block` release what it carried."""
+cdef inline int take_over(Descriptor a, object capsule, const char* used, void* managed, Release release) except -1:
+    """Mark a capsule as consumed and make `a` release what it carried."""
     PyCapsule_SetName(capsule, used)
     PyCapsule_SetDestructor(capsule, NULL)
-    block.release = release
-    block.resource = managed
+    hold_resource(a, DLPACK, managed, release)
     return 0
 
 
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer):
     """An array that owns a versioned managed tensor from now on."""
-    cdef MemoryBlock block
+    cdef Descriptor a
     try:
-        block = new_owner(producer)
+        a = bare_array()
     except BaseException:
         _delete_versioned(managed)
         raise
-    block.release = _delete_versioned
-    block.resource = managed
-    return describe_versioned(managed, block, producer)
+    hold_resource(a, DLPACK, managed, _delete_versioned)
+    describe_versioned(a, producer)
+    return a
 
 
 cdef int check_version(DLManagedTensorVersioned* managed) except -1:
@@ -298,9 +307,10 @@ cdef int check_version(DLManagedTensorVersioned* managed) except -1:
     return 0
 
 
-cdef Descriptor describe_versioned(DLManagedTensorVersioned* managed, MemoryBlock block, object producer):
+cdef inline int describe_versioned(Descriptor a, object producer) except -1:
+    cdef DLManagedTensorVersioned* managed = <DLManagedTensorVersioned*> a.resource
     check_version(managed)
-    return describe(&managed.dl_tensor, block, producer, managed.flags)
+    return describe(a, &managed.dl_tensor, producer, managed.flags)
 
 
 cdef Descriptor parse_borrowed(object obj, DLTensor* tensor):
@@ -308,39 +318,32 @@ cdef Descriptor parse_borrowed(object obj, DLTensor* tensor):
 
     A borrowed tensor carries no flags, so it is neither read-only nor padded.
     """
-    cdef Descriptor a = fill(tensor, 0)
-    a.base_ = obj
-    a.producer_ = None if type_is_host(a.device_.device_type) else obj
-    a.flags_ |= WRITEABLE
-    adopt(a)
+    cdef Descriptor a = bare_array()
+    describe(a, tensor, obj, 0)
     return a
 
 
-cdef Descriptor describe(DLTensor* tensor, MemoryBlock block, object producer, uint64_t flags):
-    """An array on a managed tensor that `block` holds.
+cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
+    """Fill a bare array, which holds what owns the tensor, or else `producer`. Without a producer its base is None: then
+    its memory block is the owner.
 
     IS_COPIED is not kept: it tells the one consumer that nobody else has the memory, and the next export would repeat
     that to somebody else.
     """
-    cdef Py_ssize_t low, high
-    cdef Descriptor a = fill(tensor, flags)
-    a.base_ = block if producer is None else producer
-    a.producer_ = None if type_is_host(a.device_.device_type) else producer
-    a.block_ = block
+    fill(a, tensor, flags)
+    a.base_ = producer
+    if not type_is_host(a.device_.device_type):
+        a.producer_ = producer
     if not flags & DL_READ_ONLY:
         a.flags_ |= WRITEABLE
-    extent(a, &low, &high)
-    block.address_ = a.data_ + low
-    block.nbytes_ = high - low
-    block.device_ = a.device_
-    adopt(a)
-    return a
+    return adopt(a)
 
 
-cdef Descriptor fill(DLTensor* tensor, uint64_t flags):
+cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     """The layout, type and device of a tensor: what the managed, the legacy and the borrowed ways share."""
-    check_head(tensor)
-    cdef Descriptor a = new_array(tensor.ndim)
+    if not plain_head(tensor):
+        check_head(tensor)
+    reserve(a, tensor.ndim)
     a.protocol_ = DLPACK_PROTOCOL
     a.device_ = tensor.device
     if a.device_.device_type == kDLOneAPI:
@@ -354,8 +357,13 @@ cdef Descriptor fill(DLTensor* tensor, uint64_t flags):
         fill_strides(a, tensor, 1, a.strides_)
     else:
         fill_strides(a, tensor, a.itemsize_, a.byte_strides_)
-    seal(a)
-    return a
+    return seal(a)
+
+
+cdef inline bint plain_head(DLTensor* tensor) noexcept:
+    """Whether `check_head` has nothing to say, as for nearly every tensor."""
+    return (0 <= tensor.ndim <= layout.MAX_NDIM and tensor.shape != NULL and tensor.device.device_id >= 0
+            and (tensor.device.device_type == kDLCPU or tensor.device.device_type == kDLCUDA))
 
 
 cdef int check_head(DLTensor* tensor) except -1:
@@ -367,8 +375,6 @@ cdef int check_head(DLTensor* tensor) except -1:
         raise interface_error("DLPack", "shape", None, f"a pointer to {tensor.ndim} lengths")
     if tensor.device.device_id < 0:
         raise interface_error("DLPack", "device_id", tensor.device.device_id, "an ordinal of zero or more")
-    if kind == kDLCPU or kind == kDLCUDA:
-        return 0
     if kind not in TYPE_NAMES:
         raise interface_error("DLPack", "device_type", kind, f"one of {sorted(TYPE_NAMES)}")
     if kind in HANDLES:
@@ -379,7 +385,7 @@ cdef int check_head(DLTensor* tensor) except -1:
     return 0
 
 
-cdef int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
+cdef inline int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
     """The address of element zero: `data` plus `byte_offset`, always. For no elements NULL is as good as any."""
     cdef Py_ssize_t address = 0
     if tensor.data == NULL:
@@ -392,7 +398,7 @@ cdef int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
     return 0
 
 
-cdef int fill_type(Descriptor a, DLTensor* tensor) except -1:
+cdef inline int fill_type(Descriptor a, DLTensor* tensor) except -1:
     cdef const dtypes.ElementType* row = dtypes.by_dlpack(tensor.dtype.code, tensor.dtype.bits)
     if tensor.dtype.lanes != 1:
         raise BufferError(
@@ -406,13 +412,10 @@ cdef int fill_type(Descriptor a, DLTensor* tensor) except -1:
     return set_type(a, row)
 
 
-cdef int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py_ssize_t* strides) except -1:
+cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py_ssize_t* strides) except -1:
     """`strides` in units from the tensor's in elements; none means C order (legal before DLPack 1.2)."""
     cdef int k
     cdef bint overflow = False
-    for k in range(a.nd_):
-        if a.shape_[k] < 0:
-            raise interface_error("DLPack", f"shape[{k}]", a.shape_[k], "a length of zero or more")
     if tensor.strides == NULL:
         overflow = layout.fill_strides(a.nd_, a.shape_, unit, False, strides)
     else:
@@ -456,6 +459,9 @@ cdef void drop_owner(void* owner) noexcept:
     cdef PyObject* kind
     cdef PyObject* value
     cdef PyObject* traceback
+    if PyErr_Occurred() == NULL:
+        Py_DECREF(<object> <PyObject*> owner)
+        return
     PyErr_Fetch(&kind, &value, &traceback)
     Py_DECREF(<object> <PyObject*> owner)
     PyErr_Restore(kind, value, traceback)
@@ -488,8 +494,18 @@ cdef void _legacy_destructor(object capsule) noexcept:
         _delete_legacy(PyCapsule_GetPointer(capsule, LEGACY))
 
 
-cdef int check_sayable(Descriptor a) except -1:
-    """Refuse what a DLTensor has no words for."""
+cdef inline int check_sayable(Descriptor a) except -1:
+    """Refuse what a DLTensor has no words for; after this `point` cannot fail."""
+    if a.shape_ == NULL or a.strides_ == NULL or a.dl_dtype_.code == dtypes.NO_DLPACK:
+        refuse_unsayable(a)
+    if a.device_.device_id == UNRESOLVED_ID:
+        device_of(a)      # which may find that the memory is of another context
+    if a.flags_ & OTHER_CONTEXT:
+        refuse_unsayable(a)
+    return 0
+
+
+cdef int refuse_unsayable(Descriptor a) except -1:
     if a.shape_ == NULL:
         raise BufferError("DLPack: the array was never given memory; make it with arrayhub.asarray or USMArray(...)")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
@@ -501,12 +517,9 @@ cdef int check_sayable(Descriptor a) except -1:
             "DLPack: the memory belongs to a SYCL context that is not its device's default one, which DLPack cannot"
             " name; __sycl_usm_array_interface__ can, or call to_host(x)"
         )
-    if a.strides_ == NULL:
-        raise BufferError(
-            f"DLPack: byte strides {stride_tuple(a)} are no multiple of the item size {a.itemsize_}; call x.copy()"
-            " first"
-        )
-    return 0
+    raise BufferError(
+        f"DLPack: byte strides {stride_tuple(a)} are no multiple of the item size {a.itemsize_}; call x.copy() first"
+    )
 
 
 cdef int check_flagless(Descriptor a, str what, str instead, bint allow_readonly) except -1:
@@ -522,26 +535,27 @@ cdef int check_flagless(Descriptor a, str what, str instead, bint allow_readonly
     return 0
 
 
-cdef int point(Descriptor a, DLTensor* tensor) except -1:
-    """Fill a tensor that borrows shape and strides from `a`, which must outlive it.
+cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
+    """Fill a tensor that borrows shape and strides from `a`, which must outlive it and have passed `check_sayable`.
 
     ``data`` is the lowest address that the view reaches and ``byte_offset`` leads up to element zero: readers that
     check for a start within an allocation then accept negative strides.
     """
-    cdef Py_ssize_t low, high
-    tensor.device = device_of(a)
-    check_sayable(a)
-    extent(a, &low, &high)
+    cdef Py_ssize_t low = 0, high
+    if a.flags_ & C_CONTIGUOUS:
+        high = layout.count(a.nd_, a.shape_)      # elements or bytes: what counts is whether there are any
+    else:
+        extent(a, &low, &high)
+    tensor.device = a.device_
     tensor.ndim = a.nd_
     tensor.dtype = a.dl_dtype_
     tensor.shape = <int64_t*> a.shape_
     tensor.strides = <int64_t*> a.strides_
     tensor.data = a.data_ + low if high > low else NULL
     tensor.byte_offset = <uint64_t> -low if high > low else 0
-    return 0
 
 
-cdef uint64_t flags_of(Descriptor a) noexcept:
+cdef inline uint64_t flags_of(Descriptor a) noexcept:
     cdef uint64_t flags = 0
     if not a.flags_ & WRITEABLE:
         flags |= DL_READ_ONLY
@@ -553,9 +567,8 @@ cdef uint64_t flags_of(Descriptor a) noexcept:
 cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL:
     """A managed tensor that owns a reference to `a`: at most one allocation."""
     global _spares
-    cdef DLTensor tensor
     cdef DLManagedTensorVersioned* managed
-    point(a, &tensor)
+    check_sayable(a)
     if _spares > 0:
         _spares -= 1
         managed = _spare_managed[_spares]
@@ -566,7 +579,7 @@ cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL:
     managed.version = DLPackVersion(DLPACK_MAJOR, DLPACK_MINOR)
     managed.deleter = _managed_deleter
     managed.flags = flags_of(a)
-    managed.dl_tensor = tensor
+    point(a, &managed.dl_tensor)
     managed.manager_ctx = <void*> a
     Py_INCREF(a)
     return managed
@@ -641,12 +654,10 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly):
     """A legacy capsule, which has no words for read-only memory."""
     check_sayable(a)
     check_flagless(a, "a legacy capsule", "ask with max_version=(1, 0) or later", allow_readonly)
-    cdef DLTensor tensor
-    point(a, &tensor)
     cdef DLManagedTensor* managed = <DLManagedTensor*> PyMem_RawMalloc(sizeof(DLManagedTensor))
     if managed == NULL:
         raise MemoryError
-    managed.dl_tensor = tensor
+    point(a, &managed.dl_tensor)
     managed.deleter = _legacy_deleter
     managed.manager_ctx = <void*> a
     Py_INCREF(a)
@@ -744,7 +755,8 @@ cdef int _table_borrow(void* obj, DLTensor* out) noexcept with gil:
         check_sayable(a)
         check_flagless(a, "a borrowed DLTensor", "use managed_tensor_from_py_object_no_sync, whose flags can", False)
         order_table_stream(a)
-        return point(a, out)
+        point(a, out)
+        return 0
     except BaseException as error:
         return fail(error)
 
@@ -796,7 +808,8 @@ cdef Descriptor new_like(DLTensor* prototype):
     wanted.strides = NULL
     wanted.byte_offset = 0
     wanted.data = <void*> 64      # any address: the layout is checked before there is memory
-    a = fill(&wanted, 0)
+    a = bare_array()
+    fill(a, &wanted, 0)
     a.protocol_ = CONSTRUCTED
     a.flags_ |= WRITEABLE
     extent(a, &low, &high)

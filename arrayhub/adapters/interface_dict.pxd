@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 
 from arrayhub._core.descriptor cimport Descriptor
 
-cdef Descriptor new_from_dict(object interface, int protocol)
+cdef Descriptor new_from_dict(object interface, int protocol, object dtype)
 cdef int set_pointer(Descriptor a, object data) except -1
 cdef Py_ssize_t whole(object value, int protocol, str key, int position) except? -1
 cdef object complaint(int protocol, str key, object value, str accepted)

@@ -84,7 +84,7 @@ cdef enum:
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
 
-cdef Descriptor new_from_dict(object interface, int protocol):
+cdef Descriptor new_from_dict(object interface, int protocol, object dtype):
     """An array with the shape, byte strides and type of an interface dict; pointer, owner, device and access are left
     to the caller, and so is `seal`, which checks what is written here against the pointer.
 
@@ -94,6 +94,8 @@ cdef Descriptor new_from_dict(object interface, int protocol):
         What the attribute gave, read once by the caller.
     protocol : int
         ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT: also says whether strides are in bytes (the first two) or elements.
+    dtype : numpy.dtype or None
+        The type of a producer that is known to have one, in place of a type string that may tell no more than its size.
 
     Raises
     ------
@@ -119,7 +121,10 @@ cdef Descriptor new_from_dict(object interface, int protocol):
     cdef int k
     for k in range(a.nd_):
         a.shape_[k] = whole((<tuple> lengths)[k], protocol, "shape", k)
-    set_typestr(a, entry(keys, "typestr"), keys, protocol)
+    if dtype is None:
+        set_typestr(a, entry(keys, "typestr"), keys, protocol)
+    else:
+        set_dtype(a, dtype)
     if dialect.descr_must_agree:
         check_descr(a, entry(keys, _TYPEDESCR), protocol)
     set_strides(a, entry(keys, "strides"), protocol, dialect)

@@ -38,7 +38,7 @@ cdef Descriptor parse(object obj, object stream):
     interface = getattr(obj, NAME, None)
     if interface is None:
         return None
-    cdef Descriptor a = new_from_dict(interface, SYCL_DICT)
+    cdef Descriptor a = new_from_dict(interface, SYCL_DICT, None)
     cdef dict keys = <dict> interface
     data = entry(keys, "data")
     offset = entry(keys, "offset")

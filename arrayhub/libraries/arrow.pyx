@@ -5,8 +5,19 @@ Buffers and Tensors of pyarrow have a PEP 3118 buffer and need no room.
 
 import sys
 
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
+from cpython.ref cimport Py_DECREF
+
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.adapters cimport dlpack
+
+cdef extern from "Python.h":
+    PyObject* _PyType_Lookup(PyTypeObject* cls, object name)      # borrowed; NULL, and no exception, where there is none
+    PyObject* PyObject_Vectorcall(object function, PyObject** arguments, size_t positional, object keywords)
+
+cdef str METHOD = "__dlpack__"
+cdef tuple KEYWORDS = ("max_version",)
+cdef tuple MAX_VERSION = (1, 0)      # which pyarrow compares faster than a later one, and gives the same for
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -17,25 +28,39 @@ cdef Descriptor parse(object obj, object stream):
     BufferError
         Its memory is no plain run of numbers: nulls, bits, chunks, strings; the message names the call that helps.
     """
-    export = getattr(obj, "__dlpack__", None)
-    if export is None:
-        raise BufferError(f"pyarrow: {type(obj).__name__} {advice(obj, 'it has no __dlpack__')}")
+    return dlpack.parse_capsule(capsule_of(obj), False, obj)
+
+
+cdef inline object capsule_of(object obj):
+    """What ``type(obj).__dlpack__(obj, max_version=(1, 0))`` gives, without a bound method and keywords made anew."""
+    cdef PyObject* arguments[2]
+    arguments[0] = <PyObject*> obj
+    arguments[1] = <PyObject*> MAX_VERSION
+    cdef PyObject* method = _PyType_Lookup(Py_TYPE(obj), METHOD)
+    if method == NULL:
+        raise refusal(obj, "it has no __dlpack__")
+    cdef PyObject* capsule = PyObject_Vectorcall(<object> method, arguments, 1, KEYWORDS)
+    if capsule == NULL:
+        return legacy_capsule(obj)
+    answer = <object> capsule
+    Py_DECREF(answer)
+    return answer
+
+
+cdef object legacy_capsule(object obj):
+    """What a pyarrow from before versions gives, or the BufferError for what this one has just refused."""
     try:
-        capsule = capsule_from(export)
+        dlpack.raise_pending("pyarrow's __dlpack__")
     except MemoryError:
         raise
-    except Exception as error:     # ArrowInvalid, ArrowTypeError and others, by the version
-        raise BufferError(f"pyarrow: {type(obj).__name__} {advice(obj, error)}") from error
-    return dlpack.parse_capsule(capsule, False, None)
+    except Exception as error:      # ArrowInvalid, ArrowTypeError and others, by the version
+        if type(error) is not TypeError:      # which alone is Python's own, about the keyword
+            raise refusal(obj, error) from error
+    return obj.__dlpack__()
 
 
-cdef object capsule_from(object export):
-    try:
-        return export(max_version=(1, 0))
-    except TypeError as error:
-        if type(error) is not TypeError:      # pyarrow's own is a refusal; Python's means a pyarrow before versions
-            raise
-        return export()
+cdef object refusal(object obj, object reason):
+    return BufferError(f"pyarrow: {type(obj).__name__} {advice(obj, reason)}")
 
 
 # Whose memory is no array, and what helps: a look at pyarrow and the object, and the advice. The first that applies.

@@ -1,8 +1,9 @@
 """dpctl and dpnp: Memory objects, usm_ndarray and dpnp.ndarray, read without their interface dict where that is safe.
 
-The dict of a usm_ndarray takes two microseconds, most of it waiting for the queue. Its C struct says the same in a few
-nanoseconds. The struct belongs to dpnp, so it is trusted only for the exact type, with the size known here, and after one
-array of known layout has been read through it and compared (`_struct_is_known`). Otherwise the dict is the way in.
+The dict of a usm_ndarray takes two microseconds, most of it waiting for the queue. Two other ways say the same in a few
+nanoseconds. Releases that export C functions for it (dpctl up to 0.21) are asked through them, if their signatures are
+those known here. Else the C struct is read, if the type has the size known here. Both hold for the exact type alone, and
+only after one array of known layout has been read and compared (`reads_truly`). Otherwise the dict is the way in.
 """
 
 import sys
@@ -35,7 +36,7 @@ from arrayhub.runtimes cimport sycl
 
 from arrayhub._core.errors import interface_error
 
-cdef struct UsmNdarray:              # dpnp 0.20, dpnp/tensor/_usmarray.pxd
+cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
     Py_ssize_t refcount
     void* type
     void* vtable
@@ -49,9 +50,43 @@ cdef struct UsmNdarray:              # dpnp 0.20, dpnp/tensor/_usmarray.pxd
     PyObject* array_namespace
     PyObject* weak_references
 
-# What is known of each usm_ndarray type met so far: whether its struct is the one above.
-cdef dict _known_structs = {}
-cdef tuple _STRUCT_MODULES = ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray")
+# The C functions of releases that export them; none runs Python code or fails.
+cdef struct Functions:
+    char* (*data)(PyObject*) noexcept
+    int (*nd)(PyObject*) noexcept
+    Py_ssize_t* (*shape)(PyObject*) noexcept
+    Py_ssize_t* (*strides)(PyObject*) noexcept
+    int (*typenum)(PyObject*) noexcept
+    int (*flags)(PyObject*) noexcept
+    object (*base)(PyObject*)
+
+# Their names and results, in the order of the struct; each takes the array.
+_FUNCTIONS = (
+    ("UsmNDArray_GetData", "char *"),
+    ("UsmNDArray_GetNDim", "int "),
+    ("UsmNDArray_GetShape", "Py_ssize_t *"),
+    ("UsmNDArray_GetStrides", "Py_ssize_t *"),
+    ("UsmNDArray_GetTypenum", "int "),
+    ("UsmNDArray_GetFlags", "int "),
+    ("UsmNDArray_GetUSMData", "PyObject *"),
+)
+_PARAMETERS = "(struct PyUSMArrayObject *)"
+
+cdef enum How:
+    BY_DICT
+    BY_STRUCT
+    BY_FUNCTIONS
+
+
+cdef class Reader:
+    """How the arrays of one release's usm_ndarray are read."""
+    cdef How how
+    cdef Functions call
+
+
+# The two that there can be, once their first array has come.
+cdef dict _readers = {}
+cdef tuple _MODULES = ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray")
 
 
 cdef Descriptor parse_memory(object obj, object stream):
@@ -80,24 +115,32 @@ cdef Descriptor parse_dpnp(object obj, object stream):
 
 
 cdef Descriptor parse_usm_ndarray(object obj, object stream):
-    """A ``usm_ndarray``: its struct where that is known, else its interface dict."""
-    cdef Descriptor a
-    known = _known_structs.get(type(obj))
-    if known is None:
-        known = _known_structs[type(obj)] = struct_is_known(type(obj))
-    if known:
-        a = read_struct(<UsmNdarray*> <PyObject*> obj)
-        if a is not None:
-            return a
-    a = sycl_usm.parse(obj, stream)
-    memory = getattr(obj, "usm_data", None)
-    if a is not None and sycl.is_memory(memory):      # as the struct way has it: the whole allocation is the block
+    """A ``usm_ndarray``: by C functions or its struct where these are known, else by its interface dict."""
+    cdef UsmNdarray fields
+    cdef Descriptor a = None
+    cdef Reader reader = <Reader> _readers.get(type(obj))
+    if reader is None:
+        reader = reader_of(type(obj))
+    if reader.how == BY_STRUCT:
+        a = describe(<UsmNdarray*> <PyObject*> obj)
+    elif reader.how == BY_FUNCTIONS:
+        _base = call_all(reader, obj, &fields)      # held while `fields` borrows it
+        a = describe(&fields)
+    return parse_by_dict(obj, stream) if a is None else a
+
+
+cdef Descriptor parse_by_dict(object obj, object stream):
+    """Any of these by ``__sycl_usm_array_interface__``; the block is the whole allocation, which the dict does not say."""
+    cdef Descriptor a = sycl_usm.parse(obj, stream)
+    array = getattr(obj, "_array_obj", obj)      # what a dpnp.ndarray wraps
+    memory = getattr(array, "usm_data", array)
+    if a is not None and sycl.is_memory(memory):
         sycl.place(a, sycl.block_of_memory(memory), a.usm_type_)
     return a
 
 
-cdef Descriptor read_struct(UsmNdarray* u):
-    """An array from a struct, or None where its owner or its type number is none that is known here."""
+cdef Descriptor describe(UsmNdarray* u):
+    """An array from its fields, or None where its owner or its type number is none that is known here."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(u.typenum)
     if row == NULL or row.typestr == NULL or u.base == NULL or not sycl.is_memory(<object> u.base):
         return None
@@ -129,18 +172,57 @@ cdef Descriptor read_struct(UsmNdarray* u):
     return a
 
 
-cdef bint struct_is_known(object cls) except -1:
-    """Read one array of known layout through the struct, comparing each field before the next is trusted."""
-    cdef UsmNdarray* u
-    if cls.__module__ not in _STRUCT_MODULES or cls is not getattr(sys.modules.get(cls.__module__), "usm_ndarray", None) \
-            or cls.__basicsize__ != sizeof(UsmNdarray) or not sycl.available():
-        return False
+cdef Reader reader_of(object cls):
+    """Find out how a type's arrays are read, and remember it of the libraries' own two."""
+    cdef Reader reader = Reader()      # by the dict
+    cdef UsmNdarray fields
+    module = sys.modules.get(cls.__module__) if cls.__module__ in _MODULES else None
+    if cls is not getattr(module, "usm_ndarray", None) or not sycl.available():
+        return reader
+    _readers[cls] = reader
     try:
         array = cls((3, 7), dtype="<i4", buffer="device")[1:, ::2]
     except Exception:      # no default device to try it on
+        return reader
+    if find_functions(reader, module):
+        _base = call_all(reader, array, &fields)
+        if reads_truly(&fields, array):
+            reader.how = BY_FUNCTIONS
+    if reader.how == BY_DICT and cls.__basicsize__ == sizeof(UsmNdarray) \
+            and reads_truly(<UsmNdarray*> <PyObject*> array, array):
+        reader.how = BY_STRUCT
+    return reader
+
+
+cdef bint find_functions(Reader reader, object module) except -1:
+    """Whether a release has the C functions, each with the signature known here."""
+    cdef void** slots = <void**> &reader.call
+    cdef int k
+    try:
+        for k, (name, result) in enumerate(_FUNCTIONS):
+            slots[k] = sycl.declared(module, name, result + _PARAMETERS)
+    except (AttributeError, ImportError):
         return False
+    return True
+
+
+cdef object call_all(Reader reader, object array, UsmNdarray* u):
+    """Fill in what `describe` reads by calling the functions; the base, to be held as long as the fields are used."""
+    cdef PyObject* obj = <PyObject*> array
+    base = reader.call.base(obj)
+    u.base = <PyObject*> base
+    u.data = reader.call.data(obj)
+    u.nd = reader.call.nd(obj)
+    u.shape = reader.call.shape(obj)
+    u.strides = reader.call.strides(obj)
+    u.typenum = reader.call.typenum(obj)
+    u.flags = reader.call.flags(obj)
+    return base
+
+
+cdef bint reads_truly(UsmNdarray* u, object array) except -1:
+    """Whether the fields of the array of known layout are what they should be, each compared before the next is trusted."""
     memory = array.usm_data
-    u = <UsmNdarray*> <PyObject*> array
     return (
         u.nd == 2
         and u.typenum == get_typenum(array.dtype)

@@ -23,6 +23,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.runtime cimport device_of, host_ready
+from arrayhub.adapters cimport array_interface
 
 from arrayhub._core.device import TYPE_NAMES
 
@@ -65,6 +66,12 @@ cdef Descriptor parse(object obj, object stream):
         set_dtype(a, descr)
     seal(a)
     return a
+
+
+cdef Descriptor parse_by_dict(object obj, object stream):
+    """The same by ``__array_interface__``, whose type string cannot say every dtype."""
+    refuse_mask(obj)
+    return array_interface.parse_as(obj, obj.dtype)
 
 
 cdef int refuse_mask(object obj) except -1:

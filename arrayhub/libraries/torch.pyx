@@ -5,13 +5,13 @@ from cpython.ref cimport Py_DECREF
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes
-from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor
-from arrayhub._core.device cimport kDLCUDA
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, PACKED, WRITEABLE, Descriptor
+from arrayhub._core.device cimport kDLCPU, kDLCUDA
 from arrayhub._core.runtime cimport order_consumer
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
 from arrayhub.libraries cimport host, torch_states
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, remember_stream
 
 cdef DLPackExchangeAPI* _table = NULL
 cdef object _torch = None
@@ -48,7 +48,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef DLPackExchangeAPI* api = table()
     cdef object cls = type(obj)
     if cls is not _tensor_type and cls is not _parameter_type:
-        return parse_subclass(obj, stream)
+        return parse_by_dlpack(obj, stream)
     cdef int plain = torch_states.plain_tensor(obj)
     if plain == torch_states.NOT_SURE:
         refuse_unsafe(obj)
@@ -83,8 +83,10 @@ cdef object pending_as_no_memory(object tensor):
         return no_memory(tensor, error)
 
 
-cdef Descriptor parse_subclass(object obj, object stream):
-    """An array on an instance of a subclass, which may redefine everything, ``__dlpack__`` included."""
+cdef Descriptor parse_by_dlpack(object obj, object stream):
+    """The same by ``__dlpack__``, asking for each state by name: for instances of subclasses, which may redefine
+    everything, and for who switches the fast ways off."""
+    table()
     try:
         refuse_unsafe(obj)
     except BufferError:
@@ -96,12 +98,23 @@ cdef Descriptor parse_subclass(object obj, object stream):
 
 cdef Descriptor parse_slowly(object obj, object stream):
     """By ``__dlpack__``; torch's own complaints come as one line each."""
+    cdef Descriptor a
     try:
-        return dlpack.parse(obj, stream)
-    except (BufferError, MemoryError):
+        a = dlpack.parse(obj, stream)
+    except MemoryError:
         raise
     except Exception as error:
         raise no_memory(obj, error) from error
+    if stream is None and a is not None and a.device_.device_type == kDLCUDA:
+        note_current_stream(a, table())
+    return a
+
+
+cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
+    """Remember the stream that is torch's current one now: a tensor that is asked later speaks of the one current then."""
+    if api == NULL or api.current_work_stream == NULL:
+        return remember_stream(a, _torch.cuda.current_stream(a.device_.device_id))
+    return dlpack.note_work_stream(a, api)
 
 
 # Tensors that have no memory that could be shown, and what helps: a look at the tensor, and the advice.
@@ -169,10 +182,27 @@ cdef object emit(Descriptor a, bint allow_readonly):
         Read-only memory (torch cannot say so) unless `allow_readonly`; negative strides, at which torch ends the process;
         memory, types or strides that torch does not have.
     """
-    cdef int k
     cdef DLManagedTensorVersioned* managed
     cdef void* result = NULL
     cdef DLPackExchangeAPI* api = table()
+    # Compact writable memory of the host, the usual case, is nothing that torch could not take.
+    if a.device_.device_type != kDLCPU or a.flags_ & (C_CONTIGUOUS | WRITEABLE) != C_CONTIGUOUS | WRITEABLE:
+        a = acceptable(a, allow_readonly, api)
+    managed = dlpack.new_managed(a)
+    managed.flags &= ~<unsigned long long> DL_READ_ONLY
+    # The table neither takes over nor deletes a managed tensor whose type it refuses; a capsule frees what nobody took.
+    if api == NULL or not surely_known(a):
+        return by_capsule(a, dlpack.capsule_of(managed))
+    if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
+        raise pending_as_refusal(a)
+    tensor = <object> <PyObject*> result
+    Py_DECREF(tensor)
+    return tensor
+
+
+cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
+    """`a` as torch takes it, or the reason why it does not; in the order of torch's current stream."""
+    cdef int k
     a = host.for_host_library(a, "torch", kDLCUDA)
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError(
@@ -185,22 +215,30 @@ cdef object emit(Descriptor a, bint allow_readonly):
                 raise BufferError("torch: negative strides, which torch does not have; pass copy=True")
     if a.device_.device_type == kDLCUDA:
         order_current_stream(a, api)
-    managed = dlpack.new_managed(a)
-    managed.flags &= ~<unsigned long long> DL_READ_ONLY
+    return a
+
+
+cdef object by_capsule(Descriptor a, object capsule):
     try:
-        # The table neither takes over nor deletes a managed tensor whose type it refuses; a capsule frees what nobody took.
-        if api == NULL or not surely_known(a):
-            return _torch.from_dlpack(dlpack.capsule_of(managed))
-        if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
-            dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
-    except (BufferError, RuntimeError) as error:      # whose message goes on with a backtrace through torch's C++
-        raise BufferError(
-            f"torch: it takes no elements of type {dtypes.by_typenum(a.typenum_).name.decode()}"
-            f" ({str(error).partition(chr(10))[0]}); convert them first"
-        ) from None
-    tensor = <object> <PyObject*> result
-    Py_DECREF(tensor)
-    return tensor
+        return _torch.from_dlpack(capsule)
+    except (BufferError, RuntimeError) as error:
+        raise refusal(a, error) from None
+
+
+cdef object pending_as_refusal(Descriptor a):
+    """What torch's table reported, as the error to be raised."""
+    try:
+        dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+    except (BufferError, RuntimeError) as error:
+        return refusal(a, error)
+
+
+cdef object refusal(Descriptor a, object error):
+    """A BufferError with the first line of torch's own message, which goes on with a backtrace through its C++."""
+    return BufferError(
+        f"torch: it takes no elements of type {dtypes.by_typenum(a.typenum_).name.decode()}"
+        f" ({str(error).partition(chr(10))[0]}); convert them first"
+    )
 
 
 cdef bint surely_known(Descriptor a) noexcept:

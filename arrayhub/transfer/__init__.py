@@ -1,6 +1,6 @@
 """Explicit copies, one engine a kind of memory: host, SYCL, CUDA. Nothing here runs unless the caller asked for it.
 
-Every engine has the same four functions. `progress` is None or what transfer/progress.py makes of the caller's.
+Every engine has the same five functions. `progress` is None or what transfer/progress.py makes of the caller's.
 
     to_host(array, order="C", *, out=None, stream=None, progress=None)
         into `out`, which has been checked, or into fresh host memory that is compact in `order`
@@ -10,8 +10,9 @@ Every engine has the same four functions. `progress` is None or what transfer/pr
         a fresh array on another device of the engine
     copy(array, order, *, stream=None)
         a fresh array on the same device, in the same kind of memory, compact in `order`
-
-Besides, ``write(fresh, source)`` puts the elements of an array, or one element, into an array that nobody has seen yet.
+    write(fresh, source)
+        the elements of an array of the engine or the host, or a single one, into one that nobody has seen yet, of any
+        layout; whatever lies between its elements is overwritten
 """
 
 import sys
@@ -20,6 +21,7 @@ from arrayhub._core.device import Device
 from arrayhub.libraries.host import host_view, is_host_readable
 from arrayhub.transfer import host
 from arrayhub.transfer import out as outs
+from arrayhub.transfer.out import FIRST_OWN_TYPENUM
 from arrayhub.transfer.progress import reporting
 from arrayhub.transfer.settings import configure
 
@@ -146,12 +148,11 @@ def write(fresh, source):
 
     `source` may lie anywhere, and may be a single element.
     """
-    if is_host_readable(fresh):
-        host.write(fresh, to_host(source))
-    elif fresh.size:
-        _engine(_engine_name(fresh.device)).write(
-            fresh, source if source.device.type == fresh.device.type else to_host(source)
-        )
+    if fresh.size == 0:
+        return
+    target = "host" if is_host_readable(fresh) else _engine_name(fresh.device)
+    near = _ENGINES.get(source.device.type) == target != "host"
+    _engine(target).write(fresh, source if near else to_host(source))
 
 
 def for_dlpack(array, dl_device, copy, stream):
@@ -185,9 +186,7 @@ def aligned(array, *, copy=None):
 
 def native(array, *, copy=None):
     """Return `array` with its elements in the machine's byte order. See ``USMArray.native``."""
-    if (
-        array.typenum >= outs.FIRST_OWN_TYPENUM or array.dtype.isnative
-    ):  # our own types come in the machine's order only
+    if array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative:  # our own types come in the machine's order only
         return _copy(array) if copy else array
     if copy is False:
         raise BufferError(f"native: from {array.dtype!r} takes a copy, and copy=False forbids one")

@@ -49,6 +49,12 @@ def copy(array, order, *, stream=None):
     return to_host(array, order)
 
 
+def write(fresh, source):
+    """Put the elements of host-readable `source`, or its single one, into a fresh array."""
+    view = raw(fresh, writable=True)
+    move(view, numpy.broadcast_to(raw(source), view.shape))
+
+
 def astype(array, dtype):
     """Return a fresh C-contiguous host copy of host-readable `array` with another element type."""
     fresh = typed_like(array, dtype)

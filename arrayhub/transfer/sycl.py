@@ -71,15 +71,6 @@ def to_other(array, ordinal, *, stream=None, progress=None):
     return _relay(array, fresh, queue, progress)
 
 
-def write(fresh, source):
-    """Put the elements of `source` into a fresh, not empty array; whatever lies between them there is overwritten."""
-    queue = sycl.queue_of_array(fresh)
-    items = raw(source if is_host_readable(source) else to_host(source))
-    items = items if is_packed(fresh) else numpy.broadcast_to(items, fresh.shape)
-    with _settled(queue):
-        _send(items, fresh, Lane(queue, [], None))
-
-
 def copy(array, order, *, stream=None):
     """Return a copy of USM of the same kind, on the same queue, compact in `order`."""
     queue = sycl.queue_of_array(array)
@@ -89,8 +80,18 @@ def copy(array, order, *, stream=None):
     return _relay(array, fresh, queue, None)
 
 
+def write(fresh, source):
+    """Put the elements of USM, or of host-readable memory, into fresh device USM, over whatever lies between them."""
+    queue = sycl.queue_of_array(fresh)
+    if not is_host_readable(source):
+        _relay(source, fresh, queue, None)
+        return
+    with _settled(queue):
+        _send(numpy.broadcast_to(raw(source), fresh.shape), fresh, Lane(queue, [], None))
+
+
 def _relay(array, fresh, queue, progress):
-    """Copy USM into fresh compact device USM on `queue`: there directly if it can be, else by way of the host."""
+    """Copy USM into fresh device USM on `queue`: there directly if it can be, else by way of the host."""
     if array.nbytes == 0:
         return fresh
     with _lane(array, None, progress) as lane, _settled(queue):
@@ -106,7 +107,7 @@ def _relay(array, fresh, queue, progress):
         for key in _pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, stage.nbytes):
             piece = fresh[key]
             _fetch(array[key], _laid_out(stage, piece), lane._replace(progress=None))
-            _direct(piece.ptr, stage.ctypes.data, piece.nbytes, Lane(queue, [], progress))
+            _direct(piece.ptr, stage.ctypes.data, sycl.reach(piece)[1], Lane(queue, [], progress))
     return fresh
 
 
@@ -210,9 +211,9 @@ def _spread(piece, progress):
 
 
 def _send(source: Any, fresh: Any, lane: Lane) -> None:
-    """Copy an ndarray of opaque items into fresh USM, and anything into the gaps between its elements."""
+    """Copy an ndarray of opaque items into fresh USM, over whatever lies between its elements."""
     if _lies_like(fresh, source.strides):
-        _direct(sycl.reach(fresh)[0], _lowest(source), fresh.nbytes, lane)
+        _direct(fresh.ptr, _lowest(source), fresh.nbytes, lane)
         return
     stages = [_stage(lane.queue, fresh) for _ in range(2)]
     events: list[Any] = [None, None]
@@ -220,9 +221,9 @@ def _send(source: Any, fresh: Any, lane: Lane) -> None:
         piece, stage, event = fresh[key], stages[turn % 2], events[turn % 2]
         if event is not None:
             event.wait()
-        target, nbytes = sycl.reach(piece)
-        host.move(_laid_out(stage, piece, piece.ptr - target), source[key], lane.progress)
-        events[turn % 2] = sycl.submit_copy(lane.queue, target, stage.ctypes.data, nbytes, lane.after)
+        host.move(_laid_out(stage, piece), source[key], lane.progress)
+        nbytes = sycl.reach(piece)[1]
+        events[turn % 2] = sycl.submit_copy(lane.queue, piece.ptr, stage.ctypes.data, nbytes, lane.after)
     for event in filter(None, events):
         event.wait()
 

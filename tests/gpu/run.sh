@@ -12,9 +12,13 @@ for n in ('numpy', 'cython', 'cupy-cuda13x', 'torch', 'jax', 'numba', 'numba-cud
     except m.PackageNotFoundError: print(n, '-')
 "
 python3 tools/build_inplace.py || exit 1
-# A file at a time: an error inside CUDA ends the context of its process, and must not end the other tests too.
+# With the fast ways and without, a file at a time: an error inside CUDA ends the context of its process, and must not end the other tests too.
 status=0
-for file in tests/gpu/test_*.py; do
-    timeout 200 python3 -m pytest -q -rfEs --tb=short -p no:cacheprovider "$file" "$@" || status=1
+for off in 0 1; do
+    echo "ARRAYHUB_DISABLE_FAST_PATHS=$off"
+    for file in tests/gpu/test_*.py; do
+        ARRAYHUB_DISABLE_FAST_PATHS=$off timeout 200 python3 -m pytest -q -rfEs --tb=short -p no:cacheprovider "$file" "$@" ||
+            status=1
+    done
 done
 exit $status

@@ -1,0 +1,57 @@
+"""The peer that has to be compiled: an extension written with nanobind, built once and kept in the user's cache."""
+
+import importlib.util
+import os
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+
+NAME = "nanobind_peer"
+SOURCE = Path(__file__).with_name("peer.cpp")
+FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing")
+
+
+def load():
+    """Return the extension, built if it is not there yet.
+
+    Raises
+    ------
+    ImportError
+        nanobind is not installed.
+    RuntimeError
+        There is no compiler, or it refuses; CXX names another than ``c++``.
+    """
+    import nanobind
+
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arrayhub-benchmarks"
+    built = cache / f"nanobind-{nanobind.__version__}-{SOURCE.stat().st_mtime_ns}" / suffixed(NAME)
+    if not built.exists():
+        build(Path(nanobind.include_dir()), Path(nanobind.source_dir()), built)
+    spec = importlib.util.spec_from_file_location(NAME, built)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def suffixed(name):
+    return name + sysconfig.get_config_var("EXT_SUFFIX")
+
+
+def build(include, source, built):
+    """Compile the extension together with nanobind's own source, as its documentation describes for other builds."""
+    built.parent.mkdir(parents=True, exist_ok=True)
+    folders = (include, include.parent / "ext" / "robin_map" / "include", sysconfig.get_path("include"))
+    with tempfile.TemporaryDirectory(dir=built.parent) as folder:
+        made = Path(folder) / built.name
+        command = [os.environ.get("CXX", "c++"), *FLAGS, *(f"-I{folder}" for folder in folders)]
+        try:
+            done = subprocess.run(
+                [*command, SOURCE, source / "nb_combined.cpp", "-o", made], capture_output=True, text=True
+            )
+        except FileNotFoundError as error:
+            raise RuntimeError(f"no compiler {command[0]!r} to build it with") from error
+        if done.returncode:
+            complaints = [line for line in done.stderr.splitlines() if "error" in line]
+            raise RuntimeError(complaints[0] if complaints else "it does not compile")
+        made.replace(built)  # whole or not at all, whoever else builds it meanwhile

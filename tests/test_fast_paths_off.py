@@ -1,0 +1,123 @@
+"""With ARRAYHUB_DISABLE_FAST_PATHS=1: the protocols alone, and the same answers.
+
+What a library's room knows besides its protocol (a mask, a tensor's state, a dtype that no type string says) is no fast
+way and stays on. So the whole suite has to pass as it stands. Here all that libraries' arrays go through does so, in a
+process of its own; CONTRIBUTING.md has the command for the rest.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from exporters import run
+
+HERE = Path(__file__).resolve().parent
+SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
+ALREADY_OFF = os.environ.get(SWITCH, "0") not in ("", "0")
+# Files that no array of a known library comes into, or none whose description is looked at: two thirds of the time.
+ELSEWHERE = {
+    "test_architecture.py": "reads sources",
+    "test_benchmarks.py": "measures",
+    "test_c_interface.py": "compiles consumers",
+    "test_cuda_array.py": "producers made by hand",
+    "test_dlpack.py": "producers made by hand",
+    "test_docs.py": "pages",
+    "test_fast_paths_off.py": "this file",
+    "test_format_language.py": "text",
+    "test_sycl_runtime.py": "the environment",
+    "test_sycl_usm.py": "producers made by hand",
+}
+MINUTES = 30  # a limit for a hung test, not a judgement of speed
+FEWEST = 4000  # tests in what remains
+
+
+@pytest.mark.skipif(ALREADY_OFF, reason="this is the run with the fast ways off")
+@pytest.mark.timeout(60 * MINUTES)
+def test_the_suite_passes():
+    assert all((HERE / name).exists() for name in ELSEWHERE)
+    options = ["-q", "-p", "no:cacheprovider", "--tb=short", *(f"--ignore={HERE / name}" for name in ELSEWHERE)]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", *options, HERE],
+        env={**os.environ, SWITCH: "1"},
+        cwd=HERE.parent,
+        capture_output=True,
+        text=True,
+        timeout=60 * MINUTES,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > FEWEST
+
+
+# Who asks a protocol: a class of NumPy's, torch's and dpnp's, each with a look at what is asked of it.
+ASKED = """
+import sys
+import arrayhub as ah
+import numpy as np
+
+def watched(cls, name):
+    theirs = getattr(cls, name)
+    def ask(self):
+        asked.add(name)
+        return theirs.__get__(self)
+    return property(ask)
+
+asked = set()
+array = type("Watched", (np.ndarray,), {"__array_interface__": watched(np.ndarray, "__array_interface__")})
+ah.asarray(np.zeros(3).view(array))
+try:
+    import torch
+except ImportError:
+    pass
+else:
+    torch.Tensor.__dlpack__ = watched(torch.Tensor, "__dlpack__")
+    ah.asarray(torch.zeros(3))
+try:
+    import dpnp
+except ImportError:
+    pass
+else:
+    name = "__sycl_usm_array_interface__"
+    setattr(dpnp.ndarray, name, watched(dpnp.ndarray, name))
+    ah.asarray(dpnp.zeros(3))
+print(*sorted(asked))
+"""
+
+
+def test_the_switch_sends_each_library_to_its_protocol():
+    assert run(ASKED, **{SWITCH: "0"}).split() == []
+    names = run(ASKED, **{SWITCH: "1"}).split()
+    assert "__array_interface__" in names
+    for library, name in (("torch", "__dlpack__"), ("dpnp", "__sycl_usm_array_interface__")):
+        assert (name in names) == (importlib.util.find_spec(library) is not None)
+
+
+# All that an array says of itself, for everything that any producer makes.
+REPORT = """
+import arrayhub as ah
+from matrix.elements import ELEMENTS
+from matrix.layouts import LAYOUTS
+from matrix.producers import PRODUCERS, installed
+for producer in PRODUCERS:
+    if not installed(producer):
+        continue
+    for element, layout in producer.pairs():
+        if element not in ("float32", "uint8", "bool", "complex128", "bfloat16", "record", ">i4", "datetime64[ns]"):
+            continue
+        made = producer.make(ELEMENTS[element], LAYOUTS[layout])
+        x = ah.asarray(made.obj)
+        assert made.address in (None, x.ptr) or not made.values, (producer.name, element, layout)
+        data = bytes(x.to_host().copy().reshape(-1)) if x.dtype.kind in "biufc" else None
+        assert data in (None, made.values), (producer.name, element, layout)
+        print(producer.name, element, layout, x.shape, x.strides, x.byte_strides, x.offset, x.dtype, x.access, x.device,
+              x.usm_type, x.protocol, x.memory.nbytes, x.flags.c_contiguous, x.flags.f_contiguous, x.flags.aligned)
+"""
+
+
+def test_descriptions_are_the_same_to_the_last_word():
+    fast, plain = (run(REPORT, **{SWITCH: value}) for value in "01")
+    assert fast.count("\n") > 400
+    assert plain == fast
