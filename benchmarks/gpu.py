@@ -1,6 +1,8 @@
-"""What a hand-over of a small CUDA array costs, beside the ways that the libraries have themselves.
+"""What hand-overs and copies of CUDA arrays cost, beside the ways that the libraries have themselves.
 
-    python benchmarks/gpu.py [--repeats N] [--json FILE]
+    python -m benchmarks.gpu [--only handover copies sizes] [--repeats N] [--json FILE]
+
+Copies are in `benchmarks.gpu_copies`; what follows is about hand-overs, of small arrays.
 
 Each row times one call of ours and its peers in one process, in turns, so that a slow moment of the machine meets all
 of them. What counts is the ratio of the medians; the spread is that of the middle half of the repeats. No call waits
@@ -21,6 +23,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # jax would tak
 
 import arrayhub
 from arrayhub import asarray
+from benchmarks import gpu_copies
 
 PACKAGES = ("arrayhub", "numpy", "cupy-cuda13x", "cupy-cuda12x", "torch", "jax", "numba", "numba-cuda", "cuda-core")
 # asarray(x) against cuda.core's view of x: at most this many times its cost.
@@ -160,19 +163,12 @@ def versions():
     return found
 
 
-def main():
-    """Print the table; exit status 1 where a target is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=31)
-    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    report = {"device": device_name(), "versions": versions(), "repeats": options.repeats, "rows": []}
-    print(f"{report['device']}; " + ", ".join(f"{name} {version}" for name, version in report["versions"].items()))
+def handovers(repeats):
+    """Print the rows of hand-overs; return them for the report, and how many missed what is asked."""
     print(f"{'way':<32} {'ns':>7} {'middle half':>15} {'x':>6}  peer")
-    missed = 0
+    report, missed = [], 0
     for name, ours, peers in rows():
-        found = measure({name: ours, **{peer: call for peer, call in peers.items() if call}}, options.repeats)
+        found = measure({name: ours, **{peer: call for peer, call in peers.items() if call}}, repeats)
         mine = found.pop(name)
         if isinstance(mine, str):
             print(f"{name:<32} {mine}")
@@ -192,7 +188,37 @@ def main():
             print(
                 f"{'':<32} {figure[0]:7.0f} {figure[1]:7.0f}-{figure[2]:<7.0f} {ratio:6.2f}  {peer}{goal}", flush=True
             )
-        report["rows"].append(row)
+        report.append(row)
+    return report, missed
+
+
+def copies(repeats):
+    """The rows of copies that something is asked of."""
+    return gpu_copies.run(module("cupy"), min(repeats, 9), (gpu_copies.rows, gpu_copies.small_rows))
+
+
+def sizes(repeats):
+    """The rows of copies of growing size."""
+    return gpu_copies.run(module("cupy"), min(repeats, 5), (gpu_copies.size_rows,))
+
+
+GROUPS = {"handover": handovers, "copies": copies, "sizes": sizes}
+
+
+def main():
+    """Print the tables; exit status 1 where a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS, help="groups of rows")
+    parser.add_argument("--repeats", type=int, default=31)
+    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    report = {"device": device_name(), "versions": versions(), "repeats": options.repeats}
+    print(f"{report['device']}; " + ", ".join(f"{name} {version}" for name, version in report["versions"].items()))
+    missed = 0
+    for name in options.only:
+        report[name], missed_here = GROUPS[name](options.repeats)
+        missed += missed_here
     if options.json:
         with open(options.json, "w") as file:
             json.dump(report, file, indent=1)

@@ -241,7 +241,7 @@ def on_memory(Descriptor model not None, memory, order):
     ----------
     model : USMArray
         Its memory is not looked at.
-    memory : cupy.cuda.MemoryPointer
+    memory : cupy.cuda.MemoryPointer or cupy.cuda.PinnedMemoryPointer
         At least ``model.nbytes`` bytes; kept alive.
     order : {"C", "F", "K"}
         How the elements are laid out; "K" keeps the order of the dimensions in `model`.
@@ -252,8 +252,10 @@ def on_memory(Descriptor model not None, memory, order):
     a.protocol_ = CONSTRUCTED
     a.base_ = memory
     a.data_ = <char*> <size_t> memory.ptr
-    a.device_ = DLDevice(kDLCUDA, memory.device_id)
+    cdef bint pinned = not hasattr(memory, "device_id")
+    a.device_ = DLDevice(kDLCUDAHost, 0) if pinned else DLDevice(kDLCUDA, memory.device_id)
     a.usm_type_ = NOT_USM
+    a.stream_ = NULL
     a.producer_ = None
     a.block_ = new_block(EXTERNAL, memory, a.data_, model.nbytes, a.device_)
     a.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
@@ -263,5 +265,6 @@ def on_memory(Descriptor model not None, memory, order):
         seal(a)
         locate(a)
         a.block_.device_ = a.device_
-    set_stream(a, _current_stream(memory.device_id))
+    if not pinned:
+        set_stream(a, _current_stream(memory.device_id))
     return a

@@ -1,8 +1,9 @@
 """The CUDA driver as the other rooms see it: where memory lies, and streams in order."""
 
-from libc.stdint cimport intptr_t
+from libc.stdint cimport intptr_t, uint64_t
 
 from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.device cimport DLDevice
 
 # Handles of streams with a meaning of their own. Source: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD of the driver API,
 # and the same numbers in DLPack's and the CUDA array interface's conventions.
@@ -11,10 +12,63 @@ cdef enum:
     LEGACY_STREAM = 1
     PER_THREAD_STREAM = 2
 
+ctypedef void* Context
+ctypedef void* Event
+ctypedef void* Stream
+
+# The driver's functions that are used, in the order of _NAMES. Each returns a CUresult, 0 for success.
+cdef struct Driver:
+    int (*init)(unsigned int flags) noexcept nogil
+    int (*error_name)(int error, const char** name) noexcept nogil
+    int (*device_get)(int* device, int ordinal) noexcept nogil
+    int (*device_count)(int* count) noexcept nogil
+    int (*device_attribute)(int* value, int attribute, int device) noexcept nogil
+    int (*pointer_attributes)(unsigned int count, int* which, void** values, uint64_t address) noexcept nogil
+    int (*context_current)(Context* context) noexcept nogil
+    int (*context_device)(int* device) noexcept nogil
+    int (*context_push)(Context context) noexcept nogil
+    int (*context_pop)(Context* context) noexcept nogil
+    int (*context_retain)(Context* context, int device) noexcept nogil
+    int (*stream_context)(Stream stream, Context* context) noexcept nogil
+    int (*stream_create)(Stream* stream, unsigned int flags) noexcept nogil
+    int (*stream_capture)(Stream stream, int* status, uint64_t* sequence, void* graph, void* nodes,
+                          void* count) noexcept nogil
+    int (*stream_synchronize)(Stream stream) noexcept nogil
+    int (*stream_destroy)(Stream stream) noexcept nogil
+    int (*stream_wait)(Stream stream, Event event, unsigned int flags) noexcept nogil
+    int (*event_create)(Event* event, unsigned int flags) noexcept nogil
+    int (*event_record)(Event event, Stream stream) noexcept nogil
+    int (*event_query)(Event event) noexcept nogil
+    int (*event_synchronize)(Event event) noexcept nogil
+    int (*event_destroy)(Event event) noexcept nogil
+    int (*memcpy_async)(uint64_t to, uint64_t source, size_t nbytes, Stream stream) noexcept nogil
+    int (*host_alloc)(void** memory, size_t nbytes, unsigned int flags) noexcept nogil
+    int (*host_free)(void* memory) noexcept nogil
+    int (*can_access_peer)(int* yes, int device, int peer) noexcept nogil
+    int (*enable_peer)(Context peer, unsigned int flags) noexcept nogil
+    int (*launch)(void* kernel, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
+                  unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, Stream stream, void** arguments,
+                  void** extra) noexcept nogil
+
 cdef bint driver_present() except -1
+cdef Driver* driver_for(int device) except NULL
+cdef int check(int error, str call) except -1
+cdef Context primary_context(int device) except NULL
+cdef bint enter(intptr_t stream, int device) except -1
+cdef void leave(bint pushed) noexcept nogil
 cdef int locate(Descriptor a) except -1
 cdef int locate_start(Descriptor a) except -1
+cdef DLDevice place_of(uint64_t address) except *
 cdef intptr_t stream_handle(object stream) except? 0
+cdef int check_handle(intptr_t stream) except -1
+cdef uint64_t capture_of(intptr_t stream, int device) except? 0
+cdef int refuse_captured_producer() except -1
+cdef int wait_for_stream(intptr_t stream, int device) except -1
+cdef int finish(intptr_t stream, int device) except -1
+cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0
+cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1
+cdef int befriend(int device, int peer) except -1
+cdef intptr_t waiting_stream(int device) except 0
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1
 cdef int adopt_stream(Descriptor a, object stream) except -1

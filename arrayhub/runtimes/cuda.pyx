@@ -11,8 +11,11 @@ capture), the DLPack specification and version 3 of the CUDA array interface.
 import ctypes
 import operator
 import sys
+import time
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport intptr_t, uint64_t
+from posix.unistd cimport getpid
 
 from arrayhub._core.descriptor cimport Descriptor, extent
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
@@ -21,38 +24,13 @@ from arrayhub._core.runtime cimport Runtime, runtime_of
 
 from arrayhub._core.errors import interface_error, show
 
-ctypedef void* Context
-ctypedef void* Event
-ctypedef void* Stream
-
-# The driver's functions that are used, in the order of _NAMES. Each returns a CUresult, 0 for success.
-cdef struct Driver:
-    int (*init)(unsigned int flags) noexcept nogil
-    int (*error_name)(int error, const char** name) noexcept nogil
-    int (*device_get)(int* device, int ordinal) noexcept nogil
-    int (*device_count)(int* count) noexcept nogil
-    int (*device_attribute)(int* value, int attribute, int device) noexcept nogil
-    int (*pointer_attributes)(unsigned int count, int* which, void** values, uint64_t address) noexcept nogil
-    int (*context_current)(Context* context) noexcept nogil
-    int (*context_device)(int* device) noexcept nogil
-    int (*context_push)(Context context) noexcept nogil
-    int (*context_pop)(Context* context) noexcept nogil
-    int (*context_retain)(Context* context, int device) noexcept nogil
-    int (*stream_context)(Stream stream, Context* context) noexcept nogil
-    int (*stream_create)(Stream* stream, unsigned int flags) noexcept nogil
-    int (*stream_capture)(Stream stream, int* status, uint64_t* sequence, void* graph, void* nodes,
-                          void* count) noexcept nogil
-    int (*stream_synchronize)(Stream stream) noexcept nogil
-    int (*stream_wait)(Stream stream, Event event, unsigned int flags) noexcept nogil
-    int (*event_create)(Event* event, unsigned int flags) noexcept nogil
-    int (*event_record)(Event event, Stream stream) noexcept nogil
-    int (*event_destroy)(Event event) noexcept nogil
-
 _NAMES = (
     "cuInit", "cuGetErrorName", "cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetAttribute", "cuPointerGetAttributes",
     "cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuDevicePrimaryCtxRetain",
-    "cuStreamGetCtx", "cuStreamCreate", "cuStreamGetCaptureInfo_v2", "cuStreamSynchronize", "cuStreamWaitEvent",
-    "cuEventCreate", "cuEventRecord", "cuEventDestroy_v2",
+    "cuStreamGetCtx", "cuStreamCreate", "cuStreamGetCaptureInfo_v2", "cuStreamSynchronize", "cuStreamDestroy_v2",
+    "cuStreamWaitEvent", "cuEventCreate", "cuEventRecord", "cuEventQuery", "cuEventSynchronize", "cuEventDestroy_v2",
+    "cuMemcpyAsync", "cuMemHostAlloc", "cuMemFreeHost", "cuDeviceCanAccessPeer", "cuCtxEnablePeerAccess",
+    "cuLaunchKernel",
 )
 _LIBRARIES = {"win32": "nvcuda.dll"}     # everywhere else:
 _LIBRARY = "libcuda.so.1"
@@ -70,10 +48,15 @@ cdef enum:
     PAGEABLE_MEMORY_ACCESS = 88
     EVENT_DISABLE_TIMING = 2
     STREAM_NON_BLOCKING = 1
-    # CUresult: the legacy stream cannot be asked or used while another stream that waits for it is captured
-    CAPTURE_IMPLICIT = 906
+    # CUresult
+    OUT_OF_MEMORY = 2
+    NOT_INITIALIZED = 3
+    NOT_READY = 600
+    PEER_ACCESS_ENABLED = 704
+    CAPTURE_IMPLICIT = 906         # the legacy stream cannot be asked while a stream that waits for it is captured
     CAPTURE_ACTIVE = 1
     MAX_DEVICES = 64
+    LOOKS_BEFORE_SLEEP = 30        # a microsecond or so each
     FIRST_POINTER = 4096           # no page below it is ever mapped, so no handle of a real stream is smaller
 
 cdef uint64_t UNASKABLE = <uint64_t> -1
@@ -83,8 +66,15 @@ cdef enum DriverState:
     ABSENT = 1
     PRESENT = 2
 
+_FORKED = (
+    "CUDA: this process was forked from one that had used CUDA, and cannot use it itself; start it with multiprocessing's"
+    " 'spawn' or 'forkserver', or hand it host memory"
+)
+
 cdef Driver _driver
 cdef DriverState _state = NOT_LOOKED_FOR
+cdef int _process = 0                  # the process that initialised the driver
+cdef int _devices = 0                  # how many there are
 cdef Context _primary[MAX_DEVICES]     # retained once each, for the life of the process, as CUDA's own runtime does
 cdef Stream _waiting[MAX_DEVICES]      # our own, one each: the host waits there for producers that hide theirs
 
@@ -100,30 +90,50 @@ cdef bint driver_present() except -1:
     return _state == PRESENT
 
 
+cdef Driver* driver_for(int device) except NULL:
+    """The driver's functions, for work on a device.
+
+    Raises
+    ------
+    BufferError
+        There is no driver, no such device, or this process was forked from one that used CUDA.
+    """
+    if not driver_present():
+        raise BufferError("CUDA: this machine has no CUDA driver with a device, so nothing can be copied from or to one")
+    if _process != getpid():
+        raise BufferError(_FORKED)
+    if not 0 <= device < _devices:
+        raise BufferError(f"CUDA: device {device}; this machine has {_devices}, and they count from 0")
+    return &_driver
+
+
 cdef bint load_driver() except -1:
     """Find the driver's functions and initialise it. False where there is no driver, an old one, or no device."""
+    global _process, _devices
     cdef void** slots = <void**> &_driver
-    cdef int devices = 0
     try:
         library = ctypes.CDLL(_LIBRARIES.get(sys.platform, _LIBRARY))
         for k, name in enumerate(_NAMES):
             slots[k] = <void*> <intptr_t> ctypes.cast(library[name], ctypes.c_void_p).value
     except (OSError, AttributeError):
         return False
-    return _driver.init(0) == 0 and _driver.device_count(&devices) == 0 and devices > 0
+    _process = getpid()
+    return _driver.init(0) == 0 and _driver.device_count(&_devices) == 0 and _devices > 0
 
 
 cdef int check(int error, str call) except -1:
-    """Raise what the driver reported."""
+    """Raise what the driver reported: MemoryError where memory ran out, else BufferError."""
     cdef const char* name = NULL
     if error == 0:
         return 0
     _driver.error_name(error, &name)
-    text = "an unknown error" if name == NULL else name.decode()
-    raise BufferError(
-        f"CUDA: {call} failed with {text} ({error}), so the array cannot be made safe to read. Errors of earlier"
-        " kernels show up here too; look at the stream= and the memory that the producer named"
-    )
+    text = f"CUDA: {call} failed with {'an unknown error' if name == NULL else name.decode()} ({error})"
+    if error == OUT_OF_MEMORY:
+        raise MemoryError(f"{text}: free memory there, or copy in parts")
+    if error == NOT_INITIALIZED and _process != getpid():
+        raise BufferError(f"{_FORKED}. {text}")
+    raise BufferError(f"{text}. Errors of earlier kernels show up here too; look at the stream= and the memory that the"
+                      " producer named")
 
 
 cdef Context primary_context(int device) except NULL:
@@ -159,7 +169,7 @@ cdef bint enter(intptr_t stream, int device) except -1:
     return True
 
 
-cdef void leave(bint pushed) noexcept:
+cdef void leave(bint pushed) noexcept nogil:
     cdef Context ignored
     if pushed:
         _driver.context_pop(&ignored)
@@ -392,6 +402,80 @@ cdef int wait_for_stream(intptr_t stream, int device) except -1:
         error = _driver.stream_synchronize(<Stream> stream)
     leave(pushed)
     return check(error, "cuStreamSynchronize")
+
+
+cdef int finish(intptr_t stream, int device) except -1:
+    """Return when the work that is queued on `stream` now is done. Signals are handled meanwhile: Ctrl-C ends the wait."""
+    cdef Event event = NULL
+    cdef bint pushed
+    cdef int error, look = 0
+    check_handle(stream)
+    if capture_of(stream, device) != 0:
+        refuse_captured_producer()
+    pushed = enter(stream, device)
+    error = _driver.event_create(&event, EVENT_DISABLE_TIMING)
+    if error == 0:
+        error = _driver.event_record(event, <Stream> stream)
+    leave(pushed)
+    try:
+        check(error, "cuEventRecord")
+        while True:
+            error = _driver.event_query(event)
+            if error != NOT_READY:
+                return check(error, "cuEventQuery")
+            PyErr_CheckSignals()      # sleep notices only those that arrive while it sleeps
+            look += 1
+            if look > LOOKS_BEFORE_SLEEP:      # naps grow with the time waited so far, up to 5 ms
+                time.sleep(min(20e-6 * 1.06 ** min(look - LOOKS_BEFORE_SLEEP, 100), 5e-3))
+    finally:
+        if event != NULL:
+            _driver.event_destroy(event)
+
+
+cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
+    """A stream in whose order `a` may be read on `device`: `stream` where it is given, once it waits for the producer;
+    else the producer's; else one of our own."""
+    cdef intptr_t chosen = NO_STREAM if stream is None else stream_handle(stream)
+    if chosen == NO_STREAM:
+        if stream is None and a.stream_ != NULL:
+            return <intptr_t> a.stream_
+        chosen = waiting_stream(device)
+        if stream is not None:             # -1: no order is wanted
+            return chosen
+    consumer_ready(a, chosen)
+    return chosen
+
+
+cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1:
+    """Copy between any two memories that CUDA knows, or host memory, in the order of `stream`; done on return."""
+    cdef bint pushed
+    cdef int error
+    check_handle(stream)
+    if capture_of(stream, device) != 0:
+        refuse_captured_producer()
+    pushed = enter(stream, device)
+    with nogil:
+        error = _driver.memcpy_async(to, source, nbytes, <Stream> stream)
+        if error == 0:
+            error = _driver.stream_synchronize(<Stream> stream)
+    leave(pushed)
+    return check(error, "cuMemcpyAsync")
+
+
+cdef int befriend(int device, int peer) except -1:
+    """Let a device reach the memory of another, where the machine can; else the driver goes through host memory."""
+    cdef int here, there, yes = 0, error
+    cdef Context context = primary_context(device), other = primary_context(peer)
+    check(_driver.device_get(&here, device), f"cuDeviceGet({device})")
+    check(_driver.device_get(&there, peer), f"cuDeviceGet({peer})")
+    check(_driver.can_access_peer(&yes, here, there), "cuDeviceCanAccessPeer")
+    if yes:
+        check(_driver.context_push(context), "cuCtxPushCurrent")
+        error = _driver.enable_peer(other, 0)
+        leave(True)
+        if error != PEER_ACCESS_ENABLED:
+            check(error, "cuCtxEnablePeerAccess")
+    return 0
 
 
 cdef intptr_t waiting_stream(int device) except 0:

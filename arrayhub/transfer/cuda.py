@@ -1,74 +1,146 @@
-"""Copies to, from and on CUDA devices, through cupy.
+"""Copies to, from, on and between CUDA devices.
 
-Of any element type: the copies move words, not numbers, and only those bytes that the array reaches. Every copy runs
-on one stream, which waits for the producer first.
+Of any element type: the copies move words, not numbers, and only those that the array reaches. Each is ordered behind
+the producer's work, on whichever stream that is, and no device is ever waited for as a whole.
+
+========================================  ==============================================================================
+small, or no pinned memory to be had      the driver's own copy
+host memory that the device reaches       straight there, in pieces of one stream
+any other                                 through the pool of pinned memory, by several threads (transfer/cuda_lanes)
+========================================  ==============================================================================
+
+Where the device's elements do not lie in the order of the host's addresses, a kernel sorts them on the device, a piece
+at a time, so that the extra memory there is bounded too.
 """
 
 import contextlib
+import threading
 import warnings
 
 import numpy
 
 from arrayhub.libraries.cupy import as_words, on_memory, slowest_first
-from arrayhub.libraries.host import empty_like, raw
+from arrayhub.libraries.host import empty_like, host_view, raw
 from arrayhub.runtimes.cuda import import_cupy, stream_number
-from arrayhub.transfer import host
+from arrayhub.transfer import cuda_kernel, host, pinned, settings
+from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, copy_by_lanes
+from arrayhub.transfer.cuda_route import Route
+from arrayhub.transfer.cuda_stream import (
+    SMALL_COPY,
+    at_once,
+    befriend,
+    hold_producer,
+    is_device_reachable,
+    need_device,
+    order_behind,
+    own_stream,
+    queue_piece,
+    reading_stream,
+    refuse_capture,
+    wait,
+    wait_for_piece,
+)
 
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
+_LEAST_PIECE = 64 << 10  # bytes
+_A_LANE = 2 << 20  # bytes that are worth a lane
+_PAGE, _HUGE_PAGE = 4096, 2 << 20
+_UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
-    """Return a fresh host copy of CUDA memory, compact in `order`, once it is complete.
+    """Return CUDA memory in host memory: in `out`, or in fresh memory that is compact in `order`.
 
-    `stream` is the CUDA stream to copy on; cupy's current one by default.
+    The copy is complete on return; except with `stream` into pinned `out`: then it is only queued on that stream, and
+    both arrays must be kept, and not written, until the stream is done with it.
+
+    Raises
+    ------
+    BufferError
+        There is no such device, or the producer's work is being captured into a graph.
+    MemoryError
+        The host's memory or the device's does not suffice.
     """
-    if out is not None:
-        return host.to_host(to_host(array, stream=stream), out=out)
-    fresh = empty_like(array, order)
-    if array.nbytes == 0:
-        return fresh
-    cupy = import_cupy("to copy CUDA memory to the host")
-    with _on(cupy, _ordinal(cupy, array), stream):
-        words = cupy.ascontiguousarray(as_words(array, slowest_first(fresh)))
-        words.reshape(-1).view(cupy.uint8).get(out=_flat(fresh))  # waits for the stream
-    return fresh
+    near = empty_like(array, order) if out is None else out
+    queued_only = out is not None and stream is not None and stream_number(stream) != _NO_STREAM
+    if array.nbytes == 0 or (not queued_only and at_once(near, array, stream, True)):
+        return near
+    ordinal = array.device.id
+    need_device(ordinal)
+    reading = reading_stream(array, stream)
+    route = Route(near, array)
+    if out is not None and is_device_reachable(out):
+        _on_stream(route, True, ordinal, reading, queued_only, progress)
+    else:
+        _through_pinned(route, True, ordinal, reading, progress)
+    return near
 
 
 def from_host(array, ordinal, *, stream=None, progress=None):
-    """Return a copy of a host array on a CUDA device. The host array may be written again at once.
+    """Return a copy on a device of an array that the host can read. That array may be written again at once.
 
     The copy is in Fortran order where only that makes the array contiguous, else in C order.
+
+    Raises
+    ------
+    BufferError
+        There is no such device.
+    cupy.cuda.memory.OutOfMemoryError
+        Its memory does not suffice (a MemoryError).
     """
     cupy = import_cupy("to copy to a CUDA device")
-    if not array.flags.c_contiguous and not array.flags.f_contiguous:
-        array = host.copy(array, "C")
+    need_device(ordinal)
+    array = host_view(array)
     with _on(cupy, ordinal, stream) as current:
-        memory = cupy.cuda.alloc(max(array.nbytes, 1))
-        if array.nbytes:
-            cupy.ndarray((array.nbytes,), cupy.uint8, memory).set(_flat(array))
-            current.synchronize()
-        return on_memory(array, memory, "F" if not array.flags.c_contiguous else "C")
+        fresh = _like(cupy, array)
+        if array.nbytes and not at_once(array, fresh, current, False):
+            route = Route(array, fresh)
+            if is_device_reachable(array):
+                _on_stream(route, False, ordinal, _number(current), False, progress)
+            else:
+                _through_pinned(route, False, ordinal, _number(current), progress)
+    return fresh
 
 
 def to_other(array, ordinal, *, stream=None, progress=None):
-    """Return a copy of CUDA memory on another CUDA device."""
-    return from_host(to_host(array), ordinal, stream=stream)
+    """Return a copy on another device, complete on return. It goes from device to device where the machine can do that.
+
+    The layout is that of `from_host`.
+    """
+    if array.device.type == "cuda_host":
+        return from_host(array, ordinal, stream=stream, progress=progress)
+    cupy = import_cupy("to copy to a CUDA device")
+    source = array.device.id
+    need_device(ordinal)
+    need_device(source)
+    with _on(cupy, ordinal, stream) as current:
+        fresh = _like(cupy, array)
+        if array.nbytes:
+            befriend(source, ordinal)
+            copying = own_stream(source)
+            order_behind(reading_stream(array, None), copying, source)
+            order_behind(_number(current), copying, ordinal)
+            _on_stream(Route(fresh, array), True, source, copying, False, progress)
+    return fresh
 
 
 def copy(array, order, *, stream=None):
-    """Return a copy of CUDA memory on its own device, compact in `order`. The host does not wait for it.
+    """Return a copy on the same device, in the same kind of memory, compact in `order`.
 
-    Managed memory stays managed; a copy of pinned memory lies on the device.
+    The host does not wait for it, except where the memory is the host's own (pinned).
     """
     cupy = import_cupy("to copy CUDA memory")
-    managed = array.device.type == "cuda_managed"
-    with _on(cupy, _ordinal(cupy, array), stream):
-        memory = (cupy.cuda.malloc_managed if managed else cupy.cuda.alloc)(max(array.nbytes, 1))
+    ordinal = _ordinal(cupy, array)
+    need_device(ordinal)
+    with _on(cupy, ordinal, stream) as current:
+        memory = _memory(cupy, array.device.type, array.nbytes)
         fresh = on_memory(array, memory, order)
-        if array.nbytes:
-            axes = slowest_first(fresh)
-            words = as_words(array, axes)
+        if array.device.type == "cuda_host":
+            numpy.copyto(raw(fresh, writable=True), raw(array))
+        elif array.nbytes:
+            words = as_words(array, slowest_first(fresh))
             cupy.ndarray(words.shape, words.dtype, memory)[...] = words
+            hold_producer(array, _number(current))
         return fresh
 
 
@@ -88,16 +160,120 @@ def write(fresh, source, stream=None):
         words[...] = given
 
 
-def _flat(array):
-    """The bytes of a contiguous host array as they lie in memory."""
-    view = raw(array)
-    axes = slowest_first(array)
-    return (view if axes is None else view.transpose(axes)).reshape(-1).view(numpy.uint8)
+# ------------------------------------------------------------------------------------------------------ the two ways
+
+
+def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
+    """Copy to or from memory that the device reaches itself, in pieces on one stream; sorted by a bounded detour."""
+    sorting = not (route.host_runs and route.device_runs)
+    detour = sorting and route.host_runs
+    # A graph cannot be waited for, and would keep the address of memory that is given back.
+    if detour or not queued_only:
+        refuse_capture(stream, ordinal)
+    if not queued_only and route.words * route.word >= SMALL_COPY:
+        wait(stream, ordinal)  # Ctrl-C ends this, however long the producer works
+    piece = min(settings.chunk() if detour else _UNINTERRUPTED, route.words * route.word) // route.word
+    with _sorting(route, ordinal, stream, sorting, piece if detour else 0) as (kernel, staging):
+        since = 0
+        for first in range(0, route.words, piece):
+            words = min(piece, route.words - first)
+            queue_piece(route, to_host, first, words, stream, ordinal, kernel, staging)
+            since += words * route.word
+            if not queued_only and (since >= _UNINTERRUPTED or first + words == route.words):
+                wait_for_piece(stream, ordinal)
+                if progress is not None:
+                    progress.update(since)
+                since = 0
+
+
+def _through_pinned(route, to_host, ordinal, stream, progress):
+    """Copy to or from any host memory; the driver's own copy where pinned memory would not help or cannot be had."""
+    nbytes = route.words * route.word
+    straight = route.host_runs and route.device_runs
+    pool = pinned.pool
+    mine = pool.is_mine()
+    if not straight or (nbytes >= SMALL_COPY and not mine):
+        wait(stream, ordinal)  # before anybody else waits for the pool; Ctrl-C ends it
+    if not mine and (nbytes >= SMALL_COPY or not straight):
+        with pool.lock:
+            pool.user = threading.get_ident()
+            try:
+                lanes, slots, piece = _cut(nbytes, settings.threads())
+                block = pool.memory(lanes * slots * piece, ordinal)
+                if block is not None:
+                    lanes = pool.lanes_on(ordinal, lanes)
+                    _by_lanes(route, to_host, ordinal, stream, progress, block.address, lanes, slots, piece)
+                    return
+            finally:
+                pool.user = None
+                if pool.unwanted:
+                    pool.empty()
+    if straight:
+        _on_stream(route, to_host, ordinal, stream, False, progress)
+    else:
+        memory = numpy.empty(2 * SMALL_COPY, numpy.uint8)
+        _by_lanes(route, to_host, ordinal, stream, progress, memory.ctypes.data, [Lane(ordinal)], 2, SMALL_COPY)
+
+
+def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, piece):
+    """Copy by lanes whose slots, of `piece` bytes each, lie one after the other in host memory."""
+    words = piece // route.word
+    report = None if progress is None else progress.update
+    threaded = route.words * route.word >= SMALL_COPY
+    sorting = not route.device_runs
+    with _sorting(route, ordinal, stream, sorting, len(lanes) * words if sorting else 0) as (kernel, staging):
+        copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging, report, threaded)
+
+
+def _cut(nbytes, threads):
+    """Return how many lanes share a copy, the slots of each and the bytes of a slot, all within the pool's bound."""
+    chunk = settings.chunk()
+    slots = min(settings.buffers(), MOST_SLOTS)
+    lanes = max(1, min(threads, nbytes // _A_LANE, chunk // _LEAST_PIECE))
+    piece = max(_LEAST_PIECE, min(chunk // lanes, -(-nbytes // (lanes * 2))))
+    page = _HUGE_PAGE if piece >= _HUGE_PAGE else _PAGE
+    return lanes, slots, piece // page * page
+
+
+@contextlib.contextmanager
+def _sorting(route, ordinal, stream, sorting, words):
+    """Give the kernel that sorts the route's words, and the address of room for `words` of them; 0 where not needed."""
+    if not sorting:
+        yield 0, 0
+        return
+    cupy = import_cupy("to sort the elements of CUDA memory on the device")
+    with _on(cupy, ordinal, stream):
+        staging = cupy.cuda.alloc(words * route.word) if words else None
+        yield cuda_kernel.handle(route.word), 0 if staging is None else staging.ptr
+
+
+# ------------------------------------------------------------------------------------------ devices, streams, memory
+
+
+def _memory(cupy, kind, nbytes):
+    """Fresh memory of one kind on the current device, free in the order of cupy's current stream."""
+    take = {
+        "cuda": cupy.cuda.alloc,
+        "cuda_managed": cupy.cuda.malloc_managed,
+        "cuda_host": cupy.cuda.alloc_pinned_memory,
+    }
+    return take[kind](max(nbytes, 1))
+
+
+def _like(cupy, array):
+    """An array on the current device that has not been written; in Fortran order where `array` is only that."""
+    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    return on_memory(array, _memory(cupy, "cuda", array.nbytes), order)
 
 
 def _ordinal(cupy, array):
     """The device to copy with; pinned host memory has none of its own."""
     return cupy.cuda.runtime.getDevice() if array.device.type == "cuda_host" else array.device.id
+
+
+def _number(stream):
+    """A cupy stream in the driver's convention, where 0 would be the default stream of whichever kind."""
+    return stream.ptr or _LEGACY
 
 
 def _external(cupy, number, ordinal):

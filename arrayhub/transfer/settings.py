@@ -27,8 +27,11 @@ def chunk():
 
 
 def buffers():
-    """How many staging buffers there are at most, so that ``buffers() * chunk()`` bounds what is held."""
-    return _chosen["buffers"] or 4
+    """How many staging buffers there are at most, so that ``buffers() * chunk()`` bounds what is held.
+
+    One is filled while the other is emptied; more would only push each other out of the processor's caches.
+    """
+    return _chosen["buffers"] or 2
 
 
 def configure(*, threads=None, chunk=None, buffers=None):

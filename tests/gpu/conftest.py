@@ -51,6 +51,7 @@ def jax():
     jax = pytest.importorskip("jax")
     if jax.default_backend() != "gpu":
         pytest.skip("this jax has no GPU backend")
+    pytest.importorskip("cupy").cuda.Device(0).use()  # jax leaves the last device current when it starts
     return jax
 
 

@@ -1,0 +1,51 @@
+"""The kernel that sorts words on a device: from any layout to any other. cupy compiles it when it is first needed."""
+
+from arrayhub.runtimes.cuda import import_cupy
+
+# Walk is the struct of transfer/cuda_route.pxd. The host's side may be pinned memory, which kernels reach too.
+_SOURCE = """
+struct Walk {
+    long long axes;
+    long long shape[64];
+    long long source_steps[64];
+    long long target_steps[64];
+};
+
+#define MOVE(BYTES, WORD)                                                                                            \\
+    extern "C" __global__ void move##BYTES(const char* source, char* target, const Walk walk,                        \\
+                                           unsigned long long first, unsigned long long count) {                     \\
+        const unsigned long long stride = (unsigned long long) gridDim.x * blockDim.x;                               \\
+        for (unsigned long long n = (unsigned long long) blockIdx.x * blockDim.x + threadIdx.x; n < count;           \\
+             n += stride) {                                                                                          \\
+            unsigned long long rest = first + n;                                                                     \\
+            long long from = 0, to = 0;                                                                              \\
+            for (int axis = (int) walk.axes - 1; axis > 0; --axis) {                                                 \\
+                const unsigned long long length = walk.shape[axis], quotient = rest / length;                        \\
+                const long long place = (long long) (rest - quotient * length);                                      \\
+                from += place * walk.source_steps[axis];                                                             \\
+                to += place * walk.target_steps[axis];                                                               \\
+                rest = quotient;                                                                                     \\
+            }                                                                                                        \\
+            from += (long long) rest * walk.source_steps[0];                                                         \\
+            to += (long long) rest * walk.target_steps[0];                                                           \\
+            *(WORD*) (target + to) = *(const WORD*) (source + from);                                                 \\
+        }                                                                                                            \\
+    }
+
+MOVE(1, unsigned char)
+MOVE(2, unsigned short)
+MOVE(4, unsigned int)
+MOVE(8, unsigned long long)
+MOVE(16, ulonglong2)
+"""
+
+
+_kernels: dict[int, object] = {}  # filled on first use, and kept: cupy loads each once a device
+
+
+def handle(word):
+    """Return the driver's handle of the kernel for words of so many bytes, on the device that is current in cupy."""
+    if word not in _kernels:
+        cupy = import_cupy("to sort the elements of CUDA memory on the device")
+        _kernels[word] = cupy.RawKernel(_SOURCE, f"move{word}")
+    return _kernels[word].kernel.ptr

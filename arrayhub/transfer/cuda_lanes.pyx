@@ -1,0 +1,389 @@
+"""CUDA copies by several threads side by side, through pinned memory.
+
+A lane is a thread, for as long as the copy takes, with a stream of its own on the device and a few slots of pinned
+memory. It takes the next piece that nobody has taken, lets the device copy it between its array and a slot, and meanwhile
+copies an earlier piece between a slot and the host's array. Lanes share nothing but the number of the next piece. So the
+bus is busy while several processors fill host memory and take its page faults, which is what a single copy lacks.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stdint cimport uint64_t
+from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
+from posix.unistd cimport getpid
+
+from arrayhub.runtimes.cuda cimport (
+    LEGACY_STREAM,
+    Context,
+    Driver,
+    Event,
+    Stream,
+    check,
+    driver_for,
+    enter,
+    leave,
+    primary_context,
+)
+from arrayhub.transfer.cuda_route cimport Plan, Route, Walk, empty_run, fill_run, gather, scatter
+from arrayhub.transfer.cuda_stream cimport move
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+    int pthread_create(pthread_t* thread, void* attributes, void* (*function)(void*) noexcept nogil, void* argument)
+    int pthread_join(pthread_t thread, void** result)
+
+cdef extern from "<semaphore.h>" nogil:
+    ctypedef struct sem_t:
+        pass
+    int sem_init(sem_t* semaphore, int shared, unsigned int value)
+    int sem_post(sem_t* semaphore)
+    int sem_timedwait(sem_t* semaphore, const timespec* until)
+    int sem_destroy(sem_t* semaphore)
+
+cdef extern from "<signal.h>" nogil:
+    ctypedef struct sigset_t:
+        pass
+    int SIG_SETMASK, SIGSEGV, SIGBUS, SIGFPE, SIGILL
+    int sigfillset(sigset_t* signals)
+    int sigdelset(sigset_t* signals, int number)
+    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
+
+cdef extern from *:
+    """
+    #define take_next(counter) __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED)
+    #define add_to(counter, n) __atomic_fetch_add(counter, n, __ATOMIC_RELAXED)
+    #define look_at(number) __atomic_load_n(number, __ATOMIC_RELAXED)
+    #define set_to(number, value) __atomic_store_n(number, value, __ATOMIC_RELAXED)
+    """
+    Py_ssize_t take_next(Py_ssize_t* counter) nogil
+    Py_ssize_t add_to(Py_ssize_t* counter, Py_ssize_t n) nogil
+    Py_ssize_t look_at(Py_ssize_t* number) nogil
+    void set_to(Py_ssize_t* number, Py_ssize_t value) nogil
+
+cdef enum:
+    MAX_SLOTS = 8               # of a lane
+    DISABLE_TIMING = 2          # CUevent_flags
+    PAGE = 4096
+    HUGE_PAGE = 2 << 20
+    PORTABLE = 1                # cuMemHostAlloc: pinned for all contexts
+    NON_BLOCKING = 1            # CUstream_flags
+    REPORT_EVERY = 20_000_000   # nanoseconds
+    SECOND = 1_000_000_000
+
+MOST_SLOTS = MAX_SLOTS
+
+
+cdef class Pinned:
+    """Page-locked host memory, which devices copy from and to by themselves.
+
+    Attributes
+    ----------
+    address, nbytes : int
+        Where it lies, and its size in bytes.
+    """
+    cdef char* memory
+    cdef readonly Py_ssize_t nbytes
+    cdef Context context
+    cdef Driver* driver
+    cdef int process               # the memory of a parent is not a child's to free
+
+    def __init__(self, Py_ssize_t nbytes, int device):
+        cdef bint pushed
+        cdef int error
+        cdef void* memory = NULL
+        self.driver = driver_for(device)
+        self.context = primary_context(device)
+        self.process = getpid()
+        pushed = enter(LEGACY_STREAM, device)
+        with nogil:
+            error = self.driver.host_alloc(&memory, nbytes, PORTABLE)
+        leave(pushed)
+        check(error, f"cuMemHostAlloc({nbytes})")
+        self.memory, self.nbytes = <char*> memory, nbytes
+
+    @property
+    def address(self):
+        return <size_t> self.memory
+
+    def __dealloc__(self):
+        if self.memory != NULL and self.process == getpid() and self.driver.context_push(self.context) == 0:
+            self.driver.host_free(self.memory)
+            leave(True)
+
+
+# What a lane owns on its device.
+cdef struct Track:
+    Driver* driver
+    Context context
+    Stream stream
+    Event events[MAX_SLOTS]     # one a slot
+
+
+cdef class Lane:
+    """A stream on a device, with an event for each slot. One copy at a time may use it."""
+    cdef Track track
+    cdef int process               # as in Pinned
+
+    def __init__(self, int device):
+        cdef Track* track = &self.track
+        cdef int error, k
+        track.driver = driver_for(device)
+        track.context = primary_context(device)
+        self.process = getpid()
+        check(track.driver.context_push(track.context), "cuCtxPushCurrent")
+        error = track.driver.stream_create(&track.stream, NON_BLOCKING)
+        for k in range(MAX_SLOTS):
+            if error == 0:
+                error = track.driver.event_create(&track.events[k], DISABLE_TIMING)
+        leave(True)
+        check(error, "cuStreamCreate")
+
+    def __dealloc__(self):
+        cdef Track* track = &self.track
+        cdef int k
+        if track.driver == NULL or self.process != getpid() or track.driver.context_push(track.context) != 0:
+            return
+        for k in range(MAX_SLOTS):
+            if track.events[k] != NULL:
+                track.driver.event_destroy(track.events[k])
+        if track.stream != NULL:
+            track.driver.stream_destroy(track.stream)
+        leave(True)
+
+
+# One copy, cut into pieces that lanes take in turn.
+cdef struct Job:
+    Plan* plan
+    bint to_host                # or the reverse
+    Py_ssize_t piece            # words
+    Py_ssize_t lead             # words by which the first piece is shorter, so that the others begin on a page
+    int slots                   # of a lane
+    size_t kernel               # the kernel for the plan's words; 0 where the device's side lies in one piece
+    sem_t ended                 # posted by each lane at its end
+    # What lanes share; read and written atomically.
+    Py_ssize_t next_piece
+    Py_ssize_t words_done
+    Py_ssize_t stopped          # no piece is begun any more
+    Py_ssize_t error            # of the driver
+
+
+# One lane at work on a job.
+cdef struct Seat:
+    Job* job
+    Track* track
+    char* memory                # its slots, each of one piece, in host memory
+    char* staging               # one piece on the device, where words are sorted
+    pthread_t thread
+
+
+def copy_by_lanes(Route route not None, bint to_host, Py_ssize_t piece, int slots, size_t kernel, list lanes, size_t memory,
+                  size_t staging, report, bint threaded):
+    """Copy between any host memory and a device, in pieces that several threads take in turn.
+
+    An exception, Ctrl-C for one, ends the copy: it comes out of here once no lane is at work any more. Between the first
+    lane's start and that moment no Python code runs but `report`.
+
+    Parameters
+    ----------
+    route : Route
+    to_host : bool
+        From the device to the host, or the reverse.
+    piece : int
+        Words in one piece.
+    slots : int
+        Slots of each lane, at most MOST_SLOTS.
+    kernel : int
+        The handle of the kernel for the route's words; 0 where the device's side lies in one piece.
+    lanes : list of Lane
+        Nobody else's meanwhile.
+    memory : int
+        The address of all lanes' slots, one after the other, in host memory: best if pinned.
+    staging : int
+        The address of a piece a lane on the device; not used where the device's side lies in one piece.
+    report : callable or None
+        Called now and then with the bytes done since the last call.
+    threaded : bool
+        False: the calling thread does the work of one lane, heedless of interrupts.
+    """
+    cdef Job job
+    cdef Lane lane
+    cdef Py_ssize_t size = piece * route.plan.word, reported = 0, done
+    cdef int count = <int> len(lanes), started = 0, running, k
+    cdef Seat* seats = <Seat*> PyMem_Malloc(count * sizeof(Seat))
+    if seats == NULL:
+        raise MemoryError()
+    job.plan, job.to_host, job.piece, job.slots, job.kernel = &route.plan, to_host, piece, slots, kernel
+    job.lead = words_into_page(&route.plan, size)
+    job.next_piece = job.words_done = job.stopped = job.error = 0
+    sem_init(&job.ended, 0, 0)
+    for k in range(count):
+        lane = lanes[k]
+        seats[k].job, seats[k].track = &job, &lane.track
+        seats[k].memory = <char*> memory + k * slots * size
+        seats[k].staging = <char*> staging + k * size
+    try:
+        if threaded:
+            with nogil:
+                started = start(seats, count)
+        if started == 0:          # no threads are wanted, or to be had
+            with nogil:
+                work(&seats[0])
+        running = started
+        while running > 0:
+            with nogil:
+                running -= ends(&job)
+            PyErr_CheckSignals()
+            done = look_at(&job.words_done) * route.plan.word
+            if report is not None and done != reported:
+                reported, done = done, done - reported
+                report(done)
+    finally:
+        set_to(&job.stopped, True)
+        with nogil:
+            for k in range(started):
+                pthread_join(seats[k].thread, NULL)
+        sem_destroy(&job.ended)
+        PyMem_Free(seats)
+    check(<int> job.error, "a copy in pieces")
+
+
+cdef int start(Seat* seats, int count) noexcept nogil:
+    """Begin as many of the lanes as there are threads to be had, and return how many. Signals are none of theirs, but for
+    those that they cause themselves."""
+    cdef sigset_t every, before
+    cdef int* own = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
+    cdef int started = 0, k
+    sigfillset(&every)
+    for k in range(4):
+        sigdelset(&every, own[k])
+    pthread_sigmask(SIG_SETMASK, &every, &before)
+    while started < count and pthread_create(&seats[started].thread, NULL, run, &seats[started]) == 0:
+        started += 1
+    pthread_sigmask(SIG_SETMASK, &before, NULL)
+    return started
+
+
+cdef int ends(Job* job) noexcept nogil:
+    """Wait a while for a lane to end; 1 if one has."""
+    cdef timespec until
+    clock_gettime(CLOCK_REALTIME, &until)
+    until.tv_nsec += REPORT_EVERY
+    if until.tv_nsec >= SECOND:
+        until.tv_sec += 1
+        until.tv_nsec -= SECOND
+    return sem_timedwait(&job.ended, &until) == 0
+
+
+cdef void* run(void* seat) noexcept nogil:
+    work(<Seat*> seat)
+    sem_post(&(<Seat*> seat).job.ended)
+    return NULL
+
+
+cdef void work(Seat* seat) noexcept nogil:
+    """Copy pieces until none is left."""
+    cdef Job* job = seat.job
+    cdef Track* track = seat.track
+    cdef int error = track.driver.context_push(track.context)
+    if error == 0:
+        error = download(job, track, seat) if job.to_host else upload(job, track, seat)
+        if error != 0:                   # what is in flight must not arrive after the slots are somebody else's
+            track.driver.stream_synchronize(track.stream)
+        leave(True)
+    if error != 0:
+        set_to(&job.error, error)
+        set_to(&job.stopped, True)
+
+
+cdef Py_ssize_t words_into_page(Plan* plan, Py_ssize_t piece) noexcept nogil:
+    """How far into a page the host's array begins. A page that two lanes touch first would be cleared by both."""
+    cdef size_t page = HUGE_PAGE if piece % HUGE_PAGE == 0 else PAGE
+    return <Py_ssize_t> (<size_t> plan.host % page) // plan.word if plan.host_runs else 0
+
+
+cdef Py_ssize_t take(Job* job, Py_ssize_t* first) noexcept nogil:
+    """The words in a piece that is left to do, and the first of them; 0 where there is none."""
+    cdef Py_ssize_t begin, end
+    if look_at(&job.stopped):
+        return 0
+    begin = take_next(&job.next_piece) * job.piece - job.lead
+    end = min(begin + job.piece, job.plan.words)
+    first[0] = max(begin, <Py_ssize_t> 0)
+    return max(end - first[0], <Py_ssize_t> 0)
+
+
+cdef inline char* slot_of(Job* job, Seat* seat, Py_ssize_t turn) noexcept nogil:
+    return seat.memory + (turn % job.slots) * job.piece * job.plan.word
+
+
+cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
+    """From the device into slots as they become free, and from each slot into the host's array once it has arrived."""
+    cdef Plan* plan = job.plan
+    cdef Driver* driver = track.driver
+    cdef Walk walk = gather(plan)
+    cdef Py_ssize_t firsts[MAX_SLOTS]
+    cdef Py_ssize_t counts[MAX_SLOTS]
+    cdef Py_ssize_t first = 0, count, queued = 0, arrived = 0
+    cdef char* source
+    cdef int error
+    while True:
+        while queued - arrived < job.slots:
+            count = take(job, &first)
+            if count == 0:
+                break
+            source = plan.device + first * plan.word
+            error = 0
+            if not plan.device_runs:
+                source = seat.staging
+                error = move(driver, job.kernel, plan.device, seat.staging - first * plan.word, &walk, first, count,
+                             track.stream)
+            if error == 0:
+                error = driver.memcpy_async(<uint64_t> slot_of(job, seat, queued), <uint64_t> source, count * plan.word,
+                                            track.stream)
+            if error == 0:
+                error = driver.event_record(track.events[queued % job.slots], track.stream)
+            if error != 0:
+                return error
+            firsts[queued % job.slots], counts[queued % job.slots] = first, count
+            queued += 1
+        if queued == arrived:
+            return 0
+        error = driver.event_synchronize(track.events[arrived % job.slots])
+        if error != 0:
+            return error
+        count = counts[arrived % job.slots]
+        empty_run(plan, slot_of(job, seat, arrived), firsts[arrived % job.slots], count)
+        add_to(&job.words_done, count)
+        arrived += 1
+
+
+cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
+    """From the host's array into slots that the device has emptied, and from there to the device."""
+    cdef Plan* plan = job.plan
+    cdef Driver* driver = track.driver
+    cdef Walk walk = scatter(plan)
+    cdef Py_ssize_t first = 0, count, queued = 0
+    cdef char* slot
+    cdef char* target
+    cdef int error
+    while True:
+        count = take(job, &first)
+        if count == 0:
+            return driver.stream_synchronize(track.stream)
+        slot = slot_of(job, seat, queued)
+        if queued >= job.slots:
+            error = driver.event_synchronize(track.events[queued % job.slots])
+            if error != 0:
+                return error
+        fill_run(plan, slot, first, count)
+        target = plan.device + first * plan.word if plan.device_runs else seat.staging
+        error = driver.memcpy_async(<uint64_t> target, <uint64_t> slot, count * plan.word, track.stream)
+        if error == 0 and not plan.device_runs:
+            error = move(driver, job.kernel, seat.staging - first * plan.word, plan.device, &walk, first, count,
+                         track.stream)
+        if error == 0:
+            error = driver.event_record(track.events[queued % job.slots], track.stream)
+        if error != 0:
+            return error
+        queued += 1
+        add_to(&job.words_done, count)

@@ -1,0 +1,208 @@
+"""The order in which a copy visits the words of an array in host memory and of one on a device.
+
+It is the order of the host's addresses, so that host memory is walked through once, from its lowest byte to its highest,
+whatever the layouts are. Where the device's layout is another one, a kernel sorts the words there, which has the bandwidth
+for it. So the words that cross the bus always lie one after the other.
+"""
+
+import math
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from arrayhub._core.descriptor cimport PACKED, Descriptor
+
+cdef enum:
+    LARGEST_WORD = 16      # bytes: what a device loads at once
+
+ctypedef struct Pair:      # a word of 16 bytes, on any boundary of 8
+    uint64_t low
+    uint64_t high
+
+
+cdef class Route:
+    """One visit to each word of two arrays of the same shape and element type.
+
+    Parameters
+    ----------
+    near, far : Descriptor
+        The array in host memory and the one that a device reaches, neither of them empty. Nothing is read or written here.
+
+    Attributes
+    ----------
+    word : int
+        Bytes of a word.
+    words : int
+        How many there are.
+    host_runs, device_runs : bool
+        Whether that side lies in one piece in the order of the visit.
+    """
+
+    def __init__(self, Descriptor near not None, Descriptor far not None):
+        cdef Plan* plan = &self.plan
+        cdef Py_ssize_t step, other
+        cdef int axis, k
+        self.near, self.far = near, far
+        plan.host, plan.device = near.data_, far.data_
+        axes = []      # (length, step on the host, step on the device), the slowest first
+        size = near.itemsize_
+        if near.flags_ & PACKED:
+            size = near.nbytes         # such arrays are compact
+        else:
+            for axis in slowest_first(near):
+                step, other = near.byte_strides_[axis], far.byte_strides_[axis]
+                if step < 0:           # begin at the other end
+                    plan.host += step * (near.shape_[axis] - 1)
+                    plan.device += other * (near.shape_[axis] - 1)
+                    step, other = -step, -other
+                axes.append((near.shape_[axis], step, other))
+        plan.word = math.gcd(
+            LARGEST_WORD, size, <size_t> plan.host, <size_t> plan.device,
+            *[step for _, step, _ in axes], *[other for _, _, other in axes],
+        )
+        axes = merged([*axes, (size // plan.word, plan.word, plan.word)])
+        if len(axes) > MAX_AXES:
+            raise BufferError(f"CUDA: the array has {len(axes)} dimensions that no other continues; accepted: {MAX_AXES}")
+        plan.axes = <int> len(axes)
+        plan.words = 1
+        for k in reversed(range(plan.axes)):
+            plan.shape[k], plan.host_steps[k], plan.device_steps[k] = axes[k]
+            plan.run_steps[k] = plan.words * plan.word
+            plan.words *= plan.shape[k]
+        plan.host_runs = memcmp(plan.host_steps, plan.run_steps, plan.axes * sizeof(int64_t)) == 0
+        plan.device_runs = memcmp(plan.device_steps, plan.run_steps, plan.axes * sizeof(int64_t)) == 0
+
+    @property
+    def word(self):
+        return self.plan.word
+
+    @property
+    def words(self):
+        return self.plan.words
+
+    @property
+    def host_runs(self):
+        return self.plan.host_runs
+
+    @property
+    def device_runs(self):
+        return self.plan.device_runs
+
+
+cdef Walk walk(Plan* plan, const int64_t* source_steps, const int64_t* target_steps) noexcept nogil:
+    cdef Walk made
+    made.axes = plan.axes
+    memcpy(made.shape, plan.shape, sizeof(plan.shape))
+    memcpy(made.source_steps, source_steps, sizeof(plan.shape))
+    memcpy(made.target_steps, target_steps, sizeof(plan.shape))
+    return made
+
+
+cdef Walk gather(Plan* plan) noexcept nogil:
+    """From the array on the device to words one after the other."""
+    return walk(plan, plan.device_steps, plan.run_steps)
+
+
+cdef Walk scatter(Plan* plan) noexcept nogil:
+    """From words one after the other to the array on the device."""
+    return walk(plan, plan.run_steps, plan.device_steps)
+
+
+cdef Walk device_to_host(Plan* plan) noexcept nogil:
+    return walk(plan, plan.device_steps, plan.host_steps)
+
+
+cdef Walk host_to_device(Plan* plan) noexcept nogil:
+    return walk(plan, plan.host_steps, plan.device_steps)
+
+
+cdef void fill_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    """Put `count` words of the host's array, from the `first`, one after the other at `run`."""
+    if plan.host_runs:
+        memcpy(run, plan.host + first * plan.word, count * plan.word)
+    else:
+        visit(plan, run, first, count, False)
+
+
+cdef void empty_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    """The reverse: words that lie one after the other go to their places in the host's array."""
+    if plan.host_runs:
+        memcpy(plan.host + first * plan.word, run, count * plan.word)
+    else:
+        visit(plan, run, first, count, True)
+
+
+cdef list slowest_first(Descriptor a):
+    """The dimensions longer than 1, from the largest step to the smallest; repetitions (step 0) before all others."""
+    cdef int axis
+    return sorted(
+        [axis for axis in range(a.nd_) if a.shape_[axis] > 1],
+        key=lambda axis: (a.byte_strides_[axis] != 0, -abs(a.byte_strides_[axis]), axis),
+    )
+
+
+cdef list merged(list axes):
+    """The same visit with as few axes as possible: one that continues the next on both sides is made one with it."""
+    cdef list fewer = []
+    length, step, other = axes[0]
+    for next_length, next_step, next_other in axes[1:]:
+        if step == next_length * next_step and other == next_length * next_other:
+            length, step, other = length * next_length, next_step, next_other
+        elif next_length > 1:
+            fewer.append((length, step, other))
+            length, step, other = next_length, next_step, next_other
+    fewer.append((length, step, other))
+    return fewer
+
+
+cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
+    """Go through the host's array along its last axis, and step to the next row at its end."""
+    cdef int64_t place[MAX_AXES]
+    cdef const int64_t* shape = plan.shape
+    cdef const int64_t* steps = plan.host_steps
+    cdef char* memory = plan.host
+    cdef Py_ssize_t rest = first, here
+    cdef int last = plan.axes - 1, k
+    for k in range(last, -1, -1):
+        place[k] = rest % shape[k]
+        rest //= shape[k]
+        memory += place[k] * steps[k]
+    while count > 0:
+        here = min(<Py_ssize_t> (shape[last] - place[last]), count)
+        if into_host:
+            row(memory, steps[last], run, plan.word, here, plan.word)
+        else:
+            row(run, plan.word, memory, steps[last], here, plan.word)
+        run += here * plan.word
+        count -= here
+        memory += here * steps[last]
+        place[last] += here
+        k = last
+        while k > 0 and place[k] == shape[k]:
+            memory += steps[k - 1] - shape[k] * steps[k]
+            place[k] = 0
+            k -= 1
+            place[k] += 1
+
+
+cdef void row(char* to, Py_ssize_t to_step, const char* source, Py_ssize_t source_step, Py_ssize_t count,
+              Py_ssize_t word) noexcept nogil:
+    """Copy `count` words; both sides begin on a boundary of the word, and step by multiples of it."""
+    cdef Py_ssize_t k
+    if to_step == word and source_step == word:
+        memcpy(to, source, count * word)
+    elif word == 16:
+        for k in range(count):
+            (<Pair*> (to + k * to_step))[0] = (<const Pair*> (source + k * source_step))[0]
+    elif word == 8:
+        for k in range(count):
+            (<uint64_t*> (to + k * to_step))[0] = (<const uint64_t*> (source + k * source_step))[0]
+    elif word == 4:
+        for k in range(count):
+            (<uint32_t*> (to + k * to_step))[0] = (<const uint32_t*> (source + k * source_step))[0]
+    elif word == 2:
+        for k in range(count):
+            (<uint16_t*> (to + k * to_step))[0] = (<const uint16_t*> (source + k * source_step))[0]
+    else:
+        for k in range(count):
+            (<uint8_t*> (to + k * to_step))[0] = (<const uint8_t*> (source + k * source_step))[0]

@@ -1,0 +1,7 @@
+"""The kernel that sorts words, for other compiled rooms."""
+
+from arrayhub.runtimes.cuda cimport Driver, Stream
+from arrayhub.transfer.cuda_route cimport Walk
+
+cdef int move(Driver* driver, size_t kernel, const char* source, char* target, Walk* walk, Py_ssize_t first,
+              Py_ssize_t count, Stream stream) noexcept nogil

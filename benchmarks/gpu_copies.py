@@ -1,0 +1,151 @@
+"""Large copies to, from and between CUDA devices, beside what cupy does and what the bus can do.
+
+Rows of `benchmarks.gpu`. Each is a call of ours and peers; what is asked is how many times as fast as the first
+peer ours is at least. The results are let go outside the time that is taken, for both alike; memory that is copied
+into has been written before, except where the row says "fresh".
+"""
+
+import statistics
+import time
+
+import numpy as np
+
+import arrayhub
+
+GIB = 1 << 30
+
+
+def pinned_memory(cupy, nbytes):
+    """Return a pinned float64 array, written once."""
+    memory = cupy.cuda.alloc_pinned_memory(nbytes)
+    array = np.frombuffer(memory, "f8", nbytes // 8)
+    array[...] = 1
+    return array
+
+
+def rows(cupy, nbytes=GIB):
+    """Yield (name, bytes moved, our call, {peer: its call}, least ratio of speeds to the first peer)."""
+    x = cupy.random.default_rng(0).random((1 << 13, nbytes >> 16))
+    host = x.get()
+    touched = np.ones_like(host)
+    pinned, pinned_too = pinned_memory(cupy, nbytes), pinned_memory(cupy, nbytes)
+    stream = cupy.cuda.get_current_stream()
+
+    def from_device():
+        cupy.cuda.runtime.memcpyAsync(pinned.ctypes.data, x.data.ptr, nbytes, 2, stream.ptr)
+        stream.synchronize()
+
+    def to_device():
+        y = cupy.cuda.alloc(nbytes)
+        cupy.cuda.runtime.memcpyAsync(y.ptr, pinned.ctypes.data, nbytes, 1, stream.ptr)
+        stream.synchronize()
+        return y
+
+    def asarray():
+        y = cupy.asarray(host)
+        stream.synchronize()
+        return y
+
+    def asnumpy(view):
+        return {"cupy.asnumpy": lambda: cupy.asnumpy(view)}
+
+    bus = {"pinned-memory rate": from_device}
+    into = {**bus, "x.get(out=)": lambda: x.get(out=touched)}
+    out, out_pinned = pinned_too.reshape(x.shape), arrayhub.asarray(pinned_too.reshape(x.shape))
+    every, turned = x[:, ::2], x.T
+    yield "to_host(x), fresh", nbytes, lambda: arrayhub.to_host(x), {**asnumpy(x), **bus}, 8
+    yield "to_host(x, out=touched)", nbytes, lambda: arrayhub.to_host(x, out=touched), into, 0.85
+    yield "to_host(x[:, ::2])", nbytes // 2, lambda: arrayhub.to_host(every), asnumpy(every), 6
+    yield "to_host(x.T)", nbytes, lambda: arrayhub.to_host(turned), asnumpy(turned), 6
+    up = {"cupy.asarray": asarray, "pinned-memory rate": to_device}
+    yield "to_device(pageable)", nbytes, lambda: arrayhub.to_device(host, "cuda:0"), up, 4
+    yield "to_host(x, out=pinned)", nbytes, lambda: arrayhub.to_host(x, out=out_pinned), bus, 0.97
+    up = {"pinned-memory rate": to_device}
+    yield "to_device(pinned)", nbytes, lambda: arrayhub.to_device(out, "cuda:0"), up, 0.97
+    if cupy.cuda.runtime.getDeviceCount() > 1:
+        yield "to_device(x, 'cuda:1')", nbytes, lambda: arrayhub.to_device(x, "cuda:1"), peer_copy(cupy, x), 0.9
+
+
+def peer_copy(cupy, x):
+    """Return cupy's own copy to the second device."""
+
+    def copy():
+        with cupy.cuda.Device(1) as device:
+            y = cupy.array(x)
+            device.synchronize()
+            return y
+
+    return {"cupy's peer copy": copy}
+
+
+def small_rows(cupy):
+    """Yield rows in which the time is latency; the ratio is again one of speeds."""
+    x = cupy.arange(10.0)
+    yield "to_host of 80 bytes", 80, lambda: arrayhub.to_host(x), {"cupy.asnumpy": lambda: cupy.asnumpy(x)}, 1 / 1.2
+
+
+def size_rows(cupy):
+    """Yield rows of growing size, to compare; nothing is asked of them."""
+    for power in range(12, 31, 2):
+        x = cupy.ones(1 << power, "u1")
+        host = np.ones(1 << power, "u1")
+        touched = np.ones(1 << power, "u1")
+        size = f"{1 << power >> 10} KiB" if power < 20 else f"{1 << power >> 20} MiB"
+        down = {"x.get(out=)": lambda x=x, out=touched: x.get(out=out)}
+        yield f"to_host(out=), {size}", 1 << power, lambda x=x, out=touched: arrayhub.to_host(x, out=out), down, None
+        down = {"cupy.asnumpy": lambda x=x: cupy.asnumpy(x)}
+        yield f"to_host, {size}", 1 << power, lambda x=x: arrayhub.to_host(x), down, None
+
+        def asarray(host=host):
+            y = cupy.asarray(host)
+            cupy.cuda.get_current_stream().synchronize()
+            return y
+
+        yield (
+            f"to_device, {size}",
+            1 << power,
+            lambda host=host: arrayhub.to_device(host, "cuda:0"),
+            {"cupy.asarray": asarray},
+            None,
+        )
+
+
+def measure(calls, rounds, seconds=0.02):
+    """Time calls in turns. Return {name: median seconds a call}; short calls are repeated within a round."""
+    loops, times = {}, {name: [] for name in calls}
+    for name, call in calls.items():
+        call()
+        begin = time.perf_counter()
+        kept = call()
+        once = time.perf_counter() - begin
+        del kept
+        loops[name] = max(1, min(1000, int(seconds / once)))
+    for _ in range(rounds):
+        for name, call in calls.items():
+            spent = 0
+            for _ in range(loops[name]):
+                begin = time.perf_counter()
+                kept = call()
+                spent += time.perf_counter() - begin
+                del kept
+            times[name].append(spent / loops[name])
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def run(cupy, rounds, groups):
+    """Print the rows of some groups; return them for the report, and how many missed what is asked."""
+    report, missed = [], 0
+    for name, nbytes, ours, peers, least in (row for group in groups for row in group(cupy)):
+        found = measure({name: ours, **peers}, rounds)
+        mine = found.pop(name)
+        row = {"way": name, "bytes": nbytes, "seconds": mine, "least": least, "peers": {}}
+        print(f"{name:<32} {mine * 1e6:10.1f} us {nbytes / mine / 1e9:8.2f} GB/s", flush=True)
+        for k, (peer, seconds) in enumerate(found.items()):
+            ratio = seconds / mine
+            row["peers"][peer] = {"seconds": seconds, "ratio": ratio}
+            asked = least if k == 0 else None
+            missed += asked is not None and ratio < asked
+            goal = "" if asked is None else f"  (at least {asked:.2f}{'' if ratio >= asked else ', MISSED'})"
+            print(f"{'':<32} {seconds * 1e6:10.1f} us {nbytes / seconds / 1e9:8.2f} GB/s {ratio:6.2f}  {peer}{goal}")
+        report.append(row)
+    return report, missed
