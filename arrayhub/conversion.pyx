@@ -274,7 +274,7 @@ cdef Descriptor with_own_labels(object obj, object stream):
 
 cdef Descriptor without_labels(object obj, object stream):
     cdef Remembered entry = place_of(Py_TYPE(obj))[0]      # import_array has just looked it up
-    cdef Descriptor a = None if entry.fast == NULL else entry.fast(obj, stream)
+    cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
     return ask_in_order(obj, stream, entry.speaks) if a is None else a
 
 

@@ -38,12 +38,6 @@ def move(target, source, progress=None):
         move(target[piece], source[piece], progress)
 
 
-def write(fresh, source):
-    """Put the elements of host-readable `source` into a fresh array that the host can write."""
-    view = raw(fresh, writable=True)
-    move(view, numpy.broadcast_to(raw(source), view.shape))
-
-
 def copy(array, order, *, stream=None):
     """Return a fresh host copy of host-readable `array`, compact in `order`."""
     return to_host(array, order)
