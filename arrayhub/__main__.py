@@ -1,26 +1,14 @@
-"""The command line: ``python -m arrayhub demo``."""
+"""The command line: ``python -m arrayhub COMMAND``. One row a command: its name, what it is for, its function."""
 
-import argparse
 import sys
-from collections.abc import Sequence
 
+from arrayhub import cli
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand and return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m arrayhub", description="A hub between array protocols.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    commands.add_parser("demo", help="send real arrays through every installed library and print what happened")
-    options = parser.parse_args(arguments)
-    return _COMMANDS[options.command]()
-
-
-def _demo() -> int:
-    from arrayhub import demo
-
-    return demo.run()
-
-
-_COMMANDS = {"demo": _demo}
+COMMANDS = (
+    cli.Command("demo", "send real arrays through every installed library and print what happened", cli.demo),
+    cli.Command("doctor", "say what is installed, what works, and which command fixes what does not", cli.doctor),
+    cli.Command("explain", "say what an object offers, and which libraries can have it without a copy", cli.explain),
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cli.main(COMMANDS))

@@ -23,6 +23,7 @@ import arrayhub.libraries.devices  # noqa: F401 (enters the readers of the libra
 import arrayhub.usm_array  # noqa: F401 (registers the class that new arrays are of)
 from arrayhub import transfer
 from arrayhub._core.errors import InterfaceError, show
+from arrayhub.adapters import dimensions
 
 cdef extern from *:
     """
@@ -32,6 +33,18 @@ cdef extern from *:
     }
     static int arrayhub_has_buffer(PyTypeObject *type) {
         return type->tp_as_buffer != NULL && type->tp_as_buffer->bf_getbuffer != NULL;
+    }
+    /* Whether an object has an attribute, or a getter that raises: the caller asks again, where errors are minded. */
+    static int arrayhub_may_have(PyObject *obj, PyObject *name) {
+        PyObject *value = NULL;
+    #if PY_VERSION_HEX >= 0x030D0000
+        int found = PyObject_GetOptionalAttr(obj, name, &value);
+    #else
+        int found = _PyObject_LookupAttr(obj, name, &value);
+    #endif
+        Py_XDECREF(value);
+        if (found < 0) PyErr_Clear();
+        return found != 0;
     }
     static int arrayhub_bare_instances(PyTypeObject *type) {
         return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
@@ -64,6 +77,7 @@ cdef extern from *:
     void Py_LeaveRecursiveCall()
     unsigned int arrayhub_version_tag(PyTypeObject* cls) nogil
     bint arrayhub_has_buffer(PyTypeObject* cls) nogil
+    bint arrayhub_may_have(object obj, object name)
     bint arrayhub_bare_instances(PyTypeObject* cls) nogil
 
 ctypedef Descriptor (*Way)(object obj, object stream)
@@ -115,13 +129,20 @@ cdef Descriptor parse_exchange(object obj, object stream):
 cdef struct Remembered:
     PyTypeObject* cls      # never followed, only compared: the memory keeps no type alive
     unsigned int version
-    Way known              # of an exactly known type: its library's room; else NULL
     unsigned int speaks    # bit k: row k of the ways may answer
+    Way known              # of an exactly known type: its library's room; else NULL
+    Way fast               # the same, or the way that also reads labels
 
 cdef enum:
     REMEMBERED_TYPES = 1024   # a power of two; a type that shares its place with another is worked out again
 
 cdef Remembered _remembered[REMEMBERED_TYPES]
+
+cdef object _GT_DIMS = sys.intern("__gt_dims__")
+cdef object _DIMS = sys.intern("dims")
+
+# Where the known types come from; a subclass of theirs that somebody else defines may have more attributes.
+cdef tuple _KNOWN_ROOTS = ("cupy", "dpctl", "dpnp", "jax", "jaxlib", "numpy", "pyarrow", "torch")
 
 # Switched off, known types are read by a protocol each; what their rooms know besides is still said.
 cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
@@ -130,6 +151,11 @@ cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in (""
 cdef inline Remembered* place_of(PyTypeObject* cls) noexcept nogil:
     cdef uintptr_t address = <uintptr_t> cls
     return &_remembered[((address >> 4) ^ (address >> 12)) & (REMEMBERED_TYPES - 1)]
+
+
+cdef inline bint is_of(Remembered* entry, PyTypeObject* cls) noexcept nogil:
+    """Whether what is remembered in a place is about `cls` as it is now."""
+    return entry.cls == cls and entry.version != 0 and entry.version == arrayhub_version_tag(cls)
 
 
 cdef int learn(Remembered* entry, type cls) except -1:
@@ -151,8 +177,18 @@ cdef int learn(Remembered* entry, type cls) except -1:
     entry.cls = <PyTypeObject*> cls
     entry.version = arrayhub_version_tag(<PyTypeObject*> cls)
     entry.known = known
+    entry.fast = known if known == itself or known == copy_scalar else reading_labels(cls, known, bare)
     entry.speaks = speaks
     return 0
+
+
+cdef Way reading_labels(type cls, Way known, bint bare) except? NULL:
+    """The fast way of a type, or one that also reads labels where instances may have some."""
+    if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
+        return with_labels
+    if bare or known != NULL and dlpack.root_of(cls) in _KNOWN_ROOTS:    # whose own arrays have none
+        return known
+    return with_own_labels
 
 
 cdef Way known_type(type cls) except? NULL:
@@ -165,7 +201,7 @@ cdef Way known_type(type cls) except? NULL:
         return switched(buffer.parse_bytes, buffer.parse)
     if cls is bytearray or cls is memoryview or cls is getattr(sys.modules.get("array"), "array", None):
         return buffer.parse
-    cdef str root = cls.__module__.partition(".")[0]
+    cdef str root = dlpack.root_of(cls)
     if is_torch(cls):
         return torch_way()
     if root == "cupy" and cls is getattr(sys.modules.get("cupy"), "ndarray", None):
@@ -206,20 +242,42 @@ cdef bint is_arrow(type cls) except -1:
 # ----------------------------------------------------------------------------------------------------------- way in
 
 
-cdef Descriptor import_array(object obj, object stream):
+cdef inline Descriptor import_array(object obj, object stream):
     """`obj` as an array without a copy, by the first way that answers."""
     cdef PyTypeObject* cls = Py_TYPE(obj)
     cdef Remembered* entry = place_of(cls)
-    if entry.cls != cls or entry.version == 0 or entry.version != arrayhub_version_tag(cls):
+    if not is_of(entry, cls):
         learn(entry, type(obj))
     cdef unsigned int speaks = entry.speaks      # now: what the way calls may put another type in this place
-    cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
+    cdef Descriptor a = None if entry.fast == NULL else entry.fast(obj, stream)
     # A type that only looks like a known one gets None from its way: then its protocols are asked like any other's.
     return ask_in_order(obj, stream, speaks) if a is None else a
 
 
 cdef Descriptor itself(object obj, object stream):
     return <Descriptor> obj
+
+
+cdef Descriptor with_labels(object obj, object stream):
+    """By the ways of its type, which has attributes for the names of dimensions or the origin."""
+    return dimensions.parse(obj, without_labels(obj, stream))
+
+
+cdef Descriptor with_own_labels(object obj, object stream):
+    """By the ways of its type, whose instances may have such attributes of their own; most have none."""
+    cdef Descriptor a = without_labels(obj, stream)
+    return dimensions.parse(obj, a) if has_names(obj) else a
+
+
+cdef Descriptor without_labels(object obj, object stream):
+    cdef Remembered entry = place_of(Py_TYPE(obj))[0]      # import_array has just looked it up
+    cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
+    return ask_in_order(obj, stream, entry.speaks) if a is None else a
+
+
+cdef bint has_names(object obj) noexcept:
+    """Whether an object names its dimensions. One that has an origin alone has it in its class."""
+    return arrayhub_may_have(obj, _GT_DIMS) or arrayhub_may_have(obj, _DIMS)
 
 
 cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
@@ -305,18 +363,54 @@ cdef Descriptor copy_python_values(object obj):
 cdef Descriptor import_via(object obj, object stream, object via):
     """`obj` by the one protocol that the caller chose."""
     cdef Descriptor a
-    cdef int k
+    cdef Remembered* entry
+    cdef bint named
     if via not in _VIA:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
-    if via == "dlpack" and is_torch(type(obj)):     # whose own __dlpack__ crashes on some of its tensors
+    if via == "dlpack" and PyCapsule_CheckExact(obj):
+        return dlpack.parse_capsule(obj, False, None)
+    a = ask(obj, stream, via)
+    if a is None:
+        raise TypeError(
+            f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
+        )
+    entry = place_of(Py_TYPE(obj))
+    if not is_of(entry, Py_TYPE(obj)):
+        learn(entry, type(obj))
+    named = entry.fast == with_labels or entry.fast == with_own_labels and has_names(obj)
+    return dimensions.parse(obj, a) if named else a
+
+
+cdef Descriptor ask(object obj, object stream, str protocol):
+    """`obj` by one protocol; None where it does not speak it."""
+    cdef int k
+    if protocol == "dlpack" and is_torch(type(obj)):     # whose own __dlpack__ crashes on some of its tensors
         return torch_way()(obj, stream)
     for k in range(WAYS):
-        if _WAYS[k].name.decode() == via:
-            a = dlpack.parse_capsule(obj, False, None) if via == "dlpack" and PyCapsule_CheckExact(obj) \
-                else _WAYS[k].parse(obj, stream)
-            if a is not None:
-                return a
-    raise TypeError(f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does")
+        if _WAYS[k].name.decode() == protocol:
+            return _WAYS[k].parse(obj, stream)
+    raise SystemError(f"asarray: no protocol is called {protocol!r}")
+
+
+# ---------------------------------------------------------------------------- the same, to be looked at (see inspection)
+
+
+def ways_in(cls, /):
+    """Return whether a type is known exactly, and the names of the protocols its instances are asked for, in order."""
+    cdef Remembered entry
+    learn(&entry, <type> cls)      # unchecked: a subclass of `type` is one too
+    names = [_WAYS[k].name.decode() for k in range(WAYS) if entry.speaks >> k & 1]
+    return entry.known != NULL, tuple(names)
+
+
+def offer(obj, protocol, /):
+    """Return what `obj` gives by a protocol of `ways_in`: an array, or None where it does not speak it."""
+    return ask(obj, None, protocol)
+
+
+def peek(capsule, /):
+    """Return what a DLPack capsule would give, without consuming it. The array is valid while nobody else does."""
+    return dlpack.peek(capsule)
 
 
 # --------------------------------------------------------------------------------------------------- public functions
@@ -345,7 +439,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     Returns
     -------
     USMArray
-        `obj` itself where it is one already and nothing else was asked for.
+        `obj` itself where it is one already and nothing else was asked for. It has the names of dimensions and the origin
+        that `obj` gives by ``__gt_dims__``, ``__gt_origin__`` or ``dims``.
 
     Raises
     ------
@@ -555,6 +650,9 @@ _WAYS_OUT = {
     "dpnp": as_dpnp,
     "numba": as_numba,
 }
+
+
+CONSUMERS = tuple(_WAYS_OUT)
 
 
 def convert(obj, to="torch", *, copy=None):

@@ -15,6 +15,7 @@ from arrayhub._core.descriptor cimport (
     block_of,
     get_dtype,
     index,
+    labels_of,
     register_class,
     reshape,
     size_of,
@@ -32,6 +33,8 @@ from arrayhub.runtimes cimport sycl
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import PROTOCOL_NAMES
+from arrayhub._core.labels import relabelled
+from arrayhub.adapters import dimensions
 
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
@@ -251,12 +254,53 @@ cdef class USMArray(Descriptor):
         """str : the protocol by which the memory came in, as ``asarray(via=)`` names it, or 'constructed'."""
         return PROTOCOL_NAMES[self.protocol_]
 
+    @property
+    def layout(self):
+        """Layout : how the elements lie in the memory block; ``text()`` and ``svg()`` draw it, without reading them."""
+        return _layout_of(self)
+
+    def _repr_html_(self):
+        return _layout_of(self)._repr_html_()
+
+    # ------------------------------------------------------------------------------------------------ labels
+
+    @property
+    def dims(self):
+        """tuple of str or None : the names of the dimensions. Views keep them; reshape and a new axis drop them."""
+        return getattr(labels_of(self), "dims", None)
+
+    @property
+    def origin(self):
+        """tuple of int or None : the index where a stencil's domain starts; it may lie outside of a view.
+
+        Views keep it on the same element of their dimensions; reshape and steps other than 1 drop it.
+        """
+        return getattr(labels_of(self), "origin", None)
+
+    @property
+    def halo(self):
+        """tuple of (int, int) or None : lower and upper width of what surrounds the domain, in elements.
+
+        A slice keeps what it leaves of it; reshape and steps other than 1 drop it.
+        """
+        return getattr(labels_of(self), "halo", None)
+
+    @property
+    def aligned_index(self):
+        """tuple of int or None : the index to which the memory was aligned; it may lie outside of a view.
+
+        Every element that has it in the dimension that was allocated as the fastest lies on the boundary that was asked
+        for. Reshape, copies and steps other than 1 drop it, and so does another index in that dimension.
+        """
+        return getattr(labels_of(self), "aligned_index", None)
+
     def __repr__(self):
         try:
             dtype = get_dtype(self).__repr__().removeprefix("dtype(").removesuffix(")")
         except TypeError:
             dtype = str(self.typenum_)
-        return f"USMArray(shape={self.shape}, dtype={dtype}, device='{self.device}', access='{self.access}')"
+        named = "" if self.dims is None else f"dims={self.dims}, "
+        return f"USMArray(shape={self.shape}, {named}dtype={dtype}, device='{self.device}', access='{self.access}')"
 
     # -------------------------------------------------------------------------------------------------- views
 
@@ -288,6 +332,57 @@ cdef class USMArray(Descriptor):
             A view that shares the memory block.
         """
         return transpose(self, sequence(axes) if axes and axes != (None,) else None)
+
+    def align(self, *names):
+        """Return a view with the dimensions in the order of their names.
+
+        Parameters
+        ----------
+        *names : str or tuple of str
+            All of ``dims``, in any order.
+
+        Returns
+        -------
+        USMArray
+            A view that shares the memory block.
+
+        Raises
+        ------
+        ValueError
+            The array has no names, or `names` are not all of them once.
+        """
+        wanted = tuple(names[0]) if len(names) == 1 and not isinstance(names[0], str) else names
+        present = self.dims
+        if present is None:
+            raise ValueError("align: the dimensions have no names; call with_dims(...) first")
+        if len(wanted) != len(present) or set(wanted) != set(present):
+            raise ValueError(f"align: names are {wanted}; accepted: all of {present}, each once")
+        return transpose(self, [present.index(name) for name in wanted])
+
+    def with_dims(self, dims, origin=None):
+        """Return a view whose dimensions have names.
+
+        Parameters
+        ----------
+        dims : sequence of str or mapping
+            A name a dimension, all different; or a mapping from present names to new ones. GT4Py's stencils know
+            ``"I"``, ``"J"``, ``"K"`` and the numbers of data dimensions, ``"0"``, ``"1"``, ...
+        origin : sequence of int, optional
+            The index where a stencil's domain starts, in the order of the dimensions; left as it is by default.
+
+        Returns
+        -------
+        USMArray
+            A view that shares the memory block.
+
+        Raises
+        ------
+        ValueError
+            Another number of names than dimensions, a name twice, or one to be renamed that is not there.
+        TypeError
+            A name that is no string, an index that is no integer.
+        """
+        return relabelled(self, dims, origin)
 
     def reshape(self, *shape):
         """Return a view with the same elements, in C order, under another shape.
@@ -323,6 +418,42 @@ cdef class USMArray(Descriptor):
         """
         return transfer.copy(self, order=order)
 
+    def aligned(self, *, copy=None):
+        """Return the array with each element on a boundary of its type's alignment: itself, or an explicit copy.
+
+        Parameters
+        ----------
+        copy : bool, optional
+            None: only where the elements lie unaligned. True: always copy. False: never, BufferError instead.
+
+        Returns
+        -------
+        USMArray
+            On the same device; a copy is writable and in C order.
+        """
+        return transfer.aligned(self, copy=copy)
+
+    def native(self, *, copy=None):
+        """Return the array with its elements in the machine's byte order: itself, or an explicit copy.
+
+        Parameters
+        ----------
+        copy : bool, optional
+            None: only where the bytes are swapped, those of a record's fields included. True: always copy. False: never,
+            BufferError instead.
+
+        Returns
+        -------
+        USMArray
+            A copy is writable and in C order; one that swaps bytes is in host memory.
+
+        Raises
+        ------
+        BufferError
+            Swapped elements on a device that the host cannot read; the message names ``to_host()``.
+        """
+        return transfer.native(self, copy=copy)
+
     def to_host(self, *, out=None, copy=None, stream=None):
         """Return the array in host memory: a view where the host can read it already. See ``arrayhub.to_host``."""
         return transfer.to_host(self, out=out, copy=copy, stream=stream)
@@ -331,7 +462,33 @@ cdef class USMArray(Descriptor):
         """Return the array on `device`: itself where it is there already. See ``arrayhub.to_device``."""
         return transfer.to_device(self, device, copy=copy, stream=stream)
 
+    def to_xarray(self):
+        """Return an ``xarray.DataArray`` on the same memory, with the same names of the dimensions.
+
+        Raises
+        ------
+        BufferError
+            Memory that neither the host nor CUDA can read; the message names ``to_host()``.
+        ImportError
+            xarray is not installed.
+        """
+        from arrayhub.libraries import xarray
+
+        return xarray.emit(self)
+
     # ---------------------------------------------------------------------------------------------- protocols
+
+    @property
+    def data(self):
+        """memoryview : the memory as the buffer protocol describes it, as ``numpy.ndarray.data`` is.
+
+        GT4Py's frozen NumPy stencils ask for it. AttributeError where there is no buffer: memory that the host cannot
+        read, element types that PEP 3118 has no name for.
+        """
+        try:
+            return memoryview(self)
+        except BufferError as error:
+            raise AttributeError(f"data: {error}") from error
 
     def __getbuffer__(self, Py_buffer* view, int request):
         buffer_room.emit(self, view, request)
@@ -364,6 +521,16 @@ cdef class USMArray(Descriptor):
         """What dpnp asks first: the memory as a ``usm_ndarray``."""
         return dpctl.emit_attribute(self)
 
+    @property
+    def __gt_dims__(self):
+        """GT4Py: the names of the dimensions, where it knows all of them."""
+        return dimensions.emit_dims(self)
+
+    @property
+    def __gt_origin__(self):
+        """GT4Py: the origin, in the order that its stencils bring the dimensions in (I, J, K, data dimensions)."""
+        return dimensions.emit_origin(self)
+
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Export by DLPack, as the array API standard has it.
 
@@ -393,6 +560,15 @@ cdef class USMArray(Descriptor):
         """The pair (device_type, device_id) of DLPack's DLDevice."""
         device = device_of(self)
         return (device.device_type, device.device_id)
+
+
+cdef object _layout_of = None
+
+
+def register_layout(layout_of):
+    """Say what makes ``USMArray.layout``: the floors above draw, and this one must not know them."""
+    global _layout_of
+    _layout_of = layout_of
 
 
 cdef tuple integers(int nd, Py_ssize_t* values):

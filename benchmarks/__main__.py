@@ -5,12 +5,13 @@ import sys
 
 from arrayhub import sycl_runtime
 
-from . import growth, report, rows, startup
+from . import growth, report, rows, startup, storage
 from .measure import Result
 
 # One row a group: its name, what it asks, and the function that measures it.
 GROUPS = {
     "reach": ("every way in and out beside its peer", rows.reach),
+    "storage": ("new arrays beside those of GT4Py and NumPy", storage.storage),
     "import": ("import arrayhub beyond import numpy", startup.startup),
     "dimensions": ("cost by number of dimensions", growth.dimensions),
     "types": ("cost by number of types seen, and what stays of them", growth.types),

@@ -83,6 +83,7 @@ def plain():
         "asarray": asarray,
         "as_numpy": as_numpy,
         "as_torch": as_torch,
+        "arrayhub": arrayhub,
     }
 
 
@@ -124,6 +125,12 @@ def cuda_core():
     return {"from_any_interface": utils.StridedMemoryView.from_any_interface}
 
 
+def gt4py():
+    import gt4py.storage
+
+    return {"gt4py": gt4py}
+
+
 # One row a library: its module, and the names it adds.
 SAMPLES = {
     "torch": torch,
@@ -132,25 +139,31 @@ SAMPLES = {
     "pyarrow": pyarrow,
     "dpnp": dpnp,
     "cuda.core": cuda_core,
+    "gt4py": gt4py,
 }
 
 
 def reach(options):
-    """Measure every row whose libraries are here; yield a `Result`, or a pair of a row's name and why it is skipped."""
+    """Every way in and out beside its peers."""
+    yield from measured("reach", ROWS, options)
+
+
+def measured(group, table, options):
+    """Measure the rows whose libraries are here; yield a `Result`, or a pair of a row's name and why it is skipped."""
     names, absent = plain(), {}
-    for library in SAMPLES:
+    for library in dict.fromkeys(library for row in table for library in row.needs):
         try:
             names.update(SAMPLES[library]())
         except Exception as error:  # not installed, or installed without a device to run on
             absent[library] = f"{library}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-    for row in ROWS:
+    for row in table:
         missing = [absent[library] for library in row.needs if library in absent]
         if missing:
             yield f"{row.way} beside {row.peer}", "; ".join(missing)
             continue
         timing = compare(Timed(row.ours, names), Timed(row.peer, names), options.repeat, options.sample)
-        yield Result("reach", row.way, row.peer, at_most=row.at_most, **timing)
+        yield Result(group, row.way, row.peer, at_most=row.at_most, **timing)
 
 
-VERSIONS = ("numpy", "torch", "jax", "dpnp", "dpctl", "pyarrow", "apache-tvm-ffi", "cuda-core")
+VERSIONS = ("numpy", "torch", "jax", "dpnp", "dpctl", "pyarrow", "apache-tvm-ffi", "cuda-core", "gt4py")
 OURS = arrayhub.__version__

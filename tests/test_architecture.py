@@ -22,8 +22,8 @@ FLOORS = (
     ("transfer",),
     ("construction", "usm_array"),
     ("conversion",),
-    ("numba_typing", "storage", "inspect"),
-    ("_clone", "demo", "__init__", "__main__"),
+    ("numba_typing", "storage", "inspection"),
+    ("_clone", "cli", "demo", "__init__", "__main__"),
 )
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS, start=1) for name in names}
 

@@ -36,7 +36,7 @@ def test_the_json_says_what_was_measured_where(everything):
 
 def test_every_row_has_its_numbers(everything):
     _, results = everything
-    assert {row["group"] for row in results["rows"]} == {"reach", "import", "dimensions", "types", "threads"}
+    assert {row["group"] for row in results["rows"]} == {"reach", "storage", "import", "dimensions", "types", "threads"}
     for row in results["rows"]:
         assert set(row) == {"group", "way", "peer", *NUMBERS, "spread", "at_most", "met"}
         assert all(row[name] > 0 for name in NUMBERS), row

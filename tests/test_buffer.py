@@ -504,3 +504,18 @@ def test_imports_and_exports_lose_nothing(kind):
         memoryview(u).release()
 
     assert_loses_nothing(step, [source], 3_000 if kind == "refused" else 100_000)
+
+
+def test_data_is_numpys_data():
+    a = arrayhub.asarray(np.arange(6.0).reshape(2, 3).T)
+    ours, theirs = a.data, np.asarray(a).data
+    assert type(ours) is memoryview
+    assert (ours.shape, ours.strides, ours.format, ours.readonly) == (
+        theirs.shape,
+        theirs.strides,
+        theirs.format,
+        False,
+    )
+    assert ours == theirs
+    with pytest.raises(AttributeError, match="data: .*bfloat16"):
+        _ = arrayhub.asarray(np.zeros(3, ml_dtypes.bfloat16)).data

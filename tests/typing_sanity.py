@@ -27,9 +27,24 @@ def what_it_is(x: USMArray) -> None:
     assert_type(x[0, ..., None, 1:], USMArray)
     assert_type(x.reshape(2, -1).transpose((1, 0)).T, USMArray)
     assert_type(x.device.dlpack, tuple[int, int])
+    assert_type(x.dims, tuple[str, ...] | None)
+    assert_type(x.with_dims("IJ", origin=(1, 0)).with_dims({"I": "K"}).align("J", "K").align(["K", "J"]), USMArray)
+    assert_type(arrayhub.get_dims(x), tuple[str, ...] | None)
+    x.with_dims((1, 2))  # type: ignore[arg-type]
     x.flags.writeable = False
     x.shape = (1,)  # type: ignore[misc]
     x["field"]  # type: ignore[index]
+
+
+def what_it_looks_like(x: USMArray) -> None:
+    assert_type(arrayhub.typestr(x, symbolic=True), str)
+    assert_type(arrayhub.parse_type("2 * int32"), arrayhub.Type)
+    assert_type(arrayhub.parse_type("2 * int32").dtype, np.dtype[Any])
+    assert_type(arrayhub.debug_repr(x), str)
+    assert_type(arrayhub.inspect(x), dict[str, Any])
+    assert_type(arrayhub.explain(x, to="torch").verdicts[0].verdict, str)
+    assert_type(x.aligned().native(copy=True), USMArray)
+    arrayhub.explane(x)  # type: ignore[attr-defined]
 
 
 def ways_out(x: USMArray) -> None:
@@ -39,3 +54,18 @@ def ways_out(x: USMArray) -> None:
     memoryview(x)
     bytes(x)
     np.from_dlpack(x)
+
+
+def new_arrays(a: npt.NDArray[np.float32]) -> None:
+    assert_type(arrayhub.empty((3, 4), "f4", backend="gt:cpu_ifirst", alignment=64, halo=((1, 1), 0)), USMArray)
+    assert_type(arrayhub.zeros(3, memory="usm_shared", device="oneapi:0"), USMArray)
+    assert_type(arrayhub.full((3,), 1, dims=("x",), origin=[0], layout="F"), USMArray)
+    assert_type(arrayhub.from_array(a, dtype=None, memory="cuda"), USMArray)
+    assert_type(arrayhub.ones_like(a, "f8", layout=(1, 0)), USMArray)
+    assert_type(arrayhub.plan((3, 4), alignment=64).strides, tuple[int, ...])
+    assert_type(arrayhub.layout_for("IJK", "numpy"), tuple[int, ...])
+    arrayhub.layouts.register("mine", lambda dimensions: range(len(dimensions)))
+    assert_type(arrayhub.check(a), list[str])
+    arrayhub.empty(3, memory="gpu")  # type: ignore[arg-type]
+    arrayhub.ones(3, order="F")  # type: ignore[call-arg]
+    arrayhub.plan(3).offset = 1  # type: ignore[misc]

@@ -1,6 +1,7 @@
 """The C struct of an array. What this file declares is the public C face: see docs/c_interface.md."""
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
 
 from arrayhub._core.device cimport DLDevice, kDLOneAPI, type_is_host
@@ -62,6 +63,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef void* resource                           # what must be given back, until there is a block to do so
     cdef Release release
     cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
+    cdef PyObject* labels                         # a Labels, or NULL: None would cost every array its two counts
     cdef Py_ssize_t inline_[3 * INLINE_NDIM]
     cdef object __weakref__
 
@@ -75,12 +77,15 @@ cdef int set_dtype(Descriptor a, object dtype) except -1
 cdef MemoryBlock block_of(Descriptor a)
 cdef MemoryBlock block_of_reach(Descriptor a)
 cdef object get_dtype(Descriptor a)
+cdef object labels_of(Descriptor a)
+cdef int set_labels(Descriptor a, object labels) except -1
 cdef int copy_fields(Descriptor a, Descriptor other) except -1
 cdef Descriptor view_of(Descriptor a, int nd)
 cdef Descriptor index(Descriptor a, object key)
 cdef Descriptor transpose(Descriptor a, object axes)
 cdef Descriptor reshape(Descriptor a, object shape)
 cdef Descriptor same_layout(Descriptor a)
+cdef Descriptor layout_for_copy(Descriptor a)
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil
 cdef tuple shape_tuple(Descriptor a)
 cdef tuple stride_tuple(Descriptor a)

@@ -5,6 +5,7 @@
 from cpython.mem cimport PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_New
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
@@ -103,6 +104,7 @@ cdef extern from *:
         Py_XDECREF(a->dtype_);
         Py_XDECREF(a->producer_);
         Py_XDECREF((PyObject *)a->block_);
+        Py_XDECREF(a->labels);
         if (arrayhub_spares < ARRAYHUB_SPARE_ARRAYS) arrayhub_spare[arrayhub_spares++] = a;
         else Py_TYPE(a)->tp_free((PyObject *)a);
     }
@@ -419,8 +421,25 @@ cdef void register_block_maker(int kind, BlockMaker maker) noexcept:
     _block_makers[kind] = maker
 
 
+cdef object labels_of(Descriptor a):
+    """The Labels of `a`, or None."""
+    return None if a.labels == NULL else <object> a.labels
+
+
+cdef int set_labels(Descriptor a, object labels) except -1:
+    """Give `a` a Labels, or None, in place of what it has."""
+    cdef PyObject* old = a.labels
+    if labels is None:
+        a.labels = NULL
+    else:
+        Py_INCREF(labels)
+        a.labels = <PyObject*> labels
+    Py_XDECREF(old)
+    return 0
+
+
 cdef int copy_fields(Descriptor a, Descriptor other) except -1:
-    """Give `other` everything of `a` but its dimensions and its memory block."""
+    """Give `other` everything of `a` but its dimensions, their labels and its memory block."""
     other.data_ = a.data_
     other.typenum_ = a.typenum_
     other.flags_ = a.flags_
@@ -458,7 +477,16 @@ cdef Descriptor same_layout(Descriptor a):
         view.byte_strides_ = NULL
     else:
         memcpy(view.byte_strides_, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
+    set_labels(view, labels_of(a))
     return view
+
+
+cdef Descriptor layout_for_copy(Descriptor a):
+    """`same_layout` for an array that is about to get memory of its own."""
+    cdef Descriptor fresh = same_layout(a)
+    if a.labels != NULL:
+        set_labels(fresh, labels_of(a).moved())
+    return fresh
 
 
 cdef int refuse_packed(Descriptor a, str what) except -1:
@@ -489,7 +517,9 @@ cdef Descriptor index(Descriptor a, object key):
         else:
             consumed += 1
             added -= 1
-    if ellipses > 1:
+    if ellipses == 0:
+        keys = (*keys, Ellipsis)
+    elif ellipses > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if consumed > a.nd_:
         raise IndexError(f"too many indices: the array has {a.nd_} dimensions, but {consumed} were indexed")
@@ -498,7 +528,7 @@ cdef Descriptor index(Descriptor a, object key):
     cdef Descriptor view = view_of(a, a.nd_ + added)
     cdef int source = 0, target = 0, _k
     cdef Py_ssize_t offset = 0
-    for part in keys if ellipses else (*keys, Ellipsis):
+    for part in keys:
         if part is None:
             view.shape_[target] = 1
             view.byte_strides_[target] = 0
@@ -519,6 +549,8 @@ cdef Descriptor index(Descriptor a, object key):
     if size_of(a) != 0:     # strides of an array without elements lead nowhere, and are not checked to stay in bounds
         view.data_ = a.data_ + offset
     seal(view)
+    if a.labels != NULL:
+        set_labels(view, labels_of(a).indexed(keys, a))
     return view
 
 
@@ -575,6 +607,8 @@ cdef Descriptor transpose(Descriptor a, object axes):
         view.shape_[k] = a.shape_[axis]
         view.byte_strides_[k] = a.byte_strides_[axis]
     seal(view)
+    if a.labels != NULL:
+        set_labels(view, labels_of(a).transposed(order))
     return view
 
 

@@ -215,6 +215,11 @@ cdef object dtype_of(const ElementType* row):
     return found
 
 
+def numpy_dtype(int typenum):
+    """Return the NumPy dtype of a row's `typenum`; TypeError where neither NumPy nor ml_dtypes has one."""
+    return dtype_of(by_typenum(typenum))
+
+
 cdef object _make_dtype(const ElementType* row):
     if row.typenum < NUMPY_TYPENUMS:
         return cnp.PyArray_DescrFromType(row.typenum)

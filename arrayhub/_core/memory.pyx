@@ -1,12 +1,13 @@
 """MemoryBlock: who owns bytes, how they are released, who may write them."""
 
 cimport cython
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 
 from arrayhub._core.device cimport kDLCPU, make_device
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
+    void Py_DecRef(void*)
     const Py_ssize_t PY_SSIZE_T_MAX
 
 # One row a kind: BlockKind's number and the name that `USMArray.memory.kind` gives.
@@ -34,7 +35,14 @@ cdef class MemoryBlock:
     owner : object
         The Python object that owns the bytes; None where this block itself does.
     refcount : int
-        How many references to this block exist: the arrays that share it, and whoever else holds it.
+        How many references to this block exist: the arrays that share it, and whoever else holds it, the asking
+        included, as ``sys.getrefcount`` counts.
+    release_function : str
+        What is called once, when the last of them dies: ``"Py_DECREF"`` (of `owner`, which then frees the bytes as it
+        likes), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
+        ``"PyMem_RawFree"``.
+    release_address : int
+        Where that function lies in this process.
     """
 
     def __init__(self):
@@ -73,6 +81,14 @@ cdef class MemoryBlock:
     def refcount(self):
         return Py_REFCNT(self)
 
+    @property
+    def release_function(self):
+        return "Py_DECREF" if self.resource == NULL else release_name(self.release)
+
+    @property
+    def release_address(self):
+        return <size_t> <void*> Py_DecRef if self.resource == NULL else <size_t> <void*> self.release
+
     def __repr__(self):
         size = "unknown size" if self.nbytes_ < 0 else f"{self.nbytes_} bytes"
         return f"<MemoryBlock {self.kind}, {size} at {self.address:#x} on {self.device}>"
@@ -89,19 +105,49 @@ cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nby
     return block
 
 
+# Names of release functions, which the rooms that have one enter here.
+cdef enum:
+    NAMED_RELEASES = 8
+
+cdef Release _named[NAMED_RELEASES]
+cdef const char* _names[NAMED_RELEASES]
+cdef int _named_releases = 0
+
+
+cdef int name_release(Release release, const char* name) except -1:
+    """Say what `MemoryBlock.release_function` calls a function; `name` is a literal."""
+    global _named_releases
+    if _named_releases == NAMED_RELEASES:
+        raise SystemError("memory: more release functions than NAMED_RELEASES")
+    _named[_named_releases] = release
+    _names[_named_releases] = name
+    _named_releases += 1
+    return 0
+
+
+cdef str release_name(Release release):
+    for k in range(_named_releases):
+        if _named[k] == release:
+            return _names[k].decode()
+    raise SystemError("MemoryBlock: a release function without a name")
+
+
 cdef void _free(void* allocation) noexcept:
     PyMem_RawFree(allocation)
 
 
-cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment):
-    """Fresh host memory of `nbytes` bytes that starts on an `alignment`-byte boundary (a power of two)."""
-    cdef size_t start
-    if nbytes > PY_SSIZE_T_MAX - alignment:
-        raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
-    cdef void* allocation = PyMem_RawMalloc(nbytes + alignment)
+name_release(_free, b"PyMem_RawFree")
+
+
+cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
+    """Fresh host memory of `nbytes` bytes that starts `behind` bytes (fewer than `alignment`) after an `alignment`-byte
+    boundary. Zeros come from the system where it has pages of them, so that large ones cost nothing until touched."""
+    cdef void* allocation = NULL
+    if nbytes <= PY_SSIZE_T_MAX - alignment:
+        allocation = PyMem_RawCalloc(nbytes + alignment, 1) if zeroed else PyMem_RawMalloc(nbytes + alignment)
     if allocation == NULL:
         raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
-    start = (<size_t> allocation + alignment - 1) & ~(<size_t> alignment - 1)
+    cdef size_t start = <size_t> allocation + to_boundary(<size_t> allocation, alignment, behind)
     cdef MemoryBlock block = new_block(OWNED, None, <char*> start, nbytes, DLDevice(kDLCPU, 0))
     block.resource = allocation
     block.release = _free

@@ -32,7 +32,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, new_block
+from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, name_release, new_block
 from arrayhub._core.runtime cimport device_of, host_ready
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.interface_dict cimport complaint, dtype_from_descr, entry, new_from_dict, set_pointer, whole
@@ -261,6 +261,9 @@ cdef int check_struct(const ArrayStruct* seen) except -1:
 
 cdef void _drop_capsule(void* capsule) noexcept:
     Py_DECREF(<object> capsule)
+
+
+name_release(_drop_capsule, b"Py_DECREF")
 
 
 cdef MemoryBlock capsule_of(object obj):

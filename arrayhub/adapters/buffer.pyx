@@ -45,7 +45,7 @@ from arrayhub._core.descriptor cimport (
     size_of,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.memory cimport BUFFER, MemoryBlock, new_block
+from arrayhub._core.memory cimport BUFFER, MemoryBlock, name_release, new_block
 from arrayhub._core.runtime cimport host_ready
 
 import numpy
@@ -109,6 +109,9 @@ cdef void _release_held(void* held) noexcept:
     PyBuffer_Release(<Py_buffer*> held)
     PyErr_Restore(kind, value, traceback)
     free_view(<Py_buffer*> held)
+
+
+name_release(_release_held, b"PyBuffer_Release")
 
 
 cdef Descriptor parse(object obj, object stream):

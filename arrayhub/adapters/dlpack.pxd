@@ -2,12 +2,14 @@ from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.adapters.dlpack_abi cimport DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
 
 cdef Descriptor parse(object obj, object stream)
+cdef Descriptor peek(object capsule)
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer)
 cdef Descriptor parse_borrowed(object obj, DLTensor* tensor)
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer)
 cdef object emit(Descriptor a, object stream, object max_version, bint sole)
 cdef object emit_legacy(Descriptor a, bint allow_readonly)
 cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL
+cdef str root_of(object cls)
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api)
 cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1

@@ -38,7 +38,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
-from arrayhub._core.memory cimport DLPACK, MemoryBlock, Release, allocate, new_block
+from arrayhub._core.memory cimport DLPACK, MemoryBlock, Release, allocate, name_release, new_block
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
@@ -116,6 +116,10 @@ cdef void _delete_versioned(void* managed) noexcept:
         PyErr_Fetch(&kind, &value, &traceback)
         tensor.deleter(tensor)
         PyErr_Restore(kind, value, traceback)
+
+
+name_release(_delete_legacy, b"DLManagedTensor.deleter")
+name_release(_delete_versioned, b"DLManagedTensorVersioned.deleter")
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -221,11 +225,40 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
         legacy = <DLManagedTensor*> PyCapsule_GetPointer(capsule, LEGACY)
         take_over(block, capsule, LEGACY_USED, legacy, _delete_legacy)
         return describe(&legacy.dl_tensor, block, producer, 0 if legacy_is_writable else DL_READ_ONLY)
+    raise unknown_capsule(capsule)
+
+
+cdef object unknown_capsule(object capsule):
     name = PyCapsule_GetName(capsule)
-    raise interface_error(
+    return interface_error(
         "DLPack", "capsule name", None if name == NULL else name,
         "'dltensor_versioned' or 'dltensor'; a capsule can be consumed once only: ask the producer for a new one",
     )
+
+
+cdef Descriptor peek(object capsule):
+    """What `parse_capsule` would give, with the capsule left as it is; for a look at it, and to be let go at once.
+
+    The array holds the capsule, which holds the tensor only until somebody consumes it.
+    """
+    cdef DLManagedTensorVersioned* versioned
+    cdef DLTensor* tensor
+    cdef uint64_t flags = DL_READ_ONLY       # a legacy capsule cannot say it
+    if PyCapsule_IsValid(capsule, VERSIONED):
+        versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, VERSIONED)
+        check_version(versioned)
+        tensor = &versioned.dl_tensor
+        flags = versioned.flags
+    elif PyCapsule_IsValid(capsule, LEGACY):
+        tensor = &(<DLManagedTensor*> PyCapsule_GetPointer(capsule, LEGACY)).dl_tensor
+    else:
+        raise unknown_capsule(capsule)
+    cdef Descriptor a = fill(tensor, flags)
+    a.base_ = capsule
+    if not flags & DL_READ_ONLY:
+        a.flags_ |= WRITEABLE
+    adopt(a)
+    return a
 
 
 cdef MemoryBlock new_owner(object producer):
@@ -255,13 +288,18 @@ cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer
     return describe_versioned(managed, block, producer)
 
 
-cdef Descriptor describe_versioned(DLManagedTensorVersioned* managed, MemoryBlock block, object producer):
+cdef int check_version(DLManagedTensorVersioned* managed) except -1:
     if managed.version.major != DLPACK_MAJOR:
         # The layout of what follows is unknown; up to the deleter it is promised to stay.
         raise BufferError(
             f"DLPack: version is {managed.version.major}.{managed.version.minor}; accepted: major version"
             f" {DLPACK_MAJOR}. Call the producer's __dlpack__(max_version={MAX_VERSION})"
         )
+    return 0
+
+
+cdef Descriptor describe_versioned(DLManagedTensorVersioned* managed, MemoryBlock block, object producer):
+    check_version(managed)
     return describe(&managed.dl_tensor, block, producer, managed.flags)
 
 

@@ -22,8 +22,8 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     extent,
     get_dtype,
+    layout_for_copy,
     new_array,
-    same_layout,
     seal,
     set_dtype,
     shape_tuple,
@@ -202,7 +202,7 @@ def slowest_first(Descriptor array not None):
     return sorted(range(array.nd_), key=lambda axis: (-abs(array.byte_strides_[axis]), axis))
 
 
-def as_words(Descriptor array not None, axes):
+def as_words(Descriptor array not None, axes, Py_ssize_t largest=8):
     """Return a cupy view of the bytes of `array`, whatever its element type.
 
     Parameters
@@ -211,16 +211,18 @@ def as_words(Descriptor array not None, axes):
         CUDA memory. It may be read-only, so only the owner of fresh memory may write through the view.
     axes : sequence of int or None
         The order of the dimensions in the view; None for packed elements, whose bytes come as one run.
+    largest : int, optional
+        The most bytes of a word.
 
     Returns
     -------
     cupy.ndarray
-        Unsigned integers of the largest size (1 to 8 bytes) that pointer, strides and item size are multiples of, with
+        Unsigned integers of the largest size (up to `largest` bytes) that pointer, strides and item size are multiples of, with
         one more dimension for the words of an element.
     """
     check_reachable(array)
     cupy = import_cupy("to copy CUDA memory")
-    cdef Py_ssize_t word = math.gcd(8, array.itemsize_, <size_t> array.data_)
+    cdef Py_ssize_t word = math.gcd(largest, array.itemsize_, <size_t> array.data_)
     if axes is None:
         return lay_over(array, cupy, (array.nbytes,), cupy.dtype("u1"), (1,))
     for axis in axes:
@@ -244,7 +246,7 @@ def on_memory(Descriptor model not None, memory, order):
     order : {"C", "F", "K"}
         How the elements are laid out; "K" keeps the order of the dimensions in `model`.
     """
-    cdef Descriptor a = same_layout(model)
+    cdef Descriptor a = layout_for_copy(model)
     if _current_stream is None:
         _find_cupy()
     a.protocol_ = CONSTRUCTED

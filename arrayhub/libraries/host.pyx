@@ -11,10 +11,13 @@ from arrayhub._core.descriptor cimport (
     WRITEABLE,
     Descriptor,
     host_readable,
+    labels_of,
+    layout_for_copy,
     new_array,
     same_layout,
     seal,
     set_dtype,
+    set_labels,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.runtime cimport device_of, host_ready, order_consumer
@@ -91,7 +94,7 @@ def is_host_readable(Descriptor array not None):
 def empty_like(Descriptor array not None, str order="C"):
     """Return a fresh writable host array with the type and shape of `array`, compact in `order` (C, F or K), starting
     on a 64-byte boundary."""
-    cdef Descriptor fresh = same_layout(array)
+    cdef Descriptor fresh = layout_for_copy(array)
     cdef Py_ssize_t nbytes = array.nbytes
     cdef MemoryBlock block = allocate(nbytes, HOST_ALIGNMENT)
     fresh.block_ = block
@@ -119,6 +122,7 @@ def typed_like(Descriptor array not None, dtype):
     set_dtype(model, dtype)
     for k in range(array.nd_):
         model.shape_[k] = array.shape_[k]
+    set_labels(model, labels_of(array))
     return empty_like(model, "C")
 
 

@@ -505,6 +505,8 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
         else:
             memory = cupy.cuda.alloc(nbytes)
         stream = cupy.cuda.get_current_stream()
+    if device.device_type == kDLCUDAHost:
+        device.device_id = 0              # pinned memory is no device's; the ordinal said whose context pins it
     a.data_ = <char*> <size_t> memory.ptr
     a.device_ = device
     a.base_ = memory

@@ -25,14 +25,14 @@ from arrayhub._core.descriptor cimport (
     block_of,
     block_of_reach,
     extent,
+    layout_for_copy,
     register_block_maker,
-    same_layout,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport USM, MemoryBlock, hand_over, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
 
-from arrayhub._core.device import READERS
+from arrayhub._core.device import READERS, Device
 from arrayhub._core.errors import interface_error, show
 
 ctypedef void* (*MemoryPointer)(PyObject*)
@@ -481,6 +481,16 @@ def queue_for_ordinal(int ordinal):
     return queue_of_ordinal(ordinal)
 
 
+def queue_for(device):
+    """Return the queue to allocate on for whatever names a device: a queue itself, or what ``Device`` takes."""
+    if isinstance(device, import_dpctl().SyclQueue):
+        return device
+    wanted = Device(device)
+    if wanted.type != "oneapi":
+        raise ValueError(f"{wanted} is no SYCL device")
+    return queue_of_ordinal(wanted.id)
+
+
 def queue_of_array(Descriptor array not None):
     """Return the queue that the memory of `array` belongs to."""
     return queue_of(array)
@@ -488,7 +498,7 @@ def queue_of_array(Descriptor array not None):
 
 def put(Descriptor array not None, memory, str usm_type):
     """Return an array with the type and layout of `array` (compact, on the host) on fresh USM that holds its bytes."""
-    cdef Descriptor fresh = same_layout(array)
+    cdef Descriptor fresh = layout_for_copy(array)
     cdef MemoryBlock block = block_of_memory(memory)
     block.nbytes_ = array.nbytes
     fresh.protocol_ = CONSTRUCTED

@@ -75,6 +75,17 @@ def to_device(array, device, *, copy=None, stream=None):
 _copy = copy
 
 
+def write(fresh, source):
+    """Put the elements of `source` into `fresh`, an array of the same element type that nobody else has seen yet.
+
+    `source` may lie anywhere, and may be a single element.
+    """
+    if is_host_readable(fresh):
+        host.copy_into(to_host(source), fresh)
+    elif fresh.size:
+        _engine(fresh.device).write(fresh, source if source.device.type == fresh.device.type else to_host(source))
+
+
 def for_dlpack(array, dl_device, copy, stream):
     """Return what ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy where asked for or needed."""
     if dl_device is None:
@@ -93,6 +104,26 @@ def astype(array, dtype):
             " convert there, or call to_host(x) first"
         )
     return host.astype(array, dtype)
+
+
+def aligned(array, *, copy=None):
+    """Return `array` with each element on a boundary of its type's alignment. See ``USMArray.aligned``."""
+    if copy is not True and array.flags.aligned:
+        return array
+    if copy is False:
+        raise BufferError("aligned: the elements lie unaligned, so a copy is needed, and copy=False forbids one")
+    return _copy(array)
+
+
+def native(array, *, copy=None):
+    """Return `array` with its elements in the machine's byte order. See ``USMArray.native``."""
+    if array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative:  # our own types come in the machine's order only
+        return _copy(array) if copy else array
+    if copy is False:
+        raise BufferError(f"native: from {array.dtype!r} takes a copy, and copy=False forbids one")
+    if not is_host_readable(array):
+        raise BufferError(f"native: the memory is on {array.device}; call to_host() first, for the host to swap them")
+    return host.astype(host_view(array), array.dtype.newbyteorder("="))
 
 
 def copy_for(array, device_type):

@@ -65,6 +65,22 @@ def copy(array, order, stream=None):
         return fresh
 
 
+def write(fresh, source, stream=None):
+    """Put the elements of `source`, on a CUDA device or the host, into a fresh array. The host does not wait for it."""
+    cupy = import_cupy("to copy to a CUDA device")
+    axes = slowest_first(fresh)
+    with _on(cupy, _ordinal(cupy, fresh), stream):
+        words = as_words(fresh, axes)
+        if source.device.type == "cuda":
+            given = as_words(source, axes, words.itemsize)
+            words = as_words(fresh, axes, given.itemsize)
+        else:
+            items = raw(host.copy(source, "C"))
+            given = cupy.asarray(items.reshape(*items.shape, 1).view(words.dtype))
+            given = given.transpose(*axes, len(axes)) if source.ndim else given
+        words[...] = given
+
+
 def _flat(array):
     """The bytes of a contiguous host array as they lie in memory."""
     view = raw(array)

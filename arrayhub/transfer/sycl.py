@@ -2,7 +2,7 @@
 
 import numpy
 
-from arrayhub.libraries.host import empty_like, raw
+from arrayhub.libraries.host import empty_like, is_host_readable, raw
 from arrayhub.runtimes import sycl
 from arrayhub.transfer import host
 
@@ -18,12 +18,25 @@ def to_host(array, order="C"):
         queue.memcpy(as_bytes(fresh), memory, fresh.nbytes)
         return fresh
     # The bytes between the elements come along: one copy of the reach is faster than one an element.
-    staging = numpy.empty(memory.nbytes, numpy.uint8)
+    staging, elements = _staging(array, memory)
     queue.memcpy(staging, memory, memory.nbytes)
-    start = array.ptr - memory._pointer
-    view = numpy.ndarray(array.shape, f"V{array.itemsize}", staging, start, array.byte_strides)
-    numpy.copyto(raw(fresh), view)
+    numpy.copyto(raw(fresh), elements)
     return fresh
+
+
+def write(fresh, source):
+    """Put the elements of `source` into a fresh, not empty array; whatever lies between them there is overwritten."""
+    memory, queue = sycl.reached_memory(fresh)
+    staging, elements = _staging(fresh, memory)
+    numpy.copyto(elements, raw(source if is_host_readable(source) else to_host(source)))
+    queue.memcpy(memory, staging, memory.nbytes)
+
+
+def _staging(array, memory):
+    """Return host bytes for all that `array` reaches, and its elements there."""
+    staging = numpy.empty(memory.nbytes, numpy.uint8)
+    start = array.ptr - memory._pointer
+    return staging, numpy.ndarray(array.shape, f"V{array.itemsize}", staging, start, array.byte_strides)
 
 
 def from_host(array, ordinal):

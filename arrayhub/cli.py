@@ -1,0 +1,107 @@
+"""The commands of ``python -m arrayhub``: their arguments, what they print, and their exit status.
+
+0 is success; 1 a demo or a doctor with something to report; 2 arguments that are not understood.
+"""
+
+import argparse
+import dataclasses
+import difflib
+import importlib
+import json
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+Run = Callable[[argparse.Namespace], int]
+
+
+class Command(NamedTuple):
+    """One command: `prepare` declares its arguments, and returns the function that runs it."""
+
+    name: str
+    purpose: str
+    prepare: Callable[[argparse.ArgumentParser], Run]
+
+
+def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m arrayhub", description="A hub between array protocols.")
+    choices = parser.add_subparsers(dest="command", required=True, metavar="command")
+    for command in commands:
+        choice = choices.add_parser(command.name, help=command.purpose, description=_sentence(command.purpose))
+        choice.set_defaults(run=command.prepare(choice))
+    options = parser.parse_args(arguments)
+    run: Run = options.run
+    return run(options)
+
+
+def _sentence(purpose: str) -> str:
+    return f"{purpose[0].upper()}{purpose[1:]}."
+
+
+def demo(parser: argparse.ArgumentParser) -> Run:
+    """Real arrays through every installed library."""
+
+    def run(options: argparse.Namespace) -> int:
+        from arrayhub import demo
+
+        return demo.run()
+
+    return run
+
+
+def doctor(parser: argparse.ArgumentParser) -> Run:
+    """What is installed and what works."""
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.epilog = "Exit status: 0 where all that is installed works, 1 where there is a problem."
+
+    def run(options: argparse.Namespace) -> int:
+        from arrayhub.inspection import doctor
+
+        return doctor.run(options.json)
+
+    return run
+
+
+def explain(parser: argparse.ArgumentParser) -> Run:
+    """What an object offers and whom it can reach."""
+    parser.add_argument("target", metavar="package.module:object", help="for example mylib.data:images")
+    parser.add_argument("--to", metavar="library", help="ask about one consumer, such as torch, only")
+    parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
+    parser.epilog = (
+        "The module is imported, from the current folder too; the object is what its attribute is, uncalled."
+    )
+
+    def run(options: argparse.Namespace) -> int:
+        from arrayhub import explain
+
+        target = _find(parser, options.target)
+        try:
+            found = explain(target, to=options.to)
+        except (TypeError, ValueError) as error:  # only `to` can be wrong here: explain takes any object
+            parser.error(f"argument --to: {error}")
+        print(json.dumps(dataclasses.asdict(found), indent=2) if options.json else found)
+        return 0
+
+    return run
+
+
+def _find(parser: argparse.ArgumentParser, target: str) -> Any:
+    """The object that ``package.module:object`` names; anything else ends the program with status 2."""
+    module_name, colon, path = target.partition(":")
+    if not (module_name and colon and path):
+        parser.error(
+            f"argument package.module:object: {target!r} names no object; accepted: numpy:pi, mylib.data:images"
+        )
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever a module raises when it is imported
+        parser.error(
+            f"argument package.module:object: {module_name} cannot be imported: {type(error).__name__}: {error}"
+        )
+    try:
+        return reduce(getattr, path.split("."), module)
+    except Exception as error:  # whatever a module's own __getattr__ or a property raises
+        names = [name for name in dir(module) if not name.startswith("_")]
+        known = ", ".join(difflib.get_close_matches(path, names) or names[:8]) or "nothing public"
+        parser.error(f"argument package.module:object: {target}: {error}; accepted, for example: {known}")

@@ -1,0 +1,101 @@
+"""check: whether an object's several interfaces say the same about it."""
+
+from typing import Any
+
+from arrayhub._core.errors import InterfaceError
+from arrayhub.conversion import asarray
+from arrayhub.usm_array import USMArray
+
+# What is tried, by the names that `via=` takes; the first that answers is what the others are held to.
+_INTERFACES = {
+    "__array_interface__": "array_interface",
+    "__array_struct__": "array_struct",
+    "__cuda_array_interface__": "cuda",
+    "__sycl_usm_array_interface__": "sycl",
+    "the buffer protocol": "buffer",
+    "__dlpack__": "dlpack",
+}
+_REFUSALS = (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError)
+_NOT_IN_LEGACY_CAPSULES = "the access"
+
+
+def check(obj: Any, /) -> list[str]:
+    """Compare what an object's interfaces say: pointer, shape, strides, element type, and whether it may be written.
+
+    Parameters
+    ----------
+    obj : object
+        An object with one or more of ``__array_interface__``, ``__array_struct__``, ``__cuda_array_interface__``,
+        ``__sycl_usm_array_interface__``, the buffer protocol and ``__dlpack__``. One that refuses, for memory or an
+        element type that it has no words for, says nothing that could disagree.
+
+    Returns
+    -------
+    list of str
+        The disagreements, each in words; empty where there are none. A description that its protocol does not allow is
+        one too.
+
+    Raises
+    ------
+    TypeError
+        `obj` has none of these interfaces.
+    """
+    found: list[tuple[str, dict[str, Any]]] = []
+    texts = []
+    for name, via in _INTERFACES.items():
+        try:
+            found.append((name, _facts(obj, via)))
+        except InterfaceError as error:
+            texts.append(f"{name} says what is not allowed: {error}")
+        except _REFUSALS:
+            continue
+    if not found and not texts:
+        asarray(obj)  # says what is wrong with it
+        raise TypeError(f"check: {type(obj).__name__} has none of {', '.join(_INTERFACES)}")
+    for name, facts in found[1:]:
+        first, held_to = found[0]
+        texts += [
+            f"{fact}: {first} says {held_to[fact]}, {name} says {facts[fact]}"
+            for fact in held_to
+            if fact in facts and held_to[fact] != facts[fact]
+        ]
+    return texts
+
+
+def _facts(obj: Any, via: Any) -> dict[str, Any]:
+    """Return what one interface says of `obj`."""
+    if via == "dlpack":
+        capsule = _capsule_of(obj)
+        facts = _read(asarray(capsule, via=via))
+        if "dltensor_versioned" not in repr(capsule):
+            del facts[_NOT_IN_LEGACY_CAPSULES]
+        return facts
+    return _read(asarray(obj, via=via))
+
+
+def _capsule_of(obj: Any) -> Any:
+    try:
+        return obj.__dlpack__(max_version=(1, 0))
+    except TypeError:  # from before there were versions
+        return obj.__dlpack__()
+
+
+def _read(array: USMArray) -> dict[str, Any]:
+    """Return the facts that interfaces may disagree about; of an empty array nobody ever reads the first."""
+    facts = {
+        "pointer": f"{array.ptr:#x}",
+        "shape": array.shape,
+        "strides in bytes": array.byte_strides,
+        "element type": _element_type(array),
+        _NOT_IN_LEGACY_CAPSULES: "read-write" if array.flags.writeable else "read-only",
+    }
+    if array.size == 0:
+        del facts["pointer"], facts["strides in bytes"]
+    return facts
+
+
+def _element_type(array: USMArray) -> Any:
+    try:
+        return array.dtype
+    except TypeError:  # one that only DLPack has
+        return f"type number {array.typenum}"

@@ -1,0 +1,197 @@
+"""What ``python -m arrayhub doctor`` says: what is installed, what works, and which command fixes what does not."""
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from arrayhub.inspection.probe import ANSWER
+
+_PATIENCE = 60  # seconds for one library
+_SYCL = "pip install 'arrayhub[sycl]'"
+_CUDA = {"12": "pip install 'arrayhub[cuda12]'", "13": "pip install 'arrayhub[cuda13]'"}
+
+# One row a library: what installs it. numpy is the only one that has to be there.
+LIBRARIES = {
+    "numpy": "pip install 'numpy>=2.0'",
+    "torch": "pip install torch",
+    "jax": "pip install jax",
+    "cupy": _CUDA["13"] + " (or [cuda12] for a CUDA 12 driver)",
+    "dpctl": _SYCL,
+    "dpnp": "pip install dpnp",
+    "numba": "pip install numba",
+    "pyarrow": "pip install pyarrow",
+    "ml_dtypes": "pip install ml_dtypes",
+}
+# Without these, what a library's probe does would change the machine: jax takes most of a GPU's memory.
+_MODEST = {"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+
+
+def examine() -> dict[str, Any]:
+    """Look at Python, the libraries and the devices.
+
+    Each library is imported in a process of its own, so that a broken one is a line of the report and not its end.
+
+    Returns
+    -------
+    dict
+        What json can write. ``arrayhub`` and ``python``: versions and places. ``libraries``: for each name its
+        ``status`` (``"works"``, ``"missing"``, ``"broken"``), ``version``, ``protocols``, the one that ``asarray``
+        takes, ``error`` and ``fix``. ``sycl``: ``platforms`` with their ``devices``, ``runtime``, ``error``. ``cuda``:
+        ``driver``, ``devices``, ``error``. ``problems``: a list of ``what`` is wrong and the ``fix``, a command.
+    """
+    installed = [name for name in LIBRARIES if importlib.util.find_spec(name) is not None]
+    probes = [*installed, "cuda", *(["sycl"] if "dpctl" in installed else [])]
+    with ThreadPoolExecutor(min(len(probes), os.cpu_count() or 1)) as pool:
+        found = dict(zip(probes, pool.map(probe, probes), strict=True))
+    report = {
+        "arrayhub": {"version": importlib.metadata.version("arrayhub"), "location": _location()},
+        "python": {
+            "version": platform.python_version(),
+            "implementation": platform.python_implementation(),
+            "executable": sys.executable,
+            "platform": platform.platform(),
+        },
+        "libraries": {name: verdict(name, found.get(name)) for name in LIBRARIES},
+        "sycl": {"platforms": [], "runtime": None, "error": None, **found.get("sycl", {})},
+        "cuda": {"driver": None, "devices": [], "error": None, **found["cuda"]},
+    }
+    report["problems"] = list(_problems(report))
+    return report
+
+
+def run(as_json: bool) -> int:
+    """Print the report, and return the exit status: 1 where there is a problem."""
+    report = examine()
+    print(json.dumps(report, indent=2) if as_json else "\n".join(_lines(report)))
+    return 1 if report["problems"] else 0
+
+
+def _location() -> str:
+    spec = importlib.util.find_spec("arrayhub")
+    return os.path.dirname(spec.origin) if spec is not None and spec.origin else ""
+
+
+def probe(name: str) -> dict[str, Any]:
+    """What the process that looks at one library, ``"sycl"`` or ``"cuda"`` answers; ``error`` where it cannot."""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    command = [sys.executable, "-P", "-m", "arrayhub.inspection.probe", name]
+    environ = {**os.environ, **_MODEST, "PYTHONPATH": path}
+    try:
+        done = subprocess.run(command, env=environ, capture_output=True, timeout=_PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return {"error": f"importing it took more than {_PATIENCE} seconds"}
+    answers = (line.removeprefix(ANSWER) for line in _lines_of(done.stdout) if line.startswith(ANSWER))
+    for answer in answers:
+        found: dict[str, Any] = json.loads(answer)
+        return found
+    *_, last = _lines_of(done.stderr) or [""]
+    return {"error": f"importing it ended the process, exit status {done.returncode}: {last}".rstrip(": ")}
+
+
+def _lines_of(output: bytes) -> list[str]:
+    return output.decode(errors="replace").splitlines()
+
+
+def verdict(name: str, answer: dict[str, Any] | None) -> dict[str, Any]:
+    """The report's entry for one library; the answer is None where it is not installed."""
+    empty: dict[str, Any] = {
+        "status": "works",
+        "version": None,
+        "protocols": [],
+        "asarray": None,
+        "error": None,
+        "fix": None,
+    }
+    if answer is None:
+        return {**empty, "status": "missing", "fix": LIBRARIES[name]}
+    if "error" in answer:
+        return {**empty, **answer, "status": "broken", "fix": _reinstall(LIBRARIES[name])}
+    return {**empty, **answer}
+
+
+def _reinstall(command: str) -> str:
+    return command.replace("pip install ", "pip install --force-reinstall ", 1)
+
+
+def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
+    for name, library in report["libraries"].items():
+        if library["status"] == "broken":
+            yield {"what": f"{name} cannot be used: {library['error']}", "fix": library["fix"]}
+    sycl, cuda = report["sycl"], report["cuda"]
+    if report["libraries"]["dpctl"]["status"] == "works" and not _devices(sycl):
+        reason = sycl["error"] or sycl["runtime"]["reason"]
+        yield {"what": f"SYCL: dpctl finds no device; {reason}", "fix": _SYCL}
+    if cuda["error"] is not None:
+        yield {"what": f"CUDA: {cuda['error']}", "fix": "install or repair the GPU's driver"}
+    if cuda["devices"] and report["libraries"]["cupy"]["status"] == "missing":
+        release = cuda["driver"].partition(".")[0]
+        yield {"what": "CUDA: there is a GPU, and cupy is missing", "fix": _CUDA.get(release, _CUDA["13"])}
+
+
+def _devices(sycl: dict[str, Any]) -> list[dict[str, Any]]:
+    return [device for entry in sycl["platforms"] for device in entry["devices"]]
+
+
+# ----------------------------------------------------------------------------------------------------------- as text
+
+
+def _lines(report: dict[str, Any]) -> Iterator[str]:
+    python = report["python"]
+    yield f"arrayhub {report['arrayhub']['version']}, {report['arrayhub']['location']}"
+    yield f"{python['implementation']} {python['version']}, {python['executable']}"
+    yield python["platform"]
+    yield ""
+    yield "libraries"
+    rows = [(name, *_cells(library)) for name, library in report["libraries"].items()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield ""
+    yield "SYCL"
+    yield from (f"  {line}" for line in _sycl_lines(report["sycl"]))
+    yield "CUDA"
+    yield from (f"  {line}" for line in _cuda_lines(report["cuda"]))
+    yield ""
+    for problem in report["problems"]:
+        yield f"PROBLEM  {problem['what']}"
+        yield f"    fix  {problem['fix']}"
+    count = len(report["problems"])
+    yield f"{count or 'no'} problem{'s' * (count != 1)}"
+
+
+def _cells(library: dict[str, Any]) -> tuple[str, str]:
+    if library["status"] == "missing":
+        return "missing", library["fix"]
+    if library["status"] == "broken":
+        return "BROKEN", library["error"]
+    takes = f"; asarray takes {library['asarray']}" if library["asarray"] else ""
+    return library["version"], (", ".join(library["protocols"]) or "no arrays of its own") + takes
+
+
+def _sycl_lines(sycl: dict[str, Any]) -> Iterator[str]:
+    for entry in sycl["platforms"]:
+        yield f"{entry['name']}, {entry['version']} ({entry['backend']})"
+        yield from (f"  {device['kind']}: {device['name']}, driver {device['driver']}" for device in entry["devices"])
+    runtime = sycl["runtime"] or {"reason": sycl["error"] or "dpctl is missing", "library": None}
+    if not _devices(sycl):
+        yield f"no device: {runtime['reason']}"
+    if runtime["library"] is not None:
+        yield f"runtime: {runtime['library']}"
+
+
+def _cuda_lines(cuda: dict[str, Any]) -> Iterator[str]:
+    if cuda["driver"] is None:
+        yield cuda["error"] or "no driver: libcuda.so.1 is not on this machine"
+        return
+    yield f"driver for CUDA {cuda['driver']}"
+    for device in cuda["devices"]:
+        yield f"{device['name']}, {device['nbytes'] / 2**30:.0f} GiB"
+    if not cuda["devices"]:
+        yield "no device"

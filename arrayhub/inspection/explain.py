@@ -1,0 +1,303 @@
+"""Why an object can or cannot reach a library: found by trying, without copying what it holds."""
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.errors import show
+from arrayhub.conversion import CONSUMERS, asarray, convert, offer, peek, to_device, ways_in
+from arrayhub.inspection.datashape import type_of
+from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
+from arrayhub.libraries.host import empty_like, is_host_readable
+from arrayhub.usm_array import USMArray
+
+LONGEST_TEXT = 300  # characters of what an object says about itself
+LOOKED_AT = 1000  # items of nested sequences
+MAX_NDIM = 64  # as in NumPy
+_CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
+_JAX_BOUNDARY = 64  # bytes
+
+
+def explain(obj: Any, to: str | None = None) -> Explanation:
+    """Say why an object can or cannot reach a library, and by which way it comes in.
+
+    Nothing of `obj` is copied: what would copy is tried on an array of its type without elements. Libraries that are
+    installed are imported. No object makes it raise, but Ctrl-C stops it.
+
+    Parameters
+    ----------
+    obj : object
+        Any object at all.
+    to : {"numpy", "torch", "jax", "cupy", "dpnp", "numba"}, optional
+        Ask about one library only.
+
+    Returns
+    -------
+    Explanation
+        Its `str` is for people. The verdicts are ``"zero-copy"``, ``"copy=True"`` (a copy has to be asked for) and
+        ``"cannot"``.
+
+    Raises
+    ------
+    ValueError
+        `to` is no library that `convert` knows.
+    """
+    if to is not None and (type(to) is not str or to not in CONSUMERS):
+        raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join(CONSUMERS)}")
+    name = type_name(type(obj))
+    array, taken, why = _way_in(obj, name)
+    offers = tuple(_offers(obj, array, taken)) if to is None else ()
+    if array is None:
+        return _of_what_has_no_memory(obj, name, offers, why, to)
+    verdicts = tuple(_verdict(array, consumer, consumer == to) for consumer in CONSUMERS if to in (None, consumer))
+    return Explanation(name, _summary(array), tuple(_facts(array)), offers, taken, why, verdicts)
+
+
+# ----------------------------------------------------------------------------------------------- what cannot be trusted
+
+
+def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, str]:
+    """Call what may run anybody's code. Return its result and "", or None and the reason why there is none."""
+    try:
+        return function(*arguments, **options), ""
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return None, _reason(error)
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of an error's message, whatever its ``__str__`` does."""
+    try:
+        text = str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        text = ""
+    return printable(text) or type_name(type(error))
+
+
+def printable(text: str) -> str:
+    """The first line of a text, made safe to print; exactly a str, and not too long."""
+    text = str.lstrip(str.__getitem__(text, slice(4 * LONGEST_TEXT)))
+    line = "".join(c if c.isprintable() else "?" for c in text.partition("\n")[0])
+    return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 3] + "..."
+
+
+def type_name(cls: type) -> str:
+    """The name of a type by the interpreter's own record, which no metaclass can redefine."""
+    module = type.__dict__["__module__"].__get__(cls)
+    name = printable(type.__dict__["__qualname__"].__get__(cls))
+    return name if type(module) is not str or module == "builtins" else f"{printable(module)}.{name}"
+
+
+# ------------------------------------------------------------------------------------------------------------- way in
+
+
+def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
+    """The array that `asarray` makes without a copy, the protocol it takes, and why."""
+    cls = type(obj)
+    if cls is _CAPSULE:
+        array, refusal = attempt(peek, obj)
+        return array, None if refusal else "dlpack", refusal or "a DLPack capsule; asarray consumes it, once"
+    if issubclass(cls, _VALUES):
+        return _way_of_a_value(obj, name)
+    array, refusal = attempt(asarray, obj)
+    if array is None:
+        return None, None, refusal
+    if array is obj:
+        return array, None, f"it is a USMArray already; it came in by {array.protocol}"
+    if _protocols(cls)[0]:
+        why = f"asarray knows {name} exactly, and takes a way of its own that stands for {array.protocol}"
+    elif array.memory.owner is obj or attempt(offer, obj, array.protocol)[0] is not None:
+        why = f"asarray takes {array.protocol}, the first of its protocols that answers"
+    else:
+        why = f"it speaks no protocol; asarray takes what it wraps (.ndarray, .data or .values), by {array.protocol}"
+        return array, None, why
+    return array, array.protocol, why
+
+
+def _way_of_a_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
+    """`asarray` would copy these, so it is not called. A subclass may speak a protocol all the same."""
+    for protocol in () if issubclass(type(obj), np.generic) else _protocols(type(obj))[1]:
+        array, _ = attempt(offer, obj, protocol)
+        if array is not None:
+            return array, array.protocol, f"asarray takes {array.protocol}, the first of its protocols that answers"
+    return None, None, f"a {name} has no memory to view: asarray copies it through NumPy"
+
+
+def _protocols(cls: type) -> tuple[bool, tuple[str, ...]]:
+    """Whether a type is known exactly, and what its instances would be asked for."""
+    found, _ = attempt(ways_in, cls)
+    return found or (False, ())
+
+
+def _offers(obj: Any, array: USMArray | None, taken: str | None) -> Iterator[Offer]:
+    """Every protocol that the object speaks, each tried once."""
+    known, protocols = _protocols(type(obj))
+    for protocol in ("dlpack",) if type(obj) is _CAPSULE else protocols:
+        if protocol == taken and array is not None:
+            yield Offer(protocol, True, _summary(array))
+        elif protocol == "exchange" and known:  # its room looks at more than the table says
+            yield Offer(protocol, True, "DLPack's C table, without a Python call")
+        elif type(obj) is not _CAPSULE:
+            found, refusal = attempt(offer, obj, protocol)
+            if found is not None:
+                elsewhere = array is not None and found.size and found.ptr != array.ptr
+                yield Offer(protocol, True, _summary(found) + (", at another address" if elsewhere else ""))
+            elif refusal:
+                yield Offer(protocol, False, refusal)
+
+
+def _summary(array: USMArray) -> str:
+    kind, _ = attempt(type_of, array)
+    return f"{printable(str(kind))}, {array.access}, on {array.device}"
+
+
+def _facts(array: USMArray) -> Iterator[str]:
+    """What may keep a consumer from taking the memory as it is."""
+    flags = array.flags
+    if not flags.c_contiguous and not flags.f_contiguous:
+        yield printable(f"non-contiguous: shape {array.shape} with byte strides {array.byte_strides}")
+    if not flags.aligned:
+        yield f"unaligned: the address is {array.ptr:#x}; asarray(x).aligned() copies"
+    if _is_swapped(array):
+        yield "byte-swapped: not in the machine's order; asarray(x).native() copies"
+    if array.access != "readwrite":
+        yield _ACCESS[array.access]
+    if not is_host_readable(array):
+        yield f"on {array.device}: the host cannot read it; to_host(x) copies"
+
+
+_ACCESS = {"readonly": "read-only: somebody else may still write", "immutable": "immutable: nobody may write, ever"}
+_FIRST_OWN = 4096  # NumPy's type numbers end below; ours come in the machine's order only
+
+
+def _is_swapped(array: USMArray) -> bool:
+    return array.typenum < _FIRST_OWN and not array.dtype.isnative
+
+
+# ------------------------------------------------------------------------------------------------------------ verdicts
+
+
+def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
+    """Try it. What would copy is tried without elements."""
+    refusal = ""
+    if consumer == "jax":
+        if not asked and _would_start_a_gpu():
+            return Verdict(consumer, NOT_TRIED, "it would take hold of a GPU; explain(x, to='jax') tries")
+        refusal = _why_jax_copies(array)
+    refusal = refusal or attempt(convert, array, consumer)[1]
+    if not refusal:
+        return Verdict(consumer, ZERO_COPY, "")
+    obstacle = _why_no_copy(array, consumer)
+    if not obstacle:
+        return Verdict(consumer, COPY, refusal.removeprefix(f"{consumer}: "))
+    return Verdict(consumer, CANNOT, obstacle)
+
+
+def _why_no_copy(array: USMArray, consumer: str) -> str:
+    """Why not even ``copy=True`` helps, and what would; "" where it does."""
+    stand_in, obstacle = attempt(_stand_in, array)
+    if obstacle:
+        return obstacle
+    _, obstacle = attempt(convert, stand_in, consumer, copy=True)
+    if obstacle and _is_swapped(array) and not attempt(lambda: convert(stand_in.native(), consumer, copy=True))[1]:
+        return "it has no type of swapped bytes; asarray(x).native() puts them in order"
+    return obstacle.removeprefix(f"{consumer}: ")
+
+
+def _stand_in(array: USMArray) -> USMArray:
+    """An array of the same type on the same device, to be copied in its place: of no elements, or of a fresh one."""
+    if array.size and not is_host_readable(array):  # an empty one would not show that nothing copies from there
+        return to_device(empty_like(array[(0,) * array.ndim]), array.device)
+    try:
+        return (array if array.ndim else array[None])[:0]
+    except BufferError:  # elements of less than a byte share bytes: no part can be had, so fresh memory has to do
+        fresh: USMArray = empty_like(array)
+        return fresh
+
+
+def _why_jax_copies(array: USMArray) -> str:
+    """Why jax would copy before it is found out that it did; "" where it would not."""
+    past = array.ptr % _JAX_BOUNDARY
+    if not array.size or (not is_host_readable(array) and array.device.type != "cuda"):
+        return ""
+    if past and is_host_readable(array):
+        return f"jax takes host memory only from a {_JAX_BOUNDARY}-byte boundary; the address is {past} bytes past one"
+    one, packed = attempt(lambda: empty_like(array[(0,) * array.ndim]))
+    refusal = "" if packed else attempt(convert, one, "jax")[1]
+    return "jax takes 64-bit types only with jax_enable_x64" if "jax_enable_x64" in refusal else refusal
+
+
+def _would_start_a_gpu() -> bool:
+    return "jax" not in sys.modules and attempt(find_spec, "jax_plugins")[0] is not None
+
+
+# ------------------------------------------------------------------------------------------------- what has no memory
+
+_NUMBERS = (bool, int, float, complex)
+_VALUES = (*_NUMBERS, str, list, tuple, np.generic)
+
+
+def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: str, to: str | None) -> Explanation:
+    consumers = [consumer for consumer in CONSUMERS if to in (None, consumer)]
+    if not issubclass(type(obj), _VALUES):
+        return _no_array(name, offers, why, consumers)
+    dtype, refusal = attempt(_dtype_of_value, obj)
+    if not refusal:
+        empty, refusal = attempt(lambda: asarray(np.empty(0, dtype)))
+    if refusal:
+        return _no_array(name, offers, refusal, consumers)
+    obstacles = {consumer: _why_no_copy(empty, consumer) for consumer in consumers}
+    verdicts = tuple(Verdict(c, CANNOT if obstacle else COPY, obstacle or why) for c, obstacle in obstacles.items())
+    return Explanation(name, f"a value, of which NumPy makes {dtype}", (), offers, None, why, verdicts)
+
+
+def _no_array(name: str, offers: tuple[Offer, ...], why: str, consumers: list[str]) -> Explanation:
+    verdicts = tuple(Verdict(consumer, CANNOT, why) for consumer in consumers)
+    return Explanation(name, "no array", (), offers, None, why, verdicts)
+
+
+def _dtype_of_value(obj: Any) -> np.dtype[Any]:
+    """What NumPy would make of a value, as far as a look at its first items tells."""
+    level, depth = [obj], 0
+    while level and all(issubclass(type(item), list | tuple) for item in level):
+        depth += 1
+        if depth > MAX_NDIM:
+            raise TypeError(f"sequences inside each other, more than NumPy's {MAX_NDIM} dimensions, are no array")
+        lengths = {_length(item) for item in level}
+        if len(lengths) > 1:
+            raise TypeError(f"sequences of different lengths ({', '.join(map(str, sorted(lengths)[:5]))}) are no array")
+        level = list(islice((item for sequence in level for item in _items(sequence)), LOOKED_AT))
+    return np.result_type(*map(_dtype_of_item, level)) if level else np.dtype(float)
+
+
+def _length(sequence: Any) -> int:
+    return list.__len__(sequence) if issubclass(type(sequence), list) else tuple.__len__(sequence)
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    return list.__iter__(sequence) if issubclass(type(sequence), list) else tuple.__iter__(sequence)
+
+
+def _dtype_of_item(item: Any) -> Any:
+    cls = type(item)
+    if issubclass(cls, np.generic):
+        return np.generic.dtype.__get__(item)
+    if cls is np.ndarray:
+        return item.dtype
+    if issubclass(cls, str):
+        return np.dtype(f"U{max(str.__len__(item), 1)}")
+    if issubclass(cls, int) and int.bit_length(item) > 63:
+        return np.dtype(np.uint64 if int.bit_length(item) == 64 else object)
+    for number in _NUMBERS:
+        if issubclass(cls, number):
+            return np.dtype(number)
+    if _protocols(cls)[1] or hasattr(cls, "__array__"):
+        return np.dtype(float)  # whatever it is: NumPy asks it
+    raise TypeError(f"it holds {type_name(cls)} objects, of which NumPy makes no numbers")

@@ -1,0 +1,157 @@
+"""The numbers of a layout, and what can be said about them in words. The data are never read."""
+
+import math
+
+from arrayhub.inspection.coverage import Coverage
+
+
+class Geometry:
+    """Shape, strides and offset of an array in its buffer, whose positions count from its start.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Lengths of the dimensions, in elements.
+    strides : tuple of int or None
+        Steps in elements; None where they are no whole numbers of elements (a field of a packed record).
+    byte_strides : tuple of int or None
+        Steps in bytes; None where the size of an element is unknown or less than a byte.
+    offset : int
+        Position of element zero: in elements, or in bytes where `unit` is ``"byte"``.
+    size : int or None
+        Length of the buffer in the same unit; None where it is unknown.
+    itemsize : int or None
+        Size of an element in bytes; None where it is unknown.
+    unit : str
+        ``"element"``, or ``"byte"`` where elements do not lie at whole multiples of their size.
+    dtype, memory, access : str or None
+        What else the array's heading says; None for a layout without an array.
+    """
+
+    __slots__ = (
+        "access", "byte_strides", "coverage", "dtype", "itemsize", "memory", "offset", "shape", "size", "span", "steps",
+        "strides", "unit",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None,
+        byte_strides: tuple[int, ...] | None,
+        offset: int,
+        size: int | None,
+        itemsize: int | None,
+        unit: str = "element",
+        dtype: str | None = None,
+        memory: str | None = None,
+        access: str | None = None,
+    ) -> None:
+        self.shape, self.strides, self.byte_strides = shape, strides, byte_strides
+        self.offset, self.size, self.itemsize, self.unit = offset, size, itemsize, unit
+        self.dtype, self.memory, self.access = dtype, memory, access
+        # In the unit: the steps of each dimension, and how far one element reaches.
+        self.steps: tuple[int, ...] = (byte_strides if unit == "byte" else strides) or ()
+        self.span: int = (itemsize or 0) if unit == "byte" else int(itemsize != 0)
+        self.coverage = Coverage(shape, self.steps, offset, self.span)
+
+    @property
+    def ndim(self) -> int:
+        """int : number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def count(self) -> int:
+        """int : number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def leaves_buffer(self) -> bool:
+        """bool : whether an element lies before the buffer's start or beyond its end."""
+        reached = self.coverage
+        return reached.low < reached.high and (reached.low < 0 or (self.size is not None and reached.high > self.size))
+
+    @property
+    def contiguity(self) -> str:
+        """str : ``"C-contiguous"``, ``"F-contiguous"``, ``"C- and F-contiguous"`` or ``"not contiguous"``."""
+        c, f = (_first_gap(self, order) is None for order in "CF")
+        return _CONTIGUITY[c, f]
+
+    def notes(self) -> list[str]:
+        """Sentences on what a reader of the picture should know; most layouts need none."""
+        return [note for tell in _NOTES for note in tell(self)]
+
+
+# ------------------------------------------------------------------------------------------------------ sentences
+
+_CONTIGUITY = {
+    (True, True): "C- and F-contiguous",
+    (True, False): "C-contiguous",
+    (False, True): "F-contiguous",
+    (False, False): "not contiguous",
+}
+
+
+def _first_gap(layout: Geometry, order: str) -> tuple[int, int] | None:
+    """The first dimension, from the fastest on, that does not step as in a compact array, and the compact step."""
+    if layout.count == 0:
+        return None
+    dimensions = list(enumerate(zip(layout.shape, layout.steps, strict=True)))
+    compact = layout.span
+    for k, (length, step) in dimensions if order == "F" else reversed(dimensions):
+        if length != 1:
+            if step != compact:
+                return k, compact
+            compact *= length
+    return None
+
+
+def _tell_leaving(layout: Geometry) -> list[str]:
+    if not layout.leaves_buffer:
+        return []
+    low, last = layout.coverage.low, layout.coverage.high - 1
+    if layout.size is None:
+        end = f"and the buffer begins at {layout.unit} 0"
+    elif layout.size == 0:
+        end = "and the buffer is empty"
+    else:
+        end = f"and the buffer has {layout.unit}s 0 to {layout.size - 1}"
+    return [f"The view leaves its buffer: it reaches {layout.unit}s {low} to {last}, {end}. Reading it is an error."]
+
+
+def _tell_nothing(layout: Geometry) -> list[str]:
+    if layout.count == 0:
+        return ["There are no elements, so nothing is read or written, whatever the strides."]
+    return ["Elements of zero bytes take no place in the buffer."] if layout.span == 0 else []
+
+
+def _tell_bytes(layout: Geometry) -> list[str]:
+    if layout.unit == "element" or layout.span == 0:
+        return []
+    return [f"Elements do not lie at multiples of their {layout.itemsize} bytes, so positions are in bytes."]
+
+
+def _tell_order(layout: Geometry) -> list[str]:
+    """Why an array is not contiguous in either order."""
+    c, f = (_first_gap(layout, order) for order in "CF")
+    if c is None or f is None or layout.span == 0:
+        return []
+    dimension, compact = c
+    step = layout.steps[dimension]
+    return [f"Not contiguous: dimension {dimension} steps by {many(step, layout.unit)}; compact would be {compact}."]
+
+
+def _tell_sharing(layout: Geometry) -> list[str]:
+    reach, used = layout.count * layout.span, layout.coverage.used
+    if used is None:
+        return ["The strides interleave: which places are used is not counted for so many elements."]
+    if reach <= used:
+        return []
+    place = "place" if layout.unit == "element" else "byte"
+    return [f"Elements share memory: {layout.count} of them lie in {many(used, place)}."]
+
+
+def many(number: int, unit: str) -> str:
+    return f"{number} {unit}{'s' * (abs(number) != 1)}"
+
+
+_NOTES = (_tell_leaving, _tell_nothing, _tell_bytes, _tell_order, _tell_sharing)

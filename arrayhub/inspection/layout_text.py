@@ -1,0 +1,115 @@
+"""A layout as text, in the notation of the specification of USMArray."""
+
+from collections.abc import Iterator
+
+from arrayhub.inspection.geometry import Geometry
+from arrayhub.inspection.scene import Place, Scene, index_text, scenes
+
+_WIDTH = 100  # characters; longer lists go on in the next line
+_FEW = 16  # elements of an array too large to be written out
+
+
+def draw(layout: Geometry) -> str:
+    """Return the drawing that ``Layout.text`` gives."""
+    return "\n".join([*_heading(layout), *_buffer(_scene_of(layout)), *layout.notes()])
+
+
+def tuple_text(values: tuple[int, ...]) -> str:
+    """Write a tuple as Python does, the middle left out where it is too long to read."""
+    return f"({index_text(values, ', ')}{',' * (len(values) == 1)})"
+
+
+def _heading(layout: Geometry) -> Iterator[str]:
+    if layout.dtype is not None:
+        yield f"dtype: {short(layout.dtype)}"
+    yield f"nd: {layout.ndim}"
+    yield f"shape: {tuple_text(layout.shape)}"
+    if layout.strides is not None:
+        yield f"strides: {tuple_text(layout.strides)}"
+    if layout.byte_strides is not None:
+        yield f"byte strides: {tuple_text(layout.byte_strides)}"
+    yield f"data: points to &{_buffer_name(layout)}[{layout.offset}]"
+    if layout.memory is not None:
+        yield f"memory: {layout.memory}, {layout.access}"
+
+
+def _buffer_name(layout: Geometry) -> str:
+    return "buf_flat" if layout.unit == "element" else "buf_bytes"
+
+
+def short(text: str, most: int = 60) -> str:
+    """Cut a text that is too long for a line, such as the dtype of a record."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _scene_of(layout: Geometry) -> Scene:
+    """All of it where that fits; of a large array only as much as can be read in some lines."""
+    scene = next(scenes(layout))
+    return scene if scene.whole else next(scenes(layout, _FEW))
+
+
+def _buffer(scene: Scene) -> Iterator[str]:
+    """The buffer as a list, and under each element the number that leads to it."""
+    layout = scene.layout
+    opening = f"{_buffer_name(layout)} = {{ "
+    if not scene.places:
+        yield f"{opening}}}"
+        return
+    formula = _formula(layout) if layout.offset == 0 and layout.count and layout.ndim else None
+    addr = "" if formula else "addr:"
+    rows = list(_rows([(_label(place), _address(place, layout)) for place in scene.places]))
+    for number, row in enumerate(rows):
+        first, last = number == 0, number == len(rows) - 1
+        labels, addresses = (" ".join(line) for line in zip(*row, strict=True))
+        yield f"{opening if first else ' ' * len(opening)}{labels}{' }' if last else ''}"
+        if first and formula:
+            yield formula
+        if addresses.strip():
+            start = f"{addr:<{len(opening) - 2}}{{ " if first else " " * len(opening)
+            yield f"{start}{addresses}{' }' if last else ''}".rstrip()
+
+
+def _rows(cells: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """Labels and addresses with their commas, one as wide as the other, cut into lines of text."""
+    last_address = max((number for number, (_, address) in enumerate(cells) if address), default=0)
+    row: list[tuple[str, str]] = []
+    used = 0
+    for number, (label, address) in enumerate(cells):
+        width = max(len(label), len(address))
+        label_comma = "," if number < len(cells) - 1 else ""
+        address_comma = "," if address and number < last_address else " " * len(label_comma)
+        if row and used + width + 2 > _WIDTH:
+            yield row
+            row, used = [], 0
+        row.append((label.rjust(width) + label_comma, address.rjust(width) + address_comma))
+        used += width + 2
+    yield row
+
+
+def _label(place: Place) -> str:
+    if place.kind == "left out":
+        return "..."
+    if place.element is None:
+        times = f" x{place.length}" if place.length > 1 else ""
+        return f"*{times}"
+    shared = f" x{place.sharing}" if place.sharing > 1 else ""
+    outside = "!" if place.outside else ""
+    return f"{outside}a[{index_text(place.element.at) or '()'}]{shared}"
+
+
+def _address(place: Place, layout: Geometry) -> str:
+    if place.element is None:
+        return ""
+    distance = place.start - layout.offset
+    if layout.offset == 0:
+        return str(distance)
+    return f"offset{distance:+d}" if distance else "offset"
+
+
+def _formula(layout: Geometry) -> str:
+    """What the line of numbers shows: the sum of strides times indices."""
+    name = "strides" if layout.unit == "element" else "byte_strides"
+    terms = [f"{name}[{k}]*i[{k}]" for k in range(layout.ndim)]
+    if len(terms) > 3:
+        terms[1:-1] = ["..."]
+    return " + ".join(terms) + ":"

@@ -1,0 +1,208 @@
+"""An array taken apart: type, array metadata, data and the memory block behind it, as a dict and as DyND prints it."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from arrayhub._core.memory import MemoryBlock
+from arrayhub.conversion import asarray
+from arrayhub.inspection.datashape import Complex, Number, type_of
+from arrayhub.usm_array import USMArray
+
+# DyND's access flags, by what `USMArray.access` says.
+_READ, _WRITE, _IMMUTABLE = 1, 2, 4
+_FLAGS = {"readwrite": _READ | _WRITE, "readonly": _READ, "immutable": _READ | _IMMUTABLE}
+_FLAG_NAMES = {_READ: "read_access", _WRITE: "write_access", _IMMUTABLE: "immutable"}
+
+
+def inspect(x: Any) -> dict[str, Any]:
+    """Return what an array is made of, as a dict that ``json`` can write.
+
+    Parameters
+    ----------
+    x : object
+        Anything `asarray` takes.
+
+    Returns
+    -------
+    dict
+        Addresses are integers; sizes, strides and offsets are in bytes.
+
+        ``address``, ``refcount``
+            Of the array object; the references that the call itself needs are left out.
+        ``type``
+            ``pointer`` (the dtype object's address; a built-in element type without dimensions has its number here),
+            ``symbolic`` and ``fixed`` (the datashape in both forms).
+        ``arrmeta``
+            ``flags`` (1 read, 2 write, 4 immutable), ``access``, ``itemsize``, ``dimensions`` (a list of ``stride``,
+            None where elements share bytes, and ``size``, in elements), ``fields`` (None, or a record's ``name`` and
+            ``offset`` each).
+        ``data``
+            ``pointer`` (to element zero), ``protocol``, ``device``, ``usm_type``, and ``memory_block``: ``address`` and
+            ``refcount`` of the block object, ``kind``, ``start`` and ``nbytes`` of its bytes (None where unknown),
+            ``object`` (the owner's address, None where the block itself owns them), ``release_function``,
+            ``release_address``.
+
+    Raises
+    ------
+    TypeError, ValueError, BufferError
+        As `asarray`.
+    """
+    x = asarray(x)
+    refcount = _references(x)
+    return _facts(x, refcount)
+
+
+def debug_repr(x: Any) -> str:
+    """Return what an array is made of, in the form of DyND's ``debug_repr``; see `inspect` for the same as a dict.
+
+    Parameters
+    ----------
+    x : object
+        Anything `asarray` takes.
+
+    Returns
+    -------
+    str
+        Lines without a newline at the end. Strides, sizes of items and offsets are in bytes.
+
+    Raises
+    ------
+    TypeError, ValueError, BufferError
+        As `asarray`.
+    """
+    x = asarray(x)
+    refcount = _references(x)
+    return "\n".join(_lines(_facts(x, refcount)))
+
+
+def _references(array: USMArray) -> int:
+    """How many references to an array there are besides its callers' own variable; 1 where it is theirs alone."""
+    unshared = object()
+    return max(1, sys.getrefcount(array) - sys.getrefcount(unshared) - 1)
+
+
+def _facts(array: USMArray, refcount: int) -> dict[str, Any]:
+    fixed, symbolic = type_of(array), type_of(array, symbolic=True)
+    return {
+        "address": id(array),
+        "refcount": refcount,
+        "type": {"pointer": _type_pointer(array, fixed), "symbolic": str(symbolic), "fixed": str(fixed)},
+        "arrmeta": {
+            "flags": _FLAGS[array.access],
+            "access": array.access,
+            "itemsize": array.itemsize,
+            "dimensions": [
+                {"stride": stride, "size": size} for stride, size in zip(_strides(array), array.shape, strict=True)
+            ],
+            "fields": _fields(array),
+        },
+        "data": {
+            "pointer": array.ptr,
+            "protocol": array.protocol,
+            "device": str(array.device),
+            "usm_type": array.usm_type,
+            "memory_block": _block_facts(array.memory),
+        },
+    }
+
+
+def _type_pointer(array: USMArray, fixed: Any) -> int:
+    """A built-in type is a number; any other has an object, of which the array keeps the dtype alive."""
+    if isinstance(fixed, Number | Complex):
+        return array.typenum
+    try:
+        return id(array.dtype)
+    except TypeError:  # NumPy has none
+        return array.typenum
+
+
+def _strides(array: USMArray) -> tuple[int | None, ...]:
+    try:
+        return array.byte_strides
+    except ValueError:  # elements of less than a byte are packed
+        return (None,) * array.ndim
+
+
+def _fields(array: USMArray) -> list[dict[str, Any]] | None:
+    try:
+        dtype = array.dtype
+    except TypeError:
+        return None
+    if dtype.fields is None:
+        return None
+    return [{"name": name, "offset": dtype.fields[name][1]} for name in dtype.names or ()]
+
+
+def _block_facts(block: MemoryBlock) -> dict[str, Any]:
+    unshared = object()
+    owner = block.owner
+    return {
+        "address": id(block),
+        "refcount": sys.getrefcount(block) - sys.getrefcount(unshared),
+        "kind": block.kind,
+        "start": block.address,
+        "nbytes": block.nbytes,
+        "object": None if owner is None else id(owner),
+        "release_function": block.release_function,
+        "release_address": block.release_address,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------ DyND's form
+
+
+def _hex(address: int) -> str:
+    return f"{address:016X}"
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    arrmeta, data = facts["arrmeta"], facts["data"]
+    flags = "".join(f"{name} " for flag, name in _FLAG_NAMES.items() if flag & arrmeta["flags"])
+    yield "------ array"
+    yield f" address: {_hex(facts['address'])}"
+    yield f" refcount: {facts['refcount']}"
+    yield " type:"
+    yield f"  pointer: {_hex(facts['type']['pointer'])}"
+    yield f"  type: {facts['type']['symbolic']}"
+    yield " arrmeta:"
+    yield f"  flags: {arrmeta['flags']} ({flags})"
+    if arrmeta["dimensions"] or arrmeta["fields"]:
+        yield "  type-specific arrmeta:"
+        yield from _type_specific(arrmeta)
+    yield " data:"
+    yield f"   pointer: {_hex(data['pointer'])}"
+    yield f"   reference: {_hex(data['memory_block']['address'])}"
+    yield from (f"    {line}" for line in _block_lines(data))
+    yield "------"
+
+
+def _type_specific(arrmeta: dict[str, Any]) -> Iterator[str]:
+    """What each part of the type needs to know besides, one more space a level."""
+    indent = "   "
+    for dimension in arrmeta["dimensions"]:
+        stride = "none (elements share bytes)" if dimension["stride"] is None else dimension["stride"]
+        yield f"{indent}strided_dim arrmeta"
+        yield f"{indent} stride: {stride}"
+        yield f"{indent} size: {dimension['size']}"
+        indent += " "
+    if arrmeta["fields"]:
+        yield f"{indent}struct arrmeta"
+        yield f"{indent} field offsets: {', '.join(str(field['offset']) for field in arrmeta['fields'])}"
+        yield f"{indent} size: {arrmeta['itemsize']}"
+
+
+def _block_lines(data: dict[str, Any]) -> Iterator[str]:
+    block = data["memory_block"]
+    yield f"------ memory_block at {_hex(block['address'])}"
+    yield f" reference count: {block['refcount']}"
+    yield f" type: {block['kind']}"
+    if block["object"] is None:
+        yield f" start: {_hex(block['start'])}"
+        yield f" size: {block['nbytes']}"
+    else:
+        yield f" object void pointer: {_hex(block['object'])}"
+    yield f" free function: {_hex(block['release_address'])} ({block['release_function']})"
+    if data["device"] != "cpu":
+        yield f" device: {data['device']}" + (f" ({data['usm_type']} USM)" if data["usm_type"] else "")
+    yield "------"

@@ -1,0 +1,122 @@
+"""Look at one library or one kind of device, in a process of its own: ``python -m arrayhub.inspection.probe NAME``.
+
+The doctor runs one for each, because a broken library may end the process that imports it. The answer is one line,
+marked as such, since libraries print as they like.
+"""
+
+import ctypes
+import importlib
+import importlib.metadata
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from arrayhub import asarray, sycl_runtime
+
+ANSWER = "arrayhub probe: "  # before the JSON
+
+# How an array of each library is made. Where that takes a device that is not there, its type says as much.
+_SPECIMEN: dict[str, Callable[[Any], Any]] = {
+    "numpy": lambda numpy: numpy.zeros(3),
+    "torch": lambda torch: torch.zeros(3),
+    "jax": lambda jax: jax.numpy.zeros(3),
+    "cupy": lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
+    "dpctl": lambda dpctl: _usm_memory(dpctl),
+    "dpnp": lambda dpnp: dpnp.zeros(3) if importlib.import_module("dpctl").get_devices() else dpnp.ndarray,
+    "pyarrow": lambda pyarrow: pyarrow.array([0.0, 1.0]),
+}
+_ATTRIBUTES = (
+    "__array_interface__",
+    "__array_struct__",
+    "__dlpack__",
+    "__dlpack_c_exchange_api__",
+    "__cuda_array_interface__",
+    "__sycl_usm_array_interface__",
+)
+
+
+def library(name: str) -> dict[str, Any]:
+    """Import a library and say which protocols its arrays speak."""
+    module = importlib.import_module(name)
+    specimen = _SPECIMEN[name](module) if name in _SPECIMEN else None
+    return {
+        "version": str(getattr(module, "__version__", None) or importlib.metadata.version(name)),
+        "protocols": [] if specimen is None else _protocols(specimen),
+        "asarray": None if specimen is None or isinstance(specimen, type) else asarray(specimen).protocol,
+    }
+
+
+def sycl() -> dict[str, Any]:
+    """The SYCL platforms and their devices, and where the runtime came from."""
+    dpctl = importlib.import_module("dpctl")
+    platforms = [
+        {
+            "name": platform.name,
+            "version": platform.version,
+            "backend": platform.backend.name,
+            "devices": [_sycl_device(device) for device in platform.get_devices()],
+        }
+        for platform in dpctl.get_platforms()
+    ]
+    return {"platforms": platforms, "runtime": sycl_runtime.status()}
+
+
+def cuda() -> dict[str, Any]:
+    """The CUDA driver and its devices."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return {"driver": None, "devices": []}
+    number, count = ctypes.c_int(), ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(number))
+    if driver.cuInit(0) == 0:
+        driver.cuDeviceGetCount(ctypes.byref(count))
+    version = f"{number.value // 1000}.{number.value % 1000 // 10}"
+    return {"driver": version, "devices": [_cuda_device(driver, ordinal) for ordinal in range(count.value)]}
+
+
+def _usm_memory(dpctl: Any) -> Any:
+    memory = importlib.import_module("dpctl.memory")
+    return memory.MemoryUSMShared(8) if dpctl.get_devices() else memory.MemoryUSMShared
+
+
+def _protocols(specimen: Any) -> list[str]:
+    found = [name for name in _ATTRIBUTES if hasattr(specimen, name)]
+    return ["buffer", *found] if _has_buffer(specimen) else found
+
+
+def _has_buffer(specimen: Any) -> bool:
+    try:
+        memoryview(specimen).release()
+    except (TypeError, BufferError, ValueError):
+        return False
+    return True
+
+
+def _sycl_device(device: Any) -> dict[str, Any]:
+    return {"name": device.name, "kind": device.device_type.name, "driver": device.driver_version}
+
+
+def _cuda_device(driver: ctypes.CDLL, ordinal: int) -> dict[str, Any]:
+    handle, name, nbytes = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_size_t()
+    driver.cuDeviceGet(ctypes.byref(handle), ordinal)
+    driver.cuDeviceGetName(name, len(name), handle)
+    driver.cuDeviceTotalMem_v2(ctypes.byref(nbytes), handle)
+    return {"name": name.value.decode(errors="replace"), "nbytes": nbytes.value}
+
+
+_KINDS = {"sycl": sycl, "cuda": cuda}
+
+
+def main(name: str) -> None:
+    """Print what there is to know about a library or a kind of device, or why it cannot be known."""
+    try:
+        found = _KINDS[name]() if name in _KINDS else library(name)
+    except BaseException as error:  # what a broken library raises may be anything
+        found = {"error": f"{type(error).__name__}: {error}".strip()}
+    sys.stdout.write(f"\n{ANSWER}{json.dumps(found)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

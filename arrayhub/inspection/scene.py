@@ -1,0 +1,193 @@
+"""What a picture of a layout shows: which elements, which places of the buffer, and what of both is left out."""
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from arrayhub.inspection.geometry import Geometry
+
+MOST_CELLS = 64  # elements of the grid, and places of the strip
+_LONGEST_ROW = 16  # of a row that is not drawn whole
+_BUDGETS = (64, 48, 32, 24, 16, 8, 4, 2, 1)
+_COUNTED = 4096  # elements of an array whose shared places are counted one by one
+_LONGEST_INDEX = 8  # numbers of an index that is written out
+
+Index = tuple[int, ...]
+Shown = list[int | None]  # indices along one dimension; None where some are left out
+
+
+class Element(NamedTuple):
+    """One element of the array."""
+
+    at: Index
+    position: int
+    order: float  # 0 for the first shown in logical order, 1 for the last; the same for all elements of one place
+    outside: bool
+
+
+class Place(NamedTuple):
+    """A run of positions of the buffer that are alike."""
+
+    start: int
+    length: int
+    kind: str  # "element", "hole", "left out" (elements that are not drawn)
+    element: Element | None  # the first in logical order that covers it
+    sharing: int  # how many elements cover it
+    outside: bool
+
+
+class Scene:
+    """A layout cut down to what can be drawn.
+
+    Parameters
+    ----------
+    layout : Geometry
+        What is to be drawn.
+    budget : int
+        At most so many elements are shown.
+    sharers : dict of int to list of tuple of int
+        The elements at each position, in logical order, where some share one.
+
+    Attributes
+    ----------
+    axes : list of list of int or None
+        For each dimension the indices that are shown; None stands for those left out.
+    elements : dict of tuple of int to Element
+        The elements shown, by index.
+    places : list of Place
+        The buffer from its start, or from the lowest element before that, to its end.
+    whole : bool
+        Whether every place of the buffer is drawn by itself.
+    """
+
+    def __init__(self, layout: Geometry, budget: int, sharers: dict[int, list[Index]]) -> None:
+        self.layout = layout
+        self.axes = [_shown(length, count) for length, count in zip(layout.shape, _counts(layout, budget), strict=True)]
+        self.all_elements = not any(None in axis for axis in self.axes)
+        self._sharers = sharers
+        self.elements = {element.at: element for element in self._elements()}
+        self.places = list(self._places())
+        self.whole = all(place.kind == "element" or place.length <= 1 for place in self.places)
+
+    def _elements(self) -> Iterator[Element]:
+        layout = self.layout
+        positions: dict[Index, int] = {}
+        first: dict[int, Index] = {}
+        for index in itertools.product(*([i for i in axis if i is not None] for axis in self.axes)):
+            position = positions[index] = _position(layout, index)
+            sharers = self._sharers.get(position)
+            first.setdefault(position, sharers[0] if sharers else index)
+        rank = {index: number for number, index in enumerate(sorted(first.values()))}
+        for index, position in positions.items():
+            order = rank[first[position]] / max(len(rank) - 1, 1)
+            yield Element(index, position, order, self._outside(position, layout.span))
+
+    def _outside(self, position: int, length: int) -> bool:
+        size = self.layout.size
+        return position < 0 or (size is not None and position + length > size)
+
+    def _places(self) -> Iterator[Place]:
+        layout = self.layout
+        reached = layout.coverage
+        elements = sorted(self.elements.values(), key=lambda element: element.position) if layout.span else []
+        starts = [element.position for element in elements]
+        ends = (0, layout.size, min(0, reached.low), reached.high)
+        bounds = {*starts, *(start + layout.span for start in starts), *(end for end in ends if end is not None)}
+        runs = []
+        for start, stop in itertools.pairwise(sorted(bounds)):
+            covering = elements[bisect_right(starts, start - layout.span) : bisect_right(starts, start)]
+            runs.append(self._place(start, stop - start, covering))
+        holes = sum(place.length for place in runs if place.kind == "hole")
+        if layout.unit == "element" and holes + len(runs) <= MOST_CELLS:
+            for place in runs:
+                yield from _cell_by_cell(place) if place.kind == "hole" else (place,)
+        else:
+            yield from runs
+
+    def _place(self, start: int, length: int, covering: list[Element]) -> Place:
+        outside = self._outside(start, length)
+        if not covering:
+            return Place(start, length, self._kind_of_gap(start, length), None, 0, outside)
+        first = min(covering, key=lambda element: element.at)
+        sharers = self._sharers.get(first.position)
+        if sharers and sharers[0] < first.at and self.layout.unit == "element":
+            first = first._replace(at=sharers[0])
+        return Place(start, length, "element", first, self._sharing(covering), outside)
+
+    def _kind_of_gap(self, start: int, length: int) -> str:
+        reached = self.layout.coverage
+        if self.all_elements or self.layout.span == 0:
+            return "hole"
+        if reached.used is None:
+            return "left out"
+        return "left out" if reached.used_below(start + length) > reached.used_below(start) else "hole"
+
+    def _sharing(self, covering: list[Element]) -> int:
+        """How many elements cover a place, the broadcast ones alone where an array is too large to count them all."""
+        layout = self.layout
+        sharers = self._sharers.get(covering[0].position)
+        if self.all_elements:
+            return len(covering)
+        if sharers and layout.unit == "element":
+            return len(sharers)
+        return math.prod(length for length, step in zip(layout.shape, layout.steps, strict=True) if step == 0)
+
+
+def scenes(layout: Geometry, most: int = MOST_CELLS) -> Iterator[Scene]:
+    """Scenes of a layout, each smaller than the one before, none with more than `MOST_CELLS` places."""
+    sharers = _elements_by_position(layout)
+    for budget in _BUDGETS:
+        if budget <= most:
+            scene = Scene(layout, budget, sharers)
+            if len(scene.places) <= MOST_CELLS:
+                yield scene
+
+
+def index_text(index: Index, between: str = ",", dots: str = "...") -> str:
+    """Write an index down as ``1,0,2``, the middle left out where there are too many dimensions to read."""
+    if len(index) <= _LONGEST_INDEX:
+        return between.join(map(str, index))
+    head, tail = index[:3], index[-4:]
+    return between.join((*map(str, head), dots, *map(str, tail)))
+
+
+def _elements_by_position(layout: Geometry) -> dict[int, list[Index]]:
+    """The elements at each position, in logical order; none where no two share one, or too many would be visited."""
+    if not 0 < layout.count <= _COUNTED or layout.coverage.used == layout.count * layout.span:
+        return {}
+    elements: dict[int, list[Index]] = {}
+    for index in itertools.product(*map(range, layout.shape)):
+        elements.setdefault(_position(layout, index), []).append(index)
+    return elements
+
+
+def _position(layout: Geometry, index: Index) -> int:
+    return layout.offset + sum(i * step for i, step in zip(index, layout.steps, strict=True))
+
+
+def _counts(layout: Geometry, budget: int) -> list[int]:
+    """How many indices to show in each dimension, so that their product is within the budget."""
+    if layout.count <= budget:
+        return list(layout.shape) if layout.count else [0] * layout.ndim
+    counts = [min(length, budget) for length in layout.shape]
+    counts[-1] = min(counts[-1], _LONGEST_ROW)
+    product = math.prod(counts)
+    while product > budget:
+        widest = counts.index(max(counts))  # the outermost of them: rows stay whole for longest
+        product = product // counts[widest] * (counts[widest] - 1)
+        counts[widest] -= 1
+    return counts
+
+
+def _shown(length: int, count: int) -> Shown:
+    if count in (0, length):
+        return list(range(count))
+    head = (count + 1) // 2
+    return [*range(head), None, *range(length - (count - head), length)]
+
+
+def _cell_by_cell(place: Place) -> Iterator[Place]:
+    for position in range(place.start, place.start + place.length):
+        yield place._replace(start=position, length=1)

@@ -1,0 +1,30 @@
+"""xarray: a DataArray on the memory of an array. The way in is conversion's own: what it wraps, and its ``dims``."""
+
+from arrayhub.libraries import cupy
+from arrayhub.libraries.host import is_host_readable, ndarray
+
+
+def emit(array):
+    """Return an ``xarray.DataArray`` on the memory of `array`, with its names of the dimensions.
+
+    Raises
+    ------
+    BufferError
+        Memory of a device whose arrays xarray cannot hold.
+    ImportError
+        xarray is not installed.
+    """
+    try:
+        import xarray
+    except ImportError as error:
+        raise ImportError("to_xarray: xarray is not installed; pip install xarray") from error
+    return xarray.DataArray(_data(array), dims=array.dims)
+
+
+def _data(array):
+    """The memory as an array that xarray works on."""
+    if is_host_readable(array):
+        return ndarray(array)
+    if array.device.type == "cuda":
+        return cupy.emit(array)
+    raise BufferError(f"to_xarray: the memory is on {array.device}, which xarray cannot read; call x.to_host() first")

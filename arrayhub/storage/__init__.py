@@ -1,0 +1,23 @@
+"""New arrays with layout, alignment and labelled dimensions, in any kind of memory (seed 001)."""
+
+from arrayhub.storage import layouts
+from arrayhub.storage.allocation import empty, zeros
+from arrayhub.storage.creation import empty_like, from_array, full, full_like, ones, ones_like, zeros_like
+from arrayhub.storage.layouts import layout_for
+from arrayhub.storage.planning import Plan, plan
+
+__all__ = [
+    "Plan",
+    "empty",
+    "empty_like",
+    "from_array",
+    "full",
+    "full_like",
+    "layout_for",
+    "layouts",
+    "ones",
+    "ones_like",
+    "plan",
+    "zeros",
+    "zeros_like",
+]

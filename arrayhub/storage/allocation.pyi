@@ -1,0 +1,44 @@
+from collections.abc import Sequence
+from typing import Literal, SupportsIndex, TypeAlias, final
+
+import numpy.typing as npt
+
+from arrayhub._core.device import _DeviceLike
+from arrayhub.usm_array import USMArray
+
+_Memory: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
+_Halo: TypeAlias = Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]]
+
+@final
+class Recipe: ...
+
+def empty(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    dtype: npt.DTypeLike = ...,
+    *,
+    aligned_index: Sequence[SupportsIndex] | None = None,
+    halo: _Halo | None = None,
+    dimensions: Sequence[str] | None = None,
+    dims: Sequence[str] | None = None,
+    layout: Sequence[SupportsIndex] | Literal["C", "F"] | None = None,
+    backend: str | None = None,
+    alignment: SupportsIndex | None = None,
+    origin: Sequence[SupportsIndex] | None = None,
+    memory: _Memory = "cpu",
+    device: _DeviceLike | None = None,
+) -> USMArray: ...
+def zeros(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    dtype: npt.DTypeLike = ...,
+    *,
+    aligned_index: Sequence[SupportsIndex] | None = None,
+    halo: _Halo | None = None,
+    dimensions: Sequence[str] | None = None,
+    dims: Sequence[str] | None = None,
+    layout: Sequence[SupportsIndex] | Literal["C", "F"] | None = None,
+    backend: str | None = None,
+    alignment: SupportsIndex | None = None,
+    origin: Sequence[SupportsIndex] | None = None,
+    memory: _Memory = "cpu",
+    device: _DeviceLike | None = None,
+) -> USMArray: ...

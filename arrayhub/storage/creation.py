@@ -1,0 +1,196 @@
+"""New arrays with values: ones, full, from_array, and those that are made like another array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from arrayhub import transfer
+from arrayhub._core.errors import show
+from arrayhub.conversion import asarray
+from arrayhub.libraries.cupy import slowest_first
+from arrayhub.runtimes.sycl import queue_of_array
+from arrayhub.storage.allocation import empty, zeros
+from arrayhub.storage.planning import element_type
+from arrayhub.usm_array import USMArray
+
+if TYPE_CHECKING:
+    from arrayhub.storage.allocation import _Memory
+
+# The kinds of memory by device type and kind of USM.
+_KINDS: dict[tuple[str, str | None], _Memory] = {
+    ("cpu", None): "cpu",
+    ("oneapi", "host"): "usm_host",
+    ("oneapi", "shared"): "usm_shared",
+    ("oneapi", "device"): "usm_device",
+    ("cuda", None): "cuda",
+    ("cuda_host", None): "cuda_host",
+    ("cuda_managed", None): "cuda_managed",
+}
+
+
+class Options(TypedDict, total=False):
+    """The keywords of `empty`, which every function here takes and hands on."""
+
+    aligned_index: Sequence[int] | None
+    halo: Sequence[int | tuple[int, int]] | None
+    dimensions: Sequence[str] | None
+    dims: Sequence[str] | None
+    layout: Sequence[int] | Literal["C", "F"] | None
+    backend: str | None
+    alignment: int | None
+    origin: Sequence[int] | None
+    memory: _Memory
+    device: Any
+
+
+def ones(shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]) -> USMArray:
+    """Return a new array of ones; see `empty` for everything else."""
+    return full(shape, 1, dtype, **options)
+
+
+def full(
+    shape: int | Sequence[int], fill_value: Any, dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]
+) -> USMArray:
+    """Return a new array whose elements are all `fill_value`, a number; see `empty` for everything else.
+
+    Raises
+    ------
+    ValueError
+        `fill_value` is no single element, or none of that type.
+    """
+    value = np.asarray(fill_value, element_type(dtype))
+    if value.ndim:
+        raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one element")
+    return _filled(empty(shape, value.dtype, **options), value)
+
+
+def from_array(
+    data: Any = None,
+    device_data: Any = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    **options: Unpack[Options],
+) -> USMArray:
+    """Return a new array with the elements of another one, copied from wherever they are.
+
+    Parameters
+    ----------
+    data : object, optional
+        Anything that `asarray` takes.
+    device_data : object, optional
+        The same elements on a device. Where both are given, the one is copied that is closer to the new memory.
+    dtype : optional
+        The element type; that of the data by default.
+    **options
+        As for `empty`. The names of the data's dimensions are kept where none are given.
+
+    Returns
+    -------
+    USMArray
+
+    Raises
+    ------
+    TypeError
+        Neither `data` nor `device_data` is given.
+    """
+    source = _closer(data, device_data, options.get("memory", "cpu"))
+    if dtype is not None and source.dtype != element_type(dtype):
+        source = transfer.astype(transfer.to_host(source), np.dtype(dtype))
+    if not _names_dimensions(options) and source.dims is not None:
+        options["dims"] = source.dims
+    fresh = empty(source.shape, source.dtype, **options)
+    transfer.write(fresh, source)
+    return fresh
+
+
+def empty_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+    """Return a new array with the shape of another one, whose elements have any values.
+
+    Parameters
+    ----------
+    array : object
+        Anything that `asarray` takes.
+    dtype : optional
+        The element type; that of `array` by default.
+    **options
+        As for `empty`. What is left out is as it is in `array`: the order of its strides, its names, origin and halo,
+        the kind of its memory and its device. Padding is not: rows are padded only for ``alignment=`` or a preset.
+
+    Returns
+    -------
+    USMArray
+    """
+    model = asarray(array)
+    return empty(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
+
+
+def zeros_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+    """Return a new array of zeros with the shape of another one; see `empty_like`."""
+    model = asarray(array)
+    return zeros(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
+
+
+def ones_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+    """Return a new array of ones with the shape of another one; see `empty_like`."""
+    return full_like(array, 1, dtype, **options)
+
+
+def full_like(array: Any, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+    """Return a new array with the shape of another one, all elements `fill_value`; see `empty_like` and `full`."""
+    model = asarray(array)
+    return full(model.shape, fill_value, model.dtype if dtype is None else dtype, **_options_of(model, options))
+
+
+def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
+    """Return a fresh array after its elements have been set to a single one."""
+    transfer.write(fresh, asarray(value))
+    return fresh
+
+
+def _closer(data: Any, device_data: Any, memory: _Memory) -> USMArray:
+    """Return that of the two sides as an array which the copy is to be made from."""
+    if data is None and device_data is None:
+        raise TypeError("from_array: neither data nor device_data is given; accepted: an array as either, or both")
+    if data is None or (device_data is not None and memory in ("cuda", "cuda_managed", "usm_device", "usm_shared")):
+        return asarray(device_data)
+    return asarray(data)
+
+
+def _names_dimensions(options: Options) -> bool:
+    return options.get("dims") is not None or options.get("dimensions") is not None
+
+
+def _options_of(model: USMArray, options: Options) -> Options:
+    """Return `options` with what they leave out as it is in `model`."""
+    if not _names_dimensions(options):
+        options["dims"] = model.dims
+    options.setdefault("origin", model.origin)
+    options.setdefault("halo", model.halo)
+    if options.get("layout") is None and options.get("backend") is None:
+        order = slowest_first(model)
+        options["layout"] = [order.index(axis) for axis in range(model.ndim)]
+    if "memory" not in options:
+        options["memory"] = _kind_of(model)
+        options.setdefault("device", _place_of(model))
+    return options
+
+
+def _kind_of(model: USMArray) -> _Memory:
+    """Return the name of the kind of memory that `model` lies in."""
+    kind = _KINDS.get((model.device.type, model.usm_type))
+    if kind is None:
+        raise ValueError(
+            f"memory: that of the array is on {model.device}; pass memory= to say where to allocate instead"
+        )
+    return kind
+
+
+def _place_of(model: USMArray) -> Any:
+    """Return what ``device=`` takes for the place of `model`."""
+    if model.device.type == "oneapi":
+        return queue_of_array(model)
+    return None if model.device.type == "cpu" else model.device

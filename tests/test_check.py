@@ -1,0 +1,153 @@
+"""check: disagreements between an object's interfaces, each in words."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import arrayhub
+from arrayhub import check
+
+
+class Several:
+    """An object whose interfaces are set one by one."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+def described(a, **changes):
+    dictionary = {
+        "shape": a.shape,
+        "typestr": a.dtype.str,
+        "data": (a.ctypes.data, False),
+        "strides": a.strides,
+        "version": 3,
+    }
+    return {**dictionary, **changes}
+
+
+def agreeing():
+    import dpnp
+    import jax.numpy as jnp
+    import torch
+
+    plain = np.arange(24.0).reshape(2, 3, 4)
+    frozen = plain.copy()
+    frozen.flags.writeable = False
+    return {
+        "numpy": plain,
+        "numpy view": plain[::-1, :, ::2],
+        "numpy read-only": frozen,
+        "numpy swapped": plain.astype(">f4"),
+        "numpy dates": plain.astype("M8[s]"),
+        "numpy empty": plain[:0],
+        "numpy record": np.zeros(3, [("a", "i1"), ("b", "f8")]),
+        "bytes": b"abc",
+        "torch": torch.ones(3, 2).T,
+        "jax": jnp.ones(3),
+        "dpnp": dpnp.ones((3, 4))[1:],
+        "USMArray": arrayhub.ones((3, 4), layout="F", alignment=64),
+        "USMArray on a device": arrayhub.ones((3, 4), memory="usm_device"),
+        "USMArray on shared memory": arrayhub.ones((3, 4), memory="usm_shared"),
+        "USMArray read-only": arrayhub.asarray(frozen),
+    }
+
+
+@pytest.mark.parametrize("name", agreeing())
+def test_real_arrays_agree(name):
+    assert check(agreeing()[name]) == []
+
+
+DISAGREEMENTS = {
+    "pointer": (lambda a: dict(data=(a.ctypes.data + 8, False), shape=(2, 3)), "shape"),
+    "shape": (
+        lambda a: dict(shape=(1, 4)),
+        "shape: __array_interface__ says (3, 4), __cuda_array_interface__ says (1, 4)",
+    ),
+    "strides": (lambda a: dict(strides=(8, 24)), "strides in bytes: __array_interface__ says (32, 8)"),
+    "element type": (lambda a: dict(typestr="<i8"), "element type: __array_interface__ says float64"),
+    "access": (lambda a: dict(data=(a.ctypes.data, True)), "access: __array_interface__ says read-write"),
+}
+
+
+@pytest.mark.parametrize("key", DISAGREEMENTS)
+def test_one_disagreement(key):
+    a = np.zeros((3, 4))
+    changes, words = DISAGREEMENTS[key]
+    texts = check(
+        Several(__array_interface__=described(a), __cuda_array_interface__=described(a, **changes(a)), owner=a)
+    )
+    assert any(words in text for text in texts), texts
+    if key != "pointer":
+        assert len(texts) == 1, texts
+
+
+def test_another_pointer():
+    a = np.zeros((3, 4))
+    other = described(a[1:], shape=(2, 4))
+    texts = check(Several(__array_interface__=described(a[:2]), __cuda_array_interface__=other, owner=a))
+    assert texts == [
+        f"pointer: __array_interface__ says {a.ctypes.data:#x}, __cuda_array_interface__ says {a[1:].ctypes.data:#x}"
+    ]
+
+
+def test_a_false_description_is_told():
+    a = np.zeros((3, 4))
+    texts = check(
+        Several(__array_interface__=described(a), __cuda_array_interface__=described(a, typestr="nonsense"), owner=a)
+    )
+    assert len(texts) == 1
+    assert texts[0].startswith("__cuda_array_interface__ says what is not allowed: ") and "typestr" in texts[0]
+
+
+def test_dlpack_beside_the_buffer():
+    class TwoFaced:
+        def __init__(self):
+            self.a, self.b = np.zeros(3), np.zeros(4)
+            self.__array_interface__ = described(self.a)
+
+        def __dlpack__(self, **options):
+            return self.b.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.b.__dlpack_device__()
+
+    texts = check(TwoFaced())
+    assert [text.partition(":")[0] for text in texts] == ["pointer", "shape"]
+
+
+def test_a_legacy_capsule_cannot_say_read_only():
+    class Old:
+        def __init__(self):
+            self.a = np.zeros(3)
+            self.__array_interface__ = described(self.a)
+
+        def __dlpack__(self, stream=None):
+            return self.a.__dlpack__()
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    assert check(Old()) == []
+
+
+def test_an_interface_that_refuses_says_nothing():
+    class Refusing:
+        def __init__(self):
+            self.a = np.zeros(3)
+            self.__array_interface__ = described(self.a)
+
+        def __dlpack__(self, **options):
+            raise BufferError("not today")
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    assert check(Refusing()) == []
+
+
+def test_what_has_no_interface():
+    for obj in (3, object(), ctypes.py_object):
+        with pytest.raises(TypeError):
+            check(obj)

@@ -1,0 +1,202 @@
+"""The command line as a user meets it: what it prints, and with which exit status."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from arrayhub.inspection import doctor
+from arrayhub.inspection.doctor import LIBRARIES
+
+
+def run(*arguments, cwd, **settings):
+    command = [sys.executable, "-m", "arrayhub", *arguments]
+    environ = {**os.environ, **settings}
+    return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, timeout=250)
+
+
+@pytest.mark.parametrize("arguments", [[], ["demo"], ["doctor"], ["explain"]])
+def test_help(tmp_path, arguments):
+    done = run(*arguments, "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith(" ".join(["usage: python -m arrayhub", *arguments]))
+    if not arguments:
+        assert all(command in done.stdout for command in ("demo", "doctor", "explain"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "required: command"),
+        (["draw"], "'demo', 'doctor', 'explain'"),
+        (["doctor", "--yaml"], "unrecognized arguments: --yaml"),
+        (["explain"], "required: package.module:object"),
+        (["explain", "numpy"], "'numpy' names no object; accepted: numpy:pi"),
+        (["explain", "no_such_module:a"], "no_such_module cannot be imported: ModuleNotFoundError"),
+        (["explain", "..:a"], "cannot be imported"),
+        (["explain", "numpy:linalg.inverse"], "numpy:linalg.inverse: "),
+        (["explain", "numpy:pie"], "accepted, for example: pi"),
+        (["explain", "numpy:pi", "--to", "fortran"], "argument --to: "),
+    ],
+)
+def test_what_is_not_understood_is_said_with_what_is(tmp_path, arguments, words):
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def library(tmp_path):
+    """A user's module, in the folder where the command runs."""
+    (tmp_path / "mylib.py").write_text(
+        "import numpy\nclass images:\n    first = numpy.zeros((2, 3))\n    last = b'abc'\n"
+    )
+    (tmp_path / "broken.py").write_text("raise RuntimeError('on purpose')\n")
+    return tmp_path
+
+
+def test_explain(library):
+    done = run("explain", "mylib:images.first", cwd=library)
+    assert done.returncode == 0, done.stderr
+    assert "numpy.ndarray" in done.stdout
+    assert "zero-copy" in done.stdout
+
+
+def test_explain_for_one_consumer_as_json(library):
+    done = run("explain", "mylib:images.last", "--to", "torch", "--json", cwd=library)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["type_name"] == "bytes"
+    assert [(verdict["consumer"], verdict["verdict"]) for verdict in found["verdicts"]] == [("torch", "copy=True")]
+
+
+def test_explain_of_a_module_that_cannot_be_imported(library):
+    done = run("explain", "broken:a", cwd=library)
+    assert done.returncode == 2
+    assert "broken cannot be imported: RuntimeError: on purpose" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# ------------------------------------------------------------------------------------------------- the doctor
+
+TEXT = (str, type(None))
+SCHEMA = {
+    "arrayhub": {"version": str, "location": str},
+    "python": {"version": str, "implementation": str, "executable": str, "platform": str},
+    "libraries": {
+        name: {"status": str, "version": TEXT, "protocols": [str], "asarray": TEXT, "error": TEXT, "fix": TEXT}
+        for name in LIBRARIES
+    },
+    "sycl": {
+        "platforms": [
+            {"name": str, "version": str, "backend": str, "devices": [{"name": str, "kind": str, "driver": str}]}
+        ],
+        "runtime": {"action": str, "reason": str, "library": TEXT},
+        "error": TEXT,
+    },
+    "cuda": {"driver": TEXT, "devices": [{"name": str, "nbytes": int}], "error": TEXT},
+    "problems": [{"what": str, "fix": str}],
+}
+
+
+def check(value, schema):
+    if isinstance(schema, dict):
+        assert list(value) == list(schema)
+        for key, part in schema.items():
+            check(value[key], part)
+    elif isinstance(schema, list):
+        for part in value:
+            check(part, schema[0])
+    else:
+        assert isinstance(value, schema)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    done = run("doctor", "--json", cwd=tmp_path_factory.mktemp("doctor"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_report_has_stable_keys(report):
+    check(report, SCHEMA)
+
+
+def test_the_report_is_true(report):
+    import numpy
+
+    libraries = report["libraries"]
+    assert libraries["numpy"]["version"] == numpy.__version__
+    assert libraries["numpy"]["asarray"] == "array_interface"
+    assert {"buffer", "__array_interface__", "__dlpack__"} <= set(libraries["numpy"]["protocols"])
+    assert libraries["torch"]["protocols"] == ["__dlpack__", "__dlpack_c_exchange_api__"]
+    assert libraries["dpnp"]["asarray"] == "sycl"
+    assert "cpu" in {device["kind"] for entry in report["sycl"]["platforms"] for device in entry["devices"]}
+    assert report["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("raise ImportError('libtorch.so: cannot open')", "ImportError: libtorch.so: cannot open"),
+        ("import os; os.abort()", "importing it ended the process, exit status -6"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("import os; os._exit(0)", "importing it ended the process, exit status 0"),
+        ("import sys; sys.stdout.close()", "importing it ended the process, exit status "),
+        ("", "AttributeError: module 'torch' has no attribute 'zeros'"),
+    ],
+)
+def test_a_broken_library_is_reported(tmp_path, monkeypatch, text, error):
+    (tmp_path / "torch.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = doctor.verdict("torch", doctor.probe("torch"))
+    check(entry, SCHEMA["libraries"]["torch"])
+    assert entry["status"] == "broken"
+    assert entry["error"].startswith(error)
+    assert entry["fix"] == "pip install --force-reinstall torch"
+
+
+def test_a_library_may_print_what_it_likes(tmp_path, monkeypatch):
+    (tmp_path / "numba.py").write_text(
+        "import atexit\n__version__ = '9'\nprint('{}')\natexit.register(lambda: print('[1]'))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert doctor.verdict("numba", doctor.probe("numba"))["version"] == "9"
+
+
+def test_a_missing_library_is_reported():
+    entry = doctor.verdict("dpctl", None)
+    check(entry, SCHEMA["libraries"]["dpctl"])
+    assert (entry["status"], entry["fix"]) == ("missing", "pip install 'arrayhub[sycl]'")
+
+
+def test_one_broken_library_does_not_end_the_report(tmp_path):
+    (tmp_path / "torch.py").write_text("import os; os.abort()\n")
+    done = run("doctor", "--json", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    check(report, SCHEMA)
+    assert report["libraries"]["numpy"]["status"] == "works"
+    assert [problem["what"].partition(":")[0] for problem in report["problems"]] == ["torch cannot be used"]
+
+
+def test_no_sycl_device_is_a_problem_with_a_fix(tmp_path):
+    done = run("doctor", cwd=tmp_path, OCL_ICD_FILENAMES="", OCL_ICD_VENDORS=str(tmp_path))
+    assert done.returncode == 1
+    assert "PROBLEM  SYCL: dpctl finds no device; OCL_ICD_FILENAMES is set" in done.stdout
+    assert "fix  pip install 'arrayhub[sycl]'" in done.stdout
+    assert done.stdout.endswith("1 problem\n")
+
+
+def test_the_report_as_text(tmp_path, report):
+    done = run("doctor", cwd=tmp_path)
+    assert done.returncode == 0
+    assert f"arrayhub {report['arrayhub']['version']}" in done.stdout
+    assert "no problems" in done.stdout
+    for name, library in report["libraries"].items():
+        assert f"\n  {name} " in done.stdout
+        assert (library["version"] or library["fix"]) in done.stdout

@@ -1,0 +1,579 @@
+"""Labels: what views and copies keep of dims, origin, halo and aligned index; what comes in with foreign objects."""
+
+import gc
+import math
+import operator
+import sys
+import types
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+import arrayhub as ah
+from arrayhub._core.labels import label
+
+
+def labels(a):
+    return a.dims, a.origin, a.halo, a.aligned_index
+
+
+@pytest.fixture
+def field():
+    """A C-ordered array with all four labels, K its fastest dimension."""
+    a = ah.asarray(np.arange(10 * 12 * 20.0).reshape(10, 12, 20))
+    return label(a, dims="IJK", origin=(1, 2, 0), halo=(1, (2, 3), 0), aligned_index=(1, 2, 4))
+
+
+# -------------------------------------------------------------------------------------------------------------- views
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        (lambda a: a, ("IJK", (1, 2, 0), ((1, 1), (2, 3), (0, 0)), (1, 2, 4))),
+        (lambda a: a[...], ("IJK", (1, 2, 0), ((1, 1), (2, 3), (0, 0)), (1, 2, 4))),
+        (lambda a: a[1:], ("IJK", (0, 2, 0), ((0, 1), (2, 3), (0, 0)), (0, 2, 4))),
+        (lambda a: a[:, -10:-1], ("IJK", (1, 0, 0), ((1, 1), (0, 2), (0, 0)), (1, 0, 4))),
+        (lambda a: a[4:6], ("IJK", (-3, 2, 0), ((0, 0), (2, 3), (0, 0)), (-3, 2, 4))),
+        (lambda a: a[:, 10:], ("IJK", (1, -8, 0), ((1, 1), (0, 2), (0, 0)), (1, -8, 4))),
+        (lambda a: a[:, :1], ("IJK", (1, 2, 0), ((1, 1), (1, 0), (0, 0)), (1, 2, 4))),
+        (lambda a: a[:, 3:3], ("IJK", (1, -1, 0), ((1, 1), (0, 0), (0, 0)), (1, -1, 4))),
+        (lambda a: a[::1, 0:99], ("IJK", (1, 2, 0), ((1, 1), (2, 3), (0, 0)), (1, 2, 4))),
+        (lambda a: a[3], ("JK", (2, 0), ((2, 3), (0, 0)), (2, 4))),
+        (lambda a: a[:, -1, 2:], ("IK", (1, -2), ((1, 1), (0, 0)), (1, 2))),
+        (lambda a: a[..., 4], ("IJ", (1, 2), ((1, 1), (2, 3)), (1, 2))),
+        (lambda a: a[..., -16], ("IJ", (1, 2), ((1, 1), (2, 3)), (1, 2))),
+        (lambda a: a[..., 5], ("IJ", (1, 2), ((1, 1), (2, 3)), None)),
+        (lambda a: a[0, 0, 0], ("", (), (), None)),
+        (lambda a: a[::2], ("IJK", None, None, None)),
+        (lambda a: a[:, ::-1], ("IJK", None, None, None)),
+        (lambda a: a[::2][0], ("JK", None, None, None)),
+        (lambda a: a[:, None, 2:], (None, (1, 0, 0, 0), ((1, 1), (0, 0), (0, 3), (0, 0)), (1, 0, 0, 4))),
+        (lambda a: a.T, ("KJI", (0, 2, 1), ((0, 0), (2, 3), (1, 1)), (4, 2, 1))),
+        (lambda a: a.transpose(1, 2, 0), ("JKI", (2, 0, 1), ((2, 3), (0, 0), (1, 1)), (2, 4, 1))),
+        (lambda a: a.T[4], ("JI", (2, 1), ((2, 3), (1, 1)), (2, 1))),
+        (lambda a: a.T[3], ("JI", (2, 1), ((2, 3), (1, 1)), None)),
+        (lambda a: a.reshape(-1), (None, None, None, None)),
+        (lambda a: a.reshape(10, 12, 20), (None, None, None, None)),
+    ],
+)
+def test_what_a_view_keeps(field, view, expected):
+    dims, *others = expected
+    assert labels(view(field)) == (None if dims is None else tuple(dims), *others)
+    assert view(field).memory is field.memory
+
+
+def test_a_view_leaves_its_source_alone(field):
+    before = labels(field)
+    field[1:, 2].T.with_dims("xy")
+    assert labels(field) == before
+
+
+COARSE = 64  # bytes: the boundary that the arrays below are aligned to
+
+
+@st.composite
+def fields(draw):
+    """An array with its fastest dimension padded such that a plane of it is aligned, as `empty` allocates."""
+    nd = draw(st.integers(1, 4))
+    shape = draw(st.lists(st.integers(1, 11), min_size=nd, max_size=nd))
+    order = draw(st.permutations(range(nd)))  # from the largest stride to the smallest
+    aligned_index = [draw(st.integers(0, length - 1)) for length in shape]
+    fastest, per_boundary = order[-1], COARSE // 8
+    padded = [math.ceil(n / per_boundary) * per_boundary if k == fastest else n for k, n in enumerate(shape)]
+    strides = [math.prod(padded[k] for k in order[order.index(axis) + 1 :]) for axis in range(nd)]
+    offset = -aligned_index[fastest] % per_boundary
+    a = ah.USMArray(tuple(shape), "f8", "cpu", tuple(strides), offset)
+    halo = []
+    for length in shape:
+        lower = draw(st.integers(0, length))
+        halo.append((lower, draw(st.integers(0, length - lower))))
+    origin = [draw(st.integers(-3, 12)) for _ in shape]
+    names = [str(axis) for axis in range(nd)]
+    return label(a, dims=names, origin=origin, halo=halo, aligned_index=aligned_index), tuple(strides), fastest
+
+
+@st.composite
+def part(draw, length):
+    """An integer or a slice, most of them with a step of 1."""
+    if draw(st.integers(0, 5)) == 0:
+        return draw(st.integers(-length, length - 1))
+    start, stop = sorted(draw(st.tuples(st.integers(0, length), st.integers(0, length))))
+    if start == stop:
+        start, stop = 0, length
+    return slice(start, stop, draw(st.sampled_from([None, None, None, 1, 1, 2, -1])))
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=300)
+def test_random_views_lie_on_the_grid_where_they_say(data):
+    """The judge is an ndarray with each element's number: the number of element zero says where the view starts."""
+    source, strides, fastest = data.draw(fields())
+    view, where = source, np.arange(source.size).reshape(source.shape)
+    stepped = False
+    for _ in range(data.draw(st.integers(1, 3))):
+        if data.draw(st.booleans()):
+            axes = data.draw(st.permutations(range(view.ndim)))
+            view, where = view.transpose(axes), where.transpose(axes)
+        else:
+            key = (*(data.draw(part(length)) for length in view.shape), ...)
+            note(f"{view.shape} {view.dims} [{key}]")
+            stepped |= any(isinstance(p, slice) and p.step not in (None, 1) for p in key)
+            view, where = view[key], where[key]
+        if where.size == 0:
+            return
+    start = np.unravel_index(where.reshape(-1)[0], source.shape)  # of element zero, in the source
+    axes = [int(name) for name in view.dims]
+    assert len(axes) == view.ndim
+    for k, axis in enumerate(axes):
+        if view.shape[k] > 1:
+            assert view.strides[k] % strides[axis] == 0
+    assert (view.origin is None, view.halo is None) == (stepped, stepped)
+    if stepped:
+        assert view.aligned_index is None
+        return
+    for k, axis in enumerate(axes):
+        assert start[axis] + view.origin[k] == source.origin[axis]
+        on_grid = range(start[axis], start[axis] + view.shape[k])
+        domain = range(source.halo[axis][0], source.shape[axis] - source.halo[axis][1])
+        lower, upper = view.halo[k]
+        assert [i in domain for i in on_grid] == [lower <= i < view.shape[k] - upper for i in range(view.shape[k])]
+        assert 0 <= lower <= lower + upper <= view.shape[k]
+    if view.aligned_index is not None:
+        index = list(start)
+        for k, axis in enumerate(axes):
+            index[axis] += view.aligned_index[k]
+        assert (source.ptr + 8 * sum(i * step for i, step in zip(index, strides, strict=True))) % COARSE == 0
+        if fastest in axes:  # what is left of the plane that was aligned; without that dimension, all elements are
+            k = axes.index(fastest)
+            view = view[(slice(None),) * k + (slice(max(view.aligned_index[k], 0), max(view.aligned_index[k] + 1, 0)),)]
+        assert all(address % COARSE == 0 for address in addresses(view))
+
+
+def addresses(view):
+    return [view.ptr + sum(map(operator.mul, index, view.byte_strides)) for index in np.ndindex(view.shape)]
+
+
+# ------------------------------------------------------------------------------------------------------------- copies
+
+
+def test_copies_keep_all_but_the_alignment(field):
+    kept = (field.dims, field.origin, field.halo, None)
+    for copied in (
+        field.copy(),
+        field.copy("F"),
+        field.to_host(copy=True),
+        ah.asarray(field, copy=True),
+        ah.asarray(field, dtype="f4"),
+    ):
+        assert labels(copied) == kept
+    assert ah.asarray(field) is field
+    assert labels(ah.asarray(field, copy=False)) == labels(field)
+
+
+@pytest.fixture(scope="module")
+def sycl():
+    dpctl = pytest.importorskip("dpctl")
+    if not dpctl.has_cpu_devices() and not dpctl.has_gpu_devices():
+        pytest.skip("no SYCL device")
+
+
+def test_copies_between_memories_keep_them(field, sycl):
+    there = field.to_device("oneapi:0")
+    back = there[1:].to_host()
+    assert there.usm_type == "device"
+    assert labels(there) == (field.dims, field.origin, field.halo, None)
+    assert labels(back) == (field.dims, (0, 2, 0), ((0, 1), (2, 3), (0, 0)), None)
+    assert np.array_equal(back, np.asarray(field)[1:])
+
+
+def test_shared_memory_shown_as_the_hosts_keeps_them(sycl):
+    shared = label(ah.USMArray((4, 6), "f8", "shared"), dims="IJ", origin=(1, 1), aligned_index=(0, 0))
+    host = shared.to_host()
+    assert host.ptr == shared.ptr
+    assert labels(host) == labels(shared)
+
+
+# ---------------------------------------------------------------------------------------------- align, with_dims, repr
+
+
+def test_align_transposes_by_name(field):
+    aligned = field.align("K", "J", "I")
+    assert (aligned.dims, aligned.shape, aligned.strides) == (("K", "J", "I"), (20, 12, 10), (1, 20, 240))
+    assert labels(aligned.align(("I", "J", "K"))) == labels(field)
+    assert field.align(*"KIJ").origin == (0, 1, 2)
+    assert np.shares_memory(np.asarray(aligned), np.asarray(field))
+
+
+@pytest.mark.parametrize(
+    "names", [("I",), ("I", "J"), ("I", "J", "J"), ("I", "J", "X"), ("I", "J", "K", "K"), ("IJK",)]
+)
+def test_align_wants_all_names(field, names):
+    with pytest.raises(ValueError, match="align: names are .*; accepted: all of .*'I', 'J', 'K'"):
+        field.align(*names)
+
+
+def test_align_wants_an_array_with_names():
+    with pytest.raises(ValueError, match=r"align: .* no names; call with_dims"):
+        ah.asarray(np.zeros(3)).align("I")
+
+
+def test_with_dims_is_a_view_with_names():
+    a = ah.asarray(np.zeros((2, 3)))
+    b = a.with_dims(("I", "J"), origin=(1, -1))
+    assert labels(b) == (("I", "J"), (1, -1), None, None)
+    assert labels(a) == (None,) * 4
+    assert (b.memory, b.ptr, b.byte_strides) == (a.memory, a.ptr, a.byte_strides)
+    assert labels(b.with_dims({"J": "K"})) == (("I", "K"), (1, -1), None, None)
+    assert labels(b.with_dims({"I": "J", "J": "I"})) == (("J", "I"), (1, -1), None, None)
+    assert labels(b.with_dims("xy", [0, 0])) == (("x", "y"), (0, 0), None, None)
+
+
+def test_with_dims_keeps_the_other_labels(field):
+    assert labels(field.with_dims("abc")) == (tuple("abc"), *labels(field)[1:])
+
+
+def test_packed_elements_may_have_names():
+    import ml_dtypes
+
+    packed = ah.asarray(np.zeros((2, 4), ml_dtypes.int4)).with_dims("IJ")
+    assert packed.dims == ("I", "J")
+
+
+def test_the_names_show(field):
+    assert repr(field).startswith("USMArray(shape=(10, 12, 20), dims=('I', 'J', 'K'), dtype=")
+    assert "dims" not in repr(field.reshape(-1))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (dict(dims="IJ"), ValueError, r"dims: \('I', 'J'\) has 2 entries; accepted: 3 names"),
+        (dict(dims=("I", "J", "I")), ValueError, "dims: .* has a name twice"),
+        (dict(dims=("I", "J", 0)), TypeError, "dims: 0 is no name; accepted: strings"),
+        (dict(dims=3), TypeError, "dims: 3 is no sequence"),
+        (dict(dims="IJK", origin=(0, 1)), ValueError, "origin: .* has 2 entries; accepted: 3 integers"),
+        (dict(dims="IJK", origin=(0, 1, 0.5)), TypeError, "origin: 0.5 is no integer"),
+        (dict(dims="IJK", origin=(0, 1, True)), TypeError, "origin: True is no integer"),
+        (dict(dims="IJK", origin=(0, 1, 2**63)), ValueError, "origin: 9223372036854775808 is out of range"),
+        (dict(dims="IJK", origin=1), TypeError, "origin: 1 is no sequence"),
+        (dict(dims={"x": "y"}), ValueError, "dims: 'x' is none of the names None"),
+    ],
+)
+def test_bad_labels(given, error, message):
+    with pytest.raises(error, match=message):
+        ah.asarray(np.zeros((2, 3, 4))).with_dims(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (dict(halo=(1, 1)), ValueError, "halo: .* has 2 entries; accepted: 3 widths"),
+        (dict(halo=(1, 1, -1)), ValueError, "halo: -1 for dimension 2 of length 4; accepted: widths of zero or more"),
+        (dict(halo=(1, 1, (2, 3))), ValueError, r"halo: \(2, 3\) for dimension 2 of length 4"),
+        (dict(halo=(1, 1, (2,))), ValueError, r"halo: \(2,\) is no width"),
+        (dict(halo=(1, 1, "2")), TypeError, "halo: '2' is no integer"),
+        (dict(aligned_index=(1, 1)), ValueError, "aligned_index: .* has 2 entries"),
+        (dict(aligned_index=(1, 1, None)), TypeError, "aligned_index: None is no integer"),
+    ],
+)
+def test_bad_halo_and_aligned_index(given, error, message):
+    with pytest.raises(error, match=message):
+        label(ah.asarray(np.zeros((2, 3, 4))), **given)
+
+
+def test_a_new_name_for_one_that_is_not_there(field):
+    with pytest.raises(ValueError, match="dims: 'L' is none of the names .*; accepted: a mapping from present names"):
+        field.with_dims({"L": "M"})
+
+
+def test_labels_cannot_be_set(field):
+    for name in ("dims", "origin", "halo", "aligned_index", "__gt_dims__", "__gt_origin__"):
+        with pytest.raises(AttributeError):
+            setattr(field, name, None)
+
+
+# ----------------------------------------------------------------------------------------------------------- lifetime
+
+
+def test_labels_die_with_their_arrays():
+    dims = ("I am held by the labels", "J")
+    a = ah.asarray(np.zeros((2, 3)))
+    name = dims[0]
+    before = sys.getrefcount(name)
+    for _ in range(200):
+        label(ah.asarray(np.zeros((2, 3))), dims=dims)[1:].T.copy().with_dims("xy")
+        a = a.with_dims(dims)
+    a = a.reshape(-1)
+    gc.collect()
+    assert sys.getrefcount(name) == before
+    assert all(ah.asarray(np.zeros(3)).dims is None for _ in range(200))  # in the memory of those that were freed
+
+
+# -------------------------------------------------------------------------------------------------- foreign objects
+
+
+class Producer:
+    """An object with an array and whatever attributes it is given."""
+
+    def __init__(self, array, **attributes):
+        self.array = array
+        self.__dict__.update(attributes)
+
+    @property
+    def __array_interface__(self):
+        return self.array.__array_interface__
+
+
+def test_names_on_the_type_and_on_the_instance():
+    array = np.zeros((2, 3))
+
+    class OnType(Producer):
+        __gt_dims__ = ("I", "J")
+        __gt_origin__ = (1, 2)
+
+    for obj in (OnType(array), Producer(array, __gt_dims__=("I", "J"), __gt_origin__=[1, np.int8(2)])):
+        for a in (ah.asarray(obj), ah.asarray(obj, via="array_interface")):
+            assert labels(a) == (("I", "J"), (1, 2), None, None)
+            assert a.ptr == array.ctypes.data
+    assert ah.asarray(Producer(array, dims=("x", "y"))).dims == ("x", "y")
+    assert ah.asarray(Producer(array, dims=("x", "y"), __gt_dims__=("J", "I"))).dims == ("J", "I")
+
+
+def test_an_origin_without_names_is_read_where_the_class_has_it():
+    class Shifted(Producer):
+        @property
+        def __gt_origin__(self):
+            return self.start
+
+    assert labels(ah.asarray(Shifted(np.zeros((2, 3)), start=(1, 2)))) == (None, (1, 2), None, None)
+
+
+def test_subclasses_of_known_types():
+    class Field(np.ndarray):
+        pass
+
+    array = np.zeros((2, 3)).view(Field)
+    assert ah.asarray(array).dims is None
+    array.__gt_dims__ = ("J", "I")
+    assert ah.asarray(array).dims == ("J", "I")
+    assert ah.asarray(array, via="buffer").dims == ("J", "I")
+
+    class Tensor(torch.Tensor):
+        dims = ("x", "y")
+
+    tensor = torch.zeros(2, 3).as_subclass(Tensor)
+    assert ah.asarray(tensor).dims == ("x", "y")
+    assert ah.asarray(torch.zeros(2, 3)).dims is None
+
+
+def test_a_type_that_learns_names_later():
+    class Later:
+        __slots__ = ("__array_interface__",)
+
+    obj = Later()
+    array = np.zeros((2, 3))
+    obj.__array_interface__ = array.__array_interface__
+    assert ah.asarray(obj).dims is None
+    Later.dims = ("x", "y")
+    assert ah.asarray(obj).dims == ("x", "y")
+
+
+class Loud(str):
+    """A string whose every method raises."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+    __hash__ = __eq__ = __str__ = __len__ = __iter__ = lambda self, *_: 1 / 0
+
+
+class Silent:
+    def __index__(self):
+        raise KeyError("no")
+
+    __repr__ = __str__ = __index__
+
+
+WRONG_NAMES = [
+    ("I",),
+    ("I", "J", "K"),
+    ("I", "I"),
+    ("I", 1),
+    ["I", "J"],
+    "IJ",
+    42,
+    {"I": 1, "J": 2},
+    (b"I", b"J"),
+    Silent(),
+    len,
+]
+WRONG_ORIGINS = [
+    (1,),
+    (1, 2, 3),
+    (1, 2.0),
+    (1, "2"),
+    (True, False),
+    (1, 2**64),
+    (1, -(2**63) - 1),
+    (1, Silent()),
+    7,
+    "12",
+]
+
+
+@pytest.mark.parametrize("names", WRONG_NAMES, ids=lambda x: type(x).__name__)
+def test_wrong_names_are_left_out(names):
+    for attribute in ("dims", "__gt_dims__"):
+        assert labels(ah.asarray(Producer(np.zeros((2, 3)), **{attribute: names}))) == (None,) * 4
+    assert ah.asarray(Producer(np.zeros((2, 3)), __gt_dims__=names, dims=("x", "y"))).dims == ("x", "y")
+
+
+@pytest.mark.parametrize("origin", WRONG_ORIGINS, ids=range(len(WRONG_ORIGINS)))
+def test_wrong_origins_are_left_out(origin):
+    a = ah.asarray(Producer(np.zeros((2, 3)), __gt_origin__=origin, dims=("I", "J")))
+    assert labels(a) == (("I", "J"), None, None, None)
+
+
+def test_names_of_a_strange_kind_of_string():
+    a = ah.asarray(Producer(np.zeros((2, 3)), dims=(Loud("I"), Loud("J"))))
+    assert a.dims == ("I", "J")
+    assert [type(name) for name in a.dims] == [str, str]
+    assert a[0].dims == ("J",)
+
+
+@pytest.mark.parametrize("digits", ["٣", "00", "-1", "9" * 5000, "²"])
+def test_what_only_looks_like_a_number(digits):
+    a = ah.asarray(Producer(np.zeros((2, 3)), dims=(digits, "I"), __gt_origin__=(1, 2)))
+    assert a.dims == (digits, "I")
+    assert a.__gt_origin__ == (1, 2)
+    assert not hasattr(a, "__gt_dims__")
+
+
+@pytest.mark.parametrize("error", [ValueError, AttributeError, RecursionError, MemoryError, ZeroDivisionError])
+def test_getters_that_raise(error):
+    class Hostile(Producer):
+        @property
+        def dims(self):
+            raise error("no")
+
+        __gt_dims__ = __gt_origin__ = dims
+
+    assert labels(ah.asarray(Hostile(np.zeros((2, 3))))) == (None,) * 4
+    assert ah.get_dims(Hostile(np.zeros((2, 3)))) is None
+    assert ah.get_origin(Hostile(np.zeros((2, 3)))) is None
+
+
+def test_a_class_of_no_module():
+    Nameless = type("Nameless", (Producer,), {"__module__": 5})
+    assert ah.asarray(Nameless(np.zeros((2, 3)), dims=("x", "y"))).dims == ("x", "y")
+
+
+def test_a_getter_that_asks_for_itself():
+    class Mirror(Producer):
+        @property
+        def dims(self):
+            return ah.asarray(self).dims
+
+    assert ah.asarray(Mirror(np.zeros((2, 3)))).dims is None
+
+
+def test_a_wrapped_array_is_not_changed():
+    inner = ah.asarray(np.zeros((2, 3)))
+    outer = ah.asarray(types.SimpleNamespace(ndarray=inner, dims=("x", "y")))
+    assert outer.dims == ("x", "y")
+    assert inner.dims is None
+    assert outer.ptr == inner.ptr
+    assert ah.asarray(types.SimpleNamespace(ndarray=outer)).dims == ("x", "y")
+
+
+# ------------------------------------------------------------------------------------------------ get_dims, get_origin
+
+
+def test_get_dims():
+    array = np.zeros((2, 3))
+    assert ah.get_dims(array) is None
+    assert ah.get_dims(array, "IJ") == ("I", "J")
+    assert ah.get_dims(array, ["x", "y"]) == ("x", "y")
+    assert ah.get_dims(Producer(array, __gt_dims__=("J", "I")), "IJ") == ("J", "I")
+    assert ah.get_dims(ah.asarray(array).with_dims("JI"), "IJ") == ("J", "I")
+    assert ah.get_dims(xr.DataArray(array, dims=("x", "y"))) == ("x", "y")
+    assert ah.get_dims(None) is None
+
+
+def test_get_dims_of_a_field_annotation():
+    gtscript = pytest.importorskip("gt4py.cartesian.gtscript")
+    Field = gtscript.Field
+    assert ah.get_dims(np.zeros((2, 3, 4)), Field[float]) == ("I", "J", "K")
+    assert ah.get_dims(np.zeros((2, 3)), Field[gtscript.IJ, float]) == ("I", "J")
+    assert ah.get_dims(np.zeros(2), Field[gtscript.K, float]) == ("K",)
+    assert ah.get_dims(np.zeros((2, 3, 4, 2, 3)), Field[gtscript.IJK, (float, (2, 3))]) == ("I", "J", "K", "0", "1")
+    assert ah.get_dims(Producer(np.zeros((2, 3)), __gt_dims__=("J", "I")), Field[gtscript.IJ, float]) == ("J", "I")
+
+
+def test_get_origin_is_in_the_order_that_stencils_read():
+    a = ah.asarray(np.zeros((2, 3, 4, 5))).with_dims(("1", "K", "I", "0"), origin=(1, 2, 3, 4))
+    assert (a.__gt_dims__, a.__gt_origin__) == (("1", "K", "I", "0"), (3, 2, 4, 1))
+    assert ah.get_origin(a) == (3, 2, 4, 1)
+    assert ah.get_origin(np.zeros(3)) is None
+    assert ah.get_origin(Producer(np.zeros((2, 3)), __gt_origin__=[1, 2])) == (1, 2)
+    again = ah.asarray(Producer(np.zeros((2, 3, 4, 5)), __gt_dims__=a.__gt_dims__, __gt_origin__=a.__gt_origin__))
+    assert (again.dims, again.origin) == (a.dims, a.origin)
+
+
+def test_attributes_exist_where_stencils_can_read_them():
+    a = ah.asarray(np.zeros((2, 3)))
+    for missing in (a, a.with_dims("xy"), a.with_dims(("I", "lat"))):
+        assert not hasattr(missing, "__gt_dims__")
+        assert not hasattr(missing, "__gt_origin__")
+    with pytest.raises(AttributeError, match=r"__gt_dims__: dims is \('x', 'y'\); GT4Py knows 'I', 'J', 'K'"):
+        _ = a.with_dims("xy").__gt_dims__
+    with pytest.raises(AttributeError, match=r"__gt_origin__: the array has no origin"):
+        _ = a.with_dims("IJ").__gt_origin__
+    assert a.with_dims("IJ").__gt_dims__ == ("I", "J")
+    assert a.with_dims("KJ", (1, 2))[1:].__gt_origin__ == (2, 0)
+    assert a.with_dims("xy", (1, 2)).T.__gt_origin__ == (2, 1)
+
+
+# ------------------------------------------------------------------------------------------------------------- xarray
+
+
+def test_xarray_in_and_out_on_the_same_memory():
+    data = np.arange(6.0).reshape(2, 3)
+    x = xr.DataArray(data, dims=("lat", "lon"), coords={"lat": [1, 2]})
+    a = ah.asarray(x)
+    assert (a.dims, a.ptr, a.access) == (("lat", "lon"), data.ctypes.data, "readwrite")
+    assert not hasattr(a, "__gt_dims__")
+    back = a.T[1:].to_xarray()
+    assert isinstance(back, xr.DataArray)
+    assert back.dims == ("lon", "lat")
+    assert back.values.ctypes.data == data.ctypes.data + 8
+    back[0, 0] = -1
+    assert data[0, 1] == -1
+    assert ah.asarray(x.variable).dims == ("lat", "lon")
+    assert ah.asarray(x[0]).dims == ("lon",)
+
+
+def test_xarray_reads_our_names():
+    a = ah.asarray(np.arange(6.0).reshape(2, 3))
+    named = xr.DataArray(a.with_dims("xy"))
+    assert named.dims == ("x", "y")
+    assert named.values.ctypes.data == a.ptr
+    assert xr.DataArray(a).dims == a.to_xarray().dims == ("dim_0", "dim_1")
+
+
+def test_xarray_of_read_only_memory():
+    x = ah.asarray(b"abcd").with_dims(("n",)).to_xarray()
+    assert not x.values.flags.writeable
+    assert x.dims == ("n",)
+
+
+def test_xarray_of_device_memory(sycl):
+    a = ah.USMArray((2, 3), "f8", "device").with_dims("xy")
+    with pytest.raises(BufferError, match=r"to_xarray: the memory is on oneapi:0, .*call x.to_host\(\) first"):
+        a.to_xarray()
+    assert a.to_host().to_xarray().dims == ("x", "y")

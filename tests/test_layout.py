@@ -1,0 +1,457 @@
+"""Pictures of a layout: the text forms, the structure of the SVG, and what both say of any layout there is."""
+
+import importlib.util
+import itertools
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+from dlpack_by_hand import Handmade
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import arrayhub
+from arrayhub.inspection.coverage import Coverage
+
+SVG = "{http://www.w3.org/2000/svg}"
+RED = "#d1343f"
+BASELINE = 17  # of a cell's text, below its top
+
+
+# ------------------------------------------------------------------------------------------------- as text
+
+
+def drawing(text):
+    """The lines of the buffer, without the heading."""
+    return text[text.index("\nbuf_") + 1 :]
+
+
+SEED_EXAMPLES = {
+    "C-contiguous": (
+        ((2, 3), (3, 1)),
+        "buf_flat = { a[0,0], a[0,1], a[0,2], a[1,0], a[1,1], a[1,2] }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {      0,      1,      2,      3,      4,      5 }",
+    ),
+    "F-contiguous": (
+        ((2, 3), (1, 2)),
+        "buf_flat = { a[0,0], a[1,0], a[0,1], a[1,1], a[0,2], a[1,2] }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {      0,      1,      2,      3,      4,      5 }",
+    ),
+    "a submatrix": (
+        ((2, 2), (3, 1), 0, 6),
+        "buf_flat = { a[0,0], a[0,1], *, a[1,0], a[1,1], * }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {      0,      1,         3,      4    }\n"
+        "Not contiguous: dimension 0 steps by 3 elements; compact would be 2.",
+    ),
+    "backwards": (
+        ((4,), (-2,), 7, 8),
+        "buf_flat = { *,     a[3], *,     a[2], *,     a[1], *,   a[0] }\n"
+        "addr:      {    offset-6,    offset-4,    offset-2,    offset }\n"
+        "Not contiguous: dimension 0 steps by -2 elements; compact would be 1.",
+    ),
+    "padded rows": (
+        ((2, 3), (6, 1)),
+        "buf_flat = { a[0,0], a[0,1], a[0,2], *, *, *, a[1,0], a[1,1], a[1,2] }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {      0,      1,      2,               6,      7,      8 }\n"
+        "Not contiguous: dimension 0 steps by 6 elements; compact would be 3.",
+    ),
+    "one dimension backwards": (
+        ((2, 2), (2, -1), 1),
+        "buf_flat = {   a[0,1], a[0,0],   a[1,1],   a[1,0] }\n"
+        "addr:      { offset-1, offset, offset+1, offset+2 }\n"
+        "Not contiguous: dimension 1 steps by -1 element; compact would be 1.",
+    ),
+    "a broadcast": (
+        ((3, 2), (0, 1)),
+        "buf_flat = { a[0,0] x3, a[0,1] x3 }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {         0,         1 }\n"
+        "Not contiguous: dimension 0 steps by 0 elements; compact would be 2.\n"
+        "Elements share memory: 6 of them lie in 2 places.",
+    ),
+    "beyond the end": (
+        ((2,), (3,), 1, 4),
+        "buf_flat = { *,   a[0], *, *,    !a[1] }\n"
+        "addr:      {    offset,       offset+3 }\n"
+        "The view leaves its buffer: it reaches elements 1 to 4, and the buffer has elements 0 to 3."
+        " Reading it is an error.\n"
+        "Not contiguous: dimension 0 steps by 3 elements; compact would be 1.",
+    ),
+    "before the start": (
+        ((2,), (-1,)),
+        "buf_flat = { !a[1], a[0] }\n"
+        "strides[0]*i[0]:\n"
+        "           {    -1,    0 }\n"
+        "The view leaves its buffer: it reaches elements -1 to 0, and the buffer begins at element 0."
+        " Reading it is an error.\n"
+        "Not contiguous: dimension 0 steps by -1 element; compact would be 1.",
+    ),
+    "no dimensions": (((), ()), "buf_flat = { a[()] }\naddr:      {     0 }"),
+    "no elements": (
+        ((0, 3), None, 0, 2),
+        "buf_flat = { *, * }\nThere are no elements, so nothing is read or written, whatever the strides.",
+    ),
+    "no memory": (
+        ((0,), None),
+        "buf_flat = { }\nThere are no elements, so nothing is read or written, whatever the strides.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEED_EXAMPLES)
+def test_text(name):
+    numbers, expected = SEED_EXAMPLES[name]
+    assert drawing(arrayhub.layout(*numbers).text()) == expected
+
+
+def test_text_heading():
+    assert (
+        arrayhub.layout((2, 3), (3, 1), 4, 10, itemsize=8)
+        .text()
+        .startswith(
+            "nd: 2\nshape: (2, 3)\nstrides: (3, 1)\nbyte strides: (24, 8)\ndata: points to &buf_flat[4]\nbuf_flat = {"
+        )
+    )
+
+
+def test_text_of_an_array():
+    a = np.zeros((4, 4), "f4")[::2, 1:]
+    text = arrayhub.asarray(a).layout.text()
+    assert text.startswith(
+        "dtype: float32\nnd: 2\nshape: (2, 3)\nstrides: (8, 1)\nbyte strides: (32, 4)\ndata: points to &buf_flat[0]\n"
+        "memory: 44 bytes on cpu, readwrite\nbuf_flat = { a[0,0], a[0,1], a[0,2], *, *, *, *, *, a[1,0],"
+    )
+
+
+def test_text_of_a_large_array_leaves_out_the_middle_of_each_dimension():
+    text = arrayhub.layout((100, 100)).text()
+    assert "a[0,1], ..., a[0,98], a[0,99], a[1,0]" in text
+    assert "..., a[98,0]," in text
+    assert len(text) < 1000
+
+
+def test_text_of_long_holes_and_many_dimensions():
+    assert "a[0], * x999999,    a[1] }" in arrayhub.layout((2,), (10**6,)).text()
+    text = arrayhub.layout((1,) * 64).text()
+    assert "a[0,0,0,...,0,0,0,0]" in text
+    assert "shape: (1, 1, 1, ..., 1, 1, 1, 1)" in text
+
+
+# ------------------------------------------------------------------------------------------------- from arrays
+
+
+def test_a_view_shows_its_place_in_the_block():
+    x = arrayhub.asarray(np.arange(24, dtype="i4").reshape(4, 6))[2:, ::-1]
+    seen = x.layout
+    assert (seen.shape, seen.strides, seen.byte_strides) == ((2, 6), (6, -1), (24, -4))
+    assert (seen.offset, seen.size, seen.itemsize, seen.unit) == (17, 24, 4, "element")
+    assert (seen.dtype, seen.memory, seen.access) == ("int32", "96 bytes on cpu", "readwrite")
+
+
+def test_a_field_of_a_packed_record_is_drawn_in_bytes():
+    records = arrayhub.asarray(np.zeros(3, [("a", "u1"), ("b", "<f4")])["b"])
+    seen = records.layout
+    assert (seen.unit, seen.strides, seen.byte_strides, seen.size) == ("byte", None, (5,), 14)
+    assert "buf_bytes = { a[0], *, a[1], *, a[2] }\nbyte_strides[0]*i[0]:\n" in seen.text()
+    assert "positions are in bytes" in seen.text()
+
+
+def test_elements_that_overlap_in_part_are_cut_where_they_do():
+    a = np.lib.stride_tricks.as_strided(np.zeros(8, "u1").view("i4"), (3,), (2,))
+    text = arrayhub.asarray(a).layout.text()
+    assert "buf_bytes = { a[0], a[0] x2, a[1] x2, a[2] }" in text
+    assert "3 of them lie in 8 bytes" in text
+
+
+def test_other_memory_and_other_types():
+    x = arrayhub.USMArray((2, 3), "f4", buffer="device")
+    assert x.layout.memory == f"24 bytes of device USM on {x.device}"  # nothing could be read here
+    assert "float32, shape (2, 3), C-contiguous" in x._repr_html_()
+    assert arrayhub.asarray(b"abc").layout.access == "immutable"
+    assert arrayhub.asarray(np.zeros(2, ml_dtypes.bfloat16)).layout.dtype == "bfloat16"
+    assert arrayhub.asarray(np.zeros(3, "V0")).layout.notes() == ["Elements of zero bytes take no place in the buffer."]
+
+
+def test_elements_of_less_than_a_byte_are_drawn_as_elements():
+    seen = arrayhub.asarray(Handmade(memory=np.zeros(4, "u1"), shape=(5,), dtype=(0, 4, 1))).layout
+    assert (seen.strides, seen.byte_strides, seen.size) == ((1,), None, 5)
+    assert "buf_flat = { a[0], a[1], a[2], a[3], a[4] }" in seen.text()
+
+
+def test_an_array_of_many_dimensions():
+    x = arrayhub.asarray(np.zeros((1,) * 64))
+    assert x.layout.text().count("a[") == 1
+    assert len(x.layout.svg()) < 20_000
+
+
+# ------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (((2, 3), (1,)), ValueError, "strides has 1 entries, shape has 2"),
+        (((-1,),), ValueError, r"shape has -1; accepted: 0 up to"),
+        ((("a",),), TypeError, "shape has 'a' of type str; accepted: integers"),
+        (((2.0,),), TypeError, "shape has 2.0 of type float"),
+        (((True,),), TypeError, "shape has True of type bool"),
+        (((2,), (1,), None), TypeError, "offset has None"),
+        (((2,), (1,), 0, -1), ValueError, "size has -1"),
+        (((1,) * 65,), ValueError, "65 dimensions; accepted: at most 64"),
+        (((2**63,),), ValueError, "accepted: 0 up to"),
+        (((2,), (-(2**63) - 1,)), ValueError, r"accepted: -2\*\*63 up to"),
+        ((None,), TypeError, "shape has None"),
+    ],
+)
+def test_bad_input(arguments, error, words):
+    with pytest.raises(error, match=f"^layout: .*{words}"):
+        arrayhub.layout(*arguments)
+
+
+def test_a_single_number_is_a_shape():
+    assert arrayhub.layout(4, -1, 3).text() == arrayhub.layout((4,), (-1,), 3).text()
+    assert arrayhub.layout(np.int64(4)).shape == (4,)
+
+
+# ------------------------------------------------------------------------------------------------- the SVG
+
+
+class Cell(NamedTuple):
+    title: str
+    text: str
+    fill: str
+
+
+class Picture:
+    """What a reader sees of an SVG: the cells of the array, those of the buffer, and the words."""
+
+    def __init__(self, svg):
+        self.root = ElementTree.fromstring(svg)
+        texts, cells = {}, []
+        for layer in self.root:
+            for line in layer:
+                y = float(line.get("transform").removeprefix("translate(0 ").removesuffix(")"))
+                for part in line:
+                    x = float(part.get("x", 0))
+                    if part.tag == f"{SVG}text":
+                        texts[x, y] = part.text
+                    elif part.tag == f"{SVG}rect" and part.find(f"{SVG}title") is not None:
+                        cells.append(
+                            (x + float(part.get("width")) / 2, y, part.find(f"{SVG}title").text, part.get("fill"))
+                        )
+        self.words = list(texts.values())
+        buffer = min(
+            (y for (_, y), text in texts.items() if text.startswith("the buffer by position")), default=math.inf
+        )
+        seen = [(y > buffer, Cell(title, texts[x, y + BASELINE], fill)) for x, y, title, fill in cells]
+        self.grid = [cell for below, cell in seen if not below]
+        self.strip = [cell for below, cell in seen if below and cell.fill != "none"]
+        self.holes = [cell for below, cell in seen if below and cell.fill == "none"]
+
+
+def position_of(cell):
+    return int(re.search(r" at (-?\d+)", cell.title)[1])
+
+
+def index_of(cell):
+    return tuple(int(i) for i in re.match(r"a\[([-\d,]*)", cell.title)[1].split(",") if i)
+
+
+def test_svg_of_a_submatrix():
+    picture = Picture(arrayhub.layout((2, 2), (3, 1), 1, 7, itemsize=8).svg())
+    assert [(cell.title, cell.text) for cell in picture.grid] == [
+        ("a[0,0] at 1", "1"), ("a[0,1] at 2", "2"), ("a[1,0] at 4", "4"), ("a[1,1] at 5", "5"),
+    ]  # fmt: skip
+    assert [(cell.title, cell.text) for cell in picture.strip] == [
+        ("a[0,0] at 1", "0,0"), ("a[0,1] at 2", "0,1"), ("a[1,0] at 4", "1,0"), ("a[1,1] at 5", "1,1"),
+    ]  # fmt: skip
+    assert [(cell.title, cell.text) for cell in picture.holes] == [("1 unused", "*")] * 3
+    assert "element zero" in picture.words
+    assert "strides (3, 1) elements = (24, 8) bytes · offset 1 · buffer of 7 elements" in picture.words
+
+
+def test_svg_for_those_who_cannot_see_it():
+    root = Picture(arrayhub.asarray(np.zeros((2, 3), "f4")).layout.svg()).root
+    assert root.get("role") == "img"
+    assert root.get("aria-label").startswith(
+        "float32, shape (2, 3), C-contiguous; strides (3, 1) elements = (12, 4) bytes"
+    )
+
+
+def test_logical_order_runs_through_the_rainbow():
+    def colours(*numbers):
+        return [cell.fill for cell in Picture(arrayhub.layout(*numbers).svg()).strip]
+
+    c, f, backwards = colours((2, 3)), colours((2, 3), (1, 2)), colours((6,), (-1,), 5)
+    assert len(set(c)) == 6
+    assert f == [c[0], c[3], c[1], c[4], c[2], c[5]]
+    assert backwards == c[::-1]
+
+
+def test_a_broadcast_shares_its_cells():
+    picture = Picture(arrayhub.layout((1000, 3), (0, 1)).svg())
+    assert [cell.title for cell in picture.strip] == [f"a[0,{j}] and 999 more at {j}" for j in range(3)]
+    assert picture.words.count("×1000") == 3
+    assert {(cell.text, cell.fill) for cell in picture.grid} == {(str(j), picture.strip[j].fill) for j in range(3)}
+
+
+def test_places_shared_by_elements_that_are_not_drawn_are_counted():
+    picture = Picture(arrayhub.layout((10, 10), (1, 1)).svg())
+    assert [cell.title for cell in picture.strip][4] == "a[0,4] and 4 more at 4"
+    assert [cell.title for cell in picture.strip][9] == "a[0,9] and 9 more at 9"
+
+
+def test_what_leaves_the_buffer_is_red():
+    picture = Picture(arrayhub.layout((2, 3), (3, 1), 2, 6).svg())
+    red = [cell.title for cell in picture.grid + picture.strip if cell.fill == RED]
+    assert red == ["a[1,1] at 6, outside of the buffer", "a[1,2] at 7, outside of the buffer"] * 2
+    assert any(words.startswith("The view leaves its buffer") for words in picture.words)
+    assert not any(cell.fill == RED for cell in Picture(arrayhub.layout((2, 3)).svg()).strip)
+
+
+@pytest.mark.parametrize("shape", [(64,), (8, 8), (4, 4, 4), (2, 32), (1, 64)])
+def test_sixty_four_elements_are_all_drawn(shape):
+    picture = Picture(arrayhub.layout(shape, itemsize=8).svg())
+    assert len(picture.grid) == len(picture.strip) == 64
+
+
+def test_a_large_buffer_gets_a_bar():
+    picture = Picture(arrayhub.layout((1000, 100), (200, 1), itemsize=4).svg())
+    caption = "all of the buffer, 50 % of it used: the denser the darker; a mark each 16 KiB"
+    assert caption in picture.words
+    assert "⋯" in picture.words and "⋮" in picture.words
+
+
+def test_names_of_fields_are_escaped():
+    svg = arrayhub.asarray(np.zeros(2, [("<&\"'>\x01", "i4")])).layout.svg()
+    assert "<&" in ElementTree.fromstring(svg).get("aria-label")
+
+
+def test_in_a_notebook_the_page_gives_the_colour_of_its_words():
+    x = arrayhub.asarray(np.zeros((2, 3)))
+    html = x._repr_html_()
+    assert html == x.layout._repr_html_()
+    assert html.startswith('<div class="arrayhub-layout"><svg ') and html.endswith("</svg></div>")
+    assert "currentColor" in html and "currentColor" not in x.layout.svg()
+    ElementTree.fromstring(html)
+
+
+def test_colours_are_hexadecimal():
+    for value in re.findall(r'(?:fill|stroke)="([^"]+)"', arrayhub.layout((30, 30), (40, 1), 0, 1100).svg()):
+        assert value == "none" or re.fullmatch("#[0-9a-f]{6}", value)
+
+
+# ------------------------------------------------------------------------------------------------- of any layout
+
+small = st.integers(0, 5).flatmap(
+    lambda nd: st.tuples(
+        st.lists(st.integers(0, 6), min_size=nd, max_size=nd),
+        st.lists(st.integers(-9, 9), min_size=nd, max_size=nd),
+        st.integers(-5, 40),
+        st.none() | st.integers(0, 80),
+    )
+)
+number = st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300)
+any_layout = st.integers(0, 64).flatmap(
+    lambda nd: st.tuples(
+        st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 9), min_size=nd, max_size=nd),
+        st.lists(number, min_size=nd, max_size=nd),
+        number,
+        st.none() | st.integers(0, 2**63 - 1) | st.integers(0, 300),
+        st.none() | st.integers(0, 64),
+    )
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(any_layout)
+@example(([2**45, 1], [2**45, 0], 0, None, 19))  # a buffer longer than any address space
+@example(([2**62, 0], [1, 1], 0, 2**60, 8))
+def test_any_layout_is_small_and_well_formed(numbers):
+    shape, strides, offset, size, itemsize = numbers
+    seen = arrayhub.layout(shape, strides, offset, size, itemsize=itemsize)
+    svg = seen.svg()
+    assert len(svg.encode()) < 20_000
+    picture = Picture(svg)
+    assert len(picture.grid) <= 64 and len(picture.strip) + len(picture.holes) <= 64
+    ElementTree.fromstring(seen._repr_html_())
+    assert len(seen.text()) < 20_000
+
+
+@settings(max_examples=150, deadline=None)
+@given(small)
+def test_every_cell_is_right(numbers):
+    shape, strides, offset, size = numbers
+    picture = Picture(arrayhub.layout(shape, strides, offset, size).svg())
+    for cell in picture.grid + picture.strip:
+        index, position = index_of(cell), position_of(cell)
+        assert all(0 <= i < length for i, length in zip(index, shape, strict=True))
+        assert position == offset + sum(i * step for i, step in zip(index, strides, strict=True))
+        assert (cell.fill == RED) == (position < 0 or (size is not None and position >= size))
+    colours = {position_of(cell): cell.fill for cell in picture.strip}
+    for cell in picture.grid:
+        assert cell.text == str(position_of(cell))
+        assert colours[position_of(cell)] == cell.fill
+    assert bool(picture.grid) == (math.prod(shape) > 0)
+
+
+@settings(max_examples=300, deadline=None)
+@given(small, st.integers(1, 4))
+def test_coverage_agrees_with_visiting_every_element(numbers, span):
+    shape, strides, offset, _ = numbers
+    covered = {
+        offset + sum(i * step for i, step in zip(index, strides, strict=True)) + byte
+        for index in itertools.product(*map(range, shape))
+        for byte in range(span)
+    }
+    seen = Coverage(shape, strides, offset, span)
+    assert seen.used == len(covered)
+    if covered:
+        assert (seen.low, seen.high) == (min(covered), max(covered) + 1)
+        for position in range(seen.low - 1, seen.high + 2):
+            assert seen.used_below(position) == sum(place < position for place in covered)
+
+
+def test_strides_that_interleave_in_a_large_array_are_said_to_be_uncounted():
+    seen = arrayhub.layout((10**6, 10**6, 3), (2 * 10**6, 7, 5))
+    assert seen.coverage.used is None
+    assert any("interleave" in note for note in seen.notes())
+    Picture(seen.svg())
+
+
+# ------------------------------------------------------------------------------------------------- on the pages
+
+ROOT = Path(__file__).resolve().parents[1]
+STATIC = ROOT / "docs" / "_static"
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("draw_pictures", ROOT / "tools" / "draw_pictures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_committed_picture_is_what_is_drawn_today(tool):
+    """After a change to the drawing: python tools/draw_pictures.py."""
+    assert (STATIC / "layout.svg").read_text() == tool.front_picture()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_like_a_notebook(tool, theme):
+    page = tool.notebook(theme)
+    assert page.count("<svg ") == 3
+    assert page.count("Out[") == len(tool.CELLS)
+    assert "negative strides" in page
+    screenshot = STATIC / f"notebook-{theme}.png"
+    assert screenshot.read_bytes().startswith(b"\x89PNG") and screenshot.stat().st_size < 200_000

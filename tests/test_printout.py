@@ -1,0 +1,414 @@
+"""debug_repr and inspect: an array taken apart, in DyND's form and as JSON; and what a memory block says of itself."""
+
+import contextlib
+import gc
+import json
+import re
+
+import jsonschema
+import numpy as np
+import pytest
+from dlpack_by_hand import VERSIONED, VersionedTensor
+from exporters import FAST_WAYS_OFF, StructProducer, exporter
+from matrix.elements import ELEMENTS
+from matrix.layouts import LAYOUTS
+from matrix.producers import PRODUCERS, installed
+
+import arrayhub as ah
+
+HEX = r"[0-9A-F]{16}"
+
+
+def form(text):
+    """The printout with its addresses named in the order in which they first appear, so that equal ones stay equal."""
+    seen = {}
+    return re.sub(rf"\b{HEX}\b", lambda found: seen.setdefault(found[0], f"<{len(seen)}>"), text)
+
+
+# -------------------------------------------------------------------------------------------------- the seed's examples
+
+
+def test_an_array():
+    a = ah.asarray(np.array([[1, 2, 3], [4, 5, 6]], "i4"))
+    text = ah.debug_repr(a)
+    assert (
+        form(text)
+        == """\
+------ array
+ address: <0>
+ refcount: 1
+ type:
+  pointer: <1>
+  type: strided * strided * int32
+ arrmeta:
+  flags: 3 (read_access write_access )
+  type-specific arrmeta:
+   strided_dim arrmeta
+    stride: 12
+    size: 2
+    strided_dim arrmeta
+     stride: 4
+     size: 3
+ data:
+   pointer: <2>
+   reference: <3>
+    ------ memory_block at <3>
+     reference count: 1
+     type: external
+     object void pointer: <4>
+     free function: <5> (Py_DECREF)
+    ------
+------"""
+    )
+    addresses = [int(number, 16) for number in re.findall(HEX, text)]
+    assert addresses[:5] == [id(a), id(a.dtype), a.ptr, id(a.memory), id(a.memory)]
+    assert addresses[5] == id(a.base)
+
+
+def test_an_indexed_array():
+    """The element's block is that of the array, which now has two references; a built-in type is a number."""
+    a = ah.asarray(memoryview(b"\1\0\0\0\2\0\0\0\3\0\0\0").cast("i"))
+    one = a[1]
+    assert (
+        form(ah.debug_repr(one))
+        == """\
+------ array
+ address: <0>
+ refcount: 1
+ type:
+  pointer: <1>
+  type: int32
+ arrmeta:
+  flags: 5 (read_access immutable )
+ data:
+   pointer: <2>
+   reference: <3>
+    ------ memory_block at <3>
+     reference count: 2
+     type: buffer
+     object void pointer: <4>
+     free function: <5> (PyBuffer_Release)
+    ------
+------"""
+    )
+    whole, part = ah.inspect(a), ah.inspect(one)
+    assert part["type"]["pointer"] == np.dtype("i4").num
+    assert part["data"]["pointer"] == whole["data"]["pointer"] + 4
+    assert part["data"]["memory_block"] == whole["data"]["memory_block"]
+
+
+def test_an_unaligned_view_of_numpy_memory():
+    mem = np.zeros(9, dtype="i1")
+    a = mem[1:].view(dtype="i4")
+    b = ah.asarray(a)
+    text = ah.debug_repr(b)
+    assert (
+        form(text)
+        == """\
+------ array
+ address: <0>
+ refcount: 1
+ type:
+  pointer: <1>
+  type: strided * unaligned[int32]
+ arrmeta:
+  flags: 3 (read_access write_access )
+  type-specific arrmeta:
+   strided_dim arrmeta
+    stride: 4
+    size: 2
+ data:
+   pointer: <2>
+   reference: <3>
+    ------ memory_block at <3>
+     reference count: 1
+     type: external
+     object void pointer: <4>
+     free function: <5> (Py_DECREF)
+    ------
+------"""
+    )
+    assert f"   pointer: {mem.ctypes.data + 1:016X}\n" in text
+    assert f"object void pointer: {id(a):016X}\n" in text
+
+
+# ------------------------------------------------------------------------------------------------------- other things
+
+
+def test_memory_of_its_own():
+    text = ah.debug_repr(ah.asarray(np.zeros(3, "f8")).copy())
+    assert re.search(
+        rf"     type: owned\n     start: {HEX}\n     size: 24\n     free function: {HEX} \(PyMem_RawFree\)\n", text
+    )
+
+
+def test_a_record_says_where_its_fields_lie():
+    record = np.dtype([("x", "i1"), ("y", "f8")], align=True)
+    assert """\
+   strided_dim arrmeta
+    stride: 16
+    size: 3
+    struct arrmeta
+     field offsets: 0, 8
+     size: 16
+""" in ah.debug_repr(np.zeros(3, record))
+
+
+def test_usm_says_its_device():
+    memory = pytest.importorskip("dpctl.memory")
+    text = ah.debug_repr(memory.MemoryUSMShared(12))
+    assert re.search(
+        rf"     type: usm\n     object void pointer: {HEX}\n.*\n     device: oneapi:0 \(shared USM\)\n", text
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "flags"),
+    [
+        (bytearray(3), "3 (read_access write_access )"),
+        (np.broadcast_to(np.zeros(1), (3,)), "1 (read_access )"),
+        (b"abc", "5 (read_access immutable )"),
+    ],
+)
+def test_flags(x, flags):
+    assert f"  flags: {flags}\n" in ah.debug_repr(x)
+
+
+def test_references_are_counted_without_the_call_itself():
+    a = ah.asarray(np.zeros(3))
+    assert ah.inspect(a)["refcount"] == 1
+    b = a  # noqa: F841
+    assert ah.inspect(a)["refcount"] == 2
+    assert ah.inspect(np.zeros(3))["refcount"] == 1
+    views = [a[1:] for _ in range(3)]
+    assert ah.inspect(a)["data"]["memory_block"]["refcount"] == 1 + len(views)
+    assert " refcount: 2\n" in ah.debug_repr(a)
+
+
+def test_elements_that_share_bytes_have_no_stride():
+    packed = packed_int4()
+    facts = ah.inspect(packed)
+    assert facts["type"]["fixed"] == "2 * 3 * int4"
+    assert [dimension["stride"] for dimension in facts["arrmeta"]["dimensions"]] == [None, None]
+    assert "stride: none (elements share bytes)" in ah.debug_repr(packed)
+    VALID.validate(facts)
+
+
+def packed_int4():
+    """A capsule of six 4-bit integers in three bytes."""
+    import ctypes
+
+    import dlpack_by_hand
+
+    memory = (ctypes.c_uint8 * 3)(0x21, 0x43, 0x65)
+    shape, strides = (ctypes.c_int64 * 2)(2, 3), (ctypes.c_int64 * 2)(3, 1)
+    managed = VersionedTensor()
+    managed.version.major = 1
+    managed.dl_tensor.data = ctypes.addressof(memory)
+    managed.dl_tensor.device = dlpack_by_hand.Device(1, 0)
+    managed.dl_tensor.ndim = 2
+    managed.dl_tensor.dtype = dlpack_by_hand.DataType(0, 4, 1)
+    managed.dl_tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
+    managed.dl_tensor.strides = ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64))
+    _alive.append((memory, shape, strides, managed))
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return ah.asarray(new(ctypes.addressof(managed), VERSIONED, None))
+
+
+_alive = []
+
+
+# --------------------------------------------------------------------------------------------------------- the schema
+
+ADDRESS = {"type": "integer", "minimum": 0}
+COUNT = {"type": "integer", "minimum": 1}
+
+
+def exactly(**properties):
+    """An object with these keys, all of them, and no other."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+SCHEMA = exactly(
+    address=ADDRESS,
+    refcount=COUNT,
+    type=exactly(pointer=ADDRESS, symbolic={"type": "string"}, fixed={"type": "string"}),
+    arrmeta=exactly(
+        flags={"enum": [1, 3, 5]},
+        access={"enum": ["readwrite", "readonly", "immutable"]},
+        itemsize={"type": "integer", "minimum": 0},
+        dimensions={
+            "type": "array",
+            "items": exactly(stride={"type": ["integer", "null"]}, size={"type": "integer", "minimum": 0}),
+        },
+        fields={
+            "type": ["array", "null"],
+            "items": exactly(name={"type": "string"}, offset={"type": "integer", "minimum": 0}),
+        },
+    ),
+    data=exactly(
+        pointer=ADDRESS,
+        protocol={"enum": ["array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "constructed"]},
+        device={"type": "string"},
+        usm_type={"enum": ["host", "shared", "device", None]},
+        memory_block=exactly(
+            address=ADDRESS,
+            refcount=COUNT,
+            kind={"enum": ["external", "buffer", "dlpack", "usm", "owned"]},
+            start=ADDRESS,
+            nbytes={"type": ["integer", "null"]},
+            object={"type": ["integer", "null"]},
+            release_function={
+                "enum": [
+                    "Py_DECREF", "PyBuffer_Release", "PyMem_RawFree", "DLManagedTensor.deleter",
+                    "DLManagedTensorVersioned.deleter",
+                ]
+            },
+            release_address={"type": "integer", "minimum": 1},
+        ),
+    ),
+)  # fmt: skip
+
+VALID = jsonschema.Draft202012Validator(SCHEMA)
+
+# What holds the memory of each producer of the matrix: the kind of block, and what gives it back.
+OBJECT = ("external", "Py_DECREF")
+BUFFER = ("buffer", "PyBuffer_Release")
+USM = ("usm", "Py_DECREF")
+DLPACK = {("dlpack", "DLManagedTensor.deleter"), ("dlpack", "DLManagedTensorVersioned.deleter")}  # by release of it
+BLOCKS = {
+    "numpy": OBJECT, "ml_dtypes": OBJECT, "torch": OBJECT, "bytes": OBJECT,
+    "jax": {BUFFER, *DLPACK},
+    "dpnp (device)": USM, "dpnp (shared)": USM, "dpnp (host)": USM,
+    "usm_ndarray (device)": USM, "usm_ndarray (shared)": USM, "usm_ndarray (host)": USM,
+    "MemoryUSMDevice": USM, "MemoryUSMShared": USM, "MemoryUSMHost": USM,
+    "pyarrow.Array": DLPACK,
+    "pyarrow.Buffer": BUFFER, "pyarrow.Tensor": BUFFER,
+    "tvm-ffi": DLPACK, "array_api_strict": {BUFFER, *DLPACK},
+    "PIL.Image": {BUFFER, OBJECT}, "bytearray": BUFFER, "array.array": BUFFER, "memoryview": BUFFER, "mmap": BUFFER,
+    "mmap (read-only)": BUFFER, "ctypes array": BUFFER, "ctypes scalar": BUFFER, "ctypes.Structure": BUFFER,
+    "shared_memory": BUFFER,
+    "capsule (legacy)": ("dlpack", "DLManagedTensor.deleter"),
+    "capsule (versioned)": ("dlpack", "DLManagedTensorVersioned.deleter"),
+}  # fmt: skip
+if FAST_WAYS_OFF:  # then these two give what their protocols hand over, not themselves
+    BLOCKS.update(torch=DLPACK, bytes=BUFFER)
+
+
+@pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
+def test_every_way_in_tells_the_truth_of_its_memory(producer):
+    if not installed(producer):
+        pytest.skip(f"{producer.library} is not installed")
+    for element, layout in producer.pairs():
+        made = producer.make(ELEMENTS[element], LAYOUTS[layout])
+        close = made.close
+        x = ah.asarray(made.obj)
+        assert x.access == made.access
+        check_block(x, producer, made)
+        facts = ah.inspect(x)
+        assert json.loads(json.dumps(facts)) == facts
+        VALID.validate(facts)
+        assert str(ah.parse_type(facts["type"]["symbolic"])) == facts["type"]["symbolic"]
+        assert ah.debug_repr(x).count("\n") >= 15
+        del x, made
+        with contextlib.suppress(BufferError):
+            close()
+    gc.collect()
+
+
+def check_block(x, producer, made):
+    block = x.memory
+    allowed = BLOCKS[producer.name]
+    assert (block.kind, block.release_function) in (allowed if isinstance(allowed, set) else {allowed})
+    assert block.device == x.device
+    assert block.refcount >= 2  # the array's, and the one in hand
+    view = x[...]
+    assert view.memory is block
+    assert x.memory.refcount > 2
+    reached = [
+        x.ptr + sum(corner)
+        for corner in _corners([(length - 1) * step for length, step in zip(x.shape, x.byte_strides, strict=True)])
+    ]
+    if x.size:
+        assert block.address <= min(reached)
+        assert max(reached) + x.itemsize <= block.address + block.nbytes
+    if producer.memory != "cpu":
+        assert block.owner is made.root
+        assert (block.address, block.nbytes) == (made.root._pointer, made.root.nbytes)
+    elif producer.name == "PIL.Image":
+        assert type(block.owner) is bytes or block.owner is made.obj  # each reading makes bytes of its own
+    else:
+        assert block.owner is (None if block.kind == "dlpack" else made.obj)  # a managed tensor is nobody's object
+
+
+def _corners(steps):
+    return [()] if not steps else [(*rest, step) for rest in _corners(steps[:-1]) for step in {0, steps[-1]}]
+
+
+def test_blocks_of_the_other_ways_in():
+    struct = ah.asarray(StructProducer())
+    assert (struct.memory.kind, struct.memory.release_function) == OBJECT
+    buffer = ah.asarray(exporter())
+    assert (buffer.memory.kind, buffer.memory.release_function) == BUFFER
+    numbers = ah.asarray([1, 2, 3])
+    assert (numbers.memory.kind, numbers.access, type(numbers.memory.owner)) == ("external", "readwrite", np.ndarray)
+    own = ah.USMArray(4, "i4", buffer="cpu")
+    assert (own.memory.kind, own.memory.release_function, own.memory.owner) == ("owned", "PyMem_RawFree", None)
+    assert own.memory.release_address != numbers.memory.release_address
+
+
+def test_bad_input_is_asarrays_error():
+    for function in (ah.debug_repr, ah.inspect, ah.typestr):
+        with pytest.raises(TypeError, match="speaks no array protocol"):
+            function(object())
+
+
+# ------------------------------------------------------------------------------------------------- aligned and native
+
+
+def test_aligned_copies_what_is_not():
+    mem = np.arange(33, dtype="i1")
+    x = ah.asarray(mem[1:].view("i4"))
+    y = x.aligned()
+    assert y.flags.aligned and not x.flags.aligned
+    assert y.memory is not x.memory
+    assert np.array_equal(np.asarray(y), mem[1:].view("i4"))
+    assert (y.access, str(y.device), y.aligned()) == ("readwrite", "cpu", y)
+    assert y.aligned(copy=True).memory is not y.memory
+    with pytest.raises(BufferError, match="copy=False forbids"):
+        x.aligned(copy=False)
+    assert y.aligned(copy=False) is y
+
+
+def test_native_swaps_what_is_not():
+    for dtype in [">i4", ">c8", ">U3", ">M8[s]", [("x", ">f8"), ("in", [("y", ">i2", 3)])]]:
+        a = np.array([1, 2, 3]).astype(np.dtype(dtype))
+        x = ah.asarray(a)
+        y = x.native()
+        assert y.dtype == a.dtype.newbyteorder("=") and y.dtype.isnative
+        assert y.memory is not x.memory
+        assert "byteswap" in ah.typestr(x) and "byteswap" not in ah.typestr(y)
+        assert np.array_equal(np.asarray(y), a)
+        assert y.native() is y and y.native(copy=True).memory is not y.memory
+        with pytest.raises(BufferError, match="copy=False forbids"):
+            x.native(copy=False)
+
+
+def test_native_of_a_device_names_the_call():
+    class Cuda:
+        __cuda_array_interface__ = {"shape": (2,), "typestr": ">i4", "data": (4096, False), "version": 2}  # noqa: RUF012
+
+    with pytest.raises(BufferError, match=r"to_host\(\) first"):
+        ah.asarray(Cuda()).native()
+
+
+def test_unaligned_and_swapped_together():
+    a = np.zeros(9, "u1")[1:].view(">i4")
+    a[:] = [1, 2]
+    x = ah.asarray(a)
+    assert ah.typestr(x) == "2 * unaligned[byteswap[int32]]"
+    assert ah.typestr(x.aligned()) == "2 * byteswap[int32]"
+    assert ah.typestr(x.native()) == "2 * int32"
+    torch = pytest.importorskip("torch")
+    assert ah.as_torch(x.native()).equal(torch.tensor([1, 2], dtype=torch.int32))

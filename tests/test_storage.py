@@ -1,0 +1,540 @@
+"""New arrays: their plan against GT4Py's own allocator, their alignment, their memory, and what is refused."""
+
+import math
+import os
+import subprocess
+import sys
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gt4py.storage.cartesian import layout_registry
+from gt4py.storage.cartesian.layout import LayoutInfo, layout_checker_factory, layout_maker_factory
+from gt4py.storage.cartesian.utils import allocate_cpu
+
+import arrayhub
+from arrayhub import empty, layout_for, layouts, plan
+
+USM = ("usm_host", "usm_shared", "usm_device")
+HERE = ("cpu", *USM)
+
+FACTS = [  # shape, dtype, aligned index, layout, alignment: strides, offset, bytes of the buffer
+    ((10, 12, 20), "f8", (1, 1, 0), (2, 1, 0), 64, (1, 16, 192), 7, 30783),
+    ((10, 12, 20), "f8", (1, 1, 0), (2, 1, 0), 8, (1, 10, 120), 0, 19207),
+    ((10, 12, 20), "f8", (1, 1, 3), (0, 1, 2), 64, (288, 24, 1), 5, 23103),
+    ((4, 6), "f4", (1, 2), (1, 0), 16, (1, 4), 3, 111),
+]
+
+
+def host(x):
+    """The elements of an array in any memory."""
+    return np.asarray(arrayhub.to_host(x))
+
+
+def address(x):
+    return x.__array_interface__["data"][0]
+
+
+# ------------------------------------------------------------------------------------------------------------ plan
+
+
+@pytest.mark.parametrize(("shape", "dtype", "index", "layout", "alignment", "strides", "offset", "nbytes"), FACTS)
+def test_what_was_measured(shape, dtype, index, layout, alignment, strides, offset, nbytes):
+    made = plan(shape, dtype, layout=layout, alignment=alignment, aligned_index=index)
+    assert (made.strides, made.offset, made.nbytes, made.alignment) == (strides, offset, nbytes, alignment)
+    assert made.shape == shape and made.dtype == np.dtype(dtype) and made.layout == layout
+    x = empty(shape, dtype, layout=layout, alignment=alignment, aligned_index=index)
+    assert x.strides == strides and x.ptr % alignment == offset * x.itemsize % alignment
+
+
+def random_case(rng):
+    nd = int(rng.integers(0, 6))
+    shape = tuple(int(n) for n in rng.integers(1, 13, nd))
+    dtype = np.dtype(str(rng.choice(["b1", "i1", "u2", "f4", "i8", "f8", "c16"])))
+    alignment = int(rng.choice([1, 2, 4, 8, 16, 32, 64, 128, 256, 3 * dtype.itemsize, 5 * dtype.itemsize]))
+    layout = tuple(int(rank) for rank in rng.permutation(nd))
+    return shape, dtype, alignment, layout, tuple(int(rng.integers(0, n)) for n in shape)
+
+
+def test_plan_agrees_with_gt4py():
+    rng = np.random.default_rng(1)
+    for _ in range(3000):
+        shape, dtype, alignment, layout, index = case = random_case(rng)
+        buffer, array = allocate_cpu(shape, layout, dtype, alignment, index)
+        made = plan(shape, dtype, layout=layout, alignment=alignment, aligned_index=index)
+        assert tuple(step * dtype.itemsize for step in made.strides) == array.strides, case
+        assert made.nbytes == buffer.nbytes, case
+        assert (address(array) - made.offset * dtype.itemsize) % alignment == 0, case
+        in_buffer = (made.offset * dtype.itemsize - address(buffer)) % alignment
+        assert address(array) == address(buffer) + in_buffer, case
+
+
+def test_every_element_of_the_aligned_plane_is_aligned():
+    rng = np.random.default_rng(2)
+    for _ in range(1000):
+        shape, dtype, alignment, layout, index = case = random_case(rng)
+        x = empty(shape, dtype, layout=layout, alignment=alignment, aligned_index=index)
+        if not shape:
+            assert x.ptr % alignment == 0
+            continue
+        fastest = layout.index(len(shape) - 1)
+        distances = np.zeros(1, np.intp)
+        for axis, (length, step) in enumerate(zip(shape, x.byte_strides, strict=True)):
+            steps = np.array([index[axis]]) if axis == fastest else np.arange(length)
+            distances = (distances[:, None] + steps * step).ravel()
+        assert not ((x.ptr + distances) % alignment).any(), case
+        assert x.ptr % min(dtype.itemsize, alignment) == 0, case
+
+
+def test_no_two_elements_share_memory():
+    for layout in permutations(range(3)):
+        x = empty((3, 4, 5), "i4", layout=layout, alignment=32, aligned_index=(1, 2, 3))
+        values = np.arange(60, dtype="i4").reshape(3, 4, 5)
+        np.asarray(x)[...] = values
+        assert (np.asarray(x) == values).all()
+        memory = x.memory
+        assert (
+            memory.address <= x.ptr
+            and x.ptr + 4 * sum((n - 1) * step for n, step in zip(x.shape, x.strides, strict=True)) + 4
+            <= memory.address + memory.nbytes
+        )
+
+
+def test_a_plan_is_a_value():
+    one, other = (plan([3, np.int64(4)], float, alignment=64) for _ in range(2))
+    assert one == other and hash(one) == hash(other) and len({one, other}) == 1
+    with pytest.raises(AttributeError):
+        one.offset = 3
+    assert plan((3, 4)).padded_shape == (3, 4)
+    assert plan((3, 4), "f4", alignment=16).padded_shape == (3, 4)
+    assert plan((3, 5), "f4", alignment=16).padded_shape == (3, 8)
+    assert plan((), "f4").strides == () and plan(7, "f4").strides == (1,)
+    assert plan((2, 0, 3), "f4").nbytes == 63
+
+
+# --------------------------------------------------------------------------------------------------------- layouts
+
+LAYOUTS = {
+    ("gt:cpu_kfirst", "IJK"): (0, 1, 2),
+    ("gt:cpu_kfirst", "KJI"): (2, 1, 0),
+    ("gt:cpu_kfirst", "KI"): (1, 0),
+    ("gt:cpu_kfirst", "IJK0"): (1, 2, 3, 0),
+    ("gt:cpu_ifirst", "IJK"): (2, 1, 0),
+    ("gt:cpu_ifirst", "KJI"): (0, 1, 2),
+    ("gt:cpu_ifirst", "IJK0"): (3, 2, 1, 0),
+    ("dace:cpu", "IJK"): (1, 2, 0),
+    ("dace:cpu", "KJI"): (0, 2, 1),
+    ("dace:cpu", "IJK0"): (2, 3, 1, 0),
+    ("numpy", "10K"): (1, 0, 2),
+}
+
+
+@pytest.mark.parametrize(("backend", "dimensions"), LAYOUTS)
+def test_layouts_by_meaning(backend, dimensions):
+    assert layout_for(dimensions, backend) == LAYOUTS[backend, dimensions]
+
+
+@pytest.mark.parametrize("backend", sorted(layout_registry.REGISTRY))
+@pytest.mark.parametrize("dimensions", ["I", "J", "K", "IJ", "IK", "JK", "IJK", "IJK0", "IJK01", "K0", "IJ01"])
+def test_layouts_are_those_of_gt4py_in_its_order(backend, dimensions):
+    info = layout_registry.from_name(backend)
+    assert layout_for(dimensions, backend) == tuple(info["layout_map"](tuple(dimensions)))
+    shape = (3, 4, 5, 6, 7)[: len(dimensions)]
+    array = np.asarray(empty(shape, "f4", backend=backend, dimensions=dimensions))
+    assert info["is_optimal_layout"](array, tuple(dimensions))
+
+
+def test_the_smallest_stride_is_where_the_meaning_is():
+    for order in permutations("IJK"):
+        assert empty((4, 5, 6), backend="gt:cpu_kfirst", dimensions=order).strides[order.index("K")] == 1
+        assert empty((4, 5, 6), backend="gt:cpu_ifirst", dimensions=order).strides[order.index("I")] == 1
+
+
+def test_a_preset_pads_as_gt4py_counts():
+    x = empty((10, 3), "f4", backend="gt:gpu", dimensions="IJ", aligned_index=(1, 0))
+    assert x.strides == (1, 32) and (x.ptr + 4) % 128 == 0
+    assert empty((10, 3), "f4", backend="gt:gpu", alignment=16).strides == (1, 12)
+    assert empty((10, 3), "f4", backend="gt:gpu", layout="C").strides == (32, 1)
+
+
+@pytest.fixture
+def registered():
+    """Names that a test may enter, forgotten afterwards on both sides."""
+    names = ("test:mine", "test:theirs")
+    yield names
+    for name in names:
+        layouts._registered.pop(name, None)
+        layout_registry.register(name, None)
+
+
+def test_a_preset_of_ones_own(registered):
+    mine, _ = registered
+    with pytest.raises(
+        ValueError, match=r"'test:mine' is not registered; accepted: .*gt:cpu_ifirst.*layouts\.register"
+    ):
+        empty((2, 3), backend=mine)
+    layouts.register(mine, (2, 0, 1), alignment=4)
+    assert mine in layouts.names()
+    assert layout_for("IJK0", mine) == (3, 1, 2, 0)
+    assert empty((5, 6, 7), "f4", backend=mine).strides == (1, 56, 8)
+    layouts.register(mine, lambda dimensions: range(len(dimensions)))
+    assert empty((5, 6, 7), "f4", backend=mine).strides == (42, 7, 1)  # not what was kept of the call before
+    layouts.register(mine, lambda dimensions: (0,) * len(dimensions))
+    with pytest.raises(ValueError, match="layout: .*permutation"):
+        empty((5, 6), backend=mine)
+
+
+def test_a_preset_that_gt4py_was_given(registered):
+    _, theirs = registered
+    for base, strides in (((2, 0, 1), (1, 35, 5)), ((0, 1, 2), (42, 7, 1))):
+        maker = layout_maker_factory(base)
+        info = LayoutInfo(alignment=1, device="cpu", layout_map=maker, is_optimal_layout=layout_checker_factory(maker))
+        layout_registry.register(theirs, info)
+        assert empty((5, 6, 7), backend=theirs).strides == strides
+
+
+def test_the_presets_are_there_without_gt4py():
+    """GT4Py is not imported for a name that is known, and importing arrayhub does not import the storage."""
+    program = (
+        "import sys, arrayhub\n"
+        "assert not any(name.startswith('arrayhub.storage') for name in sys.modules)\n"
+        "x = arrayhub.empty((4, 5, 6), backend='gt:cpu_ifirst')\n"
+        "assert x.strides == (1, 4, 20), x.strides\n"
+        "assert 'gt4py' not in sys.modules\n"
+        "try:\n    arrayhub.empty(3, backend='nobody:knows')\n"
+        "except ValueError as error:\n    assert 'dace:gpu_IJK' in str(error)\n"
+        "assert 'gt4py' in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+# ------------------------------------------------------------------------------------------------------ allocation
+
+
+@pytest.mark.parametrize("memory", HERE)
+@pytest.mark.parametrize("shape", [(), 5, (3, 4, 5), (3, 0, 5), (2,) * 9])
+def test_without_options_it_is_compact_and_on_a_boundary(memory, shape):
+    kept = [empty(shape, "f4", memory=memory) for _ in range(5)]
+    for x in kept:
+        assert x.flags.c_contiguous and x.flags.writeable and x.access == "readwrite"
+        assert x.size == 0 or x.ptr % 64 == 0
+        assert x.shape == (shape if isinstance(shape, tuple) else (shape,)) and x.dtype == np.float32
+    assert len({x.ptr for x in kept}) == len(kept)
+
+
+def test_the_default_type_is_float64():
+    assert {f(3).dtype for f in (arrayhub.empty, arrayhub.zeros, arrayhub.ones)} == {np.dtype("f8")}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"dims": "abc"}, {"layout": "F"}, {"layout": (1, 0, 2)}, {"alignment": 1}]
+    + [{"backend": backend, "halo": (1, 1, 0)} for backend in ("numpy", "gt:cpu_ifirst", "dace:cpu")],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u1"])
+def test_jax_takes_it_without_a_copy(dtype, options):
+    import jax
+
+    for shape in ((3, 5, 7), (2, 2, 1), (64, 3, 2)):
+        x = empty(shape, dtype, **options)
+        assert arrayhub.as_jax(x).unsafe_buffer_pointer() == x.ptr
+        assert jax.dlpack.from_dlpack(x).unsafe_buffer_pointer() == x.ptr
+
+
+def test_labels_are_kept():
+    x = empty(
+        (10, 12, 20), "f8", backend="gt:cpu_ifirst", alignment=64, halo=((1, 2), 1, 0), dims="IJK", origin=(1, 1, 0)
+    )
+    assert (x.dims, x.origin, x.halo) == (("I", "J", "K"), (1, 1, 0), ((1, 2), (1, 1), (0, 0)))
+    assert x.aligned_index == (1, 1, 0) and (x.ptr + 8) % 64 == 0 and x.strides == (1, 16, 192)
+    assert x[1:].ptr % 64 == 0
+    assert empty((3, 4), dimensions=("J", "K")).dims == ("J", "K")
+    assert empty((3, 4), dims=("x", "y")).dims == ("x", "y")
+    plain = empty((3, 4), backend="gt:cpu_ifirst")
+    assert (plain.dims, plain.origin, plain.halo, plain.aligned_index) == (None,) * 4
+
+
+def test_gtscript_axes_are_names():
+    from gt4py.cartesian.gtscript import I, J, K
+
+    assert empty((3, 4, 5), dimensions=[K, J, I]).dims == ("K", "J", "I")
+    assert layout_for([K, J, I], "gt:cpu_kfirst") == (2, 1, 0)
+
+
+def test_the_same_call_again_is_the_same_layout_on_other_memory():
+    call = dict(shape=[4, 5], dtype="f4", layout=[1, 0], alignment=np.int64(32), halo=[[1, 0], 2], dims=["a", "b"])
+    first, second = empty(**call), empty(**call)
+    other = empty((4, 5), np.dtype(">f4"), layout=(1, 0), alignment=32, halo=((1, 0), 2), dims="ab")
+    for x in (second, other):
+        assert (x.strides, x.halo, x.dims) == (first.strides, first.halo, first.dims)
+        assert x.ptr != first.ptr
+    assert other.dtype == np.dtype(">f4") and first.dtype == np.dtype("<f4")
+
+
+def test_what_equals_an_integer_is_none():
+    empty((1, 3), layout=(0, 1), alignment=8)
+    for wrong in (dict(shape=(True, 3)), dict(shape=(1.0, 3)), dict(alignment=8.0), dict(layout=(False, True))):
+        with pytest.raises(TypeError, match=next(iter(wrong))):
+            empty(**{"shape": (1, 3), "layout": (0, 1), "alignment": 8, **wrong})
+
+
+def test_a_great_many_different_calls():
+    for length in range(2000):
+        assert empty((length, 2), "i1").shape == (length, 2)
+
+
+def resident():
+    """Bytes of this process that are in memory now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells no resident size")
+def test_large_zeros_are_pages_that_nobody_has_touched():
+    before = resident()
+    x = arrayhub.zeros((1 << 30,), "u1", alignment=64, aligned_index=(3,))
+    assert resident() - before < 1 << 26
+    assert np.asarray(x)[:: 1 << 24].sum() == 0
+
+
+@pytest.mark.parametrize("memory", HERE)
+@pytest.mark.parametrize(
+    "layout", [dict(), dict(layout="F"), dict(backend="gt:cpu_ifirst", alignment=64, halo=(1, 1, 0))]
+)
+@pytest.mark.parametrize("dtype", ["?", "i2", "f4", "f8", "c8"])
+def test_values(memory, layout, dtype):
+    call = dict(shape=(3, 4, 5), dtype=dtype, memory=memory, **layout)
+    assert (host(arrayhub.zeros(**call)) == np.zeros((3, 4, 5), dtype)).all()
+    assert (host(arrayhub.ones(**call)) == np.ones((3, 4, 5), dtype)).all()
+    assert (host(arrayhub.full(fill_value=7, **call)) == np.full((3, 4, 5), 7, dtype)).all()
+    data = np.random.default_rng(0).integers(0, 2, (3, 4, 5)).astype(dtype)
+    for source in (data, data.copy("F"), data[::-1][::-1]):
+        x = arrayhub.from_array(source, memory=memory, **layout)
+        assert x.dtype == data.dtype and (host(x) == data).all()
+        assert x.strides == empty(**call).strides
+
+
+def test_values_of_other_types():
+    assert (host(arrayhub.full(3, "ab", "U2")) == "ab").all()
+    assert (host(arrayhub.zeros(3, "M8[s]")).view("i8") == 0).all()
+    record = np.dtype([("a", "i2"), ("b", "f8")])
+    assert host(arrayhub.full((2, 2), (1, 2.5), record))["b"].tolist() == [[2.5, 2.5]] * 2
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    assert host(arrayhub.ones((3, 3), ml_dtypes.bfloat16)).astype(float).sum() == 9
+
+
+def test_from_array_keeps_the_type_and_copies():
+    data = np.arange(6, dtype="i2").reshape(2, 3)
+    x = arrayhub.from_array(data)
+    data[0, 0] = 100
+    assert x.dtype == np.dtype("i2") and host(x)[0, 0] == 0
+    assert host(arrayhub.from_array(data, dtype="f4")).dtype == np.float32
+    assert host(arrayhub.from_array([[1.5, 2], [3, 4]])).tolist() == [[1.5, 2], [3, 4]]
+    assert arrayhub.from_array(empty((2, 3), dims="IJ")).dims == ("I", "J")
+    assert arrayhub.from_array(empty((2, 3), dims="IJ"), dims="xy").dims == ("x", "y")
+
+
+def test_from_array_takes_the_side_that_exists():
+    near, far = np.ones(3), arrayhub.full(3, 2.0, memory="usm_device")
+    assert host(arrayhub.from_array(near))[0] == 1
+    assert host(arrayhub.from_array(device_data=far))[0] == 2
+    assert host(arrayhub.from_array(near, far))[0] == 1
+    assert host(arrayhub.from_array(near, far, memory="usm_device"))[0] == 2
+    assert host(arrayhub.from_array(near, None, memory="usm_device"))[0] == 1
+    assert host(arrayhub.from_array(device_data=far, dtype="i4", memory="usm_device")).tolist() == [2, 2, 2]
+    with pytest.raises(TypeError, match="neither data nor device_data"):
+        arrayhub.from_array()
+
+
+@pytest.mark.parametrize("memory", HERE)
+def test_like(memory):
+    x = empty((4, 5), "f4", layout="F", dims="IJ", origin=(1, 0), halo=(1, 0), memory=memory)
+    for like, value in ((arrayhub.zeros_like(x), 0), (arrayhub.ones_like(x), 1), (arrayhub.full_like(x, 9), 9)):
+        assert (host(like) == value).all()
+        for name in ("shape", "strides", "dtype", "dims", "origin", "halo", "device", "usm_type", "aligned_index"):
+            assert getattr(like, name) == getattr(x, name), name
+    assert arrayhub.empty_like(x, "i8", memory="cpu", layout="C", dims="KJ").dims == ("K", "J")
+    assert arrayhub.empty_like(x, "i8").dtype == np.int64
+
+
+def test_like_a_part_of_an_array():
+    """Whose labels may speak of elements that it does not have."""
+    x = empty((10, 12), "f4", halo=(2, 1), alignment=64, origin=(2, 1), aligned_index=(2, 1))
+    for part in (x[5:], x[:1], x[:, 3:0], x[::3], x[4], x.T):
+        like = arrayhub.zeros_like(part)
+        assert (like.shape, like.halo, like.origin) == (part.shape, part.halo, part.origin)
+        assert like.ptr % 64 == 0
+
+
+def test_a_halo_without_a_domain():
+    assert empty((2, 3), halo=((2, 0), 0)).aligned_index == (0, 0)
+
+
+def test_like_a_foreign_array():
+    import torch
+
+    x = arrayhub.ones_like(torch.zeros(3, 4, dtype=torch.bfloat16).T)
+    assert x.shape == (4, 3) and x.strides == (1, 4) and str(x.dtype) == "bfloat16"
+    assert arrayhub.zeros_like(np.ones((2, 3))[:, None]).strides == (3, 3, 1)
+
+
+def test_memory_comes_from_the_device_that_was_asked_for():
+    import dpctl
+
+    queue = dpctl.SyclQueue()
+    x = empty((3, 4), "f4", memory="usm_shared", device=queue)
+    assert x.usm_type == "shared" and x.base.sycl_queue == queue
+    for device in ("oneapi:0", arrayhub.Device("oneapi:0"), queue.sycl_device, "opencl:cpu"):
+        assert empty(3, memory="usm_device", device=device).device == arrayhub.Device("oneapi:0")
+    assert empty(3, device="cpu").device == arrayhub.Device("cpu")
+
+
+# -------------------------------------------------------------------------------------------------------- bad input
+
+BAD = {
+    "no permutation": (dict(layout=(0, 0)), r"layout: \(0, 0\).*permutation"),
+    "a layout of another length": (dict(layout=(0, 1, 2)), r"layout: \(0, 1, 2\)"),
+    "an unknown layout": (dict(layout="K"), "layout: 'K'.*'C', 'F'"),
+    "a dimension twice": (dict(dimensions="II"), r"dimensions: \('I', 'I'\).*twice"),
+    "a name twice": (dict(dims=("x", "x")), "dims: .*twice"),
+    "an unknown dimension": (dict(dimensions=("I", "X")), "dimensions: 'X'.*'I', 'J', 'K'"),
+    "a dimension with a zero in front": (dict(dimensions=("I", "01")), "dimensions: '01'"),
+    "a digit of another script": (dict(dimensions=("I", "٣")), "dimensions: '٣'"),
+    "unknown to the backend": (dict(dims=("I", "X"), backend="numpy"), "dimensions: 'X'"),
+    "too few dimensions": (dict(dimensions="I"), "dims: .*1 entries.*accepted: 2"),
+    "two ways to say it": (dict(dimensions="IJ", dims="JI"), r"dims: .*beside dimensions \('I', 'J'\)"),
+    "an alignment that does not fit": (dict(alignment=12), "alignment: 12 bytes for elements of 8 bytes"),
+    "no alignment": (dict(alignment=0), "alignment: 0 bytes"),
+    "a negative alignment": (dict(alignment=-8), "alignment: -8 bytes"),
+    "an index outside": (dict(aligned_index=(0, 4)), r"aligned_index: \(0, 4\) for shape \(3, 4\)"),
+    "a negative index": (dict(aligned_index=(-1, 0)), r"aligned_index: \(-1, 0\)"),
+    "an index of another length": (dict(aligned_index=(0,)), r"aligned_index"),
+    "a halo too wide": (dict(halo=(2, 0)), "halo: 2 for dimension 0 of length 3"),
+    "an unregistered backend": (
+        dict(backend="gt:quantum"),
+        "backend: 'gt:quantum' is not registered; accepted: .*numpy",
+    ),
+    "an unknown memory": (dict(memory="gpu"), "memory: 'gpu'; accepted: cpu, usm_host.*cuda_managed"),
+    "a device elsewhere": (dict(device="cuda:0"), "memory: 'cpu' with device 'cuda:0'"),
+    "USM on a device that is none": (
+        dict(memory="usm_host", device="cuda:0"),
+        "memory: 'usm_host' with device 'cuda:0'",
+    ),
+    "USM on a device that is not there": (dict(memory="usm_host", device="oneapi:7"), "memory: .*oneapi:7"),
+    "CUDA on another device": (dict(memory="cuda", device="cpu"), "memory: 'cuda' with device 'cpu'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named(case):
+    options, words = BAD[case]
+    for _ in range(2):  # nothing of a refused call is kept
+        with pytest.raises(ValueError, match=words):
+            empty((3, 4), "f8", **options)
+
+
+@pytest.mark.parametrize("shape", [(2**62, 2), (2**31, 2**31, 2), (2**60,), (2**63,), (2**70,), (0, 2**62, 4)])
+def test_sizes_that_overflow(shape):
+    for call in (plan, empty, arrayhub.zeros):
+        with pytest.raises(ValueError, match=r"shape: .*2\*\*63"):
+            call(shape, "f8")
+
+
+def test_an_alignment_that_overflows():
+    with pytest.raises(ValueError, match=r"2\*\*63"):
+        empty((3, 5), "f8", alignment=2**62)
+
+
+def test_more_than_the_machine_has():
+    with pytest.raises(MemoryError, match="cannot allocate"):
+        empty((2**59,), "f8")
+
+
+def test_negative_lengths_and_too_many():
+    with pytest.raises(ValueError, match=r"shape: \(-1, 2\)"):
+        empty((-1, 2))
+    with pytest.raises(ValueError, match="at most 64"):
+        empty((1,) * 65)
+
+
+def test_what_is_no_integer():
+    endless = []
+    endless.append(endless)
+    for wrong in (
+        dict(shape=endless),
+        dict(halo=endless),
+        dict(layout=(0.5, 1)),
+        dict(alignment="8x"),
+        dict(shape=None),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            empty(**{"shape": (3, 4), **wrong})
+
+
+def test_types_that_are_no_elements():
+    pairs = np.dtype((np.float64, (3,)))
+    for call in (
+        lambda: empty(3, pairs),
+        lambda: arrayhub.full(3, 1, pairs),
+        lambda: arrayhub.from_array(np.ones(3), dtype=pairs),
+        lambda: arrayhub.zeros_like(np.ones(3), pairs),
+        lambda: plan(3, pairs),
+    ):
+        with pytest.raises(TypeError, match="Put sub-arrays into shape"):
+            call()
+    with pytest.raises(TypeError, match="one byte or more"):
+        empty(3, "V0")
+    with pytest.raises(TypeError, match="Python objects"):
+        empty(3, object)
+    with pytest.raises(TypeError, match="USM"):
+        empty(3, "M8[s]", memory="usm_shared")
+
+
+def test_fill_values():
+    with pytest.raises(ValueError, match=r"full: fill_value is \[1, 2\]"):
+        arrayhub.full(2, [1, 2])
+    with pytest.raises(ValueError, match="could not convert"):
+        arrayhub.full(2, "x")
+
+
+@pytest.mark.parametrize("memory", ["cuda", "cuda_host", "cuda_managed"])
+def test_a_kind_of_memory_that_is_not_here(memory):
+    """Without cupy an ImportError that names the extra; with it and no device a ValueError."""
+    try:
+        import cupy
+    except ImportError:
+        with pytest.raises(ImportError, match=r"arrayhub\[cuda13\]"):
+            empty(3, memory=memory)
+        return
+    if not cupy.cuda.is_available():
+        with pytest.raises(ValueError, match=f"memory: '{memory}'"):
+            empty(3, memory=memory)
+
+
+def test_sycl_memory_where_dpctl_finds_no_device(tmp_path):
+    program = (
+        "import arrayhub\n"
+        "for device in (None, 'oneapi:0'):\n"
+        "    try:\n        arrayhub.empty(3, memory='usm_shared', device=device)\n"
+        "    except ValueError as error:\n        assert 'usm_shared' in str(error) and 'doctor' in str(error), error\n"
+        "    else:\n        raise SystemExit('there was memory')\n"
+    )
+    environ = {
+        **os.environ,
+        "OCL_ICD_FILENAMES": "",
+        "OCL_ICD_VENDORS": str(tmp_path),
+        "ONEAPI_DEVICE_SELECTOR": "opencl:cpu",
+    }
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_memory_is_given_back():
+    """Eight times the memory that is there at once; and an array's memory outlives the name of the array."""
+    x = np.asarray(arrayhub.full((1 << 20,), 3.0))
+    for _ in range(64):
+        y = arrayhub.zeros((1 << 24,), "f8")
+        np.asarray(y)[:: 1 << 18] = 1
+    assert math.isclose(x.sum(), 3 * (1 << 20))
