@@ -154,6 +154,10 @@ def _count_end(capsule):
     StructProducer.freed += 1
 
 
+# Whether this run is the one in which known types are read by their protocols; see docs/protocols.md.
+FAST_WAYS_OFF = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") not in ("", "0")
+
+
 def run(script, *arguments, **variables):
     """Run a script in a process of its own, which must not die; return what it printed.
 

@@ -13,11 +13,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from exporters import run
+from exporters import FAST_WAYS_OFF, run
 
 HERE = Path(__file__).resolve().parent
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
-ALREADY_OFF = os.environ.get(SWITCH, "0") not in ("", "0")
 # Files that no array of a known library comes into, or none whose description is looked at: two thirds of the time.
 ELSEWHERE = {
     "test_architecture.py": "reads sources",
@@ -35,7 +34,7 @@ MINUTES = 30  # a limit for a hung test, not a judgement of speed
 FEWEST = 4000  # tests in what remains
 
 
-@pytest.mark.skipif(ALREADY_OFF, reason="this is the run with the fast ways off")
+@pytest.mark.skipif(FAST_WAYS_OFF, reason="this is the run with the fast ways off")
 @pytest.mark.timeout(60 * MINUTES)
 def test_the_suite_passes():
     assert all((HERE / name).exists() for name in ELSEWHERE)

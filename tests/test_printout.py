@@ -9,7 +9,7 @@ import jsonschema
 import numpy as np
 import pytest
 from dlpack_by_hand import VERSIONED, VersionedTensor
-from exporters import StructProducer, exporter
+from exporters import FAST_WAYS_OFF, StructProducer, exporter
 from matrix.elements import ELEMENTS
 from matrix.layouts import LAYOUTS
 from matrix.producers import PRODUCERS, installed
@@ -292,6 +292,8 @@ BLOCKS = {
     "capsule (legacy)": ("dlpack", "DLManagedTensor.deleter"),
     "capsule (versioned)": ("dlpack", "DLManagedTensorVersioned.deleter"),
 }  # fmt: skip
+if FAST_WAYS_OFF:  # then these two give what their protocols hand over, not themselves
+    BLOCKS.update(torch=DLPACK, bytes=BUFFER)
 
 
 @pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
