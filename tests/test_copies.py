@@ -170,6 +170,13 @@ def test_large_host_copies_go_in_pieces(monkeypatch):
         assert len(calls) > 5 and calls[-1] == (view.nbytes, view.nbytes)
 
 
+def test_a_single_element_is_not_cut(monkeypatch):
+    monkeypatch.setattr(host, "_PIECE", 1000)
+    for shape in ((3,), (1, 1), ()):
+        a = np.full(shape, b"x" * 5000, "V5000")
+        assert same(arrayhub.to_host(a, copy=True), a)
+
+
 # ------------------------------------------------------------------------------------------------------ kinds of memory
 
 KINDS = ("cpu", "host", "shared", "device")
@@ -466,9 +473,20 @@ def test_short_copies_draw_nothing(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_progress_that_nobody_can_call_is_refused():
-    with pytest.raises(TypeError, match="progress is 'yes'; accepted: True, or a function"):
-        arrayhub.to_host(np.arange(3), copy=True, progress="yes")
+@pytest.mark.parametrize("progress", ["yes", 1, 0, np.True_])
+def test_progress_that_nobody_can_call_is_refused(progress):
+    with pytest.raises(TypeError, match=f"progress is {progress!r}; accepted: True, or a function"):
+        arrayhub.to_host(np.arange(3), copy=True, progress=progress)
+
+
+def test_a_function_that_is_false_is_still_called():
+    class Calls(list):
+        def __call__(self, done, total):
+            self.append(done)
+
+    calls = Calls()
+    arrayhub.to_host(np.arange(3), copy=True, progress=calls)
+    assert calls == [24]
 
 
 # ------------------------------------------------------------------------------------------------------------- settings
