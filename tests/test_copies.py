@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrayhub import transfer
-from arrayhub.transfer import host, tiles
+from arrayhub.transfer import host, pinned, tiles
 from arrayhub.transfer import progress as progress_room
 from arrayhub.transfer import settings as settings_room
 
@@ -504,6 +504,39 @@ def test_settings_are_chosen_from_the_machine_and_can_be_set():
     assert settings_room.threads() == 3
     transfer.configure(threads=0, chunk=0)
     assert (settings_room.threads(), settings_room.chunk(), settings_room.buffers()) == chosen
+
+
+def test_a_release_during_a_copy_comes_after_it():
+    pool = pinned.Pool()
+    with pool.in_use():
+        pool.lanes[0] = kept = []
+        pool.release()
+        assert pool.lanes == {0: kept} and pool.is_mine()
+    assert pool.lanes == {} and not pool.unwanted and not pool.lock.locked() and not pool.is_mine()
+
+
+def test_a_release_at_the_last_moment_of_a_copy_is_not_forgotten():
+    class Late:
+        """A lock that meets a release from elsewhere just before it is given back."""
+
+        def __init__(self, pool):
+            self.pool, self.lock = pool, pool.lock
+
+        def __enter__(self):
+            return self.lock.__enter__()
+
+        def __exit__(self, *error):
+            self.pool.release()
+            self.lock.release()
+
+        def __getattr__(self, name):
+            return getattr(self.lock, name)
+
+    pool = pinned.Pool()
+    pool.lock = Late(pool)
+    with pool.in_use():
+        pool.lanes[0] = []
+    assert pool.lanes == {}
 
 
 def test_nothing_is_held_after_copies_on_the_host_and_with_sycl(sycl):
