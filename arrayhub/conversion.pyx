@@ -10,6 +10,7 @@ from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.stdint cimport uintptr_t
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, host_readable
+from arrayhub._core.type_version cimport version_tag
 from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport arrow, dpctl
@@ -27,10 +28,6 @@ from arrayhub.adapters import dimensions
 
 cdef extern from *:
     """
-    /* The interpreter gives a type a new tag whenever it changes, and no two live types share one. Zero: none given. */
-    static unsigned int arrayhub_version_tag(PyTypeObject *type) {
-        return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
-    }
     static int arrayhub_has_buffer(PyTypeObject *type) {
         return type->tp_as_buffer != NULL && type->tp_as_buffer->bf_getbuffer != NULL;
     }
@@ -78,7 +75,6 @@ cdef extern from *:
     void arrayhub_as_torch_shortcut(object function, object (*one)(object), PyTypeObject* own)
     int Py_EnterRecursiveCall(const char* where) except -1
     void Py_LeaveRecursiveCall()
-    unsigned int arrayhub_version_tag(PyTypeObject* cls) nogil
     bint arrayhub_has_buffer(PyTypeObject* cls) nogil
     bint arrayhub_may_have(object obj, object name)
     bint arrayhub_bare_instances(PyTypeObject* cls) nogil
@@ -158,7 +154,7 @@ cdef inline Remembered* place_of(PyTypeObject* cls) noexcept nogil:
 
 cdef inline bint is_of(Remembered* entry, PyTypeObject* cls) noexcept nogil:
     """Whether what is remembered in a place is about `cls` as it is now."""
-    return entry.cls == cls and entry.version != 0 and entry.version == arrayhub_version_tag(cls)
+    return entry.cls == cls and entry.version != 0 and entry.version == version_tag(cls)
 
 
 cdef int learn(Remembered* entry, type cls) except -1:
@@ -176,11 +172,13 @@ cdef int learn(Remembered* entry, type cls) except -1:
             speaks |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
         elif _WAYS[k].on_instances and not bare or hasattr(cls, _ATTRIBUTES[k]):
             speaks |= 1 << k
-    # Only now: looking attributes up is what makes the interpreter give out the version tag.
+    cdef Way fast = known if known == itself or known == copy_scalar else reading_labels(cls, known, bare)
+    # Only now: looking attributes up is what makes the interpreter give out the version tag. It may also run code of a
+    # metaclass, in which another type takes this place; so from here on, and all at once, nothing runs.
     entry.cls = <PyTypeObject*> cls
-    entry.version = arrayhub_version_tag(<PyTypeObject*> cls)
+    entry.version = version_tag(<PyTypeObject*> cls)
     entry.known = known
-    entry.fast = known if known == itself or known == copy_scalar else reading_labels(cls, known, bare)
+    entry.fast = fast
     entry.speaks = speaks
     return 0
 

@@ -645,6 +645,31 @@ def test_to_host_with_out():
         ah.to_host(x, out=out)
 
 
+def test_a_type_that_another_interrupts_while_it_is_met():
+    """A metaclass may run anything while its class is met: here it has types met that are remembered in its place."""
+    in_subprocess(
+        """
+        import numpy as np, arrayhub
+        met = []
+        class Meta(type):
+            def __getattr__(cls, name):
+                for obj in others:
+                    met.append(name)
+                    try: arrayhub.asarray(obj)
+                    except TypeError: pass
+                raise AttributeError(name)
+        class Array(np.ndarray, metaclass=Meta):
+            __slots__ = ()
+        others = [type("Other", (), {"__slots__": ()})() for _ in range(8000)]     # some share the place of Array
+        arrayhub.asarray(np.arange(3.0).view(Array))
+        assert met
+        for obj in reversed(others):     # the last one in each place is still remembered
+            try: print(arrayhub.asarray(obj))
+            except TypeError as error: assert "speaks no array protocol" in str(error), error
+        """
+    )
+
+
 # ---------------------------------------------------------------------------------------------------------- environment
 
 

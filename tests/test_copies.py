@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrayhub import transfer
-from arrayhub.transfer import host, tiles
+from arrayhub.transfer import host, pinned, tiles
 from arrayhub.transfer import progress as progress_room
 from arrayhub.transfer import settings as settings_room
 
@@ -169,6 +169,13 @@ def test_large_host_copies_go_in_pieces(monkeypatch):
         calls = []
         assert same(arrayhub.to_host(view, copy=True, progress=lambda *done, calls=calls: calls.append(done)), view)
         assert len(calls) > 5 and calls[-1] == (view.nbytes, view.nbytes)
+
+
+def test_a_single_element_is_not_cut(monkeypatch):
+    monkeypatch.setattr(host, "_PIECE", 1000)
+    for shape in ((3,), (1, 1), ()):
+        a = np.full(shape, b"x" * 5000, "V5000")
+        assert same(arrayhub.to_host(a, copy=True), a)
 
 
 # ------------------------------------------------------------------------------------------------------ kinds of memory
@@ -467,9 +474,20 @@ def test_short_copies_draw_nothing(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_progress_that_nobody_can_call_is_refused():
-    with pytest.raises(TypeError, match="progress is 'yes'; accepted: True, or a function"):
-        arrayhub.to_host(np.arange(3), copy=True, progress="yes")
+@pytest.mark.parametrize("progress", ["yes", 1, 0, np.True_])
+def test_progress_that_nobody_can_call_is_refused(progress):
+    with pytest.raises(TypeError, match=f"progress is {progress!r}; accepted: True, or a function"):
+        arrayhub.to_host(np.arange(3), copy=True, progress=progress)
+
+
+def test_a_function_that_is_false_is_still_called():
+    class Calls(list):
+        def __call__(self, done, total):
+            self.append(done)
+
+    calls = Calls()
+    arrayhub.to_host(np.arange(3), copy=True, progress=calls)
+    assert calls == [24]
 
 
 # ------------------------------------------------------------------------------------------------------------- settings
@@ -487,6 +505,39 @@ def test_settings_are_chosen_from_the_machine_and_can_be_set():
     assert settings_room.threads() == 3
     transfer.configure(threads=0, chunk=0)
     assert (settings_room.threads(), settings_room.chunk(), settings_room.buffers()) == chosen
+
+
+def test_a_release_during_a_copy_comes_after_it():
+    pool = pinned.Pool()
+    with pool.in_use():
+        pool.lanes[0] = kept = []
+        pool.release()
+        assert pool.lanes == {0: kept} and pool.is_mine()
+    assert pool.lanes == {} and not pool.unwanted and not pool.lock.locked() and not pool.is_mine()
+
+
+def test_a_release_at_the_last_moment_of_a_copy_is_not_forgotten():
+    class Late:
+        """A lock that meets a release from elsewhere just before it is given back."""
+
+        def __init__(self, pool):
+            self.pool, self.lock = pool, pool.lock
+
+        def __enter__(self):
+            return self.lock.__enter__()
+
+        def __exit__(self, *error):
+            self.pool.release()
+            self.lock.release()
+
+        def __getattr__(self, name):
+            return getattr(self.lock, name)
+
+    pool = pinned.Pool()
+    pool.lock = Late(pool)
+    with pool.in_use():
+        pool.lanes[0] = []
+    assert pool.lanes == {}
 
 
 def test_nothing_is_held_after_copies_on_the_host_and_with_sycl(sycl):

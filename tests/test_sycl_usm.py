@@ -408,6 +408,37 @@ def test_foreign_pointers_with_every_form(kind, usm):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+MASKS = """
+from test_sycl_usm import *
+from unittest import mock
+memory = filled("device", [1, 2])
+masks = [mock.NonCallableMock(spec=cls) for cls in (dpctl.SyclQueue, dpctl.SyclContext, dpm.MemoryUSMDevice)]
+bad = 0
+for mask in masks:
+    try:
+        ah.asarray(Result(memory, (2,), syclobj=mask))
+        bad += 1
+    except ah.InterfaceError as error:
+        bad += "syclobj" not in str(error)
+    for refusing in (lambda: ah.asarray(memory).to_host(stream=mask), lambda: ah.USMArray((2,), buffer=mask)):
+        try:
+            refusing()
+            bad += 1
+        except (BufferError, TypeError):
+            pass
+class Mask(Result):
+    __class__ = dpm.MemoryUSMDevice
+assert ah.asarray(Mask(memory, (2,), "|f4")).memory.address == memory._pointer
+sys.exit(bad)
+"""
+
+
+def test_objects_that_only_claim_a_class():
+    """A mock answers with its specification's class, and has none of its C struct."""
+    done = in_fresh_process(MASKS)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 OTHER_CONTEXT = """
 from test_sycl_usm import *
 device = dpctl.SyclDevice()

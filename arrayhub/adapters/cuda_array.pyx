@@ -3,6 +3,7 @@
 Parsing needs neither a driver nor a GPU; where there is a driver it is asked what kind of memory the pointer is.
 """
 
+from cpython.object cimport PyTypeObject
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes
@@ -19,6 +20,8 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.type_version cimport version_tag
+from arrayhub.adapters.dlpack cimport root_of
 from arrayhub.adapters.interface_dict cimport complaint, entry, new_from_dict, set_pointer, whole
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, adopt_stream, locate, safe_stream
 
@@ -29,6 +32,11 @@ cdef enum:
 # Libraries that write stream None for "the default stream", which is not what version 3 means by it: a kernel
 # launched without a stream may still be at work.
 cdef tuple SILENT_ON_DEFAULT_STREAM = ("numba", "numba_cuda")
+
+# The type that was last looked up there (only compared: it is not kept alive), and whether it is one of theirs.
+cdef PyTypeObject* _asked_type = NULL
+cdef unsigned int _asked_version = 0
+cdef bint _silent = False
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -78,16 +86,19 @@ cdef int set_stream(Descriptor a, dict keys, object obj) except -1:
             raise complaint(CUDA_DICT, "stream", named, "None (nothing to wait for), 1 (legacy default stream), 2"
                             " (per-thread default stream) or the handle of a stream; 0 could be either default stream")
         a.stream_ = <void*> <intptr_t> handle
-    elif is_silent_on_default_stream(type(obj).__module__):
+    elif is_silent_on_default_stream(type(obj)):
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     return 0
 
 
-cdef bint is_silent_on_default_stream(object module) except -1:
-    """Whether a type of that module is of SILENT_ON_DEFAULT_STREAM; most are not, and are told by their first letters."""
-    if not isinstance(module, str) or not (<str> module).startswith("numba"):
-        return False
-    return (<str> module).partition(".")[0] in SILENT_ON_DEFAULT_STREAM
+cdef bint is_silent_on_default_stream(object cls) except -1:
+    """Whether a type is of SILENT_ON_DEFAULT_STREAM; the answer about the last type is remembered."""
+    global _asked_type, _asked_version, _silent
+    cdef PyTypeObject* asked = <PyTypeObject*> cls
+    if asked != _asked_type or _asked_version == 0 or _asked_version != version_tag(asked):
+        silent = root_of(cls) in SILENT_ON_DEFAULT_STREAM
+        _asked_type, _asked_version, _silent = asked, version_tag(asked), silent
+    return _silent
 
 
 cdef object emit(Descriptor a):

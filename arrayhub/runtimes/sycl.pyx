@@ -9,7 +9,7 @@ import ctypes
 import os
 import sys
 
-from cpython.object cimport PyObject, Py_TYPE
+from cpython.object cimport PyObject, PyObject_TypeCheck, PyTypeObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid
 
 from arrayhub._core.descriptor cimport (
@@ -72,6 +72,8 @@ cdef PyObject* _memory_classes[<int> USM_HOST + 1]     # of each kind of USM; dp
 cdef object _queue_type = None
 cdef object _context_type = None
 cdef dict _ordinal_queues = {}
+cdef object _asked_queue = None     # the last one that pointers were asked about, and its context, which takes time to get
+cdef ContextRef _asked_context = NULL
 cdef bint _forked = False     # this process was forked from one that used SYCL, whose threads did not come along
 
 cdef str NAME = "__sycl_usm_array_interface__"
@@ -188,9 +190,14 @@ cdef int find_functions(object dpctl) except -1:
     return 0
 
 
+cdef inline bint is_a(object obj, object cls) noexcept:
+    """Whether `obj` has the C struct of a class of dpctl's: by its real type, because ``__class__`` may say anything."""
+    return PyObject_TypeCheck(obj, <PyTypeObject*> cls)
+
+
 cdef bint is_memory(object obj) except -1:
     """Whether `obj` is one of dpctl's three Memory objects."""
-    return available() and isinstance(obj, _memory_type)
+    return available() and is_a(obj, _memory_type)
 
 
 cdef bint speaks_as_memory(object obj) except -1:
@@ -264,10 +271,15 @@ cdef int usm_type_of(void* pointer, object queue) except -1:
 
 cdef int usm_types_of(void* first, void* last, object queue, int* first_type, int* last_type) except -1:
     """The same of two pointers at once."""
-    cdef ContextRef context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
-    first_type[0] = _dpctl.pointer_type(first, context)
-    last_type[0] = first_type[0] if last == first else _dpctl.pointer_type(last, context)
-    _dpctl.delete_context(context)
+    global _asked_queue, _asked_context
+    _previous = _asked_queue      # let go at the end: what runs then may ask about another queue
+    if queue is not _asked_queue:
+        if _asked_context != NULL:
+            _dpctl.delete_context(_asked_context)
+        _asked_context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
+        _asked_queue = queue
+    first_type[0] = _dpctl.pointer_type(first, _asked_context)
+    last_type[0] = first_type[0] if last == first else _dpctl.pointer_type(last, _asked_context)
     return 0
 
 
@@ -289,13 +301,13 @@ cdef object queue_from(object syclobj, void* pointer):
     """
     if _memory_type is None:
         import_dpctl()
-    if isinstance(syclobj, _queue_type):
+    if is_a(syclobj, _queue_type):
         return syclobj
     if isinstance(syclobj, str):
         return queue_from_filter(import_dpctl(), syclobj)
-    if not isinstance(syclobj, _context_type):
+    if not is_a(syclobj, _context_type):
         syclobj = from_capsule(syclobj)
-        if isinstance(syclobj, _queue_type):
+        if is_a(syclobj, _queue_type):
             return syclobj
     return queue_from_context(syclobj, pointer)
 
@@ -356,9 +368,9 @@ cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
     """The queue that the memory of `a` belongs to, borrowed; NULL where it is unknown."""
     if not available():
         return NULL
-    if a.producer_ is not None and isinstance(a.producer_, _queue_type):
+    if a.producer_ is not None and is_a(a.producer_, _queue_type):
         return _dpctl.queue_ref(<PyObject*> a.producer_)
-    if isinstance(a.base_, _memory_type):
+    if is_a(a.base_, _memory_type):
         return _dpctl.memory_queue(<PyObject*> a.base_)
     return NULL
 
@@ -366,9 +378,9 @@ cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
 cdef object queue_of(Descriptor a):
     """The ``dpctl.SyclQueue`` that the memory of `a` belongs to."""
     import_dpctl()
-    if a.producer_ is not None and isinstance(a.producer_, _queue_type):
+    if a.producer_ is not None and is_a(a.producer_, _queue_type):
         return a.producer_
-    if isinstance(a.base_, _memory_type):
+    if is_a(a.base_, _memory_type):
         return a.base_.sycl_queue
     return queue_of_ordinal(max(a.device_.device_id, 0))
 
@@ -423,7 +435,7 @@ cdef int _consumer_ready(Descriptor a, object stream) except -1:
     """
     if stream is None or not available():
         return _host_ready(a)
-    if not isinstance(stream, _queue_type):
+    if not is_a(stream, _queue_type):
         raise BufferError(f"DLPack: stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
     if not stream.is_in_order:
         return _host_ready(a)
@@ -456,7 +468,7 @@ cdef int _adopt(Descriptor a) except -1:
     except ImportError:
         return 0      # it can still be handed on by DLPack
     queue = getattr(a.producer_, "sycl_queue", None)
-    if not isinstance(queue, _queue_type):
+    if not is_a(queue, _queue_type):
         queue = queue_of_ordinal(a.device_.device_id)
     extent(a, &low, &high)
     usm_type = usm_type_of(a.data_ + low, queue)
@@ -554,7 +566,7 @@ def reach(Descriptor array not None):
 def checked_queue(stream):
     """Return `stream` if it is a queue."""
     import_dpctl()
-    if not isinstance(stream, _queue_type):
+    if not is_a(stream, _queue_type):
         raise BufferError(f"stream is {show(stream)} for a copy of SYCL memory; accepted: None or a dpctl.SyclQueue")
     return stream
 
@@ -571,7 +583,8 @@ def queue_for_ordinal(int ordinal):
 
 def queue_for(device):
     """Return the queue to allocate on for whatever names a device: a queue itself, or what ``Device`` takes."""
-    if isinstance(device, import_dpctl().SyclQueue):
+    import_dpctl()
+    if is_a(device, _queue_type):
         return device
     wanted = Device(device)
     if wanted.type != "oneapi":

@@ -14,7 +14,6 @@ at a time, so that the extra memory there is bounded too.
 """
 
 import contextlib
-import threading
 import warnings
 
 import numpy
@@ -148,7 +147,7 @@ def write(fresh, source, stream=None):
     """Put the elements of `source`, on a CUDA device or the host, into a fresh array. The host does not wait for it."""
     cupy = import_cupy("to copy to a CUDA device")
     axes = slowest_first(fresh)
-    with _on(cupy, _ordinal(cupy, fresh), stream):
+    with _on(cupy, _ordinal(cupy, fresh), stream) as current:
         words = as_words(fresh, axes)
         if source.device.type == "cuda":
             given = as_words(source, axes, words.itemsize)
@@ -158,6 +157,8 @@ def write(fresh, source, stream=None):
             given = cupy.asarray(items.reshape(*items.shape, 1).view(words.dtype))
             given = given.transpose(*axes, len(axes)) if source.ndim else given
         words[...] = given
+        if source.device == fresh.device:
+            hold_producer(source, _number(current))
 
 
 # ------------------------------------------------------------------------------------------------------ the two ways
@@ -195,19 +196,13 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
     if not straight or (nbytes >= SMALL_COPY and not mine):
         wait(stream, ordinal)  # before anybody else waits for the pool; Ctrl-C ends it
     if not mine and (nbytes >= SMALL_COPY or not straight):
-        with pool.lock:
-            pool.user = threading.get_ident()
-            try:
-                lanes, slots, piece = _cut(nbytes, settings.threads())
-                block = pool.memory(lanes * slots * piece, ordinal)
-                if block is not None:
-                    lanes = pool.lanes_on(ordinal, lanes)
-                    _by_lanes(route, to_host, ordinal, stream, progress, block.address, lanes, slots, piece)
-                    return
-            finally:
-                pool.user = None
-                if pool.unwanted:
-                    pool.empty()
+        with pool.in_use():
+            lanes, slots, piece = _cut(nbytes, settings.threads())
+            block = pool.memory(lanes * slots * piece, ordinal)
+            if block is not None:
+                lanes = pool.lanes_on(ordinal, lanes)
+                _by_lanes(route, to_host, ordinal, stream, progress, block.address, lanes, slots, piece)
+                return
     if straight:
         _on_stream(route, to_host, ordinal, stream, False, progress)
     else:
@@ -222,6 +217,8 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
     threaded = route.words * route.word >= SMALL_COPY
     sorting = not route.device_runs
     with _sorting(route, ordinal, stream, sorting, len(lanes) * words if sorting else 0) as (kernel, staging):
+        if sorting:  # the room is free in the order of the stream only: others may have queued work on it, and freed it
+            wait(stream, ordinal)
         copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging, report, threaded)
 
 

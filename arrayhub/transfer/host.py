@@ -23,7 +23,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 
 def move(target, source, progress=None):
     """Copy one ndarray of opaque items into another that shares no memory with it, in pieces if it is large."""
-    if target.nbytes <= _PIECE or target.ndim == 0:
+    if target.nbytes <= _PIECE or target.size == 1:  # a single element is not cut, however large
         if not tiles.copy(target, source):
             word = _WORDS.get(target.itemsize, target.dtype)
             numpy.copyto(target.view(word), source.view(word))

@@ -13,18 +13,32 @@ from arrayhub.transfer.cuda_lanes import Lane, Pinned
 
 
 class Pool:
-    """The block and the lanes. `lock` must be held by who uses them."""
+    """The block and the lanes, for one copy at a time (`in_use`)."""
 
     def __init__(self):
         self.lock = threading.Lock()
         self.user = None  # the thread that holds the lock
-        self.unwanted = False  # released while in use
+        self.unwanted = False  # to be given back by whoever has the lock next, or has it now
         self.block = None
         self.lanes = {}
 
     def is_mine(self):
         """Whether the calling thread is in the middle of a copy already: a report or a signal handler began another."""
         return self.lock.locked() and self.user == threading.get_ident()
+
+    @contextlib.contextmanager
+    def in_use(self):
+        """Wait until nobody else copies, and keep others from it."""
+        try:
+            with self.lock:
+                self.user = threading.get_ident()
+                try:
+                    yield
+                finally:
+                    self.user = None
+        finally:
+            if self.unwanted:  # looked at without the lock, so that no release falls between the look and the unlocking
+                self.release()
 
     def memory(self, nbytes, device):
         """Return pinned memory of at least `nbytes`, which is within the bound; None where there is none to be had."""
@@ -41,9 +55,14 @@ class Pool:
             lanes.append(Lane(device))
         return lanes[:count]
 
-    def empty(self):
-        """Give everything back."""
-        self.block, self.lanes, self.unwanted = None, {}, False
+    def release(self):
+        """Give everything back: at once, or when the copy that uses it is done."""
+        self.unwanted = True
+        if self.lock.acquire(blocking=False):
+            try:
+                self.block, self.lanes, self.unwanted = None, {}, False
+            finally:
+                self.lock.release()
 
 
 def bound():
@@ -59,13 +78,7 @@ def held():
 
 def release():
     """Give the pinned memory and the streams back: at once, or when the copy that uses them is done."""
-    if pool.lock.acquire(blocking=False):
-        try:
-            pool.empty()
-        finally:
-            pool.lock.release()
-    else:
-        pool.unwanted = True
+    pool.release()
 
 
 def _start_anew():

@@ -79,11 +79,12 @@ def reporting(progress, total):
     TypeError
         `progress` is neither a bool, None, nor callable.
     """
-    if progress not in (None, True, False) and not callable(progress):
+    wanted = progress is True or callable(progress)
+    if not wanted and progress is not None and progress is not False:
         raise TypeError(
             f"progress is {show(progress)}; accepted: True, or a function of two numbers, the bytes done and all bytes"
         )
-    if not progress or total == 0:
+    if not wanted or total == 0:
         yield None
         return
     reporter = _bar(total) if progress is True else _Called(progress, total)
