@@ -1,8 +1,9 @@
 """check: whether an object's several interfaces say the same about it."""
 
+from traceback import format_exception_only
 from typing import Any
 
-from arrayhub._core.errors import InterfaceError
+from arrayhub._core.errors import InterfaceError, interface_error
 from arrayhub.conversion import asarray
 from arrayhub.usm_array import USMArray
 
@@ -33,7 +34,7 @@ def check(obj: Any, /) -> list[str]:
     -------
     list of str
         The disagreements, each in words; empty where there are none. A description that its protocol does not allow is
-        one too.
+        one too, and so is an interface that fails with an error that is no refusal.
 
     Raises
     ------
@@ -49,6 +50,8 @@ def check(obj: Any, /) -> list[str]:
             texts.append(f"{name} says what is not allowed: {error}")
         except _REFUSALS:
             continue
+        except Exception as error:  # a fault of the producer's code, which others would meet as well
+            texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
     if not found and not texts:
         asarray(obj)  # says what is wrong with it
         raise TypeError(f"check: {type(obj).__name__} has none of {', '.join(_INTERFACES)}")
@@ -75,9 +78,12 @@ def _facts(obj: Any, via: Any) -> dict[str, Any]:
 
 def _capsule_of(obj: Any) -> Any:
     try:
-        return obj.__dlpack__(max_version=(1, 0))
+        capsule = obj.__dlpack__(max_version=(1, 0))
     except TypeError:  # from before there were versions
-        return obj.__dlpack__()
+        capsule = obj.__dlpack__()
+    if type(capsule).__name__ != "PyCapsule":
+        raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
+    return capsule
 
 
 def _read(array: USMArray) -> dict[str, Any]:
