@@ -503,6 +503,8 @@ def test_get_dims():
     assert ah.get_dims(ah.asarray(array).with_dims("JI"), "IJ") == ("J", "I")
     assert ah.get_dims(xr.DataArray(array, dims=("x", "y"))) == ("x", "y")
     assert ah.get_dims(None) is None
+    with pytest.raises(TypeError, match="get_dims: annotation is 5; accepted: GT4Py's Field"):
+        ah.get_dims(array, 5)
 
 
 def test_get_dims_of_a_field_annotation():
