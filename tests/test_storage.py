@@ -235,14 +235,24 @@ def test_the_default_type_is_float64():
     + [{"backend": backend, "halo": (1, 1, 0)} for backend in ("numpy", "gt:cpu_ifirst", "dace:cpu")],
     ids=str,
 )
-@pytest.mark.parametrize("dtype", ["f4", "i4", "u1"])
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u1", "f8", "i8", "c16", "?"])
 def test_jax_takes_it_without_a_copy(dtype, options):
     import jax
 
-    for shape in ((3, 5, 7), (2, 2, 1), (64, 3, 2)):
-        x = empty(shape, dtype, **options)
-        assert arrayhub.as_jax(x).unsafe_buffer_pointer() == x.ptr
-        assert jax.dlpack.from_dlpack(x).unsafe_buffer_pointer() == x.ptr
+    with jax.enable_x64(True):
+        for shape in ((3, 5, 7), (2, 2, 1), (64, 3, 2)):
+            x = empty(shape, dtype, **options)
+            assert arrayhub.as_jax(x).unsafe_buffer_pointer() == x.ptr
+            assert jax.dlpack.from_dlpack(x).unsafe_buffer_pointer() == x.ptr
+
+
+@pytest.mark.parametrize("options", [{"alignment": 64}, {"alignment": 64, "layout": "F", "aligned_index": (1, 0)}])
+def test_jax_cannot_take_padded_rows(options):
+    """And nothing is copied behind the caller's back."""
+    x = arrayhub.ones((3, 5), "f4", **options)
+    with pytest.raises(BufferError, match="copy=True"):
+        arrayhub.as_jax(x)
+    assert arrayhub.as_jax(x, copy=True).sum() == 15
 
 
 def test_labels_are_kept():
