@@ -197,6 +197,24 @@ def test_an_interface_that_fails_is_told(error, words):
     assert [text.partition(":")[0] for text in by_getter[1:]] == ["pointer", "shape"]
 
 
+def test_what_no_array_here_can_hold():
+    """NumPy's interfaces agree about Python objects, and say nothing that is not allowed."""
+    with pytest.raises(TypeError, match="without Python objects"):
+        check(np.array([None, 1]))
+
+
+def test_a_false_description_alone():
+    (text,) = check(Several(__array_interface__=5))
+    assert text.startswith("__array_interface__ says what is not allowed: ")
+
+
+def test_what_refuses_all_of_them():
+    import torch
+
+    with pytest.raises(BufferError, match=r"x\.detach\(\)"):
+        check(torch.ones(3, requires_grad=True))
+
+
 def test_what_has_no_interface():
     for obj in (3, object(), ctypes.py_object):
         with pytest.raises(TypeError):

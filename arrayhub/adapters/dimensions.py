@@ -114,9 +114,11 @@ def _ndim_of(obj: Any) -> int | None:
 def _dims_of(obj: Any, ndim: int | None) -> tuple[str, ...] | None:
     for attribute in _NAMES:
         dims = _ask(obj, attribute)
-        if type(dims) is tuple and all(isinstance(name, str) for name in dims):
+        if type(dims) is not tuple or (ndim is not None and len(dims) != ndim):
+            continue
+        if all(isinstance(name, str) for name in dims):
             names = tuple(str.__str__(name) for name in dims)  # of a subclass only the characters
-            if len(set(names)) == len(names) and (ndim is None or len(names) == ndim):
+            if len(set(names)) == len(names):
                 return names
     return None
 

@@ -39,7 +39,9 @@ def check(obj: Any, /) -> list[str]:
     Raises
     ------
     TypeError
-        `obj` has none of these interfaces.
+        `obj` has none of these interfaces, or elements that no array here can hold, such as Python objects.
+    BufferError
+        It refuses all of them, as a tensor that is part of a gradient does.
     """
     found: list[tuple[str, dict[str, Any]]] = []
     texts = []
@@ -52,9 +54,8 @@ def check(obj: Any, /) -> list[str]:
             continue
         except Exception as error:  # a fault of the producer's code, which others would meet as well
             texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
-    if not found and not texts:
-        asarray(obj)  # says what is wrong with it
-        raise TypeError(f"check: {type(obj).__name__} has none of {', '.join(_INTERFACES)}")
+    if not found:
+        _explain_nothing(obj, texts)
     for name, facts in found[1:]:
         first, held_to = found[0]
         texts += [
@@ -63,6 +64,19 @@ def check(obj: Any, /) -> list[str]:
             if fact in facts and held_to[fact] != facts[fact]
         ]
     return texts
+
+
+def _explain_nothing(obj: Any, texts: list[str]) -> None:
+    """Raise what is wrong with an object of which no interface can be read, unless `texts` say it."""
+    try:
+        asarray(obj)
+    except TypeError:  # Python objects as elements, say: true descriptions, of nothing that an array here can hold
+        raise
+    except Exception:
+        if not texts:
+            raise
+    if not texts:
+        raise TypeError(f"check: {type(obj).__name__} has none of {', '.join(_INTERFACES)}")
 
 
 def _facts(obj: Any, via: Any) -> dict[str, Any]:
