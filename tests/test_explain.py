@@ -43,6 +43,21 @@ def aligned(values):
     return array
 
 
+class Wicked(BaseException):
+    pass
+
+
+def raising(error):
+    def method(self, *args, **kwargs):
+        raise error
+
+    return method
+
+
+def with_method(name, method, bases=(), **others):
+    return type("Hostile", bases, {name: method, **others})()
+
+
 # ----------------------------------------------------------------------------------------------------------- verdicts
 
 
@@ -206,6 +221,22 @@ def test_why_a_protocol_was_not_taken():
     assert "  dlpack           refuses: not today" in str(explained)
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"), [(KeyError("shape"), "KeyError: 'shape'"), (SystemExit(3), "SystemExit: 3"), (Wicked, "Wicked")]
+)
+def test_a_reason_of_one_word_has_the_name_of_its_error(error, reason):
+    explained = ah.explain(with_method("__array_interface__", property(raising(error))))
+    assert [offer.gives.removeprefix(f"{__name__}.") for offer in explained.offers] == [reason]
+
+
+def test_a_refused_tensor_is_offered_by_no_protocol():
+    torch = pytest.importorskip("torch")
+    explained = ah.explain(torch.zeros(3, requires_grad=True))
+    assert [(offer.protocol, offer.works) for offer in explained.offers] == [("exchange", False), ("dlpack", False)]
+    assert all("Call x.detach() first" in offer.gives for offer in explained.offers)
+    assert all(offer.works for offer in ah.explain(torch.zeros(3)).offers)
+
+
 def test_a_wrapper():
     explained = ah.explain(types.SimpleNamespace(data=np.zeros(3)))
     assert explained.why.startswith("it speaks no protocol; asarray takes what it wraps")
@@ -303,21 +334,6 @@ def test_names_do_not_become_markup():
 
 
 # ------------------------------------------------------------------------------------------------------------- hostile
-
-
-class Wicked(BaseException):
-    pass
-
-
-def raising(error):
-    def method(self, *args, **kwargs):
-        raise error
-
-    return method
-
-
-def with_method(name, method, bases=(), **others):
-    return type("Hostile", bases, {name: method, **others})()
 
 
 class Endless:
