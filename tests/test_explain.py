@@ -222,7 +222,8 @@ def test_why_a_protocol_was_not_taken():
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"), [(KeyError("shape"), "KeyError: 'shape'"), (SystemExit(3), "SystemExit: 3"), (Wicked, "Wicked")]
+    ("error", "reason"),
+    [(KeyError("shape"), "KeyError: 'shape'"), (SystemExit(3), "SystemExit: 3"), (Wicked, "Wicked")],
 )
 def test_a_reason_of_one_word_has_the_name_of_its_error(error, reason):
     explained = ah.explain(with_method("__array_interface__", property(raising(error))))
@@ -235,6 +236,30 @@ def test_a_refused_tensor_is_offered_by_no_protocol():
     assert [(offer.protocol, offer.works) for offer in explained.offers] == [("exchange", False), ("dlpack", False)]
     assert all("Call x.detach() first" in offer.gives for offer in explained.offers)
     assert all(offer.works for offer in ah.explain(torch.zeros(3)).offers)
+
+
+@pytest.mark.parametrize(
+    ("library", "command"),
+    [("torch", "pip install torch"), ("jax", "pip install jax"), ("dpctl", "pip install 'arrayhub[sycl]'")],
+)
+def test_a_library_that_is_not_there_is_said_with_what_installs_it(library, command):
+    said = run(
+        f"""
+        import sys
+
+        class Absent:
+            def find_spec(name, path=None, target=None):
+                if name == {library!r}:
+                    raise ModuleNotFoundError("No module named " + repr(name))
+
+        sys.meta_path.insert(0, Absent)
+        import arrayhub as ah
+        (verdict,) = ah.explain(bytearray(64), to={library.replace("dpctl", "dpnp")!r}).verdicts
+        print(verdict.verdict, verdict.reason)
+        """
+    )
+    assert said.startswith("cannot ")
+    assert said.endswith(f"install it with: {command}\n")
 
 
 def test_a_wrapper():

@@ -146,7 +146,9 @@ def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str) -> It
         if protocol == taken and array is not None:
             yield Offer(protocol, True, _summary(array))
         elif protocol == "exchange" and known:  # its room looks at more than the table says
-            yield Offer(protocol, array is not None, why if array is None else "DLPack's C table, without a Python call")
+            yield Offer(
+                protocol, array is not None, why if array is None else "DLPack's C table, without a Python call"
+            )
         elif type(obj) is not _CAPSULE:
             found, refusal = attempt(offer, obj, protocol)
             if found is not None:
