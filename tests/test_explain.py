@@ -262,6 +262,24 @@ def test_a_library_that_is_not_there_is_said_with_what_installs_it(library, comm
     assert said.endswith(f"install it with: {command}\n")
 
 
+class Table:
+    """As those of data frames' libraries: shown on many lines, and an array for NumPy alone."""
+
+    def __repr__(self):
+        return "shape: (2,)\nx\n0\n1"
+
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(2)
+
+
+def test_what_numpy_alone_takes_is_said_with_the_call_that_helps():
+    why = ah.explain(Table()).why
+    assert why.startswith("asarray: shape: (2,) x 0 1 is of type Table, which speaks no array protocol but NumPy's")
+    assert "numpy.asarray(x) makes an array of it, perhaps a copy" in why
+    assert ah.explain(np.asarray(Table())).taken == "array_interface"
+    assert "NumPy's" not in ah.explain(object()).why
+
+
 def test_a_wrapper():
     explained = ah.explain(types.SimpleNamespace(data=np.zeros(3)))
     assert explained.why.startswith("it speaks no protocol; asarray takes what it wraps")

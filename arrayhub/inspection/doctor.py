@@ -51,7 +51,7 @@ def examine() -> dict[str, Any]:
     with ThreadPoolExecutor(min(len(probes), os.cpu_count() or 1)) as pool:
         found = dict(zip(probes, pool.map(probe, probes), strict=True))
     commands = {**LIBRARIES, "cupy": _cupy_for(found["cuda"].get("driver"))}
-    report = {
+    report: dict[str, Any] = {
         "arrayhub": _package(),
         "python": {
             "version": platform.python_version(),
