@@ -8,9 +8,13 @@ import dataclasses
 import difflib
 import importlib
 import json
+import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
+
+from arrayhub import __version__
 
 Run = Callable[[argparse.Namespace], int]
 
@@ -26,13 +30,20 @@ class Command(NamedTuple):
 def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m arrayhub", description="A hub between array protocols.")
+    parser.add_argument("--version", action="version", version=f"arrayhub {__version__}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="command")
     for command in commands:
         choice = choices.add_parser(command.name, help=command.purpose, description=_sentence(command.purpose))
         choice.set_defaults(run=command.prepare(choice))
     options = parser.parse_args(arguments)
     run: Run = options.run
-    return run(options)
+    try:
+        status = run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what the interpreter flushes at its end
+        return 1
+    return status
 
 
 def _sentence(purpose: str) -> str:
@@ -95,7 +106,7 @@ def _find(parser: argparse.ArgumentParser, target: str) -> Any:
         )
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # whatever a module raises when it is imported
+    except (Exception, SystemExit) as error:  # whatever a module raises when it is imported; a script may just exit
         parser.error(
             f"argument package.module:object: {module_name} cannot be imported: {type(error).__name__}: {error}"
         )

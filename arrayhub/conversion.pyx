@@ -321,8 +321,9 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
         kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
         raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons})") from error
+    numpys = " but NumPy's: numpy.asarray(x) makes an array of it, perhaps a copy" if hasattr(type(obj), "__array__") else ""
     raise TypeError(
-        f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol; accepted: anything with"
+        f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol{numpys}; accepted: anything with"
         " __sycl_usm_array_interface__, __cuda_array_interface__, a buffer, __dlpack__, __array_interface__ or"
         " __array_struct__, a DLPack capsule, numbers, and nested sequences of numbers"
     )

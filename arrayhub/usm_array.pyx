@@ -33,6 +33,7 @@ from arrayhub.runtimes cimport sycl
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import PROTOCOL_NAMES
+from arrayhub._core.errors import show
 from arrayhub._core.labels import relabelled
 from arrayhub.adapters import dimensions
 
@@ -315,6 +316,13 @@ cdef class USMArray(Descriptor):
 
     # -------------------------------------------------------------------------------------------------- views
 
+    def __reduce__(self):
+        """For pickle and the module copy: refused, since the address means nothing to another process."""
+        raise TypeError(
+            "USMArray: arrays are neither pickled nor taken by the module copy; call x.copy(), or pickle"
+            " arrayhub.as_numpy(x, copy=True)"
+        )
+
     def __len__(self):
         if self.nd_ == 0:
             raise TypeError("len() of an array without dimensions")
@@ -362,12 +370,12 @@ cdef class USMArray(Descriptor):
         ValueError
             The array has no names, or `names` are not all of them once.
         """
-        wanted = tuple(names[0]) if len(names) == 1 and not isinstance(names[0], str) else names
+        wanted = tuple(names[0]) if len(names) == 1 and isinstance(names[0], (tuple, list)) else names
         present = self.dims
         if present is None:
             raise ValueError("align: the dimensions have no names; call with_dims(...) first")
-        if len(wanted) != len(present) or set(wanted) != set(present):
-            raise ValueError(f"align: names are {wanted}; accepted: all of {present}, each once")
+        if len(wanted) != len(present) or not all([name in wanted for name in present]):
+            raise ValueError(f"align: names are {show(wanted)}; accepted: all of {present}, each once")
         return transpose(self, [present.index(name) for name in wanted])
 
     def with_dims(self, dims, origin=None):

@@ -147,6 +147,74 @@ def test_an_interface_that_refuses_says_nothing():
     assert check(Refusing()) == []
 
 
+class Tensor:
+    """An object with one sound interface, and a `__dlpack__` that does as it is told."""
+
+    def __init__(self, answer):
+        self.a, self.answer = np.zeros(3), answer
+        self.__array_interface__ = described(self.a)
+
+    def __dlpack__(self, **options):
+        return self.answer()
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+@pytest.mark.parametrize("answer", [5, None, "dltensor"], ids=repr)
+def test_what_is_no_capsule(answer):
+    (text,) = check(Tensor(lambda: answer))
+    assert text.startswith(
+        f"__dlpack__ says what is not allowed: DLPack: __dlpack__() is {answer!r}; accepted: a capsule"
+    )
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(KeyError("shape"), "KeyError: 'shape'"), (OSError("gone"), "OSError: gone"), (Mute(), "Mute")],
+    ids=["KeyError", "OSError", "Mute"],
+)
+def test_an_interface_that_fails_is_told(error, words):
+    """The other ones are compared all the same."""
+
+    class Failing(Tensor):
+        @property
+        def __cuda_array_interface__(self):
+            raise error
+
+    def fail():
+        raise error
+
+    by_call, by_getter = check(Tensor(fail)), check(Failing(np.zeros(4).__dlpack__))
+    assert len(by_call) == 1 and by_call[0].startswith("__dlpack__ fails with ") and words in by_call[0]
+    assert len(by_getter) == 3 and words in by_getter[0]
+    assert by_getter[0].startswith("__cuda_array_interface__ fails with ")
+    assert [text.partition(":")[0] for text in by_getter[1:]] == ["pointer", "shape"]
+
+
+def test_what_no_array_here_can_hold():
+    """NumPy's interfaces agree about Python objects, and say nothing that is not allowed."""
+    with pytest.raises(TypeError, match="without Python objects"):
+        check(np.array([None, 1]))
+
+
+def test_a_false_description_alone():
+    (text,) = check(Several(__array_interface__=5))
+    assert text.startswith("__array_interface__ says what is not allowed: ")
+
+
+def test_what_refuses_all_of_them():
+    import torch
+
+    with pytest.raises(BufferError, match=r"x\.detach\(\)"):
+        check(torch.ones(3, requires_grad=True))
+
+
 def test_what_has_no_interface():
     for obj in (3, object(), ctypes.py_object):
         with pytest.raises(TypeError):

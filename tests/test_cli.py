@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
+import arrayhub
 from arrayhub.inspection import doctor
 from arrayhub.inspection.doctor import LIBRARIES
 
@@ -72,6 +74,26 @@ def test_explain_for_one_consumer_as_json(library):
     found = json.loads(done.stdout)
     assert found["type_name"] == "bytes"
     assert [(verdict["consumer"], verdict["verdict"]) for verdict in found["verdicts"]] == [("torch", "copy=True")]
+
+
+def test_the_version(tmp_path):
+    assert run("--version", cwd=tmp_path).stdout == f"arrayhub {arrayhub.__version__}\n"
+
+
+def test_a_reader_that_stops_reading_is_no_crash(tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "arrayhub", "explain", "numpy:pi"]
+    done = subprocess.run(command, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=250)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_explain_of_a_script_that_exits(library):
+    (library / "script.py").write_text("raise SystemExit(0)\n")
+    done = run("explain", "script:a", cwd=library)
+    assert done.returncode == 2
+    assert "script cannot be imported: SystemExit: 0" in done.stderr
 
 
 def test_explain_of_a_module_that_cannot_be_imported(library):
@@ -153,7 +175,7 @@ def test_the_report_is_true(report):
 def test_a_broken_library_is_reported(tmp_path, monkeypatch, text, error):
     (tmp_path / "torch.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    entry = doctor.verdict("torch", doctor.probe("torch"))
+    entry = doctor.verdict("torch", doctor.probe("torch"), LIBRARIES["torch"])
     check(entry, SCHEMA["libraries"]["torch"])
     assert entry["status"] == "broken"
     assert entry["error"].startswith(error)
@@ -165,11 +187,44 @@ def test_a_library_may_print_what_it_likes(tmp_path, monkeypatch):
         "import atexit\n__version__ = '9'\nprint('{}')\natexit.register(lambda: print('[1]'))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert doctor.verdict("numba", doctor.probe("numba"))["version"] == "9"
+    assert doctor.verdict("numba", doctor.probe("numba"), LIBRARIES["numba"])["version"] == "9"
+
+
+@pytest.mark.parametrize("name", ["dpctl", "numpy"])
+def test_a_broken_library_is_installed_again_without_arrayhub(name):
+    """An extra would reinstall arrayhub too, from an index that need not have it."""
+    assert doctor.verdict(name, {"error": "broken"}, LIBRARIES[name])["fix"] == f"pip install --force-reinstall {name}"
+
+
+@pytest.mark.parametrize(("driver", "extra"), [("12.8", "cuda12"), ("13.0", "cuda13"), (None, "cuda13")])
+def test_the_cupy_to_install_is_one_that_the_driver_runs(monkeypatch, driver, extra):
+    answers = {"cuda": {"driver": driver, "devices": []}}
+    monkeypatch.setattr(doctor, "probe", lambda name: answers.get(name, {"error": "not asked"}))
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    assert doctor.examine()["libraries"]["cupy"]["fix"] == f"pip install 'arrayhub[{extra}]'"
+
+
+def test_every_fix_is_a_command():
+    assert all(re.fullmatch(r"pip install ('[^' ]+'|[\w-]+)", command) for command in LIBRARIES.values())
+
+
+def test_packages_without_metadata_have_a_doctor(tmp_path):
+    """The package may have been copied, or put on the path as it was built."""
+    program = (
+        "import importlib.metadata as metadata, sys\n"
+        "def absent(name): raise metadata.PackageNotFoundError(name)\n"
+        "metadata.distribution = absent\n"
+        "from arrayhub.inspection import doctor\n"
+        "print(doctor.examine()['arrayhub']['version'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=250
+    )
+    assert done.stdout == f"{arrayhub.__version__}\n", done.stderr
 
 
 def test_a_missing_library_is_reported():
-    entry = doctor.verdict("dpctl", None)
+    entry = doctor.verdict("dpctl", None, LIBRARIES["dpctl"])
     check(entry, SCHEMA["libraries"]["dpctl"])
     assert (entry["status"], entry["fix"]) == ("missing", "pip install 'arrayhub[sycl]'")
 

@@ -43,6 +43,21 @@ def aligned(values):
     return array
 
 
+class Wicked(BaseException):
+    pass
+
+
+def raising(error):
+    def method(self, *args, **kwargs):
+        raise error
+
+    return method
+
+
+def with_method(name, method, bases=(), **others):
+    return type("Hostile", bases, {name: method, **others})()
+
+
 # ----------------------------------------------------------------------------------------------------------- verdicts
 
 
@@ -206,6 +221,65 @@ def test_why_a_protocol_was_not_taken():
     assert "  dlpack           refuses: not today" in str(explained)
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(KeyError("shape"), "KeyError: 'shape'"), (SystemExit(3), "SystemExit: 3"), (Wicked, "Wicked")],
+)
+def test_a_reason_of_one_word_has_the_name_of_its_error(error, reason):
+    explained = ah.explain(with_method("__array_interface__", property(raising(error))))
+    assert [offer.gives.removeprefix(f"{__name__}.") for offer in explained.offers] == [reason]
+
+
+def test_a_refused_tensor_is_offered_by_no_protocol():
+    torch = pytest.importorskip("torch")
+    explained = ah.explain(torch.zeros(3, requires_grad=True))
+    assert [(offer.protocol, offer.works) for offer in explained.offers] == [("exchange", False), ("dlpack", False)]
+    assert all("Call x.detach() first" in offer.gives for offer in explained.offers)
+    assert all(offer.works for offer in ah.explain(torch.zeros(3)).offers)
+
+
+@pytest.mark.parametrize(
+    ("library", "command"),
+    [("torch", "pip install torch"), ("jax", "pip install jax"), ("dpctl", "pip install 'arrayhub[sycl]'")],
+)
+def test_a_library_that_is_not_there_is_said_with_what_installs_it(library, command):
+    said = run(
+        f"""
+        import sys
+
+        class Absent:
+            def find_spec(name, path=None, target=None):
+                if name == {library!r}:
+                    raise ModuleNotFoundError("No module named " + repr(name))
+
+        sys.meta_path.insert(0, Absent)
+        import arrayhub as ah
+        (verdict,) = ah.explain(bytearray(64), to={library.replace("dpctl", "dpnp")!r}).verdicts
+        print(verdict.verdict, verdict.reason)
+        """
+    )
+    assert said.startswith("cannot ")
+    assert said.endswith(f"install it with: {command}\n")
+
+
+class Table:
+    """As those of data frames' libraries: shown on many lines, and an array for NumPy alone."""
+
+    def __repr__(self):
+        return "shape: (2,)\nx\n0\n1"
+
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(2)
+
+
+def test_what_numpy_alone_takes_is_said_with_the_call_that_helps():
+    why = ah.explain(Table()).why
+    assert why.startswith("asarray: shape: (2,) x 0 1 is of type Table, which speaks no array protocol but NumPy's")
+    assert "numpy.asarray(x) makes an array of it, perhaps a copy" in why
+    assert ah.explain(np.asarray(Table())).taken == "array_interface"
+    assert "NumPy's" not in ah.explain(object()).why
+
+
 def test_a_wrapper():
     explained = ah.explain(types.SimpleNamespace(data=np.zeros(3)))
     assert explained.why.startswith("it speaks no protocol; asarray takes what it wraps")
@@ -303,21 +377,6 @@ def test_names_do_not_become_markup():
 
 
 # ------------------------------------------------------------------------------------------------------------- hostile
-
-
-class Wicked(BaseException):
-    pass
-
-
-def raising(error):
-    def method(self, *args, **kwargs):
-        raise error
-
-    return method
-
-
-def with_method(name, method, bases=(), **others):
-    return type("Hostile", bases, {name: method, **others})()
 
 
 class Endless:

@@ -210,7 +210,8 @@ def test_align_transposes_by_name(field):
 
 
 @pytest.mark.parametrize(
-    "names", [("I",), ("I", "J"), ("I", "J", "J"), ("I", "J", "X"), ("I", "J", "K", "K"), ("IJK",)]
+    "names",
+    [("I",), ("I", "J"), ("I", "J", "J"), ("I", "J", "X"), ("I", "J", "K", "K"), ("IJK",), (5,), (["I"], "J", "K")],
 )
 def test_align_wants_all_names(field, names):
     with pytest.raises(ValueError, match="align: names are .*; accepted: all of .*'I', 'J', 'K'"):
@@ -503,6 +504,8 @@ def test_get_dims():
     assert ah.get_dims(ah.asarray(array).with_dims("JI"), "IJ") == ("J", "I")
     assert ah.get_dims(xr.DataArray(array, dims=("x", "y"))) == ("x", "y")
     assert ah.get_dims(None) is None
+    with pytest.raises(TypeError, match="get_dims: annotation is 5; accepted: GT4Py's Field"):
+        ah.get_dims(array, 5)
 
 
 def test_get_dims_of_a_field_annotation():

@@ -70,6 +70,14 @@ SEED_EXAMPLES = {
         "addr:      { offset-1, offset, offset+1, offset+2 }\n"
         "Not contiguous: dimension 1 steps by -1 element; compact would be 1.",
     ),
+    "both dimensions backwards": (
+        ((4, 2), (-5, -2), 17),
+        "buf_flat = {    a[3,1], *,    a[3,0], *, *,    a[2,1], *,    a[2,0], *, *,   a[1,1], *,   a[1,0], *, *,\n"
+        "addr:      { offset-17,    offset-15,       offset-12,    offset-10,       offset-7,    offset-5,\n"
+        "               a[0,1], *, a[0,0] }\n"
+        "             offset-2,    offset }\n"
+        "Not contiguous: dimension 1 steps by -2 elements; compact would be 1.",
+    ),
     "a broadcast": (
         ((3, 2), (0, 1)),
         "buf_flat = { a[0,0] x3, a[0,1] x3 }\n"
@@ -278,6 +286,16 @@ def test_svg_of_a_submatrix():
     assert [(cell.title, cell.text) for cell in picture.holes] == [("1 unused", "*")] * 3
     assert "element zero" in picture.words
     assert "strides (3, 1) elements = (24, 8) bytes · offset 1 · buffer of 7 elements" in picture.words
+
+
+@pytest.mark.parametrize("offset", [0, 5, 17, 22, 23, 24, 47, 60])
+def test_the_words_at_element_zero_are_not_cut_off(offset):
+    """They are wider than the cell that they stand at, which may be the picture's last."""
+    root = ElementTree.fromstring(arrayhub.layout((offset // 2 + 1,), (-2,), offset).svg())
+    (words,) = (text for text in root.iter(SVG + "text") if text.text == "element zero")
+    x, long = float(words.get("x")), 12 * 5.5
+    start = x if words.get("text-anchor") == "start" else x - long
+    assert start >= 0 and start + long <= float(root.get("width"))
 
 
 def test_svg_for_those_who_cannot_see_it():

@@ -1,5 +1,6 @@
 """New arrays: their plan against GT4Py's own allocator, their alignment, their memory, and what is refused."""
 
+import enum
 import math
 import os
 import subprocess
@@ -234,14 +235,24 @@ def test_the_default_type_is_float64():
     + [{"backend": backend, "halo": (1, 1, 0)} for backend in ("numpy", "gt:cpu_ifirst", "dace:cpu")],
     ids=str,
 )
-@pytest.mark.parametrize("dtype", ["f4", "i4", "u1"])
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u1", "f8", "i8", "c16", "?"])
 def test_jax_takes_it_without_a_copy(dtype, options):
     import jax
 
-    for shape in ((3, 5, 7), (2, 2, 1), (64, 3, 2)):
-        x = empty(shape, dtype, **options)
-        assert arrayhub.as_jax(x).unsafe_buffer_pointer() == x.ptr
-        assert jax.dlpack.from_dlpack(x).unsafe_buffer_pointer() == x.ptr
+    with jax.enable_x64(True):
+        for shape in ((3, 5, 7), (2, 2, 1), (64, 3, 2)):
+            x = empty(shape, dtype, **options)
+            assert arrayhub.as_jax(x).unsafe_buffer_pointer() == x.ptr
+            assert jax.dlpack.from_dlpack(x).unsafe_buffer_pointer() == x.ptr
+
+
+@pytest.mark.parametrize("options", [{"alignment": 64}, {"alignment": 64, "layout": "F", "aligned_index": (1, 0)}])
+def test_jax_cannot_take_padded_rows(options):
+    """And nothing is copied behind the caller's back."""
+    x = arrayhub.ones((3, 5), "f4", **options)
+    with pytest.raises(BufferError, match="copy=True"):
+        arrayhub.as_jax(x)
+    assert arrayhub.as_jax(x, copy=True).sum() == 15
 
 
 def test_labels_are_kept():
@@ -272,6 +283,18 @@ def test_the_same_call_again_is_the_same_layout_on_other_memory():
         assert (x.strides, x.halo, x.dims) == (first.strides, first.halo, first.dims)
         assert x.ptr != first.ptr
     assert other.dtype == np.dtype(">f4") and first.dtype == np.dtype("<f4")
+
+
+def test_names_from_an_enumeration():
+    """Whose members are strings, but whose own `str` also says the class."""
+
+    class Axis(str, enum.Enum):  # noqa: UP042
+        I = "I"  # noqa: E741
+        J = "J"
+
+    assert empty((2, 3), dims=list(Axis)).dims == ("I", "J")
+    x = empty((2, 3), dimensions=list(Axis), backend="gt:cpu_ifirst")
+    assert x.dims == ("I", "J") and x.strides == (1, 2)
 
 
 def test_what_equals_an_integer_is_none():
@@ -334,6 +357,17 @@ def test_from_array_keeps_the_type_and_copies():
     assert host(arrayhub.from_array([[1.5, 2], [3, 4]])).tolist() == [[1.5, 2], [3, 4]]
     assert arrayhub.from_array(empty((2, 3), dims="IJ")).dims == ("I", "J")
     assert arrayhub.from_array(empty((2, 3), dims="IJ"), dims="xy").dims == ("x", "y")
+
+
+def test_from_array_keeps_the_labels():
+    x = arrayhub.ones((4, 5), dims="IJ", origin=(1, -2), halo=(1, (0, 2)))
+    for call in (arrayhub.from_array, arrayhub.ones_like):
+        copy = call(x, origin=None, halo=None, dims=None, layout=None)
+        assert (copy.dims, copy.origin, copy.halo) == (x.dims, x.origin, x.halo)
+        other = call(x, origin=(0, 0), halo=(1, 1), dimensions="JK")
+        assert (other.dims, other.origin, other.halo) == (("J", "K"), (0, 0), ((1, 1), (1, 1)))
+    on_device = arrayhub.from_array(x, memory="usm_device", alignment=64)
+    assert on_device.origin == (1, -2) and (on_device[1:].ptr - on_device.ptr) % 64 == 0
 
 
 def test_from_array_takes_the_side_that_exists():
@@ -402,6 +436,7 @@ BAD = {
     "an unknown dimension": (dict(dimensions=("I", "X")), "dimensions: 'X'.*'I', 'J', 'K'"),
     "a dimension with a zero in front": (dict(dimensions=("I", "01")), "dimensions: '01'"),
     "a digit of another script": (dict(dimensions=("I", "٣")), "dimensions: '٣'"),
+    "a number longer than Python reads": (dict(dimensions=("I", "9" * 5000)), "dimensions: '999.*'I', 'J', 'K'"),
     "unknown to the backend": (dict(dims=("I", "X"), backend="numpy"), "dimensions: 'X'"),
     "too few dimensions": (dict(dimensions="I"), "dims: .*1 entries.*accepted: 2"),
     "two ways to say it": (dict(dimensions="IJ", dims="JI"), r"dims: .*beside dimensions \('I', 'J'\)"),
@@ -473,6 +508,39 @@ def test_what_is_no_integer():
             empty(**{"shape": (3, 4), **wrong})
 
 
+def test_sets_have_no_order():
+    for wrong in (dict(shape={3, 4}), dict(dims={"I", "J"}), dict(dimensions=frozenset("IJ")), dict(layout={0, 1})):
+        with pytest.raises(TypeError, match=next(iter(wrong))):
+            empty(**{"shape": (3, 4), **wrong})
+    for call in (
+        lambda: plan({3, 4}),
+        lambda: layout_for({"I", "J"}, "numpy"),
+        lambda: empty((3, 4)).with_dims({"I", "J"}),
+    ):
+        with pytest.raises(TypeError, match="no sequence; accepted: "):
+            call()
+
+
+@pytest.mark.parametrize("backend", [None, 5, [], b"numpy"], ids=repr)
+def test_a_backend_that_is_no_name(backend):
+    with pytest.raises(ValueError, match="backend: .* is not registered; accepted: .*numpy"):
+        layout_for("IJK", backend)
+
+
+def test_dimensions_that_are_none():
+    with pytest.raises(TypeError, match="dimensions: 3 is no sequence; accepted: 'I', 'J', 'K'"):
+        layout_for(3, "numpy")
+
+
+@pytest.mark.parametrize("base", [(0, 1), (0, 0, 1), (1, 2, 3), (0, 1, 2, 3)])
+def test_a_base_layout_that_is_none(base):
+    with pytest.raises(
+        ValueError, match=r"layouts\.register: base_layout is \(.*a permutation of 0, 1, 2, the ranks of"
+    ):
+        layouts.register("test:mine", base)
+    assert "test:mine" not in layouts.names()
+
+
 def test_types_that_are_no_elements():
     pairs = np.dtype((np.float64, (3,)))
     for call in (
@@ -495,8 +563,11 @@ def test_types_that_are_no_elements():
 def test_fill_values():
     with pytest.raises(ValueError, match=r"full: fill_value is \[1, 2\]"):
         arrayhub.full(2, [1, 2])
-    with pytest.raises(ValueError, match="could not convert"):
-        arrayhub.full(2, "x")
+    for value, dtype, words in (("x", "f8", "could not convert"), (300, "u1", "out of bounds"), (1j, "f8", "complex")):
+        with pytest.raises(ValueError, match=f"full: fill_value is {value!r}; accepted: one element of dtype.*{words}"):
+            arrayhub.full(2, value, dtype)
+    with pytest.raises(ValueError, match=r"full: fill_value is .*to_host\(x\)"):
+        arrayhub.full(2, arrayhub.ones((), memory="usm_device"))
 
 
 @pytest.mark.parametrize("memory", ["cuda", "cuda_host", "cuda_managed"])

@@ -493,7 +493,7 @@ def test_an_array_cannot_be_pickled_or_copied_by_accident():
     """Its pointer means nothing elsewhere."""
     a = arrayhub.asarray(np.zeros(3))
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"call x\.copy\(\), or pickle arrayhub\.as_numpy\(x, copy=True\)"):
             attempt(a)
 
 

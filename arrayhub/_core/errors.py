@@ -11,12 +11,12 @@ class InterfaceError(ValueError):
 
 
 def show(value: object) -> str:
-    """Return a short representation of `value`, whatever its ``__repr__`` does.
+    """Return a short representation of `value` on one line, whatever its ``__repr__`` does.
 
     A hostile producer must not turn the report of its own fault into another one.
     """
     try:
-        return reprlib.repr(value)
+        return " ".join(reprlib.repr(value).splitlines())  # those of tables and arrays have many lines
     except Exception:
         return f"<{type(value).__name__} object>"
 

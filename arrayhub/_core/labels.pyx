@@ -247,6 +247,8 @@ cdef tuple widths(object halo, Descriptor array):
 cdef tuple one_each(object values, int nd, str what, str kind):
     """`values` as a tuple with an entry for each dimension."""
     try:
+        if isinstance(values, (set, frozenset)):    # whose order nobody meant
+            raise TypeError
         result = tuple(values)
     except TypeError:
         raise TypeError(f"{what}: {show(values)} is no sequence; accepted: {nd} {kind}, one a dimension") from None

@@ -4,9 +4,10 @@ Source of the rules: GT4Py's "Allocation and Array Interfaces", and what its car
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
+from arrayhub._core.errors import show
 from arrayhub._core.labels import relabelled
 
 # What an object may have for us; `conversion` remembers of a type whether its instances are worth asking.
@@ -59,12 +60,21 @@ def get_dims(obj: Any, annotation: Any = None) -> tuple[str, ...] | None:
     -------
     tuple of str or None
         None where neither says them.
+
+    Raises
+    ------
+    TypeError
+        An annotation that is neither.
     """
     dims = _dims_of(obj, _ndim_of(obj))
     if dims is not None or annotation is None:
         return dims
     data_dims = getattr(annotation, "data_dims", None) or ()
     axes = getattr(annotation, "axes", annotation)
+    if not isinstance(axes, Iterable):
+        raise TypeError(
+            f"get_dims: annotation is {show(annotation)}; accepted: GT4Py's Field[IJK, dtype], or a sequence of names"
+        )
     return (*(str(axis) for axis in axes), *(str(k) for k in range(len(data_dims))))
 
 
@@ -104,9 +114,11 @@ def _ndim_of(obj: Any) -> int | None:
 def _dims_of(obj: Any, ndim: int | None) -> tuple[str, ...] | None:
     for attribute in _NAMES:
         dims = _ask(obj, attribute)
-        if type(dims) is tuple and all(isinstance(name, str) for name in dims):
+        if type(dims) is not tuple or (ndim is not None and len(dims) != ndim):
+            continue
+        if all(isinstance(name, str) for name in dims):
             names = tuple(str.__str__(name) for name in dims)  # of a subclass only the characters
-            if len(set(names)) == len(names) and (ndim is None or len(names) == ndim):
+            if len(set(names)) == len(names):
                 return names
     return None
 
@@ -132,8 +144,13 @@ def _index(value: SupportsIndex) -> int:
 # ----------------------------------------------------------------------------------------------- the order of stencils
 
 
+def is_known(name: str) -> bool:
+    """Whether `name` is that of a dimension which GT4Py's stencils have."""
+    return name in _GRID or _is_number(name)
+
+
 def _stencils_know(dims: Sequence[str]) -> bool:
-    return all(name in _GRID or _is_number(name) for name in dims)
+    return all(is_known(name) for name in dims)
 
 
 def _is_number(name: str) -> bool:

@@ -1,8 +1,9 @@
 """check: whether an object's several interfaces say the same about it."""
 
+from traceback import format_exception_only
 from typing import Any
 
-from arrayhub._core.errors import InterfaceError
+from arrayhub._core.errors import InterfaceError, interface_error
 from arrayhub.conversion import asarray
 from arrayhub.usm_array import USMArray
 
@@ -33,12 +34,14 @@ def check(obj: Any, /) -> list[str]:
     -------
     list of str
         The disagreements, each in words; empty where there are none. A description that its protocol does not allow is
-        one too.
+        one too, and so is an interface that fails with an error that is no refusal.
 
     Raises
     ------
     TypeError
-        `obj` has none of these interfaces.
+        `obj` has none of these interfaces, or elements that no array here can hold, such as Python objects.
+    BufferError
+        It refuses all of them, as a tensor that is part of a gradient does.
     """
     found: list[tuple[str, dict[str, Any]]] = []
     texts = []
@@ -49,9 +52,10 @@ def check(obj: Any, /) -> list[str]:
             texts.append(f"{name} says what is not allowed: {error}")
         except _REFUSALS:
             continue
-    if not found and not texts:
-        asarray(obj)  # says what is wrong with it
-        raise TypeError(f"check: {type(obj).__name__} has none of {', '.join(_INTERFACES)}")
+        except Exception as error:  # a fault of the producer's code, which others would meet as well
+            texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
+    if not found:
+        _explain_nothing(obj, texts)
     for name, facts in found[1:]:
         first, held_to = found[0]
         texts += [
@@ -60,6 +64,19 @@ def check(obj: Any, /) -> list[str]:
             if fact in facts and held_to[fact] != facts[fact]
         ]
     return texts
+
+
+def _explain_nothing(obj: Any, texts: list[str]) -> None:
+    """Raise what is wrong with an object of which no interface can be read, unless `texts` say it."""
+    try:
+        asarray(obj)
+    except TypeError:  # Python objects as elements, say: true descriptions, of nothing that an array here can hold
+        raise
+    except Exception:
+        if not texts:
+            raise
+    if not texts:
+        raise TypeError(f"check: {type(obj).__name__} has none of {', '.join(_INTERFACES)}")
 
 
 def _facts(obj: Any, via: Any) -> dict[str, Any]:
@@ -75,9 +92,12 @@ def _facts(obj: Any, via: Any) -> dict[str, Any]:
 
 def _capsule_of(obj: Any) -> Any:
     try:
-        return obj.__dlpack__(max_version=(1, 0))
+        capsule = obj.__dlpack__(max_version=(1, 0))
     except TypeError:  # from before there were versions
-        return obj.__dlpack__()
+        capsule = obj.__dlpack__()
+    if type(capsule).__name__ != "PyCapsule":
+        raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
+    return capsule
 
 
 def _read(array: USMArray) -> dict[str, Any]:

@@ -22,7 +22,7 @@ LIBRARIES = {
     "numpy": "pip install 'numpy>=2.0'",
     "torch": "pip install torch",
     "jax": "pip install jax",
-    "cupy": _CUDA["13"] + " (or [cuda12] for a CUDA 12 driver)",
+    "cupy": _CUDA["13"],  # where no driver says another release
     "dpctl": _SYCL,
     "dpnp": "pip install dpnp",
     "numba": "pip install numba",
@@ -50,15 +50,16 @@ def examine() -> dict[str, Any]:
     probes = [*installed, "cuda", *(["sycl"] if "dpctl" in installed else [])]
     with ThreadPoolExecutor(min(len(probes), os.cpu_count() or 1)) as pool:
         found = dict(zip(probes, pool.map(probe, probes), strict=True))
-    report = {
-        "arrayhub": {"version": importlib.metadata.version("arrayhub"), "location": _location()},
+    commands = {**LIBRARIES, "cupy": _cupy_for(found["cuda"].get("driver"))}
+    report: dict[str, Any] = {
+        "arrayhub": _package(),
         "python": {
             "version": platform.python_version(),
             "implementation": platform.python_implementation(),
             "executable": sys.executable,
             "platform": platform.platform(),
         },
-        "libraries": {name: verdict(name, found.get(name)) for name in LIBRARIES},
+        "libraries": {name: verdict(name, found.get(name), install) for name, install in commands.items()},
         "sycl": {"platforms": [], "runtime": None, "error": None, **found.get("sycl", {})},
         "cuda": {"driver": None, "devices": [], "error": None, **found["cuda"]},
     }
@@ -73,9 +74,10 @@ def run(as_json: bool) -> int:
     return 1 if report["problems"] else 0
 
 
-def _location() -> str:
-    spec = importlib.util.find_spec("arrayhub")
-    return os.path.dirname(spec.origin) if spec is not None and spec.origin else ""
+def _package() -> dict[str, Any]:
+    """What is imported says it, since metadata may be missing, or that of another copy."""
+    arrayhub = importlib.import_module("arrayhub")
+    return {"version": arrayhub.__version__, "location": os.path.dirname(arrayhub.__file__ or "")}
 
 
 def probe(name: str) -> dict[str, Any]:
@@ -99,8 +101,8 @@ def _lines_of(output: bytes) -> list[str]:
     return output.decode(errors="replace").splitlines()
 
 
-def verdict(name: str, answer: dict[str, Any] | None) -> dict[str, Any]:
-    """The report's entry for one library; the answer is None where it is not installed."""
+def verdict(name: str, answer: dict[str, Any] | None, install: str) -> dict[str, Any]:
+    """The report's entry for one library; the answer is None where it is not installed, and `install` then helps."""
     empty: dict[str, Any] = {
         "status": "works",
         "version": None,
@@ -110,14 +112,21 @@ def verdict(name: str, answer: dict[str, Any] | None) -> dict[str, Any]:
         "fix": None,
     }
     if answer is None:
-        return {**empty, "status": "missing", "fix": LIBRARIES[name]}
+        return {**empty, "status": "missing", "fix": install}
     if "error" in answer:
-        return {**empty, **answer, "status": "broken", "fix": _reinstall(LIBRARIES[name])}
+        return {**empty, **answer, "status": "broken", "fix": _reinstall(name)}
     return {**empty, **answer}
 
 
-def _reinstall(command: str) -> str:
-    return command.replace("pip install ", "pip install --force-reinstall ", 1)
+def _reinstall(name: str) -> str:
+    """By the name that it was installed under. An extra of arrayhub's would install arrayhub again."""
+    distributions = importlib.metadata.packages_distributions().get(name, [name])
+    return f"pip install --force-reinstall {distributions[0]}"
+
+
+def _cupy_for(driver: str | None) -> str:
+    """What installs the cupy that a driver can run, the newest where there is no driver."""
+    return _CUDA.get((driver or "").partition(".")[0], LIBRARIES["cupy"])
 
 
 def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
@@ -131,8 +140,7 @@ def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
     if cuda["error"] is not None:
         yield {"what": f"CUDA: {cuda['error']}", "fix": "install or repair the GPU's driver"}
     if cuda["devices"] and report["libraries"]["cupy"]["status"] == "missing":
-        release = cuda["driver"].partition(".")[0]
-        yield {"what": "CUDA: there is a GPU, and cupy is missing", "fix": _CUDA.get(release, _CUDA["13"])}
+        yield {"what": "CUDA: there is a GPU, and cupy is missing", "fix": report["libraries"]["cupy"]["fix"]}
 
 
 def _devices(sycl: dict[str, Any]) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def explain(obj: Any, to: str | None = None) -> Explanation:
         raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join(CONSUMERS)}")
     name = type_name(type(obj))
     array, taken, why = _way_in(obj, name)
-    offers = tuple(_offers(obj, array, taken)) if to is None else ()
+    offers = tuple(_offers(obj, array, taken, why)) if to is None else ()
     if array is None:
         return _of_what_has_no_memory(obj, name, offers, why, to)
     verdicts = tuple(_verdict(array, consumer, consumer == to) for consumer in CONSUMERS if to in (None, consumer))
@@ -78,7 +78,10 @@ def _reason(error: BaseException) -> str:
         raise
     except BaseException:
         text = ""
-    return printable(text) or type_name(type(error))
+    said, kind = printable(text), type_name(type(error))
+    if " " in said:
+        return said
+    return f"{kind}: {said}" if said else kind  # as in KeyError: 'shape', where one word is not enough
 
 
 def printable(text: str) -> str:
@@ -127,7 +130,7 @@ def _way_of_a_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, s
         array, _ = attempt(offer, obj, protocol)
         if array is not None:
             return array, array.protocol, f"asarray takes {array.protocol}, the first of its protocols that answers"
-    return None, None, f"a {name} has no memory to view: asarray copies it through NumPy"
+    return None, None, f"a value of type {name} has no memory to view: asarray copies it through NumPy"
 
 
 def _protocols(cls: type) -> tuple[bool, tuple[str, ...]]:
@@ -136,14 +139,16 @@ def _protocols(cls: type) -> tuple[bool, tuple[str, ...]]:
     return found or (False, ())
 
 
-def _offers(obj: Any, array: USMArray | None, taken: str | None) -> Iterator[Offer]:
-    """Every protocol that the object speaks, each tried once."""
+def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str) -> Iterator[Offer]:
+    """Every protocol that the object speaks, each tried once; `why` is the reason where there is no array."""
     known, protocols = _protocols(type(obj))
     for protocol in ("dlpack",) if type(obj) is _CAPSULE else protocols:
         if protocol == taken and array is not None:
             yield Offer(protocol, True, _summary(array))
         elif protocol == "exchange" and known:  # its room looks at more than the table says
-            yield Offer(protocol, True, "DLPack's C table, without a Python call")
+            yield Offer(
+                protocol, array is not None, why if array is None else "DLPack's C table, without a Python call"
+            )
         elif type(obj) is not _CAPSULE:
             found, refusal = attempt(offer, obj, protocol)
             if found is not None:

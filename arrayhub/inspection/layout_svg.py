@@ -247,8 +247,14 @@ def _draw_place(canvas: Canvas, place: Place, x: float, width: float, tall: int)
 
 
 def _draw_marker(canvas: Canvas, x: float) -> None:
-    pointer = f'<path d="M{x - 4:g} -6h8l-4 6z"/><text x="{x + 7:g}" text-anchor="start">element zero</text>'
-    canvas.add("numbers", pointer, canvas.y - 3)
+    words = "element zero"
+    end = x + 7 + len(words) * SMALL_LETTER
+    name = f'<text x="{x + 7:g}" text-anchor="start">{words}</text>'
+    if end > WIDTH:  # then on the other side of the pointer
+        name = f'<text x="{x - 7:g}" text-anchor="end">{words}</text>'
+    else:
+        canvas.reach(end)
+    canvas.add("numbers", f'<path d="M{x - 4:g} -6h8l-4 6z"/>{name}', canvas.y - 3)
 
 
 def _strip_cell_width(scene: Scene) -> float:

@@ -256,10 +256,12 @@ cdef object emit(Descriptor a):
     """
     if a.usm_type_ == 0:
         raise BufferError("dpnp: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0'), or pass copy=True")
-    if a.strides_ == NULL or dtypes.by_typenum(a.typenum_).typestr == NULL:
+    if dtypes.by_typenum(a.typenum_).typestr == NULL:
+        raise BufferError(f"dpnp: usm_ndarray has no element type {get_dtype(a)!r}; convert the array first")
+    if a.strides_ == NULL:
         raise BufferError(
-            f"dpnp: usm_ndarray has no element type {get_dtype(a)!r} with byte strides {a.byte_strides}; call x.copy()"
-            " or convert it first"
+            f"dpnp: usm_ndarray steps by whole elements, and byte strides {a.byte_strides} are no multiples of"
+            f" {a.itemsize}; call x.copy()"
         )
     usm_ndarray = dpnp_tensor().usm_ndarray
     memory = sycl.base_of(a)

@@ -76,8 +76,10 @@ cdef object emit(Descriptor a, bint may_copy):
     BufferError
         jax could not take the memory without a copy.
     """
-    import jax
-
+    try:
+        import jax
+    except ImportError as error:
+        raise ImportError(f"jax cannot be imported ({error}); install it with: pip install jax") from error
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
     try:
         result = jax.dlpack.from_dlpack(view)

@@ -23,7 +23,10 @@ cdef DLPackExchangeAPI* table() except? NULL:
     """torch's exchange table, looked up once; NULL for a torch from before it had one."""
     global _table, _torch, _tensor_type, _parameter_type
     if _torch is None:
-        import torch
+        try:
+            import torch
+        except ImportError as error:
+            raise ImportError(f"torch cannot be imported ({error}); install it with: pip install torch") from error
         _table = dlpack.exchange_api(torch.Tensor)
         _tensor_type = torch.Tensor
         _parameter_type = torch.nn.Parameter

@@ -26,7 +26,6 @@ from arrayhub._core.runtime cimport runtime_of
 from arrayhub.construction cimport take_usm
 
 import operator
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -214,13 +213,13 @@ cdef object frozen(object value, str what, int depth):
 cdef object frozen_slowly(object value, str what, int depth):
     axis = getattr(value, "__gt_axis_name__", None)     # GTScript's I, J, K
     if axis is not None or isinstance(value, str):
-        return str(value if axis is None else axis)
+        return str.__str__(value) if axis is None else str(axis)    # an enumeration's own says the class, too
     if not isinstance(value, (bool, np.bool_)):
         try:
             return operator.index(value)
         except TypeError:
             pass
-        if depth < 2 and isinstance(value, Iterable):     # pairs of widths in a halo: no deeper
+        if depth < 2 and planning.is_ordered(value):     # pairs of widths in a halo: no deeper
             return tuple([frozen(part, what, depth + 1) for part in value])
     raise TypeError(f"{what}: {show(value)} of type {type(value).__name__}; accepted: {_ARGUMENT_FORMS[what]}")
 

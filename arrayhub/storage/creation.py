@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from arrayhub.storage.planning import element_type
 from arrayhub.usm_array import USMArray
 
 if TYPE_CHECKING:
-    from arrayhub.storage.allocation import _Memory
+    from arrayhub.storage.allocation import _Halo, _Memory
 
 # The kinds of memory by device type and kind of USM.
 _KINDS: dict[tuple[str, str | None], _Memory] = {
@@ -35,25 +35,30 @@ _KINDS: dict[tuple[str, str | None], _Memory] = {
 class Options(TypedDict, total=False):
     """The keywords of `empty`, which every function here takes and hands on."""
 
-    aligned_index: Sequence[int] | None
-    halo: Sequence[int | tuple[int, int]] | None
+    aligned_index: Sequence[SupportsIndex] | None
+    halo: _Halo | None
     dimensions: Sequence[str] | None
     dims: Sequence[str] | None
-    layout: Sequence[int] | Literal["C", "F"] | None
+    layout: Sequence[SupportsIndex] | Literal["C", "F"] | None
     backend: str | None
-    alignment: int | None
-    origin: Sequence[int] | None
+    alignment: SupportsIndex | None
+    origin: Sequence[SupportsIndex] | None
     memory: _Memory
     device: Any
 
 
-def ones(shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]) -> USMArray:
+def ones(
+    shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]
+) -> USMArray:
     """Return a new array of ones; see `empty` for everything else."""
     return full(shape, 1, dtype, **options)
 
 
 def full(
-    shape: int | Sequence[int], fill_value: Any, dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    fill_value: Any,
+    dtype: npt.DTypeLike = np.float64,
+    **options: Unpack[Options],
 ) -> USMArray:
     """Return a new array whose elements are all `fill_value`, a number; see `empty` for everything else.
 
@@ -62,9 +67,15 @@ def full(
     ValueError
         `fill_value` is no single element, or none of that type.
     """
-    value = np.asarray(fill_value, element_type(dtype))
+    element = element_type(dtype)
+    try:
+        value = np.asarray(fill_value, element)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"full: fill_value is {show(fill_value)}; accepted: one element of {element!r} ({error})"
+        ) from error
     if value.ndim:
-        raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one element")
+        raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one element of {element!r}")
     return _filled(empty(shape, value.dtype, **options), value)
 
 
@@ -86,7 +97,7 @@ def from_array(
     dtype : optional
         The element type; that of the data by default.
     **options
-        As for `empty`. The names of the data's dimensions are kept where none are given.
+        As for `empty`. The names of the data's dimensions, its origin and its halo are kept where none are given.
 
     Returns
     -------
@@ -100,9 +111,7 @@ def from_array(
     source = _closer(data, device_data, options.get("memory", "cpu"))
     if dtype is not None and source.dtype != element_type(dtype):
         source = transfer.astype(transfer.to_host(source), np.dtype(dtype))
-    if not _names_dimensions(options) and source.dims is not None:
-        options["dims"] = source.dims
-    fresh = empty(source.shape, source.dtype, **options)
+    fresh = empty(source.shape, source.dtype, **_labelled_as(source, options))
     transfer.write(fresh, source)
     return fresh
 
@@ -117,8 +126,9 @@ def empty_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack
     dtype : optional
         The element type; that of `array` by default.
     **options
-        As for `empty`. What is left out is as it is in `array`: the order of its strides, its names, origin and halo,
-        the kind of its memory and its device. Padding is not: rows are padded only for ``alignment=`` or a preset.
+        As for `empty`. What is left out, or None, is as it is in `array`: the order of its strides, its names, origin
+        and halo, the kind of its memory and its device. Padding is not: rows are padded only for ``alignment=`` or a
+        preset.
 
     Returns
     -------
@@ -160,22 +170,27 @@ def _closer(data: Any, device_data: Any, memory: _Memory) -> USMArray:
     return asarray(data)
 
 
-def _names_dimensions(options: Options) -> bool:
-    return options.get("dims") is not None or options.get("dimensions") is not None
+def _labelled_as(model: USMArray, options: Options) -> Options:
+    """Return `options` with the labels that they leave out as they are in `model`."""
+    if options.get("dims") is None and options.get("dimensions") is None:
+        options["dims"] = model.dims
+    if options.get("origin") is None:
+        options["origin"] = model.origin
+    if options.get("halo") is None:
+        options["halo"] = model.halo
+    return options
 
 
 def _options_of(model: USMArray, options: Options) -> Options:
     """Return `options` with what they leave out as it is in `model`."""
-    if not _names_dimensions(options):
-        options["dims"] = model.dims
-    options.setdefault("origin", model.origin)
-    options.setdefault("halo", model.halo)
+    options = _labelled_as(model, options)
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)
         options["layout"] = [order.index(axis) for axis in range(model.ndim)]
     if "memory" not in options:
         options["memory"] = _kind_of(model)
-        options.setdefault("device", _place_of(model))
+        if options.get("device") is None:
+            options["device"] = _place_of(model)
     return options
 
 

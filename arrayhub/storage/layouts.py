@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import Any, SupportsIndex, TypeAlias
 
 from arrayhub._core.errors import show
-from arrayhub.storage.planning import integer, integers, layout_ranks
+from arrayhub.adapters.dimensions import is_known
+from arrayhub.storage.planning import integer, integers, is_ordered, layout_ranks
 
 GRID = ("I", "J", "K")
 ACCEPTED_DIMENSIONS = "'I', 'J', 'K' and decimal numbers such as '0' for data dimensions, each once"
@@ -97,7 +98,13 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
     if callable(base_layout):
         _registered[name] = Preset(base_layout, elements)
     else:
-        _registered[name] = Preset(ByMeaning(layout_ranks(integers(base_layout, "base_layout"), 3)), elements)
+        ranks = integers(base_layout, "base_layout")
+        if sorted(ranks) != [0, 1, 2]:
+            raise ValueError(
+                f"layouts.register: base_layout is {show(ranks)}; accepted: a permutation of 0, 1, 2, the ranks of I, J"
+                " and K, or a function of the dimensions"
+            )
+        _registered[name] = Preset(ByMeaning(ranks), elements)
 
 
 def layout_for(dimensions: Iterable[Any], backend: str) -> tuple[int, ...]:
@@ -131,9 +138,11 @@ def layout_by(preset: Preset, dimensions: tuple[str, ...]) -> tuple[int, ...]:
 
 def checked_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
     """Return dimensions as a tuple of their names, each known and given once."""
+    if not is_ordered(dimensions):
+        raise TypeError(f"dimensions: {show(dimensions)} is no sequence; accepted: {ACCEPTED_DIMENSIONS}")
     names = tuple(getattr(name, "__gt_axis_name__", name) for name in dimensions)
     for name in names:
-        if not (isinstance(name, str) and (name in GRID or (name.isdecimal() and name == str(int(name))))):
+        if not (isinstance(name, str) and is_known(name)):
             raise ValueError(f"dimensions: {show(name)} in {show(names)}; accepted: {ACCEPTED_DIMENSIONS}")
     if len(set(names)) != len(names):
         raise ValueError(f"dimensions: {show(names)} has a dimension twice; accepted: {ACCEPTED_DIMENSIONS}")
@@ -153,9 +162,11 @@ def find(backend: str) -> Preset:
     ValueError
         Nobody has registered it.
     """
-    found = source(backend)
-    if found is None and _import_gt4py():
+    found = None
+    if isinstance(backend, str):
         found = source(backend)
+        if found is None and _import_gt4py():
+            found = source(backend)
     if found is None:
         raise ValueError(
             f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}, and what"

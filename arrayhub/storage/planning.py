@@ -171,9 +171,14 @@ def boundary_and_block(alignment: SupportsIndex | None, itemsize: int) -> tuple[
 
 def integers(values: Iterable[Any], what: str) -> tuple[int, ...]:
     """Return `values` as a tuple of Python integers."""
-    if not isinstance(values, Iterable):
+    if not is_ordered(values):
         raise TypeError(f"{what}: {show(values)} is no sequence; accepted: an integer for each dimension")
     return tuple(integer(value, what) for value in values)
+
+
+def is_ordered(values: Any) -> bool:
+    """Whether `values` has entries in an order; a set has them in one that nobody meant."""
+    return isinstance(values, Iterable) and not isinstance(values, (set, frozenset))
 
 
 def integer(value: Any, what: str) -> int:
