@@ -271,9 +271,12 @@ cdef Descriptor with_own_labels(object obj, object stream):
 
 
 cdef Descriptor without_labels(object obj, object stream):
-    cdef Remembered entry = place_of(Py_TYPE(obj))[0]      # import_array has just looked it up
+    cdef Remembered* entry = place_of(Py_TYPE(obj))
+    if not is_of(entry, Py_TYPE(obj)):      # import_array has just looked it up, but another type may have come between
+        learn(entry, type(obj))
+    cdef unsigned int speaks = entry.speaks
     cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
-    return ask_in_order(obj, stream, entry.speaks) if a is None else a
+    return ask_in_order(obj, stream, speaks) if a is None else a
 
 
 cdef bint has_names(object obj) noexcept:
