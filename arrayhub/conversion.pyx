@@ -133,7 +133,7 @@ cdef struct Remembered:
     Way fast               # the same, or the way that also reads labels
 
 cdef enum:
-    REMEMBERED_TYPES = 1024   # a power of two; a type that shares its place with another is worked out again
+    REMEMBERED_TYPES = 4096   # a power of two; a type that finds both its places taken is worked out again
 
 cdef Remembered _remembered[REMEMBERED_TYPES]
 
@@ -148,8 +148,13 @@ cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in (""
 
 
 cdef inline Remembered* place_of(PyTypeObject* cls) noexcept nogil:
+    """Where `cls` is remembered, or is to be: the place of its address, or the one beside it."""
     cdef uintptr_t address = <uintptr_t> cls
-    return &_remembered[((address >> 4) ^ (address >> 12)) & (REMEMBERED_TYPES - 1)]
+    cdef uintptr_t place = ((address >> 4) ^ (address >> 12)) & (REMEMBERED_TYPES - 1)
+    if _remembered[place].cls != cls and _remembered[place].cls != NULL:
+        if _remembered[place ^ 1].cls == cls or _remembered[place ^ 1].cls == NULL:
+            place ^= 1
+    return &_remembered[place]
 
 
 cdef inline bint is_of(Remembered* entry, PyTypeObject* cls) noexcept nogil:

@@ -49,9 +49,9 @@ def test_tracers_are_refused(transform):
 
 
 def test_as_jax_says_why_it_cannot():
-    memory = np.asarray(ah.USMArray((66,), "f4", buffer="cpu"))
+    memory = np.asarray(ah.USMArray((65,), "f4", buffer="cpu"))
     assert ah.as_jax(memory).unsafe_buffer_pointer() == memory.ctypes.data
-    for x in (memory[1:], memory[:64].reshape(8, 8).T[::2], memory[2:].view("f8")[:3]):
+    for x in (memory[1:], memory[:64].reshape(8, 8).T[::2], memory[3:9]):
         with pytest.raises(BufferError, match="jax: .*copy=True"):
             ah.as_jax(x)
         assert np.array_equal(np.asarray(ah.as_jax(x, copy=True)), x)
