@@ -188,6 +188,15 @@ cdef int learn(Remembered* entry, type cls) except -1:
     return 0
 
 
+cdef inline Remembered* remembered(object obj) except NULL:
+    """What is known of the type of `obj`; worked out where it is new or has changed."""
+    cdef PyTypeObject* cls = Py_TYPE(obj)
+    cdef Remembered* entry = place_of(cls)
+    if not is_of(entry, cls):
+        learn(entry, type(obj))
+    return entry
+
+
 cdef Way reading_labels(type cls, Way known, bint bare) except? NULL:
     """The fast way of a type, or one that also reads labels where instances may have some."""
     if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
@@ -250,10 +259,7 @@ cdef bint is_arrow(type cls) except -1:
 
 cdef inline Descriptor import_array(object obj, object stream):
     """`obj` as an array without a copy, by the first way that answers."""
-    cdef PyTypeObject* cls = Py_TYPE(obj)
-    cdef Remembered* entry = place_of(cls)
-    if not is_of(entry, cls):
-        learn(entry, type(obj))
+    cdef Remembered* entry = remembered(obj)
     cdef unsigned int speaks = entry.speaks      # now: what the way calls may put another type in this place
     cdef Descriptor a = None if entry.fast == NULL else entry.fast(obj, stream)
     # A type that only looks like a known one gets None from its way: then its protocols are asked like any other's.
@@ -276,9 +282,7 @@ cdef Descriptor with_own_labels(object obj, object stream):
 
 
 cdef Descriptor without_labels(object obj, object stream):
-    cdef Remembered* entry = place_of(Py_TYPE(obj))
-    if not is_of(entry, Py_TYPE(obj)):      # import_array has just looked it up, but another type may have come between
-        learn(entry, type(obj))
+    cdef Remembered* entry = remembered(obj)     # again: another type may have come between
     cdef unsigned int speaks = entry.speaks
     cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
     return ask_in_order(obj, stream, speaks) if a is None else a
@@ -384,9 +388,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
         raise TypeError(
             f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
         )
-    entry = place_of(Py_TYPE(obj))
-    if not is_of(entry, Py_TYPE(obj)):
-        learn(entry, type(obj))
+    entry = remembered(obj)
     named = entry.fast == with_labels or entry.fast == with_own_labels and has_names(obj)
     return dimensions.parse(obj, a) if named else a
 
