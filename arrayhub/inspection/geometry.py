@@ -8,24 +8,7 @@ from arrayhub.inspection.coverage import Coverage
 class Geometry:
     """Shape, strides and offset of an array in its buffer, whose positions count from its start.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Lengths of the dimensions, in elements.
-    strides : tuple of int or None
-        Steps in elements; None where they are no whole numbers of elements (a field of a packed record).
-    byte_strides : tuple of int or None
-        Steps in bytes; None where the size of an element is unknown or less than a byte.
-    offset : int
-        Position of element zero: in elements, or in bytes where `unit` is ``"byte"``.
-    size : int or None
-        Length of the buffer in the same unit; None where it is unknown.
-    itemsize : int or None
-        Size of an element in bytes; None where it is unknown.
-    unit : str
-        ``"element"``, or ``"byte"`` where elements do not lie at whole multiples of their size.
-    dtype, memory, access : str or None
-        What else the array's heading says; None for a layout without an array.
+    `Layout`, which the public sees, documents the attributes.
     """
 
     __slots__ = (
