@@ -5,7 +5,7 @@ import sys
 
 import numpy
 
-from cpython.object cimport PyTypeObject, Py_TYPE
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.stdint cimport uintptr_t
 
@@ -26,6 +26,8 @@ from arrayhub import transfer
 from arrayhub._core.errors import InterfaceError, show
 from arrayhub.adapters import dimensions
 
+ctypedef Descriptor (*Way)(object obj, object stream)
+
 cdef extern from *:
     """
     static int arrayhub_has_buffer(PyTypeObject *type) {
@@ -43,6 +45,10 @@ cdef extern from *:
         if (found < 0) PyErr_Clear();
         return found != 0;
     }
+    /* To call a way without a `try` around it, which costs more than many a way: NULL, with the exception set. */
+    #define arrayhub_attempt(way, obj, stream) ((PyObject *)way(obj, stream))
+    #define arrayhub_take(answer) ((struct PyUSMArrayObject *)(answer))
+    #define arrayhub_raise_on() (-1)
     static int arrayhub_bare_instances(PyTypeObject *type) {
         return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
                type->tp_getattro == PyObject_GenericGetAttr;
@@ -70,6 +76,9 @@ cdef extern from *:
     ARRAYHUB_SHORTCUT(arrayhub_as_numpy)
     ARRAYHUB_SHORTCUT(arrayhub_as_torch)
     """
+    PyObject* attempt "arrayhub_attempt"(Way way, object obj, object stream) noexcept
+    Descriptor take "arrayhub_take"(PyObject* answer)
+    int raise_on "arrayhub_raise_on"() except -1
     void arrayhub_asarray_shortcut(object function, object (*one)(object), PyTypeObject* own)
     void arrayhub_as_numpy_shortcut(object function, object (*one)(object), PyTypeObject* own)
     void arrayhub_as_torch_shortcut(object function, object (*one)(object), PyTypeObject* own)
@@ -78,8 +87,6 @@ cdef extern from *:
     bint arrayhub_has_buffer(PyTypeObject* cls) nogil
     bint arrayhub_may_have(object obj, object name)
     bint arrayhub_bare_instances(PyTypeObject* cls) nogil
-
-ctypedef Descriptor (*Way)(object obj, object stream)
 
 
 # ------------------------------------------------------------------------------------------------------- the ways in
@@ -125,12 +132,17 @@ cdef Descriptor parse_exchange(object obj, object stream):
 # ------------------------------------------------------------------------------------------------ memory of the types
 
 
+cdef enum Labels:          # whether the objects of a type name their dimensions or have an origin
+    UNLABELLED
+    LABELLED_SOME          # those with attributes of their own for it; most have none
+    LABELLED_ALL           # the type has the attributes
+
 cdef struct Remembered:
     PyTypeObject* cls      # never followed, only compared: the memory keeps no type alive
     unsigned int version
     unsigned int speaks    # bit k: row k of the ways may answer
     Way known              # of an exactly known type: its library's room; else NULL
-    Way fast               # the same, or the way that also reads labels
+    Labels labels
 
 cdef enum:
     REMEMBERED_TYPES = 4096   # a power of two; a type that finds both its places taken is worked out again
@@ -177,13 +189,13 @@ cdef int learn(Remembered* entry, type cls) except -1:
             speaks |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
         elif _WAYS[k].on_instances and not bare or hasattr(cls, _ATTRIBUTES[k]):
             speaks |= 1 << k
-    cdef Way fast = known if known == itself or known == copy_scalar else reading_labels(cls, known, bare)
+    cdef Labels labels = labels_of_type(cls, known, bare)
     # Only now: looking attributes up is what makes the interpreter give out the version tag. It may also run code of a
     # metaclass, in which another type takes this place; so from here on, and all at once, nothing runs.
     entry.cls = <PyTypeObject*> cls
     entry.version = version_tag(<PyTypeObject*> cls)
     entry.known = known
-    entry.fast = fast
+    entry.labels = labels
     entry.speaks = speaks
     return 0
 
@@ -197,13 +209,15 @@ cdef inline Remembered* remembered(object obj) except NULL:
     return entry
 
 
-cdef Way reading_labels(type cls, Way known, bint bare) except? NULL:
-    """The fast way of a type, or one that also reads labels where instances may have some."""
+cdef Labels labels_of_type(type cls, Way known, bint bare) except? UNLABELLED:
+    """Which objects of a type have labels."""
+    if known == itself or known == copy_scalar:     # the first carries them along
+        return UNLABELLED
     if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
-        return with_labels
+        return LABELLED_ALL
     if bare or known != NULL and dlpack.root_of(cls) in _KNOWN_ROOTS:    # whose own arrays have none
-        return known
-    return with_own_labels
+        return UNLABELLED
+    return LABELLED_SOME
 
 
 cdef Way known_type(type cls) except? NULL:
@@ -261,31 +275,19 @@ cdef inline Descriptor import_array(object obj, object stream):
     """`obj` as an array without a copy, by the first way that answers."""
     cdef Remembered* entry = remembered(obj)
     cdef unsigned int speaks = entry.speaks      # now: what the way calls may put another type in this place
-    cdef Descriptor a = None if entry.fast == NULL else entry.fast(obj, stream)
-    # A type that only looks like a known one gets None from its way: then its protocols are asked like any other's.
-    return ask_in_order(obj, stream, speaks) if a is None else a
+    cdef Labels labels = entry.labels
+    cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
+    if a is None:     # also of a type that only looks like a known one: its protocols are asked like any other's
+        a = ask_in_order(obj, stream, speaks)
+    return dimensions.parse(obj, a) if is_labelled(obj, labels) else a
 
 
 cdef Descriptor itself(object obj, object stream):
     return <Descriptor> obj
 
 
-cdef Descriptor with_labels(object obj, object stream):
-    """By the ways of its type, which has attributes for the names of dimensions or the origin."""
-    return dimensions.parse(obj, without_labels(obj, stream))
-
-
-cdef Descriptor with_own_labels(object obj, object stream):
-    """By the ways of its type, whose instances may have such attributes of their own; most have none."""
-    cdef Descriptor a = without_labels(obj, stream)
-    return dimensions.parse(obj, a) if has_names(obj) else a
-
-
-cdef Descriptor without_labels(object obj, object stream):
-    cdef Remembered* entry = remembered(obj)     # again: another type may have come between
-    cdef unsigned int speaks = entry.speaks
-    cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
-    return ask_in_order(obj, stream, speaks) if a is None else a
+cdef inline bint is_labelled(object obj, Labels labels) noexcept:
+    return labels == LABELLED_ALL or labels == LABELLED_SOME and has_names(obj)
 
 
 cdef bint has_names(object obj) noexcept:
@@ -295,23 +297,34 @@ cdef bint has_names(object obj) noexcept:
 
 cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
     """Ask each protocol that the type may speak. A refusal (not a false description) passes on to the next."""
+    cdef PyObject* answer
     cdef Descriptor a
     cdef list refusals = None
+    cdef object reason
     cdef int k
     for k in range(WAYS):
         if not speaks >> k & 1:
             continue
-        try:
-            a = _WAYS[k].parse(obj, stream)
-        except InterfaceError:
-            raise
-        except (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        answer = attempt(_WAYS[k].parse, obj, stream)
+        if answer == NULL:
+            reason = refusal()      # first: nothing may run while it is set
             refusals = refusals or []
-            refusals.append((_WAYS[k].name.decode(), error))
+            refusals.append((_WAYS[k].name.decode(), reason))
             continue
+        a = take(answer)
         if a is not None:
             return a
     return by_other_means(obj, stream, refusals)
+
+
+cdef object refusal():
+    """The exception that a way has just raised, if it is one that passes on to the next; else it is raised on."""
+    try:
+        raise_on()
+    except InterfaceError:
+        raise
+    except (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        return error
 
 
 cdef Descriptor by_other_means(object obj, object stream, list refusals):
@@ -377,8 +390,6 @@ cdef Descriptor copy_python_values(object obj):
 cdef Descriptor import_via(object obj, object stream, object via):
     """`obj` by the one protocol that the caller chose."""
     cdef Descriptor a
-    cdef Remembered* entry
-    cdef bint named
     if via not in _VIA:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
     if via == "dlpack" and PyCapsule_CheckExact(obj):
@@ -388,9 +399,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
         raise TypeError(
             f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
         )
-    entry = remembered(obj)
-    named = entry.fast == with_labels or entry.fast == with_own_labels and has_names(obj)
-    return dimensions.parse(obj, a) if named else a
+    return dimensions.parse(obj, a) if is_labelled(obj, remembered(obj).labels) else a
 
 
 cdef Descriptor ask(object obj, object stream, str protocol):

@@ -32,8 +32,8 @@ WAYS = {
     "asarray(torch CPU tensor)": "import torch; x = torch.arange(12.0).reshape(3, 4)",
     "asarray(usm_ndarray)": "import dpnp; x = dpnp.arange(12.0).reshape(3, 4).get_array()",
     "asarray(object with a SYCL dict)": (
-        "import dpnp, types; d = dpnp.arange(12.0).reshape(3, 4)\n"
-        "x = types.SimpleNamespace(__sycl_usm_array_interface__=d.__sycl_usm_array_interface__, owner=d)"
+        "import dpnp; from benchmarks.rows import Producer; d = dpnp.arange(12.0).reshape(3, 4)\n"
+        "x = Producer(__sycl_usm_array_interface__=d.__sycl_usm_array_interface__, owner=d)"
     ),
 }
 ENTRY = re.compile(r"\s*([\d,]+) \([^)]*\)\s+(\S+)")

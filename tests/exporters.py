@@ -207,3 +207,11 @@ def _resident_bytes():
         return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
     except OSError:
         return 0
+
+
+def has_driver():
+    """Whether there is a CUDA driver, which knows that a made-up address is none."""
+    try:
+        return ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+    except OSError:
+        return False

@@ -35,7 +35,20 @@ from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, name_release, new_block
 from arrayhub._core.runtime cimport device_of, host_ready
 from arrayhub.adapters cimport buffer
-from arrayhub.adapters.interface_dict cimport complaint, dtype_from_descr, entry, new_from_dict, set_pointer, whole
+from arrayhub.adapters.interface_dict cimport (
+    DATA,
+    OFFSET,
+    Entries,
+    complaint,
+    dtype_from_descr,
+    entry,
+    let_go,
+    new_from_dict,
+    read,
+    set_pointer,
+    start,
+    whole,
+)
 
 import numpy
 
@@ -97,10 +110,19 @@ cdef Descriptor parse_as(object obj, object dtype):
     interface = getattr(obj, "__array_interface__", None)
     if interface is None:
         return None
-    cdef Descriptor a = new_from_dict(interface, ARRAY_INTERFACE, dtype)
-    cdef dict keys = <dict> interface
-    data = entry(keys, "data")
-    offset = entry(keys, "offset")
+    cdef Entries entries
+    start(&entries)
+    try:
+        read(interface, ARRAY_INTERFACE, &entries)
+        return described(obj, &entries, dtype)
+    finally:
+        let_go(&entries)
+
+
+cdef Descriptor described(object obj, const Entries* entries, object dtype):
+    cdef Descriptor a = new_from_dict(entries, ARRAY_INTERFACE, dtype)
+    data = entry(entries, DATA)
+    offset = entry(entries, OFFSET)
     a.device_ = DLDevice(kDLCPU, 0)
     if not isinstance(data, tuple):
         fill_from_buffer(a, obj if data is None else data, 0 if offset is None else offset)

@@ -22,7 +22,20 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.type_version cimport version_tag
 from arrayhub.adapters.dlpack cimport root_of
-from arrayhub.adapters.interface_dict cimport complaint, entry, new_from_dict, set_pointer, whole
+from arrayhub.adapters.interface_dict cimport (
+    DATA,
+    STREAM,
+    VERSION,
+    Entries,
+    complaint,
+    entry,
+    let_go,
+    new_from_dict,
+    read,
+    set_pointer,
+    start,
+    whole,
+)
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, adopt_stream, locate, safe_stream
 
 cdef enum:
@@ -60,26 +73,35 @@ cdef Descriptor parse(object obj, object stream):
 
 cdef Descriptor parse_as(object interface, object obj, object dtype, object stream):
     """The same of a dict in hand, with elements of a dtype that is known; None: of the type that the dict says."""
-    cdef Descriptor a = new_from_dict(interface, CUDA_DICT, dtype)
-    cdef dict keys = <dict> interface
+    cdef Entries entries
+    start(&entries)
+    try:
+        read(interface, CUDA_DICT, &entries)
+        return described(obj, &entries, dtype, stream)
+    finally:
+        let_go(&entries)
+
+
+cdef Descriptor described(object obj, const Entries* entries, object dtype, object stream):
+    cdef Descriptor a = new_from_dict(entries, CUDA_DICT, dtype)
     a.base_ = obj
     a.device_.device_type = kDLCUDA
-    set_pointer(a, entry(keys, "data"))
+    set_pointer(a, entry(entries, DATA))
     seal(a)
     locate(a)
-    set_stream(a, keys, obj)
+    set_stream(a, entries, obj)
     if stream is not None:
         adopt_stream(a, stream)
     return a
 
 
-cdef int set_stream(Descriptor a, dict keys, object obj) except -1:
+cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
     """What the producer says of work in flight: on which stream, none, or (before version 3) nothing."""
     cdef Py_ssize_t handle
-    if whole(entry(keys, "version"), CUDA_DICT, "version", -1) < FIRST_WITH_STREAM:
+    if whole(entry(entries, VERSION), CUDA_DICT, "version", -1) < FIRST_WITH_STREAM:
         a.producer_ = obj
         return 0
-    named = entry(keys, "stream")
+    named = entry(entries, STREAM)
     if named is not None:
         handle = whole(named, CUDA_DICT, "stream", -1)
         if handle <= 0:

@@ -1,18 +1,49 @@
 """What the three interface dicts (host, CUDA, SYCL) have in common: their keys become fields of a descriptor here."""
 
-from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
 
 from arrayhub._core.descriptor cimport Descriptor
 
-cdef Descriptor new_from_dict(object interface, int protocol, object dtype)
+# A protocol has eight keys, five of which all three have; much in the order in which libraries write them.
+cdef enum Key:
+    DATA
+    SHAPE
+    STRIDES
+    TYPESTR
+    VERSION
+    MASK
+    SYCLOBJ = MASK            # no mask in SYCL's
+    OFFSET
+    STREAM = OFFSET           # no offset in CUDA's
+    DESCR                     # "typedescr" in SYCL's
+    KEYS
+
+# The values of one dict, held from `read` to `let_go`: what the ``__index__`` of one runs may change the dict.
+cdef struct Entries:
+    PyObject* values[<int> KEYS]
+
+cdef int read(object interface, int protocol, Entries* entries) except -1
+cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype)
 cdef int set_pointer(Descriptor a, object data) except -1
 cdef Py_ssize_t whole(object value, int protocol, str key, int position) except? -1
 cdef object complaint(int protocol, str key, object value, str accepted)
 cdef object dtype_from_descr(object descr, int protocol)
 
 
-cdef inline object entry(dict interface, str key):
+cdef inline object entry(const Entries* entries, Key key):
     """The value of a key, None where it is missing: no protocol tells the two apart."""
-    cdef PyObject* value = PyDict_GetItemWithError(interface, key)
+    cdef PyObject* value = entries.values[<int> key]
     return None if value == NULL else <object> value
+
+
+cdef inline void start(Entries* entries) noexcept:
+    cdef int k
+    for k in range(<int> KEYS):
+        entries.values[k] = NULL
+
+
+cdef inline void let_go(Entries* entries) noexcept:
+    cdef int k
+    for k in range(<int> KEYS):
+        Py_XDECREF(entries.values[k])

@@ -1,8 +1,8 @@
 """The keys that ``__array_interface__``, ``__cuda_array_interface__`` and ``__sycl_usm_array_interface__`` share.
 
 One function reads shape, typestr, descr, strides, mask and version for all three; what differs is a row of a table.
-The rooms of the protocols add what is theirs: the pointer or buffer, offset, stream, queue. On the good path a key
-costs one look into the dict and no Python call; complaints may take their time.
+The rooms of the protocols add what is theirs: the pointer or buffer, offset, stream, queue. On the good path the dict
+is gone through once, with no look-up and no Python call; complaints may take their time.
 """
 
 import copy
@@ -13,8 +13,10 @@ import sys
 import numpy
 
 cimport numpy as cnp
-from cpython.dict cimport PyDict_Check
+from cpython.dict cimport PyDict_Check, PyDict_GetItemWithError, PyDict_Next
 from cpython.long cimport PyLong_CheckExact
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from cpython.unicode cimport PyUnicode_Check
 
 from arrayhub._core cimport dtypes, layout
@@ -38,6 +40,22 @@ cdef extern from "Python.h":
     int PyUnicode_IS_ASCII(object text) noexcept
     Py_ssize_t PyUnicode_GET_LENGTH(object text) noexcept
     const char* PyUnicode_DATA(object text) noexcept
+    PyObject* Py_XNewRef(PyObject* value) noexcept
+    Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
+
+cdef extern from *:
+    """
+    /* The value of an exact int of one digit, which most lengths and steps are, in the words of either layout. */
+    #if PY_VERSION_HEX >= 0x030C0000
+    #define arrayhub_one_digit(value) PyUnstable_Long_IsCompact((PyLongObject *)(value))
+    #define arrayhub_digit(value) ((Py_ssize_t)PyUnstable_Long_CompactValue((PyLongObject *)(value)))
+    #else
+    #define arrayhub_one_digit(value) ((size_t)(Py_SIZE(value) + 1) <= 2)
+    #define arrayhub_digit(value) (Py_SIZE(value) * (Py_ssize_t)((PyLongObject *)(value))->ob_digit[0])
+    #endif
+    """
+    bint one_digit "arrayhub_one_digit"(object value) noexcept
+    Py_ssize_t digit "arrayhub_digit"(object value) noexcept
 
 cdef struct Dialect:
     bint in_elements          # strides count elements, not bytes
@@ -63,8 +81,19 @@ _ATTRIBUTES = {
     CUDA_DICT: "__cuda_array_interface__",
     SYCL_DICT: "__sycl_usm_array_interface__",
 }
-cdef str _DESCR = "descr"
-cdef str _TYPEDESCR = "typedescr"
+
+# What each protocol calls its keys, in the order of `Key`; interned, as the keys of a dict in source code are.
+cdef dict _KEYS = {
+    ARRAY_INTERFACE: ["data", "shape", "strides", "typestr", "version", "mask", "offset", "descr"],
+    CUDA_DICT: ["data", "shape", "strides", "typestr", "version", "mask", "stream", "descr"],
+    SYCL_DICT: ["data", "shape", "strides", "typestr", "version", "syclobj", "offset", "typedescr"],
+}
+cdef PyObject* _names[DIALECTS][<int> KEYS]
+cdef int _protocol, _key
+for _protocol, _row in _KEYS.items():
+    for _key in range(<int> KEYS):
+        _row[_key] = sys.intern(_row[_key])
+        _names[_protocol][_key] = <PyObject*> _row[_key]
 
 # Units are spelt out: numpy.dtype divides by the 0 of 'm8[ns/0]', which ends the process.
 _TYPESTR = re.compile(
@@ -84,14 +113,58 @@ cdef enum:
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
 
-cdef Descriptor new_from_dict(object interface, int protocol, object dtype):
+cdef int read(object interface, int protocol, Entries* entries) except -1:
+    """Read the values of an interface dict in one pass; `entry` gives one.
+
+    `start` comes before it, and `let_go` after it, also where it raises.
+
+    Raises
+    ------
+    InterfaceError
+        The attribute gave no dict.
+    """
+    cdef PyObject* key
+    cdef PyObject* value
+    cdef Py_ssize_t position = 0
+    cdef int tried, place, k = 0
+    cdef PyObject** names = _names[protocol]
+    cdef bint strange = False     # a key that is none of these, or one of them in another string object
+    if not PyDict_Check(interface):
+        raise complaint(protocol, "the attribute", interface, "a dict")
+    for _ in range(PyDict_GET_SIZE(interface)):
+        if not PyDict_Next(<dict> interface, &position, &key, &value):
+            break
+        for tried in range(<int> KEYS):
+            place = k
+            k = k + 1 if k + 1 < KEYS else 0     # on from the last one: most dicts have them in much this order
+            if key == names[place]:
+                Py_INCREF(<object> value)
+                entries.values[place] = value
+                break
+        else:
+            strange = True
+    if strange:
+        look_up(<dict> interface, names, entries)
+    return 0
+
+
+cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
+    """Look the missing keys up by what they say, not by which objects they are."""
+    cdef int k
+    for k in range(<int> KEYS):
+        if entries.values[k] == NULL:
+            entries.values[k] = Py_XNewRef(PyDict_GetItemWithError(interface, <object> names[k]))
+    return 0
+
+
+cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype):
     """An array with the shape, byte strides and type of an interface dict; pointer, owner, device and access are left
     to the caller, and so is `seal`, which checks what is written here against the pointer.
 
     Parameters
     ----------
-    interface : object
-        What the attribute gave, read once by the caller.
+    entries : const Entries*
+        What `read` found.
     protocol : int
         ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT: also says whether strides are in bytes (the first two) or elements.
     dtype : numpy.dtype or None
@@ -103,15 +176,12 @@ cdef Descriptor new_from_dict(object interface, int protocol, object dtype):
         A key is missing, of the wrong type, or says what cannot be.
     """
     cdef const Dialect* dialect = &_DIALECTS[protocol]
-    if not PyDict_Check(interface):
-        raise complaint(protocol, "the attribute", interface, "a dict")
-    cdef dict keys = <dict> interface
-    check_version(entry(keys, "version"), protocol, dialect)
+    check_version(entry(entries, VERSION), protocol, dialect)
     if dialect.has_mask:
-        mask = entry(keys, "mask")
+        mask = entry(entries, MASK)
         if mask is not None:
             raise complaint(protocol, "mask", mask, "None: no protocol can carry a mask. Fill the masked ones first")
-    lengths = entry(keys, "shape")
+    lengths = entry(entries, SHAPE)
     if not isinstance(lengths, tuple):
         raise complaint(protocol, "shape", lengths, "a tuple of integers, lengths in elements")
     if len(<tuple> lengths) > layout.MAX_NDIM:
@@ -122,12 +192,12 @@ cdef Descriptor new_from_dict(object interface, int protocol, object dtype):
     for k in range(a.nd_):
         a.shape_[k] = whole((<tuple> lengths)[k], protocol, "shape", k)
     if dtype is None:
-        set_typestr(a, entry(keys, "typestr"), keys, protocol)
+        set_typestr(a, entries, protocol)
     else:
         set_dtype(a, dtype)
     if dialect.descr_must_agree:
-        check_descr(a, entry(keys, _TYPEDESCR), protocol)
-    set_strides(a, entry(keys, "strides"), protocol, dialect)
+        check_descr(a, entry(entries, DESCR), protocol)
+    set_strides(a, entry(entries, STRIDES), protocol, dialect)
     return a
 
 
@@ -169,7 +239,7 @@ cdef int check_version(object version, int protocol, const Dialect* dialect) exc
     raise complaint(protocol, "version", version, accepted)
 
 
-cdef Py_ssize_t whole(object value, int protocol, str key, int position) except? -1:
+cdef inline Py_ssize_t whole(object value, int protocol, str key, int position) except? -1:
     """An integer of 63 bits and a sign, by ``__index__``: a float, a bool or a string is an error.
 
     `position` is the place in a tuple, for the message; -1 where the key is a number itself.
@@ -177,6 +247,8 @@ cdef Py_ssize_t whole(object value, int protocol, str key, int position) except?
     cdef int overflow = 0
     cdef Py_ssize_t number
     if PyLong_CheckExact(value):
+        if one_digit(value):
+            return digit(value)
         number = <Py_ssize_t> PyLong_AsLongLongAndOverflow(value, &overflow)
         if overflow == 0:
             return number
@@ -221,8 +293,9 @@ cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* 
 # -------------------------------------------------------------------------------------------------- element types
 
 
-cdef int set_typestr(Descriptor a, object typestr, dict keys, int protocol) except -1:
+cdef int set_typestr(Descriptor a, const Entries* entries, int protocol) except -1:
     """The element type of a type string; for V the fields that the description adds."""
+    cdef object typestr = entry(entries, TYPESTR)
     cdef const dtypes.ElementType* row
     if PyUnicode_Check(typestr) and PyUnicode_IS_ASCII(typestr):
         row = number_type(PyUnicode_DATA(typestr), PyUnicode_GET_LENGTH(typestr))
@@ -232,7 +305,7 @@ cdef int set_typestr(Descriptor a, object typestr, dict keys, int protocol) exce
     if dtype is None:
         dtype = dtype_from_typestr(typestr, protocol, "typestr")
     if (<cnp.dtype> dtype).type_num == cnp.NPY_VOID:
-        descr = entry(keys, _TYPEDESCR if _DIALECTS[protocol].descr_must_agree else _DESCR)
+        descr = entry(entries, DESCR)
         if descr is not None:
             dtype = fields_from_descr(descr, dtype, protocol)
     return set_dtype(a, dtype)

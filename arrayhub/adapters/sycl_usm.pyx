@@ -17,7 +17,21 @@ from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport host_ready
 from arrayhub.adapters cimport buffer
-from arrayhub.adapters.interface_dict cimport complaint, entry, new_from_dict, set_pointer, whole
+from arrayhub.adapters.interface_dict cimport (
+    DATA,
+    OFFSET,
+    SYCLOBJ,
+    TYPESTR,
+    Entries,
+    complaint,
+    entry,
+    let_go,
+    new_from_dict,
+    read,
+    set_pointer,
+    start,
+    whole,
+)
 from arrayhub.runtimes cimport sycl
 
 cdef str NAME = "__sycl_usm_array_interface__"
@@ -34,29 +48,39 @@ cdef Descriptor parse(object obj, object stream):
     InterfaceError
         A key that is missing, of a wrong type, or contradicts another; a pointer that is not USM there.
     """
-    cdef Py_ssize_t distance
+    cdef Entries entries
     interface = getattr(obj, NAME, None)
     if interface is None:
         return None
-    cdef Descriptor a = new_from_dict(interface, SYCL_DICT, None)
-    cdef dict keys = <dict> interface
-    data = entry(keys, "data")
-    offset = entry(keys, "offset")
+    start(&entries)
+    try:
+        read(interface, SYCL_DICT, &entries)
+        return described(obj, &entries)
+    finally:
+        let_go(&entries)
+
+
+cdef Descriptor described(object obj, const Entries* entries):
+    """The array that an object's interface dict describes."""
+    cdef Py_ssize_t distance
+    cdef Descriptor a = new_from_dict(entries, SYCL_DICT, None)
+    data = entry(entries, DATA)
+    offset = entry(entries, OFFSET)
     if layout.checked_mul(0 if offset is None else whole(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
         raise complaint(SYCL_DICT, "offset", offset, "elements whose bytes stay below 2**63")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:     # which has numbers for just the types that SYCL has
-        raise complaint(SYCL_DICT, "typestr", entry(keys, "typestr"),
+        raise complaint(SYCL_DICT, "typestr", entry(entries, TYPESTR),
                         "a bool, integer, floating-point or complex type that SYCL has, in native byte order, such as '|f8'")
     if data is None:
-        return on_buffer(a, obj, keys, distance)
+        return on_buffer(a, obj, entries, distance)
     set_pointer(a, tuple(data) if type(data) is list else data)     # oneDAL's tables write a list
     if a.data_ != NULL:
         if layout.checked_add(<Py_ssize_t> a.data_, distance, &distance):
             raise complaint(SYCL_DICT, "offset", offset, "an offset that stays in the address space")
         a.data_ = <char*> distance
     seal(a)
-    on_pointer(a, obj, entry(keys, "syclobj"))
-    if sycl.speaks_as_memory(obj):      # these mean writable by the True that means read-only everywhere else
+    on_pointer(a, obj, entry(entries, SYCLOBJ))
+    if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):     # which mean writable by True
         a.flags_ |= WRITEABLE
     return a
 
@@ -95,7 +119,7 @@ cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except 
     return usm_type
 
 
-cdef Descriptor on_buffer(Descriptor a, object obj, dict keys, Py_ssize_t distance):
+cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_ssize_t distance):
     """An array on the object's own buffer, which seed 002 puts in place of a missing ``data``.
 
     The buffer may be USM of the kinds the host can read, or ordinary host memory.
@@ -116,7 +140,7 @@ cdef Descriptor on_buffer(Descriptor a, object obj, dict keys, Py_ssize_t distan
     a.flags_ |= exported.flags_ & (WRITEABLE | IMMUTABLE)
     seal(a)
     cdef int usm_type = 0
-    syclobj = entry(keys, "syclobj")
+    syclobj = entry(entries, SYCLOBJ)
     if syclobj is not None and block.nbytes_ > 0:
         queue = sycl.queue_from(syclobj, block.address_)
         usm_type = sycl.usm_type_of(block.address_, queue)
