@@ -10,7 +10,7 @@ from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.stdint cimport uintptr_t
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, host_readable
-from arrayhub._core.type_version cimport version_tag
+from arrayhub._core.type_version cimport is_version, version_tag
 from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport arrow, dpctl
@@ -171,7 +171,7 @@ cdef inline Remembered* place_of(PyTypeObject* cls) noexcept nogil:
 
 cdef inline bint is_of(Remembered* entry, PyTypeObject* cls) noexcept nogil:
     """Whether what is remembered in a place is about `cls` as it is now."""
-    return entry.cls == cls and entry.version != 0 and entry.version == version_tag(cls)
+    return is_version(cls, entry.cls, entry.version)
 
 
 cdef int learn(Remembered* entry, type cls) except -1:

@@ -56,6 +56,7 @@ ROWS = (
     Row("asarray(torch CPU tensor)", "asarray(t)", "nanobind_peer.take(t)", None, ("nanobind", "torch")),
     Row("asarray(pyarrow array)", "asarray(p)", "nanobind_peer.take(p)", None, ("nanobind", "pyarrow")),
     Row("as_numpy(torch tensor)", "as_numpy(t)", "nanobind_peer.as_numpy(t)", None, ("nanobind", "torch")),
+    Row("asarray(tvm-ffi tensor)", "asarray(v)", "np.from_dlpack(v)", None, ("tvm_ffi",)),
     Row("as_numpy(tvm-ffi tensor)", "as_numpy(v)", "np.from_dlpack(v)", None, ("tvm_ffi",)),
 )
 

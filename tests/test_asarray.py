@@ -691,3 +691,31 @@ def test_importing_arrayhub_imports_numpy_and_nothing_else():
         """
     )
     assert out.split() == []
+
+
+def test_ways_that_have_nothing_to_say_leave_nothing_behind():
+    """Each protocol that a type might have answers with None where the object lacks it, and that None is given back."""
+    producer = Speaks("__array_interface__")
+    before = sys.getrefcount(None)
+    for _ in range(2000):
+        assert ah.asarray(producer).size == 6
+    assert abs(sys.getrefcount(None) - before) < 500
+
+
+def test_a_refusal_is_one_exception_that_nothing_runs_under():
+    """What a refusing way raised is taken before anything else runs, so that a producer's code never meets it."""
+    met = []
+
+    class Refuses:
+        @property
+        def __cuda_array_interface__(self):
+            raise BufferError("not now")
+
+        @property
+        def __array_interface__(self):
+            met.append(sys.exc_info()[1])
+            return array.__array_interface__
+
+    array = np.arange(3.0)
+    assert ah.asarray(Refuses()).size == 3
+    assert met == [None]

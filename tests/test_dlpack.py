@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import gc
 import operator
 import subprocess
@@ -365,17 +366,73 @@ def test_the_protocol_is_looked_up_on_the_type():
         take(switched_off())
 
 
-def test_the_attribute_is_read_once():
+def test_the_attribute_is_read_once_a_request():
     reads = []
 
     class Property(Handmade):
         @property
         def __dlpack__(self):
             reads.append(1)
-            return lambda stream=None: self.capsule()
+            return functools.partial(self.answer)
+
+        def answer(self, max_version=None, stream=None):
+            return self.capsule()
+
+    class Old(Property):
+        def answer(self, stream=None):
+            return self.capsule()
 
     assert take(Property()).size == 4
     assert len(reads) == 1
+    assert take(Old()).size == 4  # which is asked a second time, without the version that it does not know
+    assert len(reads) == 3
+
+
+def test_a_type_that_changes_is_looked_at_again():
+    """What is remembered of the last type holds for what it was then."""
+
+    class Changing(Handmade):
+        pass
+
+    made = Changing()
+    assert take(made).size == 4
+    del_later = Changing.__dlpack__
+    Changing.__dlpack__ = None
+    with pytest.raises(TypeError):
+        take(made)
+    Changing.__dlpack__ = del_later
+    assert take(made).size == 4
+    Changing.__dlpack_device__ = lambda self: "cpu"
+    with pytest.raises(InterfaceError, match="__dlpack_device__"):
+        take(made)
+    Changing.__dlpack_device__ = None  # then nobody says, and the capsule alone does
+    assert take(made).size == 4
+
+
+def test_a_producer_that_imports_another_while_it_is_asked():
+    """The memory of the last type is not this producer's any more when its own method returns."""
+
+    class Inner(Handmade):
+        __dlpack_device__ = None
+
+    class Outer(Handmade):
+        def __dlpack_device__(self):
+            assert take(Inner()).size == 4
+            return super().__dlpack_device__()
+
+        def __dlpack__(self, **keywords):
+            assert take(Inner()).size == 4
+            return super().__dlpack__(**keywords)
+
+    assert [take(Outer()).size for _ in range(3)] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("pair", [(2**80, 0), (-(2**80), 0), (-1, 0), (0, 0), (2**31, 0)])
+def test_a_device_type_that_none_has_asks_for_no_stream(pair):
+    """What the pair says decides only how to ask; the capsule says where the memory is."""
+    made = type("Odd", (Handmade,), {"__dlpack_device__": lambda self: pair})()
+    assert str(take(made).device) == "cpu"
+    assert made.requests == [{"max_version": (1, 3)}]
 
 
 @pytest.mark.parametrize("answer", [None, 5, "capsule", b"dltensor", object()])

@@ -20,7 +20,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub._core.type_version cimport version_tag
+from arrayhub._core.type_version cimport is_version, version_tag
 from arrayhub.adapters.dlpack cimport root_of
 from arrayhub.adapters.interface_dict cimport (
     DATA,
@@ -117,7 +117,7 @@ cdef bint is_silent_on_default_stream(object cls) except -1:
     """Whether a type is of SILENT_ON_DEFAULT_STREAM; the answer about the last type is remembered."""
     global _asked_type, _asked_version, _silent
     cdef PyTypeObject* asked = <PyTypeObject*> cls
-    if asked != _asked_type or _asked_version == 0 or _asked_version != version_tag(asked):
+    if not is_version(asked, _asked_type, _asked_version):
         silent = root_of(cls) in SILENT_ON_DEFAULT_STREAM
         _asked_type, _asked_version, _silent = asked, version_tag(asked), silent
     return _silent

@@ -4,9 +4,10 @@ specification and the array API standard's data interchange page."""
 import operator
 
 from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore, PyErr_SetObject
+from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.number cimport PyIndex_Check
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport (
     PyCapsule_CheckExact,
     PyCapsule_GetName,
@@ -43,6 +44,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
 from arrayhub._core.memory cimport DLPACK, Release, allocate, name_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
+from arrayhub._core.type_version cimport is_version, version_tag
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
     DL_READ_ONLY,
@@ -69,9 +71,12 @@ cdef extern from *:
     #else
     #define arrayhub_is_finalizing() (!Py_IsInitialized() || _Py_IsFinalizing())
     #endif
+    #define arrayhub_new_reference(value) (value)
     """
     bint arrayhub_is_finalizing() nogil
-    object PyObject_Vectorcall(object function, PyObject** arguments, size_t positional, object keywords)
+    PyObject* PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords) noexcept
+    object as_object "arrayhub_new_reference"(PyObject* value)
+    long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
 
 cdef const char* LEGACY = b"dltensor"
 cdef const char* LEGACY_USED = b"used_dltensor"
@@ -81,12 +86,11 @@ cdef const char* EXCHANGE = b"dlpack_exchange_api"
 
 cdef enum:
     MAX_TABLES = 16     # exchange tables of older versions that are looked through
+    NO_DEVICE = 0       # DLPack counts its device types from one
 
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
 cdef tuple KEYWORDS = ("max_version",)
-
-# Device types whose producers take a stream, and for which -1 asks for no synchronisation.
-cdef tuple STREAMED = (kDLCUDA, kDLROCM)
+cdef str METHOD = "__dlpack__"
 
 # Device types whose `data` is a handle of the driver and no address: nothing can be counted on from it.
 cdef dict HANDLES = {4: "cl_mem", 7: "VkBuffer", 8: "MTLBuffer", 15: "GPUBuffer"}
@@ -96,6 +100,16 @@ cdef tuple WRITABLE_LEGACY_ROOTS = ("torch", "cupy", "cupyx")
 
 # Libraries that fail on the stream -1 and mean by None what the standard means by -1.
 cdef tuple NO_STREAM_IS_NONE_ROOTS = ("jaxlib", "jax")
+
+# What matters here of a type.
+cdef struct Producer:
+    PyTypeObject* cls          # never followed, only compared
+    unsigned int version
+    bint exports               # has __dlpack__
+    bint says_device           # has __dlpack_device__
+    bint legacy_is_writable    # is of WRITABLE_LEGACY_ROOTS
+
+cdef Producer _last
 
 
 # ---------------------------------------------------------------------------------------------------------- parsing
@@ -146,20 +160,20 @@ cdef Descriptor parse(object obj, object stream):
         The stream on which the caller will use the data, as ``__dlpack__`` takes it; None: no synchronisation now,
         the producer is asked again when a consumer names its stream.
     """
-    cls = type(obj)
-    if getattr(cls, "__dlpack__", None) is None:
+    cdef Producer producer
+    look_at(type(obj), &producer)
+    if not producer.exports:
         return None
-    device_type = None if getattr(cls, "__dlpack_device__", None) is None else device_type_of(obj)
-    cdef bint streamed = device_type in STREAMED
+    cdef long long device_type = device_type_of(obj) if producer.says_device else NO_DEVICE
+    # Their producers take a stream, and -1 for it asks for no synchronisation.
+    cdef bint streamed = device_type == kDLCUDA or device_type == kDLROCM
     cdef bint per_thread = device_type == kDLCUDA and stream is not None and stream_handle(stream) == PER_THREAD_STREAM
     cdef Descriptor a
-    export = obj.__dlpack__
     if streamed:    # not every producer knows the per-thread stream: the runtime asks for another, see consumer_ready
-        capsule = request_on_stream(export, stream_to_ask(cls, None if per_thread else stream))
+        capsule = request_on_stream(obj.__dlpack__, stream_to_ask(type(obj), None if per_thread else stream))
     else:
-        capsule = request(export)
-    cdef bint legacy_is_writable = PyCapsule_IsValid(capsule, LEGACY) and root_of(cls) in WRITABLE_LEGACY_ROOTS
-    a = parse_capsule(capsule, legacy_is_writable, obj if streamed or device_type == kDLOneAPI else None)
+        capsule = request(obj)
+    a = parse_capsule(capsule, producer.legacy_is_writable, obj if streamed or device_type == kDLOneAPI else None)
     if a.device_.device_type == kDLCUDAManaged:
         # It was asked without a stream, which CUDA reads as its legacy default one.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
@@ -173,15 +187,37 @@ cdef Descriptor parse(object obj, object stream):
     return a
 
 
-cdef object device_type_of(object obj):
-    """The device type that a producer announces, as a Python integer of any size."""
+cdef int look_at(object cls, Producer* producer) except -1:
+    """What a type of producers does; the answer about the last type is remembered."""
+    global _last
+    cdef PyTypeObject* asked = <PyTypeObject*> cls
+    if not is_version(asked, _last.cls, _last.version):
+        producer.exports = getattr(cls, "__dlpack__", None) is not None
+        producer.says_device = getattr(cls, "__dlpack_device__", None) is not None
+        producer.legacy_is_writable = root_of(cls) in WRITABLE_LEGACY_ROOTS
+        producer.cls, producer.version = asked, version_tag(asked)
+        _last = producer[0]
+    producer[0] = _last
+    return 0
+
+
+cdef long long device_type_of(object obj) except? -1:
+    """The device type that a producer announces; NO_DEVICE for a number that is too large for one."""
+    cdef int overflow = 0
     pair = obj.__dlpack_device__()
-    if (
-        not isinstance(pair, tuple) or len(pair) != 2
-        or not PyIndex_Check(pair[0]) or not PyIndex_Check(pair[1]) or isinstance(pair[0], bool)
-    ):
-        raise interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
-    return operator.index(pair[0])
+    if not isinstance(pair, tuple) or len(<tuple> pair) != 2:
+        raise bad_device(pair)
+    kind, ordinal = (<tuple> pair)[0], (<tuple> pair)[1]
+    if not PyLong_CheckExact(kind) or not PyLong_CheckExact(ordinal):
+        if not PyIndex_Check(kind) or not PyIndex_Check(ordinal) or isinstance(kind, bool):
+            raise bad_device(pair)
+        kind = operator.index(kind)
+    cdef long long number = PyLong_AsLongLongAndOverflow(kind, &overflow)
+    return NO_DEVICE if overflow != 0 else number
+
+
+cdef object bad_device(object pair):
+    return interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
 
 
 cdef str root_of(object cls):
@@ -197,14 +233,21 @@ cdef object stream_to_ask(object cls, object stream):
     return None if root_of(cls) in NO_STREAM_IS_NONE_ROOTS else -1
 
 
-cdef object request(object export):
+cdef object request(object obj):
     """Call ``__dlpack__`` without a stream: versioned if it knows how, else legacy."""
-    cdef PyObject* arguments[1]
-    arguments[0] = <PyObject*> MAX_VERSION
+    cdef PyObject* arguments[2]
+    arguments[0] = <PyObject*> obj
+    arguments[1] = <PyObject*> MAX_VERSION
+    cdef PyObject* capsule = PyObject_VectorcallMethod(METHOD, arguments, 1, KEYWORDS)
+    return request_legacy(obj) if capsule == NULL else as_object(capsule)
+
+
+cdef object request_legacy(object obj):
+    """Ask again, now that the keyword has raised: a TypeError is the only sign of a producer from before DLPack 1.0."""
     try:
-        return PyObject_Vectorcall(export, arguments, 0, KEYWORDS)
-    except TypeError:      # the only sign of a producer from before DLPack 1.0
-        return export()
+        raise_pending("__dlpack__")
+    except TypeError:
+        return obj.__dlpack__()
 
 
 cdef object request_on_stream(object export, object stream):
