@@ -1,7 +1,5 @@
 """The constructor of seed 000: a layout over new USM, over existing memory, or over host memory."""
 
-import operator
-
 import numpy as np
 
 from libc.string cimport memcpy
@@ -27,6 +25,7 @@ from arrayhub._core.descriptor cimport (
     set_dtype,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
+from arrayhub._core.integers cimport integer
 from arrayhub._core.memory cimport MemoryBlock, allocate
 from arrayhub.adapters cimport buffer as buffer_room
 from arrayhub.runtimes cimport sycl
@@ -45,7 +44,7 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
     # Everything is checked on another array first, so that one whose construction fails never shows half a layout.
     cdef Descriptor layout_ = lay_out(shape, dtype, strides, order)
     cdef Py_ssize_t end
-    cdef Py_ssize_t start = checked_start(layout_, as_integer(offset, "offset"), isinstance(buffer, str), &end)
+    cdef Py_ssize_t start = checked_start(layout_, integer(offset, "USMArray: offset"), isinstance(buffer, str), &end)
     take_memory(layout_, buffer, checked_options(buffer_ctor_kwargs), end)
     check_inside(layout_, end)
     layout_.data_ = layout_.block_.address_ + start
@@ -88,18 +87,7 @@ cdef object as_dtype(object dtype):
 
 cdef list as_integers(object values, str name):
     """The integers of a shape or of strides, either of which may be a single one."""
-    return [as_integer(value, name) for value in (values if isinstance(values, (tuple, list)) else (values,))]
-
-
-cdef Py_ssize_t as_integer(object value, str name) except? -1:
-    try:
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"USMArray: {name} has {show(value)} of type {type(value).__name__}; accepted: integers") from None
-    except OverflowError:
-        raise ValueError(f"USMArray: {name} has {show(value)}; accepted: integers below 2**63") from None
+    return [integer(value, f"USMArray: {name}") for value in (values if isinstance(values, (tuple, list)) else (values,))]
 
 
 cdef bint fill_strides(Descriptor a, list steps, bint fortran) except -1:
@@ -162,7 +150,7 @@ cdef dict checked_options(object buffer_ctor_kwargs):
             raise TypeError(f"USMArray: buffer_ctor_kwargs has {show(name)}; accepted: {', '.join(_OPTIONS)}")
     alignment = options.get("alignment")
     if alignment is not None:
-        options["alignment"] = exact = as_integer(alignment, "alignment")
+        options["alignment"] = exact = integer(alignment, "USMArray: alignment")
         if exact < 0 or exact & (exact - 1):      # 0 leaves it to dpctl
             raise ValueError(f"USMArray: alignment is {exact}; accepted: a power of two, in bytes")
     return options

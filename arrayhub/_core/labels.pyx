@@ -6,6 +6,7 @@ import operator
 from collections.abc import Mapping
 
 from arrayhub._core.descriptor cimport Descriptor, labels_of, same_layout, set_labels
+from arrayhub._core.integers cimport integer
 
 from arrayhub._core.errors import show
 
@@ -215,17 +216,6 @@ cdef tuple names(object dims, int nd):
 
 cdef tuple integers(object values, int nd, str what):
     return tuple([integer(value, what) for value in one_each(values, nd, what, "integers")])
-
-
-cdef Py_ssize_t integer(object value, str what) except? -1:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what}: {show(value)} is no integer; accepted: an integer for each dimension") from None
-    except OverflowError:
-        raise ValueError(f"{what}: {show(value)} is out of range; accepted: integers below 2**63") from None
 
 
 cdef tuple widths(object halo, Descriptor array):

@@ -39,6 +39,7 @@ from arrayhub.adapters.interface_dict cimport (
     DATA,
     OFFSET,
     Entries,
+    begin,
     complaint,
     dtype_from_descr,
     entry,
@@ -46,7 +47,6 @@ from arrayhub.adapters.interface_dict cimport (
     new_from_dict,
     read,
     set_pointer,
-    start,
     whole,
 )
 
@@ -111,7 +111,7 @@ cdef Descriptor parse_as(object obj, object dtype):
     if interface is None:
         return None
     cdef Entries entries
-    start(&entries)
+    begin(&entries)
     try:
         read(interface, ARRAY_INTERFACE, &entries)
         return described(obj, &entries, dtype)

@@ -27,13 +27,13 @@ from arrayhub.adapters.interface_dict cimport (
     STREAM,
     VERSION,
     Entries,
+    begin,
     complaint,
     entry,
     let_go,
     new_from_dict,
     read,
     set_pointer,
-    start,
     whole,
 )
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, adopt_stream, locate, safe_stream
@@ -74,7 +74,7 @@ cdef Descriptor parse(object obj, object stream):
 cdef Descriptor parse_as(object interface, object obj, object dtype, object stream):
     """The same of a dict in hand, with elements of a dtype that is known; None: of the type that the dict says."""
     cdef Entries entries
-    start(&entries)
+    begin(&entries)
     try:
         read(interface, CUDA_DICT, &entries)
         return described(obj, &entries, dtype, stream)

@@ -4,6 +4,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 
 from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.integers cimport digit, is_digit
 
 # A protocol has eight keys, five of which all three have; much in the order in which libraries write them.
 cdef enum Key:
@@ -26,9 +27,17 @@ cdef struct Entries:
 cdef int read(object interface, int protocol, Entries* entries) except -1
 cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype)
 cdef int set_pointer(Descriptor a, object data) except -1
-cdef Py_ssize_t whole(object value, int protocol, str key, int position) except? -1
+cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) except? -1
 cdef object complaint(int protocol, str key, object value, str accepted)
 cdef object dtype_from_descr(object descr, int protocol)
+
+
+cdef inline Py_ssize_t whole(object value, int protocol, str key, int position) except? -1:
+    """An integer of 63 bits and a sign, by ``__index__``: a float, a bool or a string is an error.
+
+    `position` is the place in a tuple, for the message; -1 where the key is a number itself.
+    """
+    return digit(value) if is_digit(value) else whole_slowly(value, protocol, key, position)
 
 
 cdef inline object entry(const Entries* entries, Key key):
@@ -37,7 +46,7 @@ cdef inline object entry(const Entries* entries, Key key):
     return None if value == NULL else <object> value
 
 
-cdef inline void start(Entries* entries) noexcept:
+cdef inline void begin(Entries* entries) noexcept:
     cdef int k
     for k in range(<int> KEYS):
         entries.values[k] = NULL

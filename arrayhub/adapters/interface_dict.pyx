@@ -43,20 +43,6 @@ cdef extern from "Python.h":
     PyObject* Py_XNewRef(PyObject* value) noexcept
     Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
 
-cdef extern from *:
-    """
-    /* The value of an exact int of one digit, which most lengths and steps are, in the words of either layout. */
-    #if PY_VERSION_HEX >= 0x030C0000
-    #define arrayhub_one_digit(value) PyUnstable_Long_IsCompact((PyLongObject *)(value))
-    #define arrayhub_digit(value) ((Py_ssize_t)PyUnstable_Long_CompactValue((PyLongObject *)(value)))
-    #else
-    #define arrayhub_one_digit(value) ((size_t)(Py_SIZE(value) + 1) <= 2)
-    #define arrayhub_digit(value) (Py_SIZE(value) * (Py_ssize_t)((PyLongObject *)(value))->ob_digit[0])
-    #endif
-    """
-    bint one_digit "arrayhub_one_digit"(object value) noexcept
-    Py_ssize_t digit "arrayhub_digit"(object value) noexcept
-
 cdef struct Dialect:
     bint in_elements          # strides count elements, not bytes
     bint has_mask             # the protocol has the key
@@ -116,7 +102,7 @@ cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 cdef int read(object interface, int protocol, Entries* entries) except -1:
     """Read the values of an interface dict in one pass; `entry` gives one.
 
-    `start` comes before it, and `let_go` after it, also where it raises.
+    `begin` comes before it, and `let_go` after it, also where it raises.
 
     Raises
     ------
@@ -126,7 +112,7 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
     cdef PyObject* key
     cdef PyObject* value
     cdef Py_ssize_t position = 0
-    cdef int tried, place, k = 0
+    cdef int _tried, place, k = 0
     cdef PyObject** names = _names[protocol]
     cdef bint strange = False     # a key that is none of these, or one of them in another string object
     if not PyDict_Check(interface):
@@ -134,7 +120,7 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
     for _ in range(PyDict_GET_SIZE(interface)):
         if not PyDict_Next(<dict> interface, &position, &key, &value):
             break
-        for tried in range(<int> KEYS):
+        for _tried in range(<int> KEYS):
             place = k
             k = k + 1 if k + 1 < KEYS else 0     # on from the last one: most dicts have them in much this order
             if key == names[place]:
@@ -239,25 +225,16 @@ cdef int check_version(object version, int protocol, const Dialect* dialect) exc
     raise complaint(protocol, "version", version, accepted)
 
 
-cdef inline Py_ssize_t whole(object value, int protocol, str key, int position) except? -1:
-    """An integer of 63 bits and a sign, by ``__index__``: a float, a bool or a string is an error.
-
-    `position` is the place in a tuple, for the message; -1 where the key is a number itself.
-    """
+cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) except? -1:
+    """`whole` of what is no int of one digit."""
     cdef int overflow = 0
     cdef Py_ssize_t number
-    if PyLong_CheckExact(value):
-        if one_digit(value):
-            return digit(value)
+    if PyLong_CheckExact(value):      # a pointer
         number = <Py_ssize_t> PyLong_AsLongLongAndOverflow(value, &overflow)
         if overflow == 0:
             return number
-    return whole_slowly(value, protocol, key if position < 0 else f"{key}[{position}]")
-
-
-cdef Py_ssize_t whole_slowly(object value, int protocol, str key) except? -1:
-    cdef int overflow = 0
-    cdef Py_ssize_t number
+    if position >= 0:
+        key = f"{key}[{position}]"
     if isinstance(value, bool):
         raise complaint(protocol, key, value, "an integer, not a bool")
     try:

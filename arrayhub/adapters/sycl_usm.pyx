@@ -23,13 +23,13 @@ from arrayhub.adapters.interface_dict cimport (
     SYCLOBJ,
     TYPESTR,
     Entries,
+    begin,
     complaint,
     entry,
     let_go,
     new_from_dict,
     read,
     set_pointer,
-    start,
     whole,
 )
 from arrayhub.runtimes cimport sycl
@@ -52,7 +52,7 @@ cdef Descriptor parse(object obj, object stream):
     interface = getattr(obj, NAME, None)
     if interface is None:
         return None
-    start(&entries)
+    begin(&entries)
     try:
         read(interface, SYCL_DICT, &entries)
         return described(obj, &entries)

@@ -1,10 +1,9 @@
 """How an array lies in its memory: from numbers, or from an array. The data are never read."""
 
-import operator
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
-from arrayhub._core.errors import show
+from arrayhub._core.integers import integer
 from arrayhub.inspection.geometry import Geometry, many
 from arrayhub.usm_array import USMArray
 
@@ -167,16 +166,9 @@ def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...
 
 
 def _integer(name: str, value: Any, *, least: int = -_LIMIT) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        kind = type(value).__name__
-        raise TypeError(f"layout: {name} has {show(value)} of type {kind}; accepted: integers") from None
-    if not least <= number < _LIMIT:
-        lowest = "-2**63" if least else "0"
-        raise ValueError(f"layout: {name} has {show(number)}; accepted: {lowest} up to 2**63 - 1")
+    number = integer(value, f"layout: {name}")
+    if number < least:
+        raise ValueError(f"layout: {name} has {number}; accepted: integers from {least} to 2**63 - 1")
     return number
 
 

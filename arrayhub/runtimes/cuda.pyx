@@ -169,6 +169,14 @@ cdef bint enter(intptr_t stream, int device) except -1:
     return True
 
 
+cdef bint enter_to_wait(intptr_t stream, int device) except -1:
+    """The same, for a stream that the host is about to wait for: one that is being captured can never be done."""
+    check_handle(stream)
+    if capture_of(stream, device) != 0:
+        refuse_captured_producer()
+    return enter(stream, device)
+
+
 cdef void leave(bint pushed) noexcept nogil:
     cdef Context ignored
     if pushed:
@@ -392,12 +400,8 @@ cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except 
 
 cdef int wait_for_stream(intptr_t stream, int device) except -1:
     """Return when the work queued on `stream` is done."""
-    cdef bint pushed
+    cdef bint pushed = enter_to_wait(stream, device)
     cdef int error
-    check_handle(stream)
-    if capture_of(stream, device) != 0:
-        refuse_captured_producer()
-    pushed = enter(stream, device)
     with nogil:
         error = _driver.stream_synchronize(<Stream> stream)
     leave(pushed)
@@ -448,12 +452,8 @@ cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
 
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1:
     """Copy between any two memories that CUDA knows, or host memory, in the order of `stream`; done on return."""
-    cdef bint pushed
+    cdef bint pushed = enter_to_wait(stream, device)
     cdef int error
-    check_handle(stream)
-    if capture_of(stream, device) != 0:
-        refuse_captured_producer()
-    pushed = enter(stream, device)
     with nogil:
         error = _driver.memcpy_async(to, source, nbytes, <Stream> stream)
         if error == 0:

@@ -12,8 +12,9 @@ from importlib import import_module
 from typing import Any, SupportsIndex, TypeAlias
 
 from arrayhub._core.errors import show
+from arrayhub._core.integers import integer
 from arrayhub.adapters.dimensions import is_known
-from arrayhub.storage.planning import integer, integers, is_ordered, layout_ranks
+from arrayhub.storage.planning import integers, is_ordered, layout_ranks
 
 GRID = ("I", "J", "K")
 ACCEPTED_DIMENSIONS = "'I', 'J', 'K' and decimal numbers such as '0' for data dimensions, each once"

@@ -4,7 +4,6 @@ Source of the rules: the seed's document on allocation, and GT4Py's allocator wh
 """
 
 import math
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex, TypeAlias
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrayhub._core.errors import show
+from arrayhub._core.integers import integer
 
 # Bytes. jax takes a host buffer without a copy only from such a boundary, and vector units like it too.
 BOUNDARY = 64
@@ -179,13 +179,3 @@ def integers(values: Iterable[Any], what: str) -> tuple[int, ...]:
 def is_ordered(values: Any) -> bool:
     """Whether `values` has entries in an order; a set has them in one that nobody meant."""
     return isinstance(values, Iterable) and not isinstance(values, (set, frozenset))
-
-
-def integer(value: Any, what: str) -> int:
-    """Return `value` as a Python integer."""
-    try:
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what}: {show(value)} of type {type(value).__name__}; accepted: integers") from None

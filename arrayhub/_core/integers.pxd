@@ -1,0 +1,17 @@
+"""Integers of Python: the value of a small one without a call, and an argument that has to be one."""
+
+cdef extern from *:
+    """
+    /* The value of an exact int of one digit, which most lengths and steps are, in the words of either layout. */
+    #if PY_VERSION_HEX >= 0x030C0000
+    #define arrayhub_is_digit(value) (PyLong_CheckExact(value) && PyUnstable_Long_IsCompact((PyLongObject *)(value)))
+    #define arrayhub_digit(value) ((Py_ssize_t)PyUnstable_Long_CompactValue((PyLongObject *)(value)))
+    #else
+    #define arrayhub_is_digit(value) (PyLong_CheckExact(value) && (size_t)(Py_SIZE(value) + 1) <= 2)
+    #define arrayhub_digit(value) (Py_SIZE(value) * (Py_ssize_t)((PyLongObject *)(value))->ob_digit[0])
+    #endif
+    """
+    bint is_digit "arrayhub_is_digit"(object value) noexcept
+    Py_ssize_t digit "arrayhub_digit"(object value) noexcept
+
+cpdef Py_ssize_t integer(object value, str what) except? -1

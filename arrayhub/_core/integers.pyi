@@ -1,0 +1,3 @@
+from typing import Any
+
+def integer(value: Any, what: str) -> int: ...
