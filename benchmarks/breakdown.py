@@ -6,6 +6,7 @@ counted, not timed, so the result hardly depends on what else the machine does.
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -47,6 +48,7 @@ def counted(program, calls, folder):
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, "-c", program, str(calls)],
         check=True,
         capture_output=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # no threads that wait for work, which would be counted too
     )
     listing = subprocess.run(
         ["callgrind_annotate", "--threshold=100", str(out)], check=True, capture_output=True, text=True
