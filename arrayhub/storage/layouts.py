@@ -144,7 +144,10 @@ def checked_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
     names = tuple(getattr(name, "__gt_axis_name__", name) for name in dimensions)
     for name in names:
         if not (isinstance(name, str) and is_known(name)):
-            raise ValueError(f"dimensions: {show(name)} in {show(names)}; accepted: {ACCEPTED_DIMENSIONS}")
+            raise ValueError(
+                f"dimensions: {show(name)} in {show(names)}; accepted: {ACCEPTED_DIMENSIONS}. A preset ranks these"
+                " alone: say with dims=('I', 'J', ...) which of them the array's dimensions are"
+            )
     if len(set(names)) != len(names):
         raise ValueError(f"dimensions: {show(names)} has a dimension twice; accepted: {ACCEPTED_DIMENSIONS}")
     return names
