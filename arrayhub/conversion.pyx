@@ -10,6 +10,7 @@ from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.stdint cimport uintptr_t
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, host_readable
+from arrayhub._core.raised cimport raise_on, take
 from arrayhub._core.type_version cimport is_version, version_tag
 from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
@@ -45,10 +46,8 @@ cdef extern from *:
         if (found < 0) PyErr_Clear();
         return found != 0;
     }
-    /* To call a way without a `try` around it, which costs more than many a way: NULL, with the exception set. */
+    /* To call a way without a `try` around it: NULL, with the exception set. */
     #define arrayhub_attempt(way, obj, stream) ((PyObject *)way(obj, stream))
-    #define arrayhub_take(answer) ((struct PyUSMArrayObject *)(answer))
-    #define arrayhub_raise_on() (-1)
     static int arrayhub_bare_instances(PyTypeObject *type) {
         return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
                type->tp_getattro == PyObject_GenericGetAttr;
@@ -77,8 +76,6 @@ cdef extern from *:
     ARRAYHUB_SHORTCUT(arrayhub_as_torch)
     """
     PyObject* attempt "arrayhub_attempt"(Way way, object obj, object stream) noexcept
-    Descriptor take "arrayhub_take"(PyObject* answer)
-    int raise_on "arrayhub_raise_on"() except -1
     void arrayhub_asarray_shortcut(object function, object (*one)(object), PyTypeObject* own)
     void arrayhub_as_numpy_shortcut(object function, object (*one)(object), PyTypeObject* own)
     void arrayhub_as_torch_shortcut(object function, object (*one)(object), PyTypeObject* own)
@@ -125,7 +122,8 @@ _VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack")
 
 cdef Descriptor parse_exchange(object obj, object stream):
     """By the exchange table of a type other than torch's, which has a room of its own."""
-    cdef DLPackExchangeAPI* api = dlpack.exchange_api(type(obj))
+    cls = type(obj)      # held: code of a metaclass may run, and give the object another class
+    cdef DLPackExchangeAPI* api = dlpack.exchange_api(cls)
     return None if api == NULL else dlpack.parse_exchange(obj, api)
 
 
@@ -180,6 +178,8 @@ cdef int learn(Remembered* entry, type cls) except -1:
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
     cdef Way known = NULL
     cdef int k
+    hasattr(cls, _ATTRIBUTES[0])     # a look-up is what makes the interpreter give out the version tag
+    cdef unsigned int version = version_tag(<PyTypeObject*> cls)
     if issubclass(cls, numpy.generic):     # whose buffers call dates bytes, and whose dicts know nothing of ml_dtypes
         known = copy_scalar
     else:
@@ -190,10 +190,10 @@ cdef int learn(Remembered* entry, type cls) except -1:
         elif _WAYS[k].on_instances and not bare or hasattr(cls, _ATTRIBUTES[k]):
             speaks |= 1 << k
     cdef Labels labels = labels_of_type(cls, known, bare)
-    # Only now: looking attributes up is what makes the interpreter give out the version tag. It may also run code of a
-    # metaclass, in which another type takes this place; so from here on, and all at once, nothing runs.
+    # Looking up may run code of a metaclass, in which another type takes this place; so from here on, and all at once,
+    # nothing runs. If that code changed the type, this is known of no version of it, and is worked out again next time.
     entry.cls = <PyTypeObject*> cls
-    entry.version = version_tag(<PyTypeObject*> cls)
+    entry.version = version if version == version_tag(<PyTypeObject*> cls) else 0
     entry.known = known
     entry.labels = labels
     entry.speaks = speaks
@@ -204,8 +204,13 @@ cdef inline Remembered* remembered(object obj) except NULL:
     """What is known of the type of `obj`; worked out where it is new or has changed."""
     cdef PyTypeObject* cls = Py_TYPE(obj)
     cdef Remembered* entry = place_of(cls)
-    if not is_of(entry, cls):
-        learn(entry, type(obj))
+    return entry if is_of(entry, cls) else learned(entry, type(obj))
+
+
+cdef Remembered* learned(Remembered* entry, object cls) except NULL:
+    """The same of a type that is new or has changed."""
+    held = cls      # code of a metaclass may run, and give the only object of this class another one
+    learn(entry, <type> held)      # unchecked, here and below: a subclass of `type` is one too
     return entry
 
 
@@ -311,7 +316,7 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
             refusals = refusals or []
             refusals.append((_WAYS[k].name.decode(), reason))
             continue
-        a = take(answer)
+        a = <Descriptor> take(answer)
         if a is not None:
             return a
     return by_other_means(obj, stream, refusals)
@@ -364,7 +369,8 @@ cdef object unwrap(object obj):
             continue
         if inner is None or inner is obj or callable(inner) or isinstance(inner, _VALUES):
             continue
-        learn(&entry, type(inner))
+        cls = type(inner)
+        learn(&entry, <type> cls)
         if entry.known != NULL or entry.speaks:
             return inner
     return None
@@ -405,7 +411,8 @@ cdef Descriptor import_via(object obj, object stream, object via):
 cdef Descriptor ask(object obj, object stream, str protocol):
     """`obj` by one protocol; None where it does not speak it."""
     cdef int k
-    if protocol == "dlpack" and is_torch(type(obj)):     # whose own __dlpack__ crashes on some of its tensors
+    cls = type(obj)
+    if protocol == "dlpack" and is_torch(<type> cls):     # whose own __dlpack__ crashes on some of its tensors
         return torch_way()(obj, stream)
     for k in range(WAYS):
         if _WAYS[k].name.decode() == protocol:
@@ -419,7 +426,7 @@ cdef Descriptor ask(object obj, object stream, str protocol):
 def ways_in(cls, /):
     """Return whether a type is known exactly, and the names of the protocols its instances are asked for, in order."""
     cdef Remembered entry
-    learn(&entry, <type> cls)      # unchecked: a subclass of `type` is one too
+    learn(&entry, <type> cls)
     names = [_WAYS[k].name.decode() for k in range(WAYS) if entry.speaks >> k & 1]
     return entry.known != NULL, tuple(names)
 

@@ -409,6 +409,26 @@ def test_a_type_that_changes_is_looked_at_again():
     assert take(made).size == 4
 
 
+def test_a_type_that_changes_while_it_is_looked_at():
+    """A metaclass that makes a producer of its class between two questions: the first answer is not remembered."""
+
+    class Meta(type):
+        def __getattribute__(cls, name):
+            if name == "__dlpack_device__" and not type.__getattribute__(cls, "changed"):
+                cls.changed = True
+                cls.__dlpack__ = Handmade.__dlpack__
+            return type.__getattribute__(cls, name)
+
+    class Changing(Handmade, metaclass=Meta):
+        changed = False
+        __dlpack__ = None
+
+    made = Changing()
+    with pytest.raises(TypeError):
+        take(made)
+    assert take(made).size == take(made).size == 4
+
+
 def test_a_producer_that_imports_another_while_it_is_asked():
     """The memory of the last type is not this producer's any more when its own method returns."""
 

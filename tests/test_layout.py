@@ -209,15 +209,15 @@ def test_an_array_of_many_dimensions():
     ("arguments", "error", "words"),
     [
         (((2, 3), (1,)), ValueError, "strides has 1 entries, shape has 2"),
-        (((-1,),), ValueError, r"shape has -1; accepted: integers from 0"),
+        (((-1,),), ValueError, "shape has -1; accepted: 0 or more"),
         ((("a",),), TypeError, "shape has 'a' of type str; accepted: integers"),
         (((2.0,),), TypeError, "shape has 2.0 of type float"),
         (((True,),), TypeError, "shape has True of type bool"),
         (((2,), (1,), None), TypeError, "offset has None"),
         (((2,), (1,), 0, -1), ValueError, "size has -1"),
         (((1,) * 65,), ValueError, "65 dimensions; accepted: at most 64"),
-        (((2**63,),), ValueError, "accepted: integers from -2"),
-        (((2,), (-(2**63) - 1,)), ValueError, r"accepted: integers from"),
+        (((2**63,),), ValueError, "accepted: integers that fit in 64 bits"),
+        (((2,), (-(2**63) - 1,)), ValueError, "accepted: integers that fit in 64 bits"),
         ((None,), TypeError, "shape has None"),
     ],
 )

@@ -473,7 +473,7 @@ def test_bad_input_is_named(case):
 @pytest.mark.parametrize("shape", [(2**62, 2), (2**31, 2**31, 2), (2**60,), (2**63,), (2**70,), (0, 2**62, 4)])
 def test_sizes_that_overflow(shape):
     for call in (plan, empty, arrayhub.zeros):
-        with pytest.raises(ValueError, match=r"shape.*2\*\*63"):
+        with pytest.raises(ValueError, match=r"shape: .*2\*\*63|shape has .*64 bits"):
             call(shape, "f8")
 
 

@@ -33,4 +33,4 @@ cpdef Py_ssize_t integer(object value, str what) except? -1:
     except TypeError:
         raise TypeError(f"{what} has {show(value)} of type {type(value).__name__}; accepted: integers") from None
     except OverflowError:
-        raise ValueError(f"{what} has {show(value)}; accepted: integers from -2**63 to 2**63 - 1") from None
+        raise ValueError(f"{what} has {show(value)}; accepted: integers that fit in 64 bits with a sign") from None

@@ -120,6 +120,7 @@ cdef Descriptor parse_as(object obj, object dtype):
 
 
 cdef Descriptor described(object obj, const Entries* entries, object dtype):
+    """The array that the entries of an interface dict describe."""
     cdef Descriptor a = new_from_dict(entries, ARRAY_INTERFACE, dtype)
     data = entry(entries, DATA)
     offset = entry(entries, OFFSET)

@@ -278,7 +278,8 @@ cdef object described_type(object exporter, Py_buffer* view):
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
     # A single native character on ctypes memory comes from memoryview.cast, unless it is a packed structure's 'B'.
     if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
-        return ctypes_element(type(exporter), view)
+        cls = type(exporter)
+        return ctypes_element(cls, view)
     if isinstance(exporter, numpy.ndarray) and exporter.dtype.itemsize == view.itemsize and view.format[0] == c"T":
         return exporter.dtype      # NumPy's writer leaves trailing padding out, and its reader then misplaces fields
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)

@@ -83,6 +83,7 @@ cdef Descriptor parse_as(object interface, object obj, object dtype, object stre
 
 
 cdef Descriptor described(object obj, const Entries* entries, object dtype, object stream):
+    """The array that the entries of an interface dict describe."""
     cdef Descriptor a = new_from_dict(entries, CUDA_DICT, dtype)
     a.base_ = obj
     a.device_.device_type = kDLCUDA
@@ -108,7 +109,9 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
             raise complaint(CUDA_DICT, "stream", named, "None (nothing to wait for), 1 (legacy default stream), 2"
                             " (per-thread default stream) or the handle of a stream; 0 could be either default stream")
         a.stream_ = <void*> <intptr_t> handle
-    elif is_silent_on_default_stream(type(obj)):
+        return 0
+    cls = type(obj)      # held: code of a metaclass may run, and give the object another class
+    if is_silent_on_default_stream(cls):
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     return 0
 

@@ -44,6 +44,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
 from arrayhub._core.memory cimport DLPACK, Release, allocate, name_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
+from arrayhub._core.raised cimport raise_on, take
 from arrayhub._core.type_version cimport is_version, version_tag
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
@@ -71,11 +72,9 @@ cdef extern from *:
     #else
     #define arrayhub_is_finalizing() (!Py_IsInitialized() || _Py_IsFinalizing())
     #endif
-    #define arrayhub_new_reference(value) (value)
     """
     bint arrayhub_is_finalizing() nogil
     PyObject* PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords) noexcept
-    object as_object "arrayhub_new_reference"(PyObject* value)
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
 
 cdef const char* LEGACY = b"dltensor"
@@ -161,7 +160,8 @@ cdef Descriptor parse(object obj, object stream):
         the producer is asked again when a consumer names its stream.
     """
     cdef Producer producer
-    look_at(type(obj), &producer)
+    cls = type(obj)      # held: code of a metaclass may run, and give the object another class
+    look_at(cls, &producer)
     if not producer.exports:
         return None
     cdef long long device_type = device_type_of(obj) if producer.says_device else NO_DEVICE
@@ -170,7 +170,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef bint per_thread = device_type == kDLCUDA and stream is not None and stream_handle(stream) == PER_THREAD_STREAM
     cdef Descriptor a
     if streamed:    # not every producer knows the per-thread stream: the runtime asks for another, see consumer_ready
-        capsule = request_on_stream(obj.__dlpack__, stream_to_ask(type(obj), None if per_thread else stream))
+        capsule = request_on_stream(obj.__dlpack__, stream_to_ask(cls, None if per_thread else stream))
     else:
         capsule = request(obj)
     a = parse_capsule(capsule, producer.legacy_is_writable, obj if streamed or device_type == kDLOneAPI else None)
@@ -191,13 +191,15 @@ cdef int look_at(object cls, Producer* producer) except -1:
     """What a type of producers does; the answer about the last type is remembered."""
     global _last
     cdef PyTypeObject* asked = <PyTypeObject*> cls
-    if not is_version(asked, _last.cls, _last.version):
-        producer.exports = getattr(cls, "__dlpack__", None) is not None
-        producer.says_device = getattr(cls, "__dlpack_device__", None) is not None
-        producer.legacy_is_writable = root_of(cls) in WRITABLE_LEGACY_ROOTS
-        producer.cls, producer.version = asked, version_tag(asked)
+    if is_version(asked, _last.cls, _last.version):
+        producer[0] = _last
+        return 0
+    producer.cls, producer.version = asked, version_tag(asked)
+    producer.exports = getattr(cls, "__dlpack__", None) is not None
+    producer.says_device = getattr(cls, "__dlpack_device__", None) is not None
+    producer.legacy_is_writable = root_of(cls) in WRITABLE_LEGACY_ROOTS
+    if producer.version == version_tag(asked):      # else code of a metaclass has changed the type meanwhile
         _last = producer[0]
-    producer[0] = _last
     return 0
 
 
@@ -239,13 +241,13 @@ cdef object request(object obj):
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> MAX_VERSION
     cdef PyObject* capsule = PyObject_VectorcallMethod(METHOD, arguments, 1, KEYWORDS)
-    return request_legacy(obj) if capsule == NULL else as_object(capsule)
+    return request_legacy(obj) if capsule == NULL else take(capsule)
 
 
 cdef object request_legacy(object obj):
-    """Ask again, now that the keyword has raised: a TypeError is the only sign of a producer from before DLPack 1.0."""
+    """Ask again, now that asking has raised: a TypeError is the only sign of a producer from before DLPack 1.0."""
     try:
-        raise_pending("__dlpack__")
+        raise_on()
     except TypeError:
         return obj.__dlpack__()
 

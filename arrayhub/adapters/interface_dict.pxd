@@ -18,7 +18,7 @@ cdef enum Key:
     OFFSET
     STREAM = OFFSET           # no offset in CUDA's
     DESCR                     # "typedescr" in SYCL's
-    KEYS
+    KEYS                      # how many there are
 
 # The values of one dict, held from `read` to `let_go`: what the ``__index__`` of one runs may change the dict.
 cdef struct Entries:
@@ -47,12 +47,14 @@ cdef inline object entry(const Entries* entries, Key key):
 
 
 cdef inline void begin(Entries* entries) noexcept:
+    """Nothing is held yet; before `read`."""
     cdef int k
     for k in range(<int> KEYS):
         entries.values[k] = NULL
 
 
 cdef inline void let_go(Entries* entries) noexcept:
+    """Give everything back, once and at the end; also after an error."""
     cdef int k
     for k in range(<int> KEYS):
         Py_XDECREF(entries.values[k])

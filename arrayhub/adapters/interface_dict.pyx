@@ -76,6 +76,7 @@ cdef dict _KEYS = {
 }
 cdef PyObject* _names[DIALECTS][<int> KEYS]
 cdef int _protocol, _key
+cdef list _row
 for _protocol, _row in _KEYS.items():
     for _key in range(<int> KEYS):
         _row[_key] = sys.intern(_row[_key])
@@ -117,7 +118,7 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
     cdef bint strange = False     # a key that is none of these, or one of them in another string object
     if not PyDict_Check(interface):
         raise complaint(protocol, "the attribute", interface, "a dict")
-    for _ in range(PyDict_GET_SIZE(interface)):
+    for _ in range(PyDict_GET_SIZE(interface)):     # which saves the call that finds no more
         if not PyDict_Next(<dict> interface, &position, &key, &value):
             break
         for _tried in range(<int> KEYS):

@@ -61,7 +61,7 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor described(object obj, const Entries* entries):
-    """The array that an object's interface dict describes."""
+    """The array that the entries of an interface dict describe."""
     cdef Py_ssize_t distance
     cdef Descriptor a = new_from_dict(entries, SYCL_DICT, None)
     data = entry(entries, DATA)
@@ -80,7 +80,8 @@ cdef Descriptor described(object obj, const Entries* entries):
         a.data_ = <char*> distance
     seal(a)
     on_pointer(a, obj, entry(entries, SYCLOBJ))
-    if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):     # which mean writable by True
+    # The Memory classes mean writable by the True that means read-only everywhere else.
+    if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):
         a.flags_ |= WRITEABLE
     return a
 

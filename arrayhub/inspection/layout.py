@@ -168,7 +168,7 @@ def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...
 def _integer(name: str, value: Any, *, least: int = -_LIMIT) -> int:
     number = integer(value, f"layout: {name}")
     if number < least:
-        raise ValueError(f"layout: {name} has {number}; accepted: integers from {least} to 2**63 - 1")
+        raise ValueError(f"layout: {name} has {number}; accepted: {least} or more")
     return number
 
 
