@@ -430,6 +430,23 @@ def test_unknown_device(device):
         ah.asarray(np.arange(3), device=device)
 
 
+def test_unknown_device_without_dpctl():
+    """A slip in a device is a ValueError there too, and no advice to install dpctl alone."""
+    in_subprocess(
+        """
+        import sys
+        sys.modules["dpctl"] = None
+        import arrayhub as ah
+        try:
+            ah.asarray(b"abc", device="gpu??")
+        except ValueError as error:
+            assert "'gpu??' is no device; accepted: 'cpu'" in str(error) and "arrayhub[sycl]" in str(error), error
+        else:
+            raise SystemExit("no error")
+        """
+    )
+
+
 def test_device_that_copies():
     pytest.importorskip("dpctl")
     x = np.arange(3.0)

@@ -605,10 +605,10 @@ def _read_device(obj):
 
 def _read_filter(selector):
     """The DLPack pair of a SYCL filter string."""
-    dpctl = import_dpctl()
+    refuse_fork()
     try:
-        return _read_device(dpctl.SyclDevice(selector))
-    except Exception as error:
+        return _read_device(import_dpctl().SyclDevice(selector))
+    except Exception as error:      # also where there is no dpctl: most such strings are no filters but slips
         raise ValueError(
             f"device: {selector!r} is no device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"
             f" string that selects a device here ({error})"
