@@ -9,7 +9,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import interface_error, show
 from arrayhub._core.memory cimport OWNED, new_block
 
 import operator
@@ -467,9 +467,10 @@ cdef Descriptor index(Descriptor a, object key):
         dimensions in the result.
     """
     cdef tuple keys = key if isinstance(key, tuple) else (key,)
+    cdef list parts = []
     cdef int consumed = 0, added = 0, ellipses = 0
     refuse_packed(a, "indexing")
-    for part in keys:
+    for part in keys:      # what is none of the four kinds is found before anything else, as in NumPy
         if part is None:
             added += 1
         elif part is Ellipsis:
@@ -477,10 +478,12 @@ cdef Descriptor index(Descriptor a, object key):
         elif isinstance(part, slice):
             consumed += 1
         else:
+            part = as_index(part)
             consumed += 1
             added -= 1
+        parts.append(part)
     if ellipses == 0:
-        keys = (*keys, Ellipsis)
+        parts.append(Ellipsis)
     elif ellipses > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if consumed > a.nd_:
@@ -490,7 +493,7 @@ cdef Descriptor index(Descriptor a, object key):
     cdef Descriptor view = view_of(a, a.nd_ + added)
     cdef int source = 0, target = 0, _k
     cdef Py_ssize_t offset = 0
-    for part in keys:
+    for part in parts:
         if part is None:
             view.shape_[target] = 1
             view.byte_strides_[target] = 0
@@ -512,7 +515,7 @@ cdef Descriptor index(Descriptor a, object key):
         view.data_ = a.data_ + offset
     seal(view)
     if a.labels != NULL:
-        set_labels(view, labels_of(a).indexed(keys, a))
+        set_labels(view, labels_of(a).indexed(tuple(parts), a))
     return view
 
 
@@ -532,21 +535,27 @@ cdef Py_ssize_t take_slice(Descriptor a, Descriptor view, int source, int target
     return distance
 
 
-cdef Py_ssize_t take_integer(Descriptor a, int axis, object part) except? -1:
-    cdef Py_ssize_t i, distance, length = a.shape_[axis]
+cdef object as_index(object part):
+    """An index as a Python integer, asked for once."""
+    cdef Py_ssize_t i
     try:
         if isinstance(part, bool):     # NumPy takes it for a mask, so it must not be taken for 0 or 1
             raise TypeError
         i = operator.index(part)
-    except OverflowError:
-        i = length
     except TypeError:
         raise IndexError(
             f"index {part!r}: accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). Other indexing"
             " copies: take arrayhub.as_numpy(x) or another library's array first"
         ) from None
+    except OverflowError:
+        raise IndexError(f"index {show(part)} is out of bounds for any axis: it does not fit in 64 bits") from None
+    return i
+
+
+cdef Py_ssize_t take_integer(Descriptor a, int axis, Py_ssize_t i) except? -1:
+    cdef Py_ssize_t distance, length = a.shape_[axis]
     if i < -length or i >= length:
-        raise IndexError(f"index {part} is out of bounds for axis {axis} with size {length}")
+        raise IndexError(f"index {i} is out of bounds for axis {axis} with size {length}")
     layout.checked_mul(a.byte_strides_[axis], i + length if i < 0 else i, &distance)
     return distance
 
