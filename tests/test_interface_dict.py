@@ -18,36 +18,19 @@ from arrayhub import InterfaceError
 HOST = np.arange(64, dtype="u1")
 USM = dpm.MemoryUSMShared(64)
 AT = HOST.ctypes.data
+COMMON = {"data": (AT, True), "shape": (2, 3), "strides": (24, 8), "typestr": "<i4", "version": 3}
+DESCR = [("", "<i4")]
 EVERY = {
-    "array_interface": {
-        "data": (AT, True),
-        "shape": (2, 3),
-        "strides": (24, 8),
-        "typestr": "<i4",
-        "version": 3,
-        "mask": None,
-        "offset": 0,
-        "descr": [("", "<i4")],
-    },
-    "cuda": {
-        "data": (AT, True),
-        "shape": (2, 3),
-        "strides": (24, 8),
-        "typestr": "<i4",
-        "version": 3,
-        "mask": None,
-        "stream": 1,
-        "descr": [("", "<i4")],
-    },
+    "array_interface": {**COMMON, "mask": None, "offset": 0, "descr": DESCR},
+    "cuda": {**COMMON, "mask": None, "stream": 1, "descr": DESCR},
     "sycl": {
+        **COMMON,
         "data": (USM._pointer, True),
-        "shape": (2, 3),
-        "strides": (6, 2),
-        "typestr": "<i4",
+        "strides": (6, 2),  # elements
         "version": 1,
         "syclobj": USM.sycl_queue,
         "offset": 1,
-        "typedescr": [("", "<i4")],
+        "typedescr": DESCR,
     },
 }
 # CUDA's is left out where a driver would look at the pointer: the way is the same, and tests/gpu has real ones.
