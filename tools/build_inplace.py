@@ -1,7 +1,9 @@
 """Compile every room listed in arrayhub/meson.build beside its source, with Cython and a C compiler alone.
 
 For machines without meson: afterwards ``PYTHONPATH=. python -m pytest`` runs on the checkout. Flags are those of
-arrayhub/meson.build, which stays the only place that says how the package is built.
+arrayhub/meson.build, which stays the only place that says how the package is built. A room is compiled again where it or
+anything that it includes has changed, as Cython lists it; paths are relative, so that ccache knows one checkout from
+another's objects (``CC='ccache gcc'``).
 
     python tools/build_inplace.py [--jobs N] [--force]
 """
@@ -11,6 +13,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -26,33 +29,46 @@ def read_list(text, start, end=r"\]"):
 
 
 def commands(room, meson):
-    """Return the two commands that make a room's extension module, and its path."""
-    source = PACKAGE / f"{room}.pyx"
+    """Return the two commands that make a room's extension module, all paths relative to the checkout; and its path."""
+    source = (PACKAGE / f"{room}.pyx").relative_to(ROOT)
     generated = source.with_suffix(".c")
     module = source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))
     import numpy
 
     # Where there are several NumPys, its declarations must come from the one whose headers are used.
-    cython = [sys.executable, "-m", "cython", "-I", str(ROOT), "-I", str(pathlib.Path(numpy.__file__).parent.parent)]
+    cython = [sys.executable, "-m", "cython", "--depfile", "-I", ".", "-I", str(pathlib.Path(numpy.__file__).parent.parent)]
     cython += [argument for argument in read_list(meson, r"cython_args: \[") if argument != "-I"]
-    compiler = os.environ.get("CC", "gcc").split()
+    compiler = shlex.split(os.environ.get("CC", "gcc"))
     compiler += ["-O2", "-fPIC", "-shared", "-std=c11", "-pthread"]
     compiler += read_list(meson, r"c_args = cc\.get_supported_arguments\(", r"\n\)")
-    for folder in (sysconfig.get_path("include"), numpy.get_include(), str(PACKAGE / "_core")):
+    compiler += shlex.split(os.environ.get("CFLAGS", ""))
+    for folder in (sysconfig.get_path("include"), numpy.get_include(), str((PACKAGE / "_core").relative_to(ROOT))):
         compiler += ["-I", folder]
-    return [*cython, str(source), "-o", str(generated)], [*compiler, str(generated), "-o", str(module)], module
+    return [*cython, str(source), "-o", str(generated)], [*compiler, str(generated), "-o", str(module)], ROOT / module
 
 
-def build(room, meson, newest, force):
+def newest_source(module, headers):
+    """Return when the last of a module's sources changed: those that Cython listed, and headers, which it does not see."""
+    listed = module.with_suffix(".c.dep")
+    if not listed.exists():
+        return float("inf")
+    names = listed.read_text().replace("\\\n", " ").partition(":")[2].split()
+    paths = [ROOT / name for name in names]
+    return max([headers, *(path.stat().st_mtime for path in paths if path.exists())])
+
+
+def build(room, meson, headers, force):
     """Build one room unless its module is newer than every source; return what the compilers said."""
     generate, compile_, module = commands(room, meson)
-    if not force and module.exists() and module.stat().st_mtime > newest:
+    if not force and module.exists() and module.stat().st_mtime > newest_source(module, headers):
         return room, 0, ""
     for command in (generate, compile_):
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
         if done.returncode:
             return room, done.returncode, done.stdout + done.stderr
-    pathlib.Path(generate[-1]).unlink()
+    generated = ROOT / generate[-1]
+    generated.with_name(generated.name + ".dep").replace(module.with_suffix(".c.dep"))
+    generated.unlink()
     return room, 0, ""
 
 
@@ -63,12 +79,11 @@ def main():
     parser.add_argument("--force", action="store_true", help="rebuild also what is up to date")
     options = parser.parse_args()
     meson = (PACKAGE / "meson.build").read_text()
-    sources = [path for kind in ("*.pyx", "*.pxd", "*.h", "meson.build") for path in PACKAGE.rglob(kind)]
-    newest = max(path.stat().st_mtime for path in sources)
+    headers = max(path.stat().st_mtime for kind in ("*.h", "meson.build") for path in PACKAGE.rglob(kind))
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         rooms = read_list(meson, r"compiled = \[")
-        for room, status, said in pool.map(lambda room: build(room, meson, newest, options.force), rooms):
+        for room, status, said in pool.map(lambda room: build(room, meson, headers, options.force), rooms):
             failed += status != 0
             print(f"{'FAILED' if status else 'built '} {room}\n{said}".rstrip(), flush=True)
     return failed
