@@ -272,6 +272,22 @@ def test_only_the_bytes_that_a_view_reaches_move(sycl, monkeypatch):
     assert [nbytes for _, nbytes in copies.spans] == [16, 16]
 
 
+@pytest.mark.parametrize("nbytes", [4095, 4097, 65521, 1_000_003, (1 << 20) - 8])
+def test_a_processor_as_the_device_is_given_whole_grains(sycl, monkeypatch, nbytes):
+    """It copies a prime number of bytes one by one: 1,000,003 took 150 ms, where 1,000,000 take 0.1 ms."""
+    a = np.random.default_rng(0).integers(0, 256, nbytes, "u1")
+    copies = Copies(monkeypatch, sycl.sycl)
+    x = arrayhub.to_device(a, "oneapi:0")
+    if not x.base.sycl_device.is_cpu:
+        pytest.skip("the default SYCL device is no processor")
+    out = np.zeros(nbytes + 2, "u1")
+    for order in (slice(None), slice(None, None, -1)):  # directly and staged, there and back
+        assert same(arrayhub.to_host(arrayhub.to_device(a[order], "oneapi:0")), a[order])
+        assert same(arrayhub.to_host(x[order], out=out[1:-1]), a[order])
+    assert out[0] == out[-1] == 0
+    assert all(size % 4096 == 0 or size < 4096 for _, size in copies.spans)
+
+
 def test_memory_for_staging_is_bounded(sycl, monkeypatch):
     transfer.configure(chunk=1 << 16)
     sizes = []
