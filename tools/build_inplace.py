@@ -68,7 +68,8 @@ def build(room, meson, headers, force):
             return room, done.returncode, done.stdout + done.stderr
     generated = ROOT / generate[-1]
     generated.with_name(generated.name + ".dep").replace(module.with_suffix(".c.dep"))
-    generated.unlink()
+    for made in (generated, generated.with_suffix(".h"), generated.with_name(f"{generated.stem}_api.h")):
+        made.unlink(missing_ok=True)  # headers of what a room declares public or api: nobody includes them
     return room, 0, ""
 
 
