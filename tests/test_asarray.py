@@ -807,3 +807,71 @@ def test_a_class_that_a_metaclass_changes_while_it_is_asked():
     with pytest.raises(TypeError):
         ah.asarray(Changing())
     assert ah.asarray(Changing()).ptr == array.ctypes.data
+
+
+class AskedOfTheClass(type):
+    """A metaclass that counts what its classes are asked for and do not have."""
+
+    def __getattr__(cls, name):
+        cls.asked.append(name)
+        raise AttributeError(name)
+
+
+def counting(array):
+    """A class that lends out an array by DLPack and counts look-ups in it; its objects have no other attributes."""
+
+    class Counting(metaclass=AskedOfTheClass):
+        __slots__ = ()
+        asked = []  # noqa: RUF012
+        lent = array
+
+        def __dlpack__(self, **keywords):
+            return self.lent.__dlpack__(**keywords)
+
+        def __dlpack_device__(self):
+            return self.lent.__dlpack_device__()
+
+    return Counting
+
+
+def test_a_type_is_worked_out_once():
+    """The second object of a type costs no look-up in it: what was found out about the type is remembered."""
+    cls = counting(np.arange(3.0))
+    ah.asarray(cls())
+    assert "__cuda_array_interface__" in cls.asked
+    cls.asked.clear()
+    ah.asarray(cls())
+    assert cls.asked == []
+
+
+def test_a_type_is_worked_out_again_when_it_or_a_base_has_changed():
+    first, second = np.arange(3.0), np.arange(4.0)
+    base = counting(first)
+
+    class Derived(base):
+        __slots__ = ()
+
+    for changed in (base, Derived):
+        assert ah.asarray(Derived()).ptr == ah.asarray(Derived()).ptr == first.ctypes.data
+        base.asked.clear()
+        changed.lent = second  # any change does
+        assert ah.asarray(Derived()).ptr == second.ctypes.data
+        assert "__sycl_usm_array_interface__" in base.asked
+        changed.lent = first
+
+
+def test_a_type_that_changes_more_often_than_it_can_have_versions():
+    """CPython gives a type 1000 versions at most (from 3.12 on), then none: nothing about it may then be remembered."""
+    cls = counting(np.arange(3.0))
+    with_struct = np.arange(4.0)
+    for _ in range(1100):
+        cls.marked = None
+        assert ah.asarray(cls()).size == 3
+        del cls.marked
+        assert ah.asarray(cls()).size == 3
+    cls.__dlpack__ = None
+    cls.__array_struct__ = property(lambda self: with_struct.__array_struct__)
+    assert ah.asarray(cls()).ptr == with_struct.ctypes.data
+    del cls.__array_struct__
+    cls.__array_interface__ = property(lambda self: cls.lent.__array_interface__)
+    assert ah.asarray(cls()).ptr == cls.lent.ctypes.data
