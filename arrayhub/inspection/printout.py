@@ -49,8 +49,7 @@ def inspect(x: Any) -> dict[str, Any]:
         As `asarray`.
     """
     x = asarray(x)
-    refcount = _references(x)
-    return _facts(x, refcount)
+    return _facts(x, _shared(sys.getrefcount(x)))
 
 
 def debug_repr(x: Any) -> str:
@@ -72,14 +71,17 @@ def debug_repr(x: Any) -> str:
         As `asarray`.
     """
     x = asarray(x)
-    refcount = _references(x)
-    return "\n".join(_lines(_facts(x, refcount)))
+    return "\n".join(_lines(_facts(x, _shared(sys.getrefcount(x)))))
 
 
-def _references(array: USMArray) -> int:
-    """How many references to an array there are besides its callers' own variable; 1 where it is theirs alone."""
+def _shared(counted: int) -> int:
+    """How many references there are besides those that a variable and the counting need; 1 where there are no others.
+
+    `counted` is what ``sys.getrefcount`` says of a local variable. Whether its argument is one more reference differs
+    between interpreters (from CPython 3.14 on it mostly is not), so an object with one reference is counted alike.
+    """
     unshared = object()
-    return max(1, sys.getrefcount(array) - sys.getrefcount(unshared) - 1)
+    return max(1, counted - sys.getrefcount(unshared))
 
 
 def _facts(array: USMArray, refcount: int) -> dict[str, Any]:

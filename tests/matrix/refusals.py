@@ -138,7 +138,7 @@ REFUSALS = [
         " capsules then",
     ),
     Refusal(
-        ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.name not in NUMBERS, RuntimeError,
+        ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.name not in NUMBERS, (RuntimeError, BufferError),
         "Unsupported dtype",
         "NumPy's DLPack reader knows NumPy's own numbers only; `numpy.asarray(x)` knows ml_dtypes' too",
     ),
