@@ -1,0 +1,41 @@
+"""``python -m benchmarks.pythons FILE ...``: the ratios of several interpreters beside each other, in docs/performance.md.
+
+Each file is what ``python -m benchmarks --only reach --json FILE`` wrote with one of them.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from .report import PAGE, code, replace
+
+
+def ratios(results):
+    """Each way with a target, and its peer: what it took of the peer's time, and whether that is within the target."""
+    return {
+        (row["way"], row["peer"], row["at_most"]): f"{row['ratio']:.2f}" + ("" if row["met"] else " (too much)")
+        for row in results["rows"]
+        if row["group"] == "reach" and row["at_most"] is not None
+    }
+
+
+def table(runs):
+    """One row a way, one column a run; a dash where a library was not there."""
+    columns = [ratios(run) for run in runs]
+    heads = ("way", "peer", "at most", *(f"{run['machine']['python']}, NumPy {run['versions']['numpy']}" for run in runs))
+    lines = [heads, ("---",) * len(heads)]
+    for way in dict.fromkeys(way for column in columns for way in column):
+        cells = (code(0, way[0]), code(2, way[1]), f"{way[2]:.2f}", *(column.get(way, "-") for column in columns))
+        lines.append(cells)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pythons", description=__doc__.splitlines()[0])
+    parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
+    runs = [json.loads(file.read_text()) for file in parser.parse_args().files]
+    PAGE.write_text(replace(PAGE.read_text(), "pythons", table(runs)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Run the README's test command on every CPython from 3.11 on that this machine has, each in a fresh environment.
+
+    python tools/every_python.py [PYTHON ...] [--list] [-- PYTEST ARGUMENTS]
+
+A PYTHON is a name on the path (``python3.13``) or a path to an interpreter; without any, those on the path and those
+of pyenv are taken, the newest release of each version. Every interpreter gets a copy of the working tree in a temporary
+folder, where the line of the README that tests runs as it stands, with that interpreter in the place of ``python3``. At
+the end stands one line for each, with the NumPy it found and pytest's closing line; the exit status is the number of
+interpreters on which something failed.
+
+pip's own settings reach it: ``PIP_CONSTRAINT=constraints.txt`` with a line ``numpy==2.0.2`` tests an old NumPy.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+OLDEST = (3, 11)
+DESCRIBE = (
+    "import sys, sysconfig; print(sys.implementation.name, *sys.version_info[:3],"
+    " int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))), int(sys.prefix != sys.base_prefix))"
+)
+CLOSING = re.compile(r"^=+ (.*(?:passed|failed|error|no tests ran).*) =+$", re.MULTILINE)
+
+
+def describe(python):
+    """Return the version of a CPython, three integers and whether it is without the GIL.
+
+    None for what does not run, is another implementation, or belongs to an environment.
+    """
+    done = subprocess.run([python, "-c", DESCRIBE], capture_output=True, text=True, check=False)
+    implementation, *version, in_environment = done.stdout.split() or ["", "1"]
+    return None if implementation != "cpython" or in_environment == "1" else tuple(map(int, version))
+
+
+def found():
+    """Return the newest interpreter of each version, oldest version first."""
+    folders = [pathlib.Path(folder) for folder in os.get_exec_path()]
+    folders += pathlib.Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob("versions/*/bin")
+    newest = {}
+    for python in (path for folder in folders for path in folder.glob("python3.*")):
+        if re.fullmatch(r"python3\.\d+t?", python.name) and (version := describe(python)) and version >= OLDEST:
+            known = newest.get((version[:2], version[3]))
+            if known is None or known[0] < version:
+                newest[version[:2], version[3]] = version, python
+    return [python for _, python in sorted(newest.values())]
+
+
+def test_command():
+    """Return the README's line that ends in pytest."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    (command,) = (line for block in blocks for line in block.splitlines() if line.endswith("pytest"))
+    return command
+
+
+def copy_tree(folder):
+    """Copy what git would commit of the working tree."""
+    listed = subprocess.check_output(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT)
+    for name in filter(None, listed.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+
+
+def run(python, arguments):
+    """Run the command with one interpreter; return its exit status and what is to be said of it in one line."""
+    version = describe(python)
+    name = ".".join(map(str, version[:3])) + (" without the GIL" if version[3] else "")
+    with tempfile.TemporaryDirectory(prefix="arrayhub-") as folder:
+        copy_tree(pathlib.Path(folder))
+        command = test_command().replace("python3 ", f"'{python}' ", 1)
+        print(f"\n== {name}: {command} {' '.join(arguments)}", flush=True)
+        process = subprocess.Popen(
+            ["bash", "-c", f'{command} "$@"', "bash", *arguments], cwd=folder, stdout=subprocess.PIPE, text=True
+        )
+        said = []
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            said.append(line)
+        status = process.wait()
+        ask = "import numpy; print(numpy.__version__)"
+        numpy = subprocess.run([f"{folder}/.venv/bin/python", "-c", ask], capture_output=True, text=True, check=False)
+    closing = CLOSING.findall("".join(said))
+    found_numpy = f"NumPy {numpy.stdout.strip() or '-'}"
+    return status, f"{name:8} {found_numpy:13} {closing[-1] if closing else 'did not come to its tests'}"
+
+
+def main():
+    """Test on each interpreter in turn."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("python", nargs="*", help="interpreters; where none is named, all that are found")
+    parser.add_argument("--list", action="store_true", help="say which interpreters are found, and run nothing")
+    split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    options = parser.parse_args(sys.argv[1:split])
+    pythons = [shutil.which(name) or parser.error(f"there is no {name}") for name in options.python] or found()
+    if unfit := [python for python in pythons if describe(python) is None]:
+        parser.error(f"{unfit[0]} is no CPython outside of an environment")
+    if options.list:
+        print(*pythons, sep="\n")
+        return 0
+    results = [run(str(python), sys.argv[split + 1 :]) for python in pythons]
+    print("", *(line for _, line in results), sep="\n")
+    return sum(status != 0 for status, _ in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
