@@ -356,22 +356,34 @@ cdef MemoryBlock block_of(Descriptor a):
     An array straight from a producer holds the producer and what must be given back itself. The block comes with the
     first view or question, so that the way in stays one allocation.
     """
-    if a.block_ is None and _block_makers[a.resource_kind] != NULL:
-        a.block_ = _block_makers[a.resource_kind](a)
-    elif a.block_ is None:
-        a.block_ = block_of_reach(a)
+    cdef BlockMaker maker
+    if a.block_ is None:
+        maker = _block_makers[a.resource_kind]
+        publish(a, block_of_reach(a) if maker == NULL else maker(a))
     return a.block_
 
 
-cdef MemoryBlock block_of_reach(Descriptor a):
-    """A block of just the bytes that `a` reaches, which from now on gives back what `a` held."""
-    cdef Py_ssize_t low, high
-    extent(a, &low, &high)
-    cdef MemoryBlock block = new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
+cdef void publish(Descriptor a, MemoryBlock block) noexcept:
+    """Give an array its block, which from now on gives back what the array held: the one place where a resource leaves
+    an array.
+
+    Making the block may have run other code, a finalizer or another thread, that asked the same array. The first block
+    stays then, and the second dies without having held anything. So nothing may be allocated here, and no other code
+    run, between the look at `block_` and the store.
+    """
+    if a.block_ is not None:
+        return
     block.resource = a.resource
     block.release = a.release
     a.resource = NULL
-    return block
+    a.block_ = block
+
+
+cdef MemoryBlock block_of_reach(Descriptor a):
+    """A block of just the bytes that `a` reaches, to be published; until then it gives nothing back."""
+    cdef Py_ssize_t low, high
+    extent(a, &low, &high)
+    return new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
 
 
 # One place a kind of memory: who knows more of the block than what one array reaches.
@@ -379,7 +391,7 @@ cdef BlockMaker _block_makers[OWNED + 1]
 
 
 cdef void register_block_maker(int kind, BlockMaker maker) noexcept:
-    """Say how the block of an array is made whose ``resource_kind`` is `kind`."""
+    """Say how the block of an array is made whose ``resource_kind`` is `kind`: one that gives nothing back yet."""
     _block_makers[kind] = maker
 
 

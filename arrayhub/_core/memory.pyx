@@ -164,6 +164,7 @@ cdef extern from *:
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
     """Fresh host memory of `nbytes` bytes that starts `behind` bytes (fewer than `alignment`) after an `alignment`-byte
     boundary. Zeros come from the system where it has pages of them, so that large ones cost nothing until touched."""
+    cdef MemoryBlock block = new_block(OWNED, None, NULL, nbytes, DLDevice(kDLCPU, 0))
     cdef void* allocation = NULL
     if nbytes <= PY_SSIZE_T_MAX - alignment:
         allocation = PyMem_RawCalloc(nbytes + alignment, 1) if zeroed else PyMem_RawMalloc(nbytes + alignment)
@@ -171,16 +172,28 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
         raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
     arrayhub_prefer_huge_pages(allocation, nbytes)
     cdef size_t start = <size_t> allocation + to_boundary(<size_t> allocation, alignment, behind)
-    cdef MemoryBlock block = new_block(OWNED, None, <char*> start, nbytes, DLDevice(kDLCPU, 0))
+    block.address_ = <char*> start
     block.resource = allocation
     block.release = _free
     return block
 
 
-cdef MemoryBlock hand_over(MemoryBlock block):
-    """A block that releases what `block` held, for an owner object that is to keep it alive from now on."""
-    cdef MemoryBlock heir = new_block(block.kind_, block.owner_, block.address_, block.nbytes_, block.device_)
-    heir.resource = block.resource
-    heir.release = block.release
-    block.resource = NULL
-    return heir
+cdef MemoryBlock heir_of(MemoryBlock block):
+    """A block of the same bytes that holds the same owner, and is to release what `block` holds once it has an owner
+    that keeps the heir alive; see `set_owner`."""
+    return new_block(block.kind_, block.owner_, block.address_, block.nbytes_, block.device_)
+
+
+cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock heir) noexcept:
+    """Replace the owner of a block by one that holds `heir`, which takes over what `block` held.
+
+    Making the owner may have run other code, which may have replaced it already: where the owner is not `former` any
+    more the block keeps everything. Like `publish`, it allocates nothing and runs no other code in between.
+    """
+    if block.owner_ is not former:
+        return
+    if heir is not None:
+        heir.resource = block.resource
+        heir.release = block.release
+        block.resource = NULL
+    block.owner_ = owner

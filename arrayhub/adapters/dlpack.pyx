@@ -273,8 +273,10 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
     cdef DLManagedTensor* legacy
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
+    # Made first: once the tensor is ours, nothing may fail before the array has it. Making it may run the collector,
+    # and with it somebody who consumes the capsule, so that the capsule is not looked at before.
+    cdef Descriptor a = bare_array()
     cdef const char* name = PyCapsule_GetName(capsule)
-    cdef Descriptor a = bare_array()      # made first: once the tensor is ours, nothing may fail before the array has it
     if name != NULL and strcmp(name, VERSIONED) == 0:
         take_over(a, capsule, VERSIONED_USED, PyCapsule_GetPointer(capsule, name), _delete_versioned)
         describe_versioned(a, producer)

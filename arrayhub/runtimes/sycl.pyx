@@ -24,7 +24,7 @@ from arrayhub._core.descriptor cimport (
     register_block_maker,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
-from arrayhub._core.memory cimport USM, MemoryBlock, hand_over, new_block
+from arrayhub._core.memory cimport USM, MemoryBlock, heir_of, new_block, set_owner
 from arrayhub._core.runtime cimport Runtime, runtime_of
 
 from arrayhub._core.device import READERS, Device
@@ -391,15 +391,19 @@ cdef object base_of(Descriptor a):
     Where an array came in by a dict it is made now, once a block: making it takes longer than all the rest.
     """
     cdef MemoryBlock block = block_of(a)
+    cdef MemoryBlock heir = None
     cdef QueueRef queue = queue_ref_of(a)
-    if queue == NULL or is_memory(block.owner_):
-        return block.owner_
+    former = block.owner_
+    if queue == NULL or is_memory(former):
+        return former
     if block.nbytes_ == 0:      # nowhere for dpctl to point, and nobody who would look there
-        block.owner_ = new_memory(_USM_NAMES[a.usm_type_], 1, {"queue": queue_of(a)})
-        return block.owner_
-    # Without an owner dpctl would free the memory itself.
-    owner = block.owner_ if block.resource == NULL else hand_over(block)
-    block.owner_ = _dpctl.memory_make(block.address_, block.nbytes_, queue, owner)
+        memory = new_memory(_USM_NAMES[a.usm_type_], 1, {"queue": queue_of(a)})
+    else:
+        if block.resource != NULL:
+            heir = heir_of(block)
+        # Without an owner dpctl would free the memory itself.
+        memory = _dpctl.memory_make(block.address_, block.nbytes_, queue, former if heir is None else heir)
+    set_owner(block, former, memory, heir)
     return block.owner_
 
 
