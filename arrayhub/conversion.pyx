@@ -19,6 +19,7 @@ from arrayhub.libraries cimport cupy as cupy_room
 from arrayhub.libraries cimport jax as jax_room
 from arrayhub.libraries cimport numpy as numpy_room
 from arrayhub.libraries cimport torch as torch_room
+from arrayhub.runtimes.streams cimport on_stream
 from arrayhub.usm_array cimport USMArray, register_way_in
 
 import arrayhub.libraries.devices  # noqa: F401 (enters the readers of the libraries' device objects)
@@ -277,14 +278,19 @@ cdef bint is_arrow(type cls) except -1:
 
 
 cdef inline Descriptor import_array(object obj, object stream):
-    """`obj` as an array without a copy, by the first way that answers."""
+    """`obj` as an array without a copy, by the first way that answers, in the order of `stream`.
+
+    The ways are told the stream for those that ask a producer anyway, and need not heed it: `on_stream` orders them all.
+    """
     cdef Remembered* entry = remembered(obj)
     cdef unsigned int speaks = entry.speaks      # now: what the way calls may put another type in this place
     cdef Labels labels = entry.labels
     cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
     if a is None:     # also of a type that only looks like a known one: its protocols are asked like any other's
         a = ask_in_order(obj, stream, speaks)
-    return dimensions.parse(obj, a) if is_labelled(obj, labels) else a
+    if is_labelled(obj, labels):
+        a = dimensions.parse(obj, a)
+    return a if stream is None else on_stream(a, stream, a is not obj)
 
 
 cdef Descriptor itself(object obj, object stream):
@@ -399,13 +405,16 @@ cdef Descriptor import_via(object obj, object stream, object via):
     if via not in _VIA:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
     if via == "dlpack" and PyCapsule_CheckExact(obj):
-        return dlpack.parse_capsule(obj, False, None)
+        a = dlpack.parse_capsule(obj, False, None)
+        return a if stream is None else on_stream(a, stream, True)
     a = ask(obj, stream, via)
     if a is None:
         raise TypeError(
             f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
         )
-    return dimensions.parse(obj, a) if is_labelled(obj, remembered(obj).labels) else a
+    if is_labelled(obj, remembered(obj).labels):
+        a = dimensions.parse(obj, a)
+    return a if stream is None else on_stream(a, stream, True)
 
 
 cdef Descriptor ask(object obj, object stream, str protocol):
@@ -479,7 +488,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     BufferError
         The memory cannot be had without a copy, or not at all; the message names the call to make instead.
     """
-    cdef Descriptor a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
+    cdef object order = stream if device is None else None     # of a copy elsewhere it is the target's stream
+    cdef Descriptor a = import_array(obj, order) if via is None else import_via(obj, order, via)
     if dtype is None and device is None and copy is None:
         return a
     return converted(a, obj, dtype, device, copy, stream)
@@ -499,7 +509,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
     if device is not None:
         result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)
     if copy and shares(a, result) and (a is obj or not a.flags_ & COPIED):
-        result = transfer.copy(result)
+        result = transfer.copy(result, stream=stream)
     return result
 
 
@@ -567,7 +577,7 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     MemoryError
         The host, or the device, has not enough memory.
     """
-    a = import_array(obj, stream)
+    a = import_array(obj, None)
     if out is None:
         return transfer.to_host(a, copy=copy, stream=stream, progress=progress)
     transfer.to_host(a, out=import_array(out, None), copy=copy, stream=stream, progress=progress)
@@ -602,7 +612,7 @@ def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
     MemoryError
         The host, or the device, has not enough memory.
     """
-    return transfer.to_device(import_array(obj, stream), device, copy=copy, stream=stream, progress=progress)
+    return transfer.to_device(import_array(obj, None), device, copy=copy, stream=stream, progress=progress)
 
 
 # ---------------------------------------------------------------------------------------------------------- ways out

@@ -11,6 +11,8 @@ cdef struct Runtime:
     int (*host_ready)(Descriptor) except -1
     # Make the consumer's stream (a Python object in its protocol's convention) wait for the producer's.
     int (*consumer_ready)(Descriptor, object stream) except -1
+    # Make the consumer's stream that of the array, once it waits for the producer's. Asked by runtimes/streams alone.
+    int (*adopt_stream)(Descriptor, object stream) except -1
     # Fill in the ordinal of the array's device, where finding it was put off.
     int (*resolve_device)(Descriptor) except -1
     # Complete an array of which only pointer and device are known, because DLPack can say no more.

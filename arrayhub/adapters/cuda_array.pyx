@@ -36,7 +36,7 @@ from arrayhub.adapters.interface_dict cimport (
     set_pointer,
     whole,
 )
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, adopt_stream, locate, safe_stream
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream
 
 cdef enum:
     EMITTED_VERSION = 3
@@ -60,7 +60,7 @@ cdef Descriptor parse(object obj, object stream):
     obj : object
         The producer; it is kept, and with it, by the specification, memory and stream.
     stream : object
-        The stream on which the caller goes on, made to wait for the producer's; None: nothing is synchronised now.
+        Not used: the dict says all that a stream can be ordered behind.
 
     Raises
     ------
@@ -68,21 +68,21 @@ cdef Descriptor parse(object obj, object stream):
         A key is missing, of the wrong type, or says what cannot be.
     """
     interface = getattr(obj, "__cuda_array_interface__", None)
-    return None if interface is None else parse_as(interface, obj, None, stream)
+    return None if interface is None else parse_as(interface, obj, None)
 
 
-cdef Descriptor parse_as(object interface, object obj, object dtype, object stream):
+cdef Descriptor parse_as(object interface, object obj, object dtype):
     """The same of a dict in hand, with elements of a dtype that is known; None: of the type that the dict says."""
     cdef Entries entries
     begin(&entries)
     try:
         read(interface, CUDA_DICT, &entries)
-        return described(obj, &entries, dtype, stream)
+        return described(obj, &entries, dtype)
     finally:
         let_go(&entries)
 
 
-cdef Descriptor described(object obj, const Entries* entries, object dtype, object stream):
+cdef Descriptor described(object obj, const Entries* entries, object dtype):
     """The array that the entries of an interface dict describe."""
     cdef Descriptor a = new_from_dict(entries, CUDA_DICT, dtype)
     a.base_ = obj
@@ -91,8 +91,6 @@ cdef Descriptor described(object obj, const Entries* entries, object dtype, obje
     seal(a)
     locate(a)
     set_stream(a, entries, obj)
-    if stream is not None:
-        adopt_stream(a, stream)
     return a
 
 

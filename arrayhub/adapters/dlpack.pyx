@@ -59,7 +59,7 @@ from arrayhub.adapters.dlpack_abi cimport (
     DLPackVersion,
     DLTensor,
 )
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, adopt_stream, remember_stream, stream_handle
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, remember_stream, stream_handle
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error, show
@@ -156,8 +156,9 @@ cdef Descriptor parse(object obj, object stream):
     obj : object
         The producer.
     stream : object
-        The stream on which the caller will use the data, as ``__dlpack__`` takes it; None: no synchronisation now,
-        the producer is asked again when a consumer names its stream.
+        The stream on which the caller will use the data, which a producer of CUDA or ROCm memory is asked for at once
+        (`runtimes.streams` orders all others); None: no synchronisation now, the producer is asked again when a
+        consumer names its stream.
     """
     cdef Producer producer
     cls = type(obj)      # held: code of a metaclass may run, and give the object another class
@@ -177,13 +178,8 @@ cdef Descriptor parse(object obj, object stream):
     if a.device_.device_type == kDLCUDAManaged:
         # It was asked without a stream, which CUDA reads as its legacy default one.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
-        if stream is not None:
-            adopt_stream(a, stream)
-    elif a.device_.device_type == kDLCUDA and stream is not None:
-        if per_thread:
-            adopt_stream(a, stream)
-        else:
-            remember_stream(a, stream)    # it waits for the producer now, and is where the caller goes on
+    elif a.device_.device_type == kDLCUDA and stream is not None and not per_thread:
+        remember_stream(a, stream)    # it waits for the producer now, and is where the caller goes on
     return a
 
 

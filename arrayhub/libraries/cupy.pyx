@@ -35,7 +35,7 @@ from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport cuda_array, dlpack
 from arrayhub.libraries.host cimport compact
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, adopt_stream, consumer_ready, locate, locate_start
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub.runtimes.cuda import import_cupy
@@ -84,8 +84,6 @@ cdef Descriptor parse(object obj, object stream):
     if size_of(a) != 0:
         locate_start(a)     # where it ends is cupy's word, as it is NumPy's for its arrays
     set_stream(a, _current_stream(device))
-    if stream is not None:
-        adopt_stream(a, stream)
     return a
 
 
@@ -101,12 +99,10 @@ cdef Descriptor parse_by_dict(object obj, object stream):
         return dlpack.parse(obj, stream)
     memory = obj.data
     interface = {**obj.__cuda_array_interface__, "data": (memory.ptr, False)}
-    cdef Descriptor a = cuda_array.parse_as(interface, obj, obj.dtype, None)
+    cdef Descriptor a = cuda_array.parse_as(interface, obj, obj.dtype)
     if size_of(a) == 0:
         a.device_.device_id = memory.device_id
     set_stream(a, _current_stream(memory.device_id))
-    if stream is not None:
-        adopt_stream(a, stream)
     return a
 
 

@@ -71,6 +71,5 @@ cdef int befriend(int device, int peer) except -1
 cdef intptr_t waiting_stream(int device) except 0
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1
-cdef int adopt_stream(Descriptor a, object stream) except -1
 cdef int remember_stream(Descriptor a, object stream) except -1
 cdef intptr_t safe_stream(Descriptor a) except? -2

@@ -624,6 +624,7 @@ cdef int _register() except -1:
         row = runtime_of(device_type)
         row.host_ready = host_ready
         row.consumer_ready = consumer_ready
+        row.adopt_stream = adopt_stream
         row.allocate = allocate
     return 0
 

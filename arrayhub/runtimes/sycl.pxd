@@ -10,6 +10,7 @@ ctypedef void* EventRef
 cdef bint available() except -1
 cdef void* declared(object module, str name, str signature) except NULL
 cdef bint is_memory(object obj) except -1
+cdef bint is_queue(object obj) except -1
 cdef bint speaks_as_memory(object obj) except -1
 cdef object queue_from(object syclobj, void* pointer)
 cdef int usm_type_of(void* pointer, object queue) except -1

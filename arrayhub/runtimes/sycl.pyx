@@ -25,7 +25,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport USM, MemoryBlock, heir_of, new_block, set_owner
-from arrayhub._core.runtime cimport Runtime, runtime_of
+from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 
 from arrayhub._core.device import READERS, Device
 from arrayhub._core.errors import interface_error, show
@@ -198,6 +198,11 @@ cdef inline bint is_a(object obj, object cls) noexcept:
 cdef bint is_memory(object obj) except -1:
     """Whether `obj` is one of dpctl's three Memory objects."""
     return available() and is_a(obj, _memory_type)
+
+
+cdef bint is_queue(object obj) except -1:
+    """Whether `obj` is a ``dpctl.SyclQueue``; without dpctl there is none."""
+    return available() and is_a(obj, _queue_type)
 
 
 cdef bint speaks_as_memory(object obj) except -1:
@@ -449,6 +454,20 @@ cdef int _consumer_ready(Descriptor a, object stream) except -1:
     return 0
 
 
+cdef int _adopt_stream(Descriptor a, object stream) except -1:
+    """Make a queue that of the array, once it waits for the producer's."""
+    if not is_queue(stream):
+        raise BufferError(f"stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
+    if stream.sycl_context != queue_of(a).sycl_context:
+        raise BufferError(
+            f"stream is {show(stream)}, of another context than the memory; accepted: a queue of its context"
+        )
+    _consumer_ready(a, stream)
+    device_of(a)               # as its own queue says it, which may be of another device than this one
+    a.producer_ = stream
+    return 0
+
+
 cdef int _resolve_device(Descriptor a) except -1:
     """The ordinal of the root device, and whether the memory is of its default context."""
     queue = queue_of(a)
@@ -501,6 +520,7 @@ cdef int _allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
 cdef Runtime* _row = runtime_of(kDLOneAPI)
 _row.host_ready = _host_ready
 _row.consumer_ready = _consumer_ready
+_row.adopt_stream = _adopt_stream
 _row.resolve_device = _resolve_device
 _row.adopt = _adopt
 _row.allocate = _allocate

@@ -19,6 +19,7 @@ import sys
 
 from arrayhub._core.device import Device
 from arrayhub.libraries.host import host_view, is_host_readable
+from arrayhub.runtimes.streams import ordered
 from arrayhub.transfer import host
 from arrayhub.transfer import out as outs
 from arrayhub.transfer.out import FIRST_OWN_TYPENUM
@@ -91,11 +92,11 @@ def _engine(name):
     return cuda
 
 
-def copy(array, *, order="C"):
-    """Return a writable copy of `array` on its own device. See ``USMArray.copy``."""
+def copy(array, *, order="C", stream=None):
+    """Return a writable copy of `array` on its own device, in the order of `stream`. See ``USMArray.copy``."""
     if order not in ("C", "F", "K"):
         raise ValueError(f"copy: order is {order!r}; accepted: 'C', 'F' or 'K'")
-    return _engine(_engine_name(array.device)).copy(array, order)
+    return _engine(_engine_name(array.device)).copy(ordered(array, stream), order, stream=stream)
 
 
 _copy = copy
@@ -104,6 +105,8 @@ _copy = copy
 def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     """Return `array` in host memory. See ``arrayhub.to_host``."""
     readable = is_host_readable(array)
+    if readable:  # of other memory the engine orders the copy
+        array = ordered(array, stream)
     if copy is False and out is not None:
         raise BufferError("to_host: out= asks for a copy, and copy=False forbids one")
     if out is not None:
@@ -123,7 +126,7 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
     """Return `array` on `device`. See ``arrayhub.to_device``."""
     device = device if isinstance(device, Device) else Device(device)
     if device == array.device:
-        return _copy(array) if copy else array
+        return _copy(array, stream=stream) if copy else ordered(array, stream)
     target = _engine_name(device)
     if target == "host":
         return to_host(array, copy=copy, stream=stream, progress=progress)

@@ -126,7 +126,8 @@ def to_other(array, ordinal, *, stream=None, progress=None):
 def copy(array, order, *, stream=None):
     """Return a copy on the same device, in the same kind of memory, compact in `order`.
 
-    The host does not wait for it, except where the memory is the host's own (pinned).
+    The host waits for it only where the memory is the host's own (pinned), or the producer's stream is not known: it
+    could free or write the memory meanwhile.
     """
     cupy = import_cupy("to copy CUDA memory")
     ordinal = _ordinal(cupy, array)
@@ -144,7 +145,7 @@ def copy(array, order, *, stream=None):
 
 
 def write(fresh, source, stream=None):
-    """Put the elements of `source`, on a CUDA device or the host, into a fresh array. The host does not wait for it."""
+    """Put the elements of `source`, on a CUDA device or the host, into a fresh array. The host waits as in `copy`."""
     cupy = import_cupy("to copy to a CUDA device")
     axes = slowest_first(fresh)
     with _on(cupy, _ordinal(cupy, fresh), stream) as current:

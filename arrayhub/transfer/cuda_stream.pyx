@@ -70,11 +70,19 @@ def order_behind(intptr_t earlier, intptr_t later, int device):
 
 
 def hold_producer(Descriptor array not None, intptr_t reader):
-    """Make the producer's stream wait for what is queued on `reader`, which reads the array: the producer may go on to
-    write it, or to free it. In a captured graph whoever launches it sees to that."""
+    """Let the producer write or free the array only after what is queued on `reader`, which reads it.
+
+    Its stream is made to wait. Where it named none (by DLPack, by an interface dict from before version 3, or because
+    nothing was in flight when the array came in) nobody can be told, so the host waits for `reader`. In a captured graph
+    whoever launches it sees to that.
+    """
     cdef int device = array.device_.device_id
-    if array.stream_ != NULL and capture_of(reader, device) == 0:
+    if capture_of(reader, device) != 0:
+        return
+    if array.stream_ != NULL:
         order_streams(reader, <intptr_t> array.stream_, device)
+    else:
+        finish(reader, device)
 
 
 def wait(intptr_t stream, int device):

@@ -359,3 +359,35 @@ def test_a_captured_producer_is_refused_outside(cp, race):
         graph.launch(race.ours)
     race.ours.synchronize()
     assert (race.x.get() == 3).all()
+
+
+class Hidden:
+    """Shows a cupy array by DLPack alone, and so does not say on which stream it works."""
+
+    def __init__(self, x, stream):
+        self.x, self.stream = x, stream
+
+    def __dlpack__(self, **keywords):
+        with self.stream:
+            return self.x.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+@pytest.mark.parametrize("show", [Hidden, lambda x, stream: None], ids=["DLPack", "a dict that names no stream"])
+def test_a_producer_that_hides_its_stream_may_write_again_after_a_copy(cp, race, spin, describe, show):
+    """The copy is queued behind a long kernel; the producer, whom nobody can tell, writes and frees at once."""
+    for value in range(1, ROUNDS):
+        cp.cuda.Device().synchronize()
+        race.x.fill(value)
+        cp.cuda.Device().synchronize()
+        source = asarray(show(race.x, race.ours) or describe(race.x, stream=None))
+        with race.theirs:
+            spin()
+            y = source.copy()
+        del source
+        with race.ours:
+            race.x.fill(99)
+        cp.cuda.Device().synchronize()
+        assert (np.asarray(y.to_host()) == value).all()

@@ -1,0 +1,257 @@
+"""``stream=``: every way in is ordered behind the producer's work, and what is no stream is refused."""
+
+import numpy as np
+import pytest
+from dlpack_by_hand import Handmade
+
+import arrayhub
+
+SYCL = "__sycl_usm_array_interface__"
+NBYTES = 1 << 24
+ROUNDS = 6
+
+
+class ByDict:
+    """A producer that shows USM by its interface dict alone."""
+
+    def __init__(self, interface, queue):
+        self.keep = interface
+        self.__sycl_usm_array_interface__ = {**interface, "syclobj": queue}
+
+
+class Wrapper:
+    def __init__(self, array):
+        self.ndarray = array
+
+
+@pytest.fixture
+def race():
+    """A block of USM that is written over and over on one queue, and another queue that reads it."""
+    dpctl = pytest.importorskip("dpctl")
+    pytest.importorskip("dpctl.memory")
+    if not dpctl.has_cpu_devices():
+        pytest.skip("no SYCL CPU device")
+    return Race(dpctl)
+
+
+class Race:
+    def __init__(self, dpctl, *, in_order=False):
+        memory = dpctl.memory
+        device = dpctl.SyclDevice("cpu")
+        context = dpctl.SyclQueue(device).sycl_context
+        order = {"property": "in_order"} if in_order else {}
+        self.writing = dpctl.SyclQueue(context, device)
+        self.reading = dpctl.SyclQueue(context, device, **order)
+        self.memory = memory.MemoryUSMDevice(NBYTES, queue=self.writing)
+        self.sources = [memory.MemoryUSMHost(NBYTES, queue=self.writing) for _ in range(2)]
+        for value, source in enumerate(self.sources):
+            np.frombuffer(source, "u1")[:] = value
+        self.out = memory.MemoryUSMHost(NBYTES, queue=self.reading)
+
+    def stale(self, take):
+        """In how many rounds the reading queue saw bytes from before the write, after `take` was given that queue."""
+        count = 0
+        for turn in range(ROUNDS):
+            value = turn % 2
+            self.writing.memcpy(self.memory, self.sources[1 - value], NBYTES)
+            event = self.writing.memcpy_async(self.memory, self.sources[value], NBYTES)
+            keep = take(self.reading)
+            self.reading.memcpy(self.out, self.memory, NBYTES)
+            event.wait()
+            count += bool((np.frombuffer(self.out, "u1") != value).any())
+            del keep
+        return count
+
+
+def dpnp_array(race):
+    return pytest.importorskip("dpnp").ndarray((NBYTES,), dtype="u1", buffer=race.memory)
+
+
+PRODUCERS = {
+    "Memory": lambda race: race.memory,
+    "dict": lambda race: ByDict(race.memory.__sycl_usm_array_interface__, race.writing),
+    "dpnp": dpnp_array,
+    "USMArray": lambda race: arrayhub.asarray(race.memory),
+    "a view": lambda race: arrayhub.asarray(race.memory)[::2],
+    "wrapper of a USMArray": lambda race: Wrapper(arrayhub.asarray(race.memory)),
+    "wrapper of a dict": lambda race: Wrapper(ByDict(race.memory.__sycl_usm_array_interface__, race.writing)),
+}
+WAYS = {
+    "asarray": lambda x, stream: arrayhub.asarray(x, stream=stream),
+    "via sycl": lambda x, stream: arrayhub.asarray(x, stream=stream, via="sycl"),
+    "via dlpack": lambda x, stream: arrayhub.asarray(x, stream=stream, via="dlpack"),
+    "to_device": lambda x, stream: arrayhub.to_device(x, arrayhub.asarray(x).device, stream=stream),
+    "the method": lambda x, stream: arrayhub.asarray(x).to_device(arrayhub.asarray(x).device, stream=stream),
+    "device=": lambda x, stream: arrayhub.asarray(x, device=arrayhub.asarray(x).device, stream=stream),
+}
+
+
+def applies(way, producer):
+    """Whether a producer has the protocol."""
+    if way == "via sycl":
+        return "wrapper" not in producer
+    return way != "via dlpack" or producer in ("dpnp", "USMArray", "a view")
+
+
+def test_without_a_stream_nothing_is_ordered(race):
+    """Otherwise the tests below could not fail."""
+    assert race.stale(lambda queue: arrayhub.asarray(race.memory)) > 0
+
+
+@pytest.mark.parametrize(
+    ("producer", "way"), [(p, w) for p in PRODUCERS for w in WAYS if applies(w, p)], ids=lambda name: name
+)
+def test_the_callers_queue_reads_what_was_written(race, producer, way):
+    x = PRODUCERS[producer](race)
+    assert race.stale(lambda queue: WAYS[way](x, queue)) == 0
+
+
+def test_an_in_order_queue_too():
+    dpctl = pytest.importorskip("dpctl")
+    pytest.importorskip("dpctl.memory")
+    if not dpctl.has_cpu_devices():
+        pytest.skip("no SYCL CPU device")
+    race = Race(dpctl, in_order=True)
+    assert race.stale(lambda queue: arrayhub.asarray(race.memory, stream=queue)) == 0
+
+
+def test_the_array_is_one_of_the_queue_from_then_on(race):
+    """Its later consumers wait for that queue; who holds the array that it came from keeps the old order."""
+    x = arrayhub.asarray(race.memory)
+    a = arrayhub.asarray(x, stream=race.reading)
+    assert a is not x
+    assert a.memory is x.memory
+    assert getattr(a, SYCL)["syclobj"] == race.reading
+    assert getattr(x, SYCL)["syclobj"] == race.writing
+    early = 0
+    for turn in range(ROUNDS):
+        race.reading.memcpy_async(race.memory, race.sources[turn % 2], NBYTES)
+        early += race.reading.submit_barrier().execution_status.name != "complete"
+        assert (np.frombuffer(getattr(a, SYCL) and race.memory.copy_to_host(), "u1") == turn % 2).all()
+    assert early > 0
+
+
+def test_a_host_copy_comes_after_the_callers_queue_too(race):
+    """Of memory that the host reads itself: shared and host USM."""
+    import dpctl.memory
+
+    shared = dpctl.memory.MemoryUSMShared(NBYTES, queue=race.writing)
+    out = np.empty(NBYTES, "u1")
+    for turn in range(ROUNDS):
+        race.reading.memcpy_async(shared, race.sources[turn % 2], NBYTES)
+        arrayhub.to_host(shared, out=out, stream=race.reading)
+        assert (out == turn % 2).all()
+
+
+def test_a_copy_on_the_device_is_one_of_the_queue(race):
+    copied = arrayhub.asarray(race.memory, copy=True, stream=race.reading)
+    assert getattr(copied, SYCL)["syclobj"] == race.reading
+
+
+def test_a_queue_of_another_context_is_refused(race):
+    import dpctl
+
+    device = race.memory.sycl_device
+    elsewhere = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    for way in (arrayhub.asarray, lambda x, stream: arrayhub.to_device(x, "oneapi:0", stream=stream)):
+        with pytest.raises(BufferError, match="another context"):
+            way(race.memory, stream=elsewhere)
+
+
+# ------------------------------------------------------------------------------------------------- what is no stream
+
+NO_STREAMS = ["nonsense", 3.0, object(), True, [], b"1", np.zeros(1), 0, 7, -2, 2**63, lambda: 1]
+HOST = {
+    "ndarray": lambda: np.zeros(3),
+    "bytes": lambda: b"abc",
+    "list": lambda: [1, 2],
+    "number": lambda: 1.5,
+    "USMArray": lambda: arrayhub.USMArray(3, "u1", "cpu"),
+    "wrapper": lambda: Wrapper(np.zeros(3)),
+    "dict": lambda: type("P", (), {"__array_interface__": np.zeros(3).__array_interface__, "keep": 1})(),
+}
+CALLS = {
+    "asarray": lambda x, stream: arrayhub.asarray(x, stream=stream),
+    "dtype=": lambda x, stream: arrayhub.asarray(x, dtype="f8", stream=stream),
+    "device=": lambda x, stream: arrayhub.asarray(x, device="cpu", stream=stream),
+    "copy=": lambda x, stream: arrayhub.asarray(x, copy=True, stream=stream),
+    "to_host": lambda x, stream: arrayhub.to_host(x, stream=stream),
+    "to_host copy=": lambda x, stream: arrayhub.to_host(x, copy=True, stream=stream),
+    "to_device": lambda x, stream: arrayhub.to_device(x, "cpu", stream=stream),
+    "the methods": lambda x, stream: arrayhub.asarray(x).to_host(stream=stream),
+    "to_device method": lambda x, stream: arrayhub.asarray(x).to_device("cpu", stream=stream),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("stream", NO_STREAMS, ids=repr)
+def test_what_is_no_stream_is_refused_for_host_memory(call, stream):
+    for make in HOST.values():
+        with pytest.raises((BufferError, TypeError, arrayhub.InterfaceError), match="stream"):
+            CALLS[call](make(), stream)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_stream_is_taken_for_host_memory(call):
+    """A library names its stream whatever array its user hands it; for host memory there is nothing to wait for."""
+    streams = [None, -1, 1, 2, 0x7F0000001000, type("S", (), {"ptr": 0})()]
+    for make in HOST.values():
+        for stream in streams:
+            assert CALLS[call](make(), stream).device == arrayhub.Device("cpu")
+
+
+def test_a_queue_is_taken_for_host_memory(race):
+    for make in HOST.values():
+        assert arrayhub.asarray(make(), stream=race.reading).device == arrayhub.Device("cpu")
+    x = arrayhub.asarray(np.zeros(3))
+    assert arrayhub.asarray(x, stream=race.reading) is x
+
+
+@pytest.mark.parametrize("stream", [*NO_STREAMS, -1, 1, 2, 0x7F0000001000], ids=repr)
+def test_what_is_no_queue_is_refused_for_usm(race, stream):
+    x = arrayhub.asarray(race.memory)
+    producers = (
+        race.memory,
+        x,
+        x[1:],
+        Wrapper(race.memory),
+        ByDict(race.memory.__sycl_usm_array_interface__, race.writing),
+    )
+    for producer in producers:
+        with pytest.raises(BufferError, match="dpctl.SyclQueue"):
+            arrayhub.asarray(producer, stream=stream)
+
+
+def test_a_queue_is_refused_for_cuda_memory(race):
+    interface = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": None}
+    producer = type("P", (), {"__cuda_array_interface__": interface})()
+    with pytest.raises(TypeError, match="stream"):
+        arrayhub.asarray(producer, stream=race.reading)
+
+
+def test_a_usm_array_on_cuda_memory_changes_its_stream_by_a_view():
+    """Whoever else holds the array keeps the producer's order."""
+    interface = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": 1}
+    x = arrayhub.asarray(type("P", (), {"__cuda_array_interface__": interface})())
+    for make in (lambda: x, lambda: Wrapper(x)):
+        a = arrayhub.asarray(make(), stream=0x7F0000001000)
+        assert a.__cuda_array_interface__["stream"] == 0x7F0000001000
+        assert x.__cuda_array_interface__["stream"] == 1
+
+
+# ------------------------------------------------------------------- memory of a device whose runtime is not known here
+
+
+def test_a_producer_orders_the_stream_of_a_runtime_that_is_unknown_here():
+    """ROCm's, which DLPack gives streams, too."""
+    made = Handmade(device=(10, 0), announced=(10, 0))
+    a = arrayhub.asarray(made)
+    made.requests.clear()
+    assert arrayhub.asarray(a, stream=5) is a
+    assert made.requests == [{"stream": 5}]
+
+
+@pytest.mark.parametrize("make", [lambda made: made, lambda made: made.capsule()], ids=["producer", "capsule"])
+def test_nobody_orders_a_stream_where_nothing_has_one(make):
+    with pytest.raises(BufferError, match="stream is 5 for memory on ext_dev"):
+        arrayhub.asarray(make(Handmade(device=(12, 0), announced=(12, 0))), stream=5)
