@@ -20,6 +20,7 @@ import sysconfig
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "arrayhub"
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")  # before there are threads: sysconfig fills its table on first use
 
 
 def read_list(text, start, end=r"\]"):
@@ -32,7 +33,7 @@ def commands(room, meson):
     """Return the two commands that make a room's extension module, all paths relative to the checkout; and its path."""
     source = (PACKAGE / f"{room}.pyx").relative_to(ROOT)
     generated = source.with_suffix(".c")
-    module = source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))
+    module = source.with_suffix(SUFFIX)
     import numpy
 
     # Where there are several NumPys, its declarations must come from the one whose headers are used.
