@@ -12,6 +12,7 @@ cdef extern from "arrayhub.h":
         USM_ARRAY_NOTSWAPPED
         USM_ARRAY_IMMUTABLE
         USM_ARRAY_PACKED
+        USM_ARRAY_COPIED
         USM_ARRAY_NOT_USM
         USM_ARRAY_USM_DEVICE
         USM_ARRAY_USM_SHARED

@@ -26,8 +26,10 @@ from arrayhub.usm_array cimport USMArray, register_way_in
 import arrayhub.libraries.devices  # noqa: F401 (enters the readers of the libraries' device objects)
 import arrayhub.usm_array  # noqa: F401 (registers the class that new arrays are of)
 from arrayhub import transfer
+from arrayhub._core.copying import wanted
 from arrayhub._core.errors import InterfaceError, show
 from arrayhub.adapters import dimensions
+from arrayhub.libraries import wrappers
 
 ctypedef Descriptor (*Way)(object obj, object stream)
 
@@ -151,6 +153,7 @@ cdef enum Known:           # exactly known types, each with a way of its own
     DPNP_ARRAY
     USM_NDARRAY
     USM_MEMORY
+    WRAPPER
     KNOWN_TYPES            # how many there are
 
 cdef enum:
@@ -240,9 +243,11 @@ cdef Known known_type(type cls) except? NOT_KNOWN:
         return BYTES
     if cls is bytearray or cls is memoryview or cls is getattr(sys.modules.get("array"), "array", None):
         return BUFFER
-    cdef str root = dlpack.root_of(cls)
     if is_torch(cls):
         return TENSOR
+    if wrappers.known(cls) is not None:
+        return WRAPPER
+    cdef str root = dlpack.root_of(cls)
     if root == "cupy" and cls is getattr(sys.modules.get("cupy"), "ndarray", None):
         return CUPY_ARRAY
     if root in ("jaxlib", "jax") and cls.__name__ == "ArrayImpl":
@@ -273,6 +278,7 @@ _KNOWN_WAYS[<int> ARROW] = arrow.parse
 _KNOWN_WAYS[<int> DPNP_ARRAY] = dpctl.parse_dpnp if _fast_ways else dpctl.parse_by_dict
 _KNOWN_WAYS[<int> USM_NDARRAY] = dpctl.parse_usm_ndarray if _fast_ways else dpctl.parse_by_dict
 _KNOWN_WAYS[<int> USM_MEMORY] = dpctl.parse_memory if _fast_ways else dpctl.parse_by_dict
+_KNOWN_WAYS[<int> WRAPPER] = parse_wrapper
 
 
 cdef bint is_torch(type cls) except -1:
@@ -350,47 +356,34 @@ cdef object refusal():
 
 
 cdef Descriptor by_other_means(object obj, object stream, list refusals):
-    """What speaks no protocol: a bare capsule, a wrapper, a scalar or a sequence."""
+    """What speaks no protocol: a bare capsule, a scalar or a sequence."""
     if PyCapsule_CheckExact(obj):
         return dlpack.parse_capsule(obj, False, None)
     if isinstance(obj, _VALUES):
         return copy_python_values(obj)
-    # What speaks a protocol and refuses has its reasons, which an attribute must not get around.
-    inner = None if refusals else unwrap(obj)
-    if inner is not None:
-        Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
-        try:
-            return import_array(inner, stream)
-        finally:
-            Py_LeaveRecursiveCall()
     if refusals:
         error = refusals[0][1]
         reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
         kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
         raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons})") from error
-    numpys = " but NumPy's: numpy.asarray(x) makes an array of it, perhaps a copy" if hasattr(type(obj), "__array__") else ""
     raise TypeError(
-        f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol{numpys}; accepted: anything with"
-        " __sycl_usm_array_interface__, __cuda_array_interface__, a buffer, __dlpack__, __array_interface__ or"
+        f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol{wrappers.hint(obj)}; accepted:"
+        " anything with __sycl_usm_array_interface__, __cuda_array_interface__, a buffer, __dlpack__, __array_interface__ or"
         " __array_struct__, a DLPack capsule, numbers, and nested sequences of numbers"
     )
 
 
-cdef object unwrap(object obj):
-    """The array inside a wrapper: ``.ndarray`` (gt4py.next fields), ``.data`` or ``.values`` (xarray and its like)."""
-    cdef unsigned int known
-    for name in ("ndarray", "data", "values"):
-        try:
-            inner = getattr(obj, name, None)
-        except Exception:      # a property of somebody's may raise anything
-            continue
-        if inner is None or inner is obj or callable(inner) or isinstance(inner, _VALUES):
-            continue
-        cls = type(inner)
-        known = learn(<type> cls)
-        if known_of(known) != NOT_KNOWN or speaks_of(known):
-            return inner
-    return None
+cdef Descriptor parse_wrapper(object obj, object stream):
+    """The array in a wrapper of a known type, if that is its own memory in its own type."""
+    Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
+    try:
+        inner = wrappers.inside(obj)
+        a = import_array(inner, None)      # the caller orders it
+        again = wrappers.inside(obj)
+        wrappers.check(obj, a, a if again is inner else import_array(again, None))
+        return a
+    finally:
+        Py_LeaveRecursiveCall()
 
 
 cdef Descriptor copy_scalar(object obj, object stream):
@@ -407,6 +400,14 @@ cdef Descriptor copy_python_values(object obj):
         raise TypeError(f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type")
     cdef Descriptor a = numpy_room.parse(array, None)
     a.flags_ |= COPIED
+    return a
+
+
+cdef Descriptor import_allowed(object obj, object copy, str call, object stream):
+    """`obj` as an array, if what comes in is what ``copy=`` allows."""
+    cdef Descriptor a = import_array(obj, stream)
+    if copy is not None and wanted(copy, call) is False:
+        forbid_copy(a, obj, call)
     return a
 
 
@@ -434,6 +435,10 @@ cdef Descriptor ask(object obj, object stream, str protocol):
     cls = type(obj)
     if protocol == "dlpack" and is_torch(<type> cls):     # whose own __dlpack__ crashes on some of its tensors
         return _KNOWN_WAYS[<int> TENSOR](obj, stream)
+    if wrappers.known(cls) is not None:     # whose own description of the memory leaves out what they add to it
+        raise wrappers.refusal(obj, "is asked for no protocol")
+    if issubclass(cls, numpy.ndarray):
+        numpy_room.refuse_mask(obj)
     for k in range(WAYS):
         if _WAYS[k].name.decode() == protocol:
             return _WAYS[k].parse(obj, stream)
@@ -507,8 +512,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
 
 cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
     """The slow end of asarray: what was asked for besides a view."""
-    if copy is False and not isinstance(obj, Descriptor) and isinstance(obj, _VALUES):
-        raise BufferError(f"asarray: a {type(obj).__name__} has no memory to view, and copy=False forbids a copy")
+    copy = wanted(copy, "asarray")
+    if copy is False:
+        forbid_copy(a, obj, "asarray")
     result = a
     if dtype is not None and not same_dtype(a, dtype):
         if copy is False:
@@ -518,9 +524,16 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
         result = transfer.astype(result, numpy.dtype(dtype))
     if device is not None:
         result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)
-    if copy and shares(a, result) and (a is obj or not a.flags_ & COPIED):
+    if copy and shares(a, result) and not (isinstance(obj, _VALUES) and a.flags_ & COPIED):
         result = transfer.copy(result, stream=stream)
     return result
+
+
+cdef int forbid_copy(Descriptor a, object obj, str call) except -1:
+    """For copy=False: refuse an array that was a copy as soon as it came in."""
+    if a.flags_ & COPIED and a is not obj:
+        raise BufferError(f"{call}: {type(obj).__name__} gives no memory to view but a copy, and copy=False forbids one")
+    return 0
 
 
 cdef bint shares(Descriptor a, object result):
@@ -587,7 +600,7 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     MemoryError
         The host, or the device, has not enough memory.
     """
-    a = import_array(obj, None)
+    a = import_allowed(obj, copy, "to_host", None)
     if out is None:
         return transfer.to_host(a, copy=copy, stream=stream, progress=progress)
     transfer.to_host(a, out=import_array(out, None), copy=copy, stream=stream, progress=progress)
@@ -622,10 +635,16 @@ def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
     MemoryError
         The host, or the device, has not enough memory.
     """
-    return transfer.to_device(import_array(obj, None), device, copy=copy, stream=stream, progress=progress)
+    return transfer.to_device(import_allowed(obj, copy, "to_device", None), device, copy=copy, stream=stream, progress=progress)
 
 
 # ---------------------------------------------------------------------------------------------------------- ways out
+
+
+cdef Descriptor import_for(object obj, object copy, str call, object copier, str device_type):
+    """`obj` for a library that knows `device_type`: a view, or what `copier` makes of it where a copy is asked for."""
+    cdef Descriptor a = import_allowed(obj, copy, call, None)
+    return copier(a, device_type) if copy is not None and copy else a
 
 
 def as_numpy(obj, /, *, copy=None):
@@ -636,17 +655,15 @@ def as_numpy(obj, /, *, copy=None):
     obj : object
         Anything `asarray` takes.
     copy : bool, optional
-        True: a copy, from wherever the memory is. Otherwise zero-copy or BufferError.
+        True: a copy, from wherever the memory is. Otherwise zero-copy or BufferError; False refuses lists and numbers
+        too, which have no memory to view.
 
     Returns
     -------
     numpy.ndarray
         Read-only where the memory is.
     """
-    cdef Descriptor a = import_array(obj, None)
-    if copy is True:
-        a = transfer.to_host(a, copy=True)
-    return numpy_room.emit(a)
+    return numpy_room.emit(import_for(obj, copy, "as_numpy", transfer.copy_for, "cpu"))
 
 
 def as_torch(obj, /, *, copy=None, allow_readonly=False):
@@ -665,40 +682,30 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False):
     -------
     torch.Tensor
     """
-    cdef Descriptor a = import_array(obj, None)
-    if copy is True:
-        a = transfer.copy_for(a, "cuda")
-    return torch_room.emit(a, allow_readonly)
+    return torch_room.emit(import_for(obj, copy, "as_torch", transfer.copy_for, "cuda"), allow_readonly)
 
 
 def as_jax(obj, /, *, copy=None):
     """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax takes compact memory on a 64-byte boundary."""
-    cdef Descriptor a = import_array(obj, None)
-    if copy is True:
-        a = transfer.copy_for(a, "cuda")
-    return jax_room.emit(a, copy is True)
+    cdef Descriptor a = import_for(obj, copy, "as_jax", transfer.copy_for, "cuda")
+    return jax_room.emit(a, bool(copy))
 
 
 def as_cupy(obj, /, *, copy=None, allow_readonly=False):
     """Return a ``cupy.ndarray`` on the memory of `obj`; see `as_numpy` and, for `allow_readonly`, `as_torch`."""
-    a = import_array(obj, None)
-    return cupy_room.emit(transfer.copy_to(a, "cuda") if copy is True else a, allow_readonly)
+    return cupy_room.emit(import_for(obj, copy, "as_cupy", transfer.copy_to, "cuda"), allow_readonly)
 
 
 def as_dpnp(obj, /, *, copy=None):
     """Return a ``dpnp.ndarray`` on the memory of `obj`; see `as_numpy`."""
-    cdef Descriptor a = import_array(obj, None)
-    if copy is True:
-        a = transfer.copy_to(a, "oneapi")
-    return dpctl.emit_dpnp(a)
+    return dpctl.emit_dpnp(import_for(obj, copy, "as_dpnp", transfer.copy_to, "oneapi"))
 
 
 def as_numba(obj, /, *, copy=None):
     """Return what numba takes: a ``numpy.ndarray`` for host memory, a device array for CUDA's; see `as_numpy`."""
     from arrayhub.libraries import numba
 
-    a = import_array(obj, None)
-    return numba.emit(transfer.copy_for(a, "cuda") if copy is True else a)
+    return numba.emit(import_for(obj, copy, "as_numba", transfer.copy_for, "cuda"))
 
 
 cdef object asarray_of_one(object obj):

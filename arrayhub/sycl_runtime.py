@@ -11,7 +11,7 @@ Only ``os`` and ``sys`` are imported here, since every ``import arrayhub`` pays 
 import os
 import sys
 
-__all__ = ["configure", "status"]
+__all__ = ["cause", "configure", "status"]
 
 SWITCH = "ARRAYHUB_SYCL_RUNTIME"
 SWITCHED_ON = ("", "on", "1", "true", "yes")
@@ -23,7 +23,9 @@ LOADER_VARIABLES = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"
 
 SYSTEM_VENDOR_FOLDER = "/etc/OpenCL/vendors"
 
-_status = {"action": "left", "reason": "configure() has not run", "library": None}
+INSTALL = "pip install 'arrayhub[sycl]'"
+
+_status = {"action": "left", "reason": "configure() has not run", "library": None, "fix": "call configure()"}
 
 
 def configure():
@@ -37,11 +39,12 @@ def configure():
         return
     if "dpctl" in sys.modules:
         library, reason = None, "dpctl was imported first, and may have loaded its devices already"
+        fix = "import arrayhub before dpctl and dpnp"
     else:
-        library, reason = _decide(os.environ, sys.path, SYSTEM_VENDOR_FOLDER)
+        library, reason, fix = _decide(os.environ, sys.path, SYSTEM_VENDOR_FOLDER)
     if library is not None:
         os.environ["OCL_ICD_FILENAMES"] = library
-    _status.update(action="left" if library is None else "set", reason=reason, library=library)
+    _status.update(action="left" if library is None else "set", reason=reason, library=library, fix=fix)
 
 
 def status():
@@ -51,39 +54,65 @@ def status():
     -------
     dict
         ``action`` is 'set' or 'left', ``reason`` a sentence for people, and ``library`` the path that was written to
-        ``OCL_ICD_FILENAMES`` (None where the environment was left as it was).
+        ``OCL_ICD_FILENAMES`` (None where the environment was left as it was). ``fix`` is what helps where no device is
+        found all the same, for people.
     """
     return dict(_status)
 
 
+def cause():
+    """Say in one sentence why dpctl may find no device, and what helps."""
+    return f"{_status['reason']}; {_status['fix']}"
+
+
 def _decide(environ, search_path, vendor_folder):
-    """Return ``(library, reason)``; the library is None where the environment is to be left alone."""
+    """Return ``(library, reason, fix)``; the library is None where the environment is to be left alone."""
     switch = environ.get(SWITCH, "").strip().lower()
     if switch in SWITCHED_OFF:
-        return None, f"{SWITCH}={environ[SWITCH]} switches it off"
+        return None, f"{SWITCH}={environ[SWITCH]} switches it off", f"unset {SWITCH}"
     if switch not in SWITCHED_ON:
         # A value we do not know was meant to change something, so do the least.
-        return None, f"{SWITCH}={environ[SWITCH]} is not understood; use on, 1, true, yes, or off, 0, false, no"
+        return (
+            None,
+            f"{SWITCH}={environ[SWITCH]} is not understood; use on, 1, true, yes, or off, 0, false, no",
+            f"unset {SWITCH}",
+        )
 
     for name in LOADER_VARIABLES:
         # Set but empty is a setting too: it is how a shell says "none of them".
         if name in environ:
-            return None, f"{name} is set, and whoever set it chose the OpenCL drivers"
+            return (
+                None,
+                f"{name} is set, and whoever set it chose the OpenCL drivers",
+                f"unset {name}, or name a driver in it",
+            )
 
     selector = environ.get("ONEAPI_DEVICE_SELECTOR", "")
     if _selects_by_number(selector):
-        return None, f"ONEAPI_DEVICE_SELECTOR={selector} counts devices, and one more would change the numbers"
+        return (
+            None,
+            f"ONEAPI_DEVICE_SELECTOR={selector} counts devices, and one more would change the numbers",
+            "unset ONEAPI_DEVICE_SELECTOR",
+        )
 
     system = _system_cpu_runtime(vendor_folder)
     if system is not None:
-        return None, f"the system's vendor folder already provides {system}"
+        return (
+            None,
+            f"the system's vendor folder already provides {system}",
+            "repair that driver, or remove its file in the folder",
+        )
 
     library = _find_runtime(search_path)
     if library is None:
-        return None, "no OpenCL CPU runtime is installed by pip; pip install 'arrayhub[sycl]' brings one"
+        return None, "no OpenCL CPU runtime is installed by pip; pip install 'arrayhub[sycl]' brings one", INSTALL
     if os.pathsep in library:
-        return None, f"the loader cannot be given {library}: it takes the {os.pathsep!r} for the start of a second name"
-    return library, "this is the OpenCL CPU runtime that pip installed"
+        return (
+            None,
+            f"the loader cannot be given {library}: it takes the {os.pathsep!r} for the start of a second name",
+            f"move the environment to a path without {os.pathsep!r}",
+        )
+    return library, "this is the OpenCL CPU runtime that pip installed", "pip install --force-reinstall intel-opencl-rt"
 
 
 def _find_runtime(search_path, windows=os.name == "nt"):

@@ -8,6 +8,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from arrayhub._core.descriptor cimport (
     ALIGNED,
     C_CONTIGUOUS,
+    COPIED,
     F_CONTIGUOUS,
     IMMUTABLE,
     WRITEABLE,
@@ -263,6 +264,16 @@ cdef class USMArray(Descriptor):
         return "immutable" if self.flags_ & IMMUTABLE else "readonly"
 
     @property
+    def is_copy(self):
+        """bool : whether the memory is a copy, so that writes do not reach the object which it was made from.
+
+        Lists, numbers and scalars come in as copies; ``copy=True``, ``copy()``, a conversion of the type and copies from
+        or to a device make one, and DLPack says where a producer did. Views of a copy are copies, and so is a copy that
+        is passed to ``asarray`` again.
+        """
+        return bool(self.flags_ & COPIED)
+
+    @property
     def protocol(self):
         """str : the protocol by which the memory came in, as ``asarray(via=)`` names it, or 'constructed'."""
         return PROTOCOL_NAMES[self.protocol_]
@@ -328,6 +339,23 @@ cdef class USMArray(Descriptor):
         if self.nd_ == 0:
             raise TypeError("len() of an array without dimensions")
         return self.shape_[0]
+
+    def __iter__(self):
+        if self.nd_ == 0:
+            raise TypeError("iteration over an array without dimensions; arrayhub.as_numpy(x).item() is its element")
+        return map(self.__getitem__, range(self.shape_[0]))
+
+    def __contains__(self, value):
+        raise TypeError("in: a USMArray compares no elements; ask NumPy, as in value in arrayhub.as_numpy(x)")
+
+    def __bool__(self):
+        """The truth of the only element, as in NumPy; of no or of several there is none."""
+        if size_of(self) != 1:
+            raise ValueError(
+                f"bool: an array of {size_of(self)} elements is neither true nor false; ask for x.size, or call"
+                " arrayhub.as_numpy(x).any() or .all()"
+            )
+        return bool(numpy_room.emit_array(self, None, None))
 
     def __getitem__(self, key):
         """Basic indexing (integers, slices, Ellipsis, newaxis): always a view, which shares the memory block."""
@@ -572,11 +600,12 @@ cdef class USMArray(Descriptor):
         BufferError
             The memory, the type or the layout cannot be said, or a copy is needed and forbidden.
         """
-        if dl_device is None and copy is not True:
+        if dl_device is None and (copy is None or copy is False):
             return dlpack.emit(self, stream, max_version, False)
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
+        cdef bint own = block_of(export) is not block_of(self)
         # A copy for the host is done when it is there; on a device the consumer's stream must still be told to wait.
-        return dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, export is not self)
+        return dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own)
 
     def __dlpack_device__(self):
         """The pair (device_type, device_id) of DLPack's DLDevice."""

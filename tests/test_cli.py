@@ -117,7 +117,7 @@ SCHEMA = {
         "platforms": [
             {"name": str, "version": str, "backend": str, "devices": [{"name": str, "kind": str, "driver": str}]}
         ],
-        "runtime": {"action": str, "reason": str, "library": TEXT},
+        "runtime": {"action": str, "reason": str, "library": TEXT, "fix": str},
         "error": TEXT,
     },
     "cuda": {"driver": TEXT, "devices": [{"name": str, "nbytes": int}], "error": TEXT},
@@ -243,8 +243,14 @@ def test_no_sycl_device_is_a_problem_with_a_fix(tmp_path):
     done = run("doctor", cwd=tmp_path, OCL_ICD_FILENAMES="", OCL_ICD_VENDORS=str(tmp_path))
     assert done.returncode == 1
     assert "PROBLEM  SYCL: dpctl finds no device; OCL_ICD_FILENAMES is set" in done.stdout
-    assert "fix  pip install 'arrayhub[sycl]'" in done.stdout
+    assert "fix  unset OCL_ICD_FILENAMES, or name a driver in it" in done.stdout
     assert done.stdout.endswith("1 problem\n")
+
+
+def test_the_fix_for_a_runtime_that_was_switched_off_is_to_switch_it_on(tmp_path):
+    done = run("doctor", cwd=tmp_path, ARRAYHUB_SYCL_RUNTIME="off", OCL_ICD_VENDORS=str(tmp_path))
+    assert "ARRAYHUB_SYCL_RUNTIME=off switches it off" in done.stdout
+    assert "fix  unset ARRAYHUB_SYCL_RUNTIME" in done.stdout
 
 
 def test_the_report_as_text(tmp_path, report):

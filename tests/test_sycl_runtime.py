@@ -75,7 +75,12 @@ class TestWithTheRuntimeInstalled:
             print(json.dumps([sycl_runtime.status(), is_cpu, target.copy_to_host().tobytes().decode()]))
             """
         )
-        expected = {"action": "set", "library": RUNTIME, "reason": "this is the OpenCL CPU runtime that pip installed"}
+        expected = {
+            "action": "set",
+            "library": RUNTIME,
+            "reason": "this is the OpenCL CPU runtime that pip installed",
+            "fix": "pip install --force-reinstall intel-opencl-rt",
+        }
         assert done == [expected, True, "arrayhub"]
 
     def test_without_it_there_is_none(self):
@@ -125,6 +130,34 @@ class TestWithTheRuntimeInstalled:
         done, filenames = run("import dpctl\n" + textwrap.dedent(CONFIGURE))
         assert (done["action"], filenames) == ("left", None)
         assert "dpctl was imported first" in done["reason"]
+        assert done["fix"] == "import arrayhub before dpctl and dpnp"
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "arrayhub.USMArray(3)",
+            "arrayhub.to_device(b'abc', 'oneapi:0')",
+            "arrayhub.as_dpnp(b'abc', copy=True)",
+            "arrayhub.Device('opencl:cpu')",
+        ],
+    )
+    def test_what_fails_then_names_the_cause(self, call):
+        said = run(
+            f"""
+            import json
+            import dpctl
+            import arrayhub
+            try:
+                {call}
+            except (BufferError, ValueError) as error:
+                print(json.dumps(str(error)))
+            else:
+                print("null")
+            """
+        )
+        if said is None:
+            pytest.skip("there is another SYCL device")
+        assert "dpctl was imported first" in said and "import arrayhub before dpctl" in said
 
 
 class TestTheUserDecides:
@@ -133,6 +166,7 @@ class TestTheUserDecides:
         done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: value})
         assert (done["action"], done["library"], filenames) == ("left", None, None)
         assert "switches it off" in done["reason"]
+        assert done["fix"] == "unset ARRAYHUB_SYCL_RUNTIME"
 
     def test_an_unknown_value_of_the_switch_changes_nothing(self):
         done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: "gpu"})
@@ -217,7 +251,7 @@ class TestFinding:
     @pytest.mark.skipif(os.name == "nt", reason="Windows paths have no semicolon of ours")
     def test_a_path_that_the_loader_would_split(self, tmp_path):
         packages, library = self.environment(tmp_path / "a:b")
-        found, reason = sycl_runtime._decide({}, [packages], str(tmp_path))
+        found, reason, _ = sycl_runtime._decide({}, [packages], str(tmp_path))
         assert found is None
         assert library in reason
 
@@ -228,7 +262,7 @@ class TestTheSystemsVendorFolder:
         library.touch()
         tmp_path.joinpath("intel-cpu.icd").write_text(f"{library}\n")
         assert sycl_runtime._system_cpu_runtime(str(tmp_path)) == str(library)
-        found, reason = sycl_runtime._decide({}, sys.path, str(tmp_path))
+        found, reason, _ = sycl_runtime._decide({}, sys.path, str(tmp_path))
         assert found is None
         assert str(library) in reason
 

@@ -17,7 +17,7 @@ cdef enum ArrayFlags:
     NOTSWAPPED = 0x0200       # NumPy's number for the same
     IMMUTABLE = 0x1000        # nobody can write, the owner included
     PACKED = 0x2000           # elements of less than a byte share bytes; only whole-array protocols can say it
-    COPIED = 0x4000           # a copy that this library made, and no view of it
+    COPIED = 0x4000           # USM_ARRAY_COPIED: the memory is a copy, and not that of the object which came in
     OTHER_CONTEXT = 0x8000    # SYCL: not of the default context of its device, so DLPack has no name for it
 
 cdef enum UsmType:            # DPCTL's numbers

@@ -101,12 +101,16 @@ cdef tuple WRITABLE_LEGACY_ROOTS = ("torch", "cupy", "cupyx")
 # Libraries that fail on the stream -1 and mean by None what the standard means by -1.
 cdef tuple NO_STREAM_IS_NONE_ROOTS = ("jaxlib", "jax")
 
+# Libraries whose tensors do not hold all that their memory lies in: the producer is held beside them.
+cdef tuple BORROWING_ROOTS = ("onnxruntime",)     # an OrtValue on a NumPy array: only the Python object has the array
+
 # What matters here of a type, a bit each.
 cdef enum:
     LOOKED_AT = 1               # so that what is noted is never 0
     EXPORTS = 2                 # has __dlpack__
     SAYS_DEVICE = 4             # has __dlpack_device__
     LEGACY_IS_WRITABLE = 8      # is of WRITABLE_LEGACY_ROOTS
+    BORROWS = 16                # is of BORROWING_ROOTS
 
     REMEMBERED_PRODUCERS = 16   # types; a program has few whose arrays come by __dlpack__
 
@@ -175,7 +179,8 @@ cdef Descriptor parse(object obj, object stream):
         capsule = request_on_stream(obj.__dlpack__, stream_to_ask(cls, None if per_thread else stream))
     else:
         capsule = request(obj)
-    a = parse_capsule(capsule, producer & LEGACY_IS_WRITABLE != 0, obj if streamed or device_type == kDLOneAPI else None)
+    a = parse_capsule(capsule, producer & LEGACY_IS_WRITABLE != 0,
+                      obj if streamed or device_type == kDLOneAPI or producer & BORROWS else None)
     if a.device_.device_type == kDLCUDAManaged:
         # It was asked without a stream, which CUDA reads as its legacy default one.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
@@ -196,8 +201,11 @@ cdef unsigned int look_at(object cls) except 0:
         producer |= EXPORTS
     if getattr(cls, "__dlpack_device__", None) is not None:
         producer |= SAYS_DEVICE
-    if root_of(cls) in WRITABLE_LEGACY_ROOTS:
+    root = root_of(cls)
+    if root in WRITABLE_LEGACY_ROOTS:
         producer |= LEGACY_IS_WRITABLE
+    if root in BORROWING_ROOTS:
+        producer |= BORROWS
     write_down(_producers, REMEMBERED_PRODUCERS, asked, version, producer)
     return producer
 
@@ -373,8 +381,8 @@ cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64
     """Fill a bare array, which holds what owns the tensor, or else `producer`. Without a producer its base is None: then
     its memory block is the owner.
 
-    IS_COPIED is not kept: it tells the one consumer that nobody else has the memory, and the next export would repeat
-    that to somebody else.
+    IS_COPIED is kept as COPIED, for those who would write. It does not go out again by itself: `emit` says it only of
+    memory that nobody else has.
     """
     fill(a, tensor, flags)
     a.base_ = producer
@@ -382,6 +390,8 @@ cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64
         a.producer_ = producer
     if not flags & DL_READ_ONLY:
         a.flags_ |= WRITEABLE
+    if flags & DL_IS_COPIED:
+        a.flags_ |= COPIED
     return adopt(a)
 
 

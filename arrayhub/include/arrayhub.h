@@ -33,6 +33,7 @@ extern "C" {
 #define USM_ARRAY_NOTSWAPPED   0x0200 /* the machine's own byte order */
 #define USM_ARRAY_IMMUTABLE    0x1000 /* nobody can write, the owner included (bytes, jax arrays) */
 #define USM_ARRAY_PACKED       0x2000 /* elements of less than a byte share bytes; always compact C order */
+#define USM_ARRAY_COPIED       0x4000 /* a copy, so that writes do not reach the object which came in; views of it too */
 
 /* PyUSMArrayObject.usm_type: dpctl's numbers. */
 #define USM_ARRAY_NOT_USM    0

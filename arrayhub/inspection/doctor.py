@@ -44,7 +44,8 @@ def examine() -> dict[str, Any]:
         What json can write. ``arrayhub`` and ``python``: versions and places. ``libraries``: for each name its
         ``status`` (``"works"``, ``"missing"``, ``"broken"``), ``version``, ``protocols``, the one that ``asarray``
         takes, ``error`` and ``fix``. ``sycl``: ``platforms`` with their ``devices``, ``runtime``, ``error``. ``cuda``:
-        ``driver``, ``devices``, ``error``. ``problems``: a list of ``what`` is wrong and the ``fix``, a command.
+        ``driver``, ``devices``, ``error``. ``problems``: a list of ``what`` is wrong and the ``fix``, a command
+        or what else to do.
     """
     installed = [name for name in LIBRARIES if importlib.util.find_spec(name) is not None]
     probes = [*installed, "cuda", *(["sycl"] if "dpctl" in installed else [])]
@@ -136,7 +137,8 @@ def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
     sycl, cuda = report["sycl"], report["cuda"]
     if report["libraries"]["dpctl"]["status"] == "works" and not _devices(sycl):
         reason = sycl["error"] or sycl["runtime"]["reason"]
-        yield {"what": f"SYCL: dpctl finds no device; {reason}", "fix": _SYCL}
+        fix = _SYCL if sycl["runtime"] is None else sycl["runtime"]["fix"]
+        yield {"what": f"SYCL: dpctl finds no device; {reason}", "fix": fix}
     if cuda["error"] is not None:
         yield {"what": f"CUDA: {cuda['error']}", "fix": "install or repair the GPU's driver"}
     if cuda["devices"] and report["libraries"]["cupy"]["status"] == "missing":

@@ -12,6 +12,7 @@ from arrayhub._core.errors import show
 from arrayhub.conversion import CONSUMERS, asarray, convert, offer, peek, to_device, ways_in
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
+from arrayhub.libraries import wrappers
 from arrayhub.libraries.host import empty_like, is_host_readable
 from arrayhub.usm_array import USMArray
 
@@ -114,13 +115,14 @@ def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
         return None, None, refusal
     if array is obj:
         return array, None, f"it is a USMArray already; it came in by {array.protocol}"
+    wrapper = wrappers.known(cls)
+    if wrapper is not None:
+        why = f"it is a wrapper; asarray takes its .{wrapper.attribute}, by {array.protocol}"
+        return array, None, why
     if _protocols(cls)[0]:
         why = f"asarray knows {name} exactly, and takes a way of its own that stands for {array.protocol}"
-    elif array.memory.owner is obj or attempt(offer, obj, array.protocol)[0] is not None:
-        why = f"asarray takes {array.protocol}, the first of its protocols that answers"
     else:
-        why = f"it speaks no protocol; asarray takes what it wraps (.ndarray, .data or .values), by {array.protocol}"
-        return array, None, why
+        why = f"asarray takes {array.protocol}, the first of its protocols that answers"
     return array, array.protocol, why
 
 

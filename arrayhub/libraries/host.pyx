@@ -119,6 +119,12 @@ def empty_like(Descriptor array not None, str order="C"):
     return fresh
 
 
+def as_copy(Descriptor array not None):
+    """Return a fresh `array` that says to be a copy, because the elements of another are in it."""
+    array.flags_ |= COPIED
+    return array
+
+
 def typed_like(Descriptor array not None, dtype):
     """Return a fresh C-contiguous host array with the shape of `array` and another element type."""
     cdef Descriptor model = new_array(array.nd_)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport intptr_t
 
-from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor
+from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, get_dtype
 from arrayhub._core.device cimport kDLCUDA
 from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.libraries.host cimport for_host_library
@@ -67,14 +67,14 @@ cdef Descriptor parse_on_device(object obj, object stream, str platform):
 cdef object emit(Descriptor a, bint may_copy):
     """A ``jax.Array`` on the memory of `a`.
 
-    With `may_copy` jax may convert and copy as it likes. Otherwise the memory itself must arrive there: jax takes host
+    With `may_copy` jax may copy as it likes, but not narrow the values. Otherwise the memory itself must arrive there: jax takes host
     memory without a copy only where it is compact, starts on a 64-byte boundary and has one of its own element types;
     it copies silently otherwise, so the address is compared afterwards. jax never writes, so read-only memory is fine.
 
     Raises
     ------
     BufferError
-        jax could not take the memory without a copy.
+        jax could not take the memory without a copy, or has no such element type.
     """
     try:
         import jax
@@ -85,10 +85,14 @@ cdef object emit(Descriptor a, bint may_copy):
         result = jax.dlpack.from_dlpack(view)
     except (TypeError, ValueError, RuntimeError) as error:
         raise BufferError(f"jax: it refuses this array ({error}); pass copy=True") from error
+    if result.dtype != get_dtype(a):
+        raise BufferError(
+            f"jax: it has no {get_dtype(a)} without jax_enable_x64, and would narrow the values to {result.dtype}; call"
+            f" jax.config.update('jax_enable_x64', True) first, or arrayhub.asarray(x, dtype='{result.dtype}') to narrow them"
+        )
     if not may_copy and a.size and result.unsafe_buffer_pointer() != a.ptr:
         raise BufferError(
-            "jax: it takes host memory without a copy only if compact, on a 64-byte boundary and of a type it has"
-            f" (64-bit ones only with jax_enable_x64); address {a.ptr:#x}, byte strides {a.byte_strides}, dtype"
-            f" {a.dtype}. Pass copy=True"
+            "jax: it takes host memory without a copy only if compact and on a 64-byte boundary;"
+            f" address {a.ptr:#x}, byte strides {a.byte_strides}. Pass copy=True"
         )
     return result

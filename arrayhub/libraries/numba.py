@@ -2,6 +2,10 @@
 
 from arrayhub.libraries.host import is_host_readable, ndarray
 
+_FIRST_OWN = 4096  # NumPy's type numbers end below
+_NO_TYPES = "gG"  # NumPy's characters of longdouble and clongdouble
+_NO_TYPES_ON_THE_HOST = "egG"  # and of float16, which numba computes with on GPUs only
+
 
 def emit(array):
     """Return a host ndarray, or numba's device array for CUDA memory.
@@ -9,12 +13,27 @@ def emit(array):
     Raises
     ------
     BufferError
-        Memory on a device that numba has no arrays for.
+        Memory on a device that numba has no arrays for, or elements that its compiled functions do not take.
     """
-    if is_host_readable(array):
-        return ndarray(array)
-    if array.device.type != "cuda":
+    on_host = is_host_readable(array)
+    if not on_host and array.device.type != "cuda":
         raise BufferError(f"numba: it has no arrays on {array.device}; call arrayhub.to_host(x), or pass copy=True")
+    if array.typenum >= _FIRST_OWN or _refused(array.dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
+        raise BufferError(
+            f"numba: its compiled functions take no elements as those of {array!r}; convert them, as in"
+            " arrayhub.asarray(x, dtype='f4'), or put their bytes in order by arrayhub.asarray(x).native()"
+        )
+    if on_host:
+        return ndarray(array)
     from numba import cuda
 
     return cuda.as_cuda_array(array)
+
+
+def _refused(dtype, characters):
+    """Whether numba has no type for the elements, or for a field of theirs. All other types of NumPy's it has."""
+    if dtype.subdtype is not None:
+        return _refused(dtype.base, characters)
+    if dtype.fields is not None:
+        return any(_refused(field, characters) for field, *_ in dtype.fields.values())
+    return not dtype.isnative or dtype.char in characters or dtype.char == "V"

@@ -1,7 +1,5 @@
 """NumPy: ndarrays in and out through its C API, which is several times faster than any of its protocols."""
 
-import sys
-
 import numpy as np
 
 cimport numpy as cnp
@@ -43,11 +41,11 @@ cdef Descriptor parse(object obj, object stream):
     TypeError
         The array holds Python objects, or has a mask, which no protocol could carry on.
     """
+    if not cnp.PyArray_CheckExact(obj):
+        refuse_mask(obj)     # first: it runs code of the subclass, which may change what is read below
     cdef cnp.ndarray array = <cnp.ndarray> obj
     cdef cnp.dtype descr = <cnp.dtype> <PyObject*> cnp.PyArray_DESCR(array)
     cdef int k, nd = cnp.PyArray_NDIM(array)
-    if not cnp.PyArray_CheckExact(obj):
-        refuse_mask(obj)
     cdef Descriptor a = new_array(nd)
     a.protocol_ = ARRAY_INTERFACE
     a.base_ = obj
@@ -75,13 +73,22 @@ cdef Descriptor parse_by_dict(object obj, object stream):
 
 
 cdef int refuse_mask(object obj) except -1:
-    """A mask says which elements are valid; no protocol here can carry it, and dropping it would change the values."""
-    masked = sys.modules.get("numpy.ma")
-    if masked is not None and isinstance(obj, masked.MaskedArray) and obj.mask is not masked.nomask:
-        raise TypeError(
-            "numpy.ma.MaskedArray: mask is set; accepted: arrays without one. Take x.filled(value), or x.data to ignore it"
-        )
-    return 0
+    """A mask says which elements are valid; no protocol here can carry it, and dropping it would change the values.
+
+    It is an attribute of the type or of the object itself; a field of a record that is called so is none.
+    """
+    cls = type(obj)
+    if not hasattr(cls, "mask") and "mask" not in getattr(obj, "__dict__", ()):
+        return 0
+    mask = obj.mask
+    if mask is None or mask is False or mask is np.ma.nomask or callable(mask):
+        return 0
+    bare = "x.unmasked" if hasattr(cls, "unmasked") else "x.data" if isinstance(obj, np.ma.MaskedArray) \
+        else "x.view(numpy.ndarray)"
+    raise TypeError(
+        f"{cls.__module__}.{cls.__name__}: mask is set; accepted: arrays without one. Take x.filled(value), or {bare} to"
+        " ignore it"
+    )
 
 
 cdef object emit(Descriptor a):

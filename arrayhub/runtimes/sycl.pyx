@@ -29,6 +29,7 @@ from arrayhub._core.memory cimport USM, MemoryBlock, heir_of, new_block, owner_o
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 from arrayhub._core.shared cimport found, is_done, mark_done
 
+from arrayhub import sycl_runtime
 from arrayhub._core.device import READERS, Device
 from arrayhub._core.errors import interface_error, show
 
@@ -391,7 +392,7 @@ cdef object queue_of_ordinal(int ordinal):
         try:
             queue = dpctl.get_device_cached_queue(dpctl.SyclDevice(str(ordinal)))      # the one that dpnp works on
         except Exception as error:
-            raise BufferError(f"oneapi:{ordinal} is no SYCL device here ({error}); see python -m arrayhub doctor") from error
+            raise no_device(f"oneapi:{ordinal} is no SYCL device here", error) from error
         _ordinal_queues[ordinal] = queue
     return queue
 
@@ -447,6 +448,13 @@ cdef object new_memory(str usm_type, Py_ssize_t nbytes, dict options):
         return kind(nbytes, **options)
     except memory.USMAllocationError as error:
         raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{usm_type} memory ({error})") from error
+    except sys.modules["dpctl"].SyclDeviceCreationError as error:
+        raise no_device(f"there is no SYCL device for USM-{usm_type} memory", error) from error
+
+
+cdef object no_device(str what, object error):
+    """The BufferError for a device that dpctl does not find."""
+    return BufferError(f"{what} ({error}){cause_of(error)}; see python -m arrayhub doctor")
 
 
 # ------------------------------------------------------------------------------------------- the row of the runtime
@@ -662,8 +670,16 @@ def _read_filter(selector):
     except Exception as error:      # also where there is no dpctl: most such strings are no filters but slips
         raise ValueError(
             f"device: {selector!r} is no device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"
-            f" string that selects a device here ({error})"
+            f" string that selects a device here ({error}){cause_of(error)}"
         ) from error
+
+
+cdef str cause_of(object error):
+    """Why no filter string selects anything, where that is so; asked only of dpctl's own errors."""
+    dpctl = sys.modules.get("dpctl")
+    if dpctl is None or not isinstance(error, dpctl.SyclDeviceCreationError) or dpctl.get_num_devices():
+        return ""
+    return f"; dpctl finds no device at all: {sycl_runtime.cause()}"
 
 
 READERS["dpctl"] = _read_device

@@ -12,6 +12,7 @@ from arrayhub import transfer
 from arrayhub._core.errors import show
 from arrayhub.conversion import asarray
 from arrayhub.libraries.cupy import slowest_first
+from arrayhub.libraries.host import as_copy
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
@@ -113,7 +114,8 @@ def from_array(
         source = transfer.astype(transfer.to_host(source), np.dtype(dtype))
     fresh = empty(source.shape, source.dtype, **_labelled_as(source, options))
     transfer.write(fresh, source)
-    return fresh
+    copied: USMArray = as_copy(fresh)
+    return copied
 
 
 def empty_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:

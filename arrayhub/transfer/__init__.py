@@ -17,6 +17,7 @@ Every engine has the same five functions. `progress` is None or what transfer/pr
 
 import sys
 
+from arrayhub._core.copying import wanted
 from arrayhub._core.device import Device
 from arrayhub.libraries.host import host_view, is_host_readable
 from arrayhub.runtimes.streams import ordered
@@ -104,6 +105,7 @@ _copy = copy
 
 def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     """Return `array` in host memory. See ``arrayhub.to_host``."""
+    copy = wanted(copy, "to_host")
     readable = is_host_readable(array)
     if readable:  # of other memory the engine orders the copy
         array = ordered(array, stream)
@@ -124,6 +126,7 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
 
 def to_device(array, device, *, copy=None, stream=None, progress=None):
     """Return `array` on `device`. See ``arrayhub.to_device``."""
+    copy = wanted(copy, "to_device")
     device = device if isinstance(device, Device) else Device(device)
     if device == array.device:
         return _copy(array, stream=stream) if copy else ordered(array, stream)
@@ -161,7 +164,7 @@ def write(fresh, source):
 def for_dlpack(array, dl_device, copy, stream):
     """Return what ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy where asked for or needed."""
     if dl_device is None:
-        return _copy(array)
+        return _copy(array) if wanted(copy, "__dlpack__") else array
     device = Device(tuple(dl_device))
     if device == _CPU and stream is not None and array.device != _CPU:
         raise BufferError(f"DLPack: stream is {stream!r} with dl_device {dl_device}; accepted: None for host memory")
@@ -180,6 +183,7 @@ def astype(array, dtype):
 
 def aligned(array, *, copy=None):
     """Return `array` with each element on a boundary of its type's alignment. See ``USMArray.aligned``."""
+    copy = wanted(copy, "aligned")
     if copy is not True and array.flags.aligned:
         return array
     if copy is False:
@@ -189,6 +193,7 @@ def aligned(array, *, copy=None):
 
 def native(array, *, copy=None):
     """Return `array` with its elements in the machine's byte order. See ``USMArray.native``."""
+    copy = wanted(copy, "native")
     if array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative:  # our own types come in the machine's order only
         return _copy(array) if copy else array
     if copy is False:

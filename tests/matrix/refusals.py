@@ -160,12 +160,12 @@ REFUSALS = [
         " has it",
     ),
     Refusal(
-        ("numba",), lambda c: c.element.name == "float16", NotImplementedError, "float16",
+        ("numba",), lambda c: c.element.name == "float16", BufferError, "numba: its compiled functions",
         "numba compiles no half precision for the CPU",
     ),
     Refusal(
-        ("numba",), lambda c: c.element.name in NUMBA_HAS_NOT or c.element.padded, Exception,
-        "[Uu]nsupported array dtype|complex32",
+        ("numba",), lambda c: c.element.name in NUMBA_HAS_NOT or c.element.padded, BufferError,
+        "numba: its compiled functions",
         "numba has no arrays of ml_dtypes' types, of complex32, of extended precision and of foreign byte order",
     ),
     # What jax asks besides.

@@ -1,0 +1,159 @@
+"""Who writes can see that an array is a copy, and copy= means the same everywhere."""
+
+import gc
+
+import numpy as np
+import pytest
+from dlpack_by_hand import IS_COPIED, Handmade
+
+import arrayhub as ah
+
+AS = (ah.as_numpy, ah.as_torch, ah.as_jax, ah.as_numba)
+COPIES = {
+    "a list": lambda x: ah.asarray([1.0, 2.0]),
+    "a tuple": lambda x: ah.asarray((1.0, 2.0)),
+    "a number": lambda x: ah.asarray(3),
+    "a NumPy scalar": lambda x: ah.asarray(np.float32(3)),
+    "copy=True": lambda x: ah.asarray(x, copy=True),
+    "copy=True of a list": lambda x: ah.asarray([1.0], copy=True),
+    "another type": lambda x: ah.asarray(x, dtype="f4"),
+    "copy()": lambda x: ah.asarray(x).copy(),
+    "to_host": lambda x: ah.to_host(x, copy=True),
+    "to_device": lambda x: ah.to_device(x, "cpu", copy=True),
+    "native": lambda x: ah.asarray(x.astype(">f8")).native(),
+    "from_array": lambda x: ah.from_array(x),
+    "from_dlpack": lambda x: ah.from_dlpack(x, copy=True),
+    "a producer's": lambda x: ah.asarray(Handmade(flags=IS_COPIED)),
+}
+
+
+@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES.keys())
+def test_copies_say_so_and_so_do_their_views(make):
+    a = make(np.arange(4.0))
+    assert a.is_copy
+    assert a[...].is_copy and a.T.is_copy and a.reshape(-1).is_copy
+    assert ah.asarray(a) is a
+    assert ah.asarray(a, copy=False) is a  # it is what the caller holds
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ah.asarray,
+        ah.to_host,
+        ah.from_dlpack,
+        memoryview,
+        lambda x: ah.asarray(x, dtype="f8"),
+        lambda x: ah.asarray(x, device="cpu"),
+        lambda x: ah.asarray(x)[1:],
+        lambda x: ah.asarray(x).T,
+        lambda x: ah.asarray(x).native(),
+        lambda x: ah.as_numpy(ah.asarray([1.0, 2.0])),  # what the caller holds, too
+    ],
+)
+def test_views_are_no_copies(make):
+    assert not ah.asarray(make(np.arange(4.0))).is_copy
+
+
+def test_memory_of_ones_own_is_no_copy():
+    assert not ah.USMArray(3, buffer="cpu").is_copy
+    assert not ah.zeros((2, 3), "f8").is_copy
+
+
+def test_copy_true_copies_what_a_wrapper_holds_once_more():
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    x = xarray.DataArray(np.arange(3.0))
+    assert ah.asarray(x, copy=True).ptr != x.data.ctypes.data
+
+
+@pytest.mark.parametrize("value", [[1.0, 2.0], (1.0,), 3, 2.5, np.float32(1)], ids=str)
+def test_copy_false_refuses_what_has_no_memory(value):
+    calls = [*AS, ah.asarray, ah.to_host]
+    for call in calls:
+        with pytest.raises(BufferError, match="copy=False"):
+            call(value, copy=False)
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.convert(value, "numpy", copy=False)
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.to_device(value, "cpu", copy=False)
+
+
+@pytest.mark.parametrize("copy", ["no", "", 1, 0, np.array(True), []], ids=repr)
+def test_copy_is_true_false_or_none(copy):
+    x = np.arange(3.0)
+    a = ah.asarray(x)
+    calls = [*AS, ah.asarray, ah.from_dlpack, ah.to_host, lambda x, copy: ah.convert(x, "numpy", copy=copy)]
+    for call in (*calls, lambda x, copy: ah.to_device(x, "cpu", copy=copy)):
+        with pytest.raises(TypeError, match="copy is .*accepted: True, False or None"):
+            call(x, copy=copy)
+    for method in (a.to_host, a.native, a.aligned, a.__dlpack__, lambda copy: a.to_device("cpu", copy=copy)):
+        with pytest.raises(TypeError, match="accepted: True, False or None"):
+            method(copy=copy)
+
+
+def test_numpys_bools_are_bools():
+    x = np.arange(3.0)
+    assert ah.as_numpy(x, copy=np.True_).ctypes.data != x.ctypes.data
+    assert ah.asarray(x, copy=np.False_).ptr == x.ctypes.data
+    assert ah.asarray(x, copy=np.True_).is_copy
+
+
+# ---------------------------------------------------------------------------------------------------------------- jax
+
+
+@pytest.mark.parametrize("value", [np.array([2**40 + 7]), np.array([1e300]), np.array([1e300j])], ids=str)
+def test_jax_narrows_nothing(value):
+    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
+    if jax.config.jax_enable_x64:
+        pytest.skip("jax has 64-bit types here")
+    for copy in (None, True):
+        with pytest.raises(BufferError, match="jax_enable_x64") as raised:
+            ah.as_jax(value, copy=copy)
+        assert "copy=True" not in str(raised.value)
+    assert ah.explain(value, to="jax").verdicts[0].verdict == "cannot"
+    narrow = ah.as_jax(ah.asarray(np.array([7]), dtype="i4"), copy=True)
+    assert narrow.tolist() == [7]
+
+
+# -------------------------------------------------------------------------------------------------------------- numba
+
+
+@pytest.mark.parametrize("dtype", ["f2", ">f4", "g", "G", "V3", [("a", "f2")], [("a", ">i4")], "bfloat16"], ids=str)
+def test_numba_gets_only_what_its_functions_take(dtype):
+    pytest.importorskip("numba", reason="numba is part of the extra test")
+    if dtype == "bfloat16":
+        dtype = pytest.importorskip("ml_dtypes", reason="ml_dtypes is part of the extra test").bfloat16
+    x = np.zeros(3, dtype)
+    for copy in (None, True):
+        with pytest.raises(BufferError, match="its compiled functions take no elements"):
+            ah.as_numba(x, copy=copy)
+    assert ah.explain(x, to="numba").verdicts[0].verdict == "cannot"
+
+
+@pytest.mark.parametrize("dtype", ["?", "u8", "f4", "c16", "M8[ns]", "U3", "S2", [("a", "i4"), ("b", "f8")]], ids=str)
+def test_what_numba_is_said_to_take_compiles(dtype):
+    numba = pytest.importorskip("numba", reason="numba is part of the extra test")
+    x = np.zeros(3, dtype)
+    assert ah.explain(x, to="numba").verdicts[0].verdict == "zero-copy"
+
+    @numba.njit
+    def move(a):
+        a[0] = a[1]
+
+    move(ah.as_numba(x))
+
+
+# -------------------------------------------------------------------------------------------------------- onnxruntime
+
+
+def test_what_an_ortvalue_lies_in_is_held():
+    ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed, and too large for the extra test")
+    array = np.full(1 << 20, 7.0)
+    view = ah.asarray(ort.OrtValue.ortvalue_from_numpy(array))
+    address = array.ctypes.data
+    assert view.ptr == address
+    del array
+    gc.collect()
+    others = [np.zeros(1 << 20) for _ in range(8)]
+    assert all(other.ctypes.data != address for other in others)
+    assert np.asarray(view)[0] == 7

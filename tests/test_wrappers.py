@@ -1,0 +1,323 @@
+"""Objects of real libraries that hold an array: each is a view of the right type and memory, or an error with the call.
+
+What is not in the extra ``test`` is imported where it is installed: pip install astropy blosc2 lightgbm marray openvino
+warp-lang.
+"""
+
+import collections
+import types
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+
+def library(name):
+    return pytest.importorskip(name, reason=f"{name} is not installed, and too large for the extra test")
+
+
+def assert_view(obj, memory):
+    """`obj` comes in on the memory of the ndarray `memory`, as its type, no more writable than it."""
+    a = ah.asarray(obj)
+    assert (a.ptr, a.shape, a.byte_strides) == (memory.ctypes.data, memory.shape, memory.strides)
+    assert a.dtype == memory.dtype
+    assert a.flags.writeable == memory.flags.writeable
+    assert not a.is_copy
+    assert ah.asarray(obj, copy=False).ptr == a.ptr
+    copied = ah.asarray(obj, copy=True)
+    assert copied.is_copy and copied.ptr != a.ptr
+
+
+def assert_refused(obj, call):
+    """Each call says the call to make instead, and no protocol of the object's gets round it."""
+    with pytest.raises((TypeError, BufferError)) as raised:
+        ah.asarray(obj)
+    assert call in str(raised.value)
+    with pytest.raises((TypeError, BufferError)):
+        ah.as_numpy(obj)
+    for via in ("dlpack", "buffer", "array_interface"):
+        with pytest.raises((TypeError, BufferError)):
+            ah.asarray(obj, via=via)
+
+
+# -------------------------------------------------------------------------------------------------------------- pandas
+
+pd = pytest.importorskip("pandas", reason="pandas is part of the extra test")
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pd.Series([1.0, 2.0]),
+        pd.Series([1.0, 2.0, 3.0, 4.0])[::2],
+        pd.Series(pd.date_range("2020", periods=3)),
+        pd.Index([1, 2, 3]),
+        pd.date_range("2020", periods=3),
+        pd.DataFrame(np.zeros((2, 3))),
+        pd.DataFrame(np.zeros((2, 3)))[[1, 2]],
+    ],
+    ids=["series", "slice", "dates", "index", "date index", "frame", "frame of columns"],
+)
+def test_pandas_on_numpy_is_viewed(obj):
+    assert_view(obj, obj.values)
+
+
+def test_what_pandas_makes_writable_is_seen_to_be_written():
+    series = pd.Series(np.arange(3.0), copy=False)
+    a = ah.asarray(series)
+    if a.access == "readwrite":  # before pandas 3
+        ah.as_numpy(a)[0] = 7
+        assert series[0] == 7
+    else:
+        assert a.access == "readonly"
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pd.DataFrame({"a": [1.0, 2.0], "b": [3, 4]}),
+        pd.concat([pd.DataFrame({"a": [1.0, 2.0]}), pd.DataFrame({"b": [3.0, 4.0]})], axis=1),
+        pd.DataFrame(),
+        pd.Series(pd.date_range("2020", periods=3, tz="Europe/Zurich")),
+        pd.date_range("2020", periods=3, tz="UTC"),
+        pd.Series([1, None, 3], dtype="Int64"),
+        pd.Series(["a", "b"], dtype="category"),
+        pd.Series(pd.arrays.SparseArray([0, 0, 1])),
+        pd.Series(pd.period_range("2020", periods=3, freq="D")),
+        pd.Series([1, 2], dtype="int64[pyarrow]"),
+        pd.Series(["a", "b"], dtype="str"),
+        pd.array([1, 2], dtype="Int64"),
+        pd.Categorical(["a"]),
+        pd.arrays.SparseArray([0, 0, 1]),
+        pd.array(pd.date_range("2020", periods=3, tz="UTC")),
+    ],
+    ids=lambda obj: f"{type(obj).__name__} {getattr(obj, 'dtype', 'frame')}",
+)
+def test_what_pandas_would_copy_or_strip_names_to_numpy(obj):
+    assert_refused(obj, "x.to_numpy()")
+
+
+# --------------------------------------------------------------------------------------------------- scipy and sklearn
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("family", ["matrix", "array"])
+def test_sparse_matrices_are_no_arrays(kind, family):
+    sparse = pytest.importorskip("scipy.sparse", reason="scipy is part of the extra test")
+    x = getattr(sparse, f"{kind}_{family}")(np.eye(3))
+    assert_refused(x, "x.toarray()")
+    assert ah.as_numpy(x.toarray()).tolist() == np.eye(3).tolist()
+
+
+def test_trees_and_bunches_are_no_arrays():
+    neighbors = pytest.importorskip("sklearn.neighbors", reason="scikit-learn is part of the extra test")
+    utils = pytest.importorskip("sklearn.utils")
+    spatial = pytest.importorskip("scipy.spatial")
+    points = np.arange(20.0).reshape(10, 2)
+    for tree in (neighbors.KDTree, neighbors.BallTree, spatial.KDTree, spatial.cKDTree):
+        assert_refused(tree(points), "x.data")
+    assert_refused(utils.Bunch(data=points, target=points), "x['data']")
+
+
+# -------------------------------------------------------------------------------------------------------------- xarray
+
+
+def test_xarray_is_viewed():
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    values = np.arange(6.0).reshape(2, 3)
+    for obj in (
+        xarray.DataArray(values, dims=("a", "b")),
+        xarray.Variable(("a", "b"), values),
+        xarray.NamedArray(("a", "b"), values),
+    ):
+        assert_view(obj, values)
+        assert ah.asarray(obj).dims == ("a", "b")
+    index = xarray.DataArray(values, dims=("a", "b"), coords={"a": [5, 6]}).a
+    assert_view(index, index.data)
+
+
+def test_xarray_of_something_else():
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    masked = np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0])
+    assert_refused(xarray.NamedArray(("a",), masked), "x.filled(value)")
+    assert_refused(xarray.Dataset({"a": ("x", np.zeros(3))}), "x['name']")
+    assert_refused(xarray.DataArray(pd.date_range("2020", periods=3, tz="UTC")), "x.to_numpy()")
+
+
+def test_what_xarray_reads_at_each_look_is_a_copy():
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    from xarray.core import indexing
+
+    class OnDisk(indexing.NumpyIndexingAdapter):
+        def __getitem__(self, indexer):
+            return super().__getitem__(indexer).copy()
+
+    lazy = indexing.LazilyIndexedArray(OnDisk(np.arange(4.0)))
+    assert_refused(xarray.Variable("x", lazy), "x.load()")
+    loaded = xarray.Variable("x", indexing.MemoryCachedArray(lazy))
+    assert_view(loaded, loaded.data)
+
+
+def test_fields_of_gt4py_next_are_viewed():
+    gtx = pytest.importorskip("gt4py.next", reason="gt4py is part of the extra test")
+    field = gtx.as_field({gtx.Dimension("K"): 2, gtx.Dimension("I"): 3}, np.zeros((2, 3)))
+    assert_view(field, field.ndarray)
+
+
+# --------------------------------------------------------------------------------------------------- units and masks
+
+
+def test_quantities_of_pint_name_the_magnitude():
+    pint = pytest.importorskip("pint", reason="pint is part of the extra test")
+    torch = pytest.importorskip("torch")
+    xarray = pytest.importorskip("xarray")
+    units = pint.UnitRegistry()
+    masked = np.ma.masked_array([1.0, 2.0], [0, 1])
+    for value in (np.arange(3.0), masked, torch.zeros(3, requires_grad=True), torch.zeros(3), 3.0):
+        assert_refused(units.Quantity(value, "m"), "x.magnitude")
+    assert_refused(xarray.DataArray(units.Quantity(np.arange(3.0), "m")), "x.magnitude")
+
+
+def test_quantities_of_astropy_are_ndarrays():
+    units = library("astropy.units")
+    q = np.arange(3.0) * units.m
+    a = ah.asarray(q)
+    assert a.ptr == q.ctypes.data and a.base is q  # which has the unit
+    assert a.access == "readwrite"
+
+
+def test_masks_of_astropy_are_not_lost():
+    masked, units, nddata = library("astropy.utils.masked"), library("astropy.units"), library("astropy.nddata")
+    values = np.arange(3.0)
+    for obj in (values, values * units.m):
+        assert_refused(masked.Masked(obj, mask=[False, True, False]), "x.filled(value), or x.unmasked")
+    for mask in (None, np.array([False, True, False])):
+        assert_refused(nddata.NDData(values, mask=mask), "x.data, and x.mask")
+        assert_refused(nddata.CCDData(values, unit="adu", mask=mask), "x.data, and x.mask")
+
+
+def test_masks_of_marray_are_not_lost():
+    marray = library("marray")
+    x = marray.numpy.asarray(np.arange(3.0), mask=np.array([False, True, False]))
+    assert_refused(x, "x.data, and x.mask")
+    with pytest.raises(TypeError, match="x.mask"):
+        ah.from_dlpack(x)
+
+
+def test_masked_arrays_come_in_by_no_protocol():
+    masked = np.ma.masked_array([1.0, 2.0], [0, 1])
+    assert_refused(masked, "x.filled(value), or x.data")
+    assert_refused(masked.view(np.ma.mrecords.MaskedRecords) if hasattr(np.ma, "mrecords") else masked, "x.filled")
+    bare = np.ma.masked_array([1.0, 2.0])
+    assert ah.asarray(bare, via="buffer").ptr == bare.ctypes.data
+
+
+class Marked(np.ndarray):
+    """An ndarray with a mask of its own."""
+
+    mask = None
+
+
+def test_a_mask_of_any_subclass_is_minded():
+    x = np.arange(3.0).view(Marked)
+    assert ah.asarray(x).ptr == x.ctypes.data
+    x.mask = np.array([True, False, False])
+    assert_refused(x, "x.view(numpy.ndarray)")
+    x.mask = None
+    assert ah.asarray(x).base is x
+
+
+def test_a_field_called_mask_is_none():
+    records = np.rec.array([(1, 2.0)], dtype=[("mask", "i4"), ("b", "f8")])
+    assert ah.asarray(records).ptr == records.ctypes.data
+
+
+def test_a_mask_that_changes_the_array_when_asked():
+    class Shifty(np.ndarray):
+        @property
+        def mask(self):
+            self.dtype = "i4"
+            self.shape = (2, 3)
+
+    x = np.arange(3, dtype="i8").view(Shifty)
+    a = ah.asarray(x)
+    assert (a.shape, a.dtype) == ((2, 3), np.dtype("i4"))
+    assert a.byte_strides == x.strides and a.nbytes == x.nbytes
+
+
+def test_subclasses_of_ndarray():
+    for x in (np.matrix([[1, 2], [3, 4]]), np.rec.array([(1, 2.0)], dtype="i4,f8"), np.char.asarray(["a", "b"])):
+        assert_view(x, x)
+
+
+# ----------------------------------------------------------------------------------------------------- other libraries
+
+
+def test_openvino_tensors_are_viewed_where_numpy_has_their_type():
+    ov = library("openvino")
+    for name in ("f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean"):
+        x = ov.Tensor(getattr(ov.Type, name), [2, 3])
+        assert_view(x, x.data)
+    for name in ("bf16", "f8e4m3", "f8e5m2", "i4", "u4", "u1", "nf4", "string"):
+        assert_refused(ov.Tensor(getattr(ov.Type, name), [2, 4]), "x.data")
+
+
+def test_openvino_constants_say_a_wrong_format():
+    ov = library("openvino")
+    half = ov.op.Constant(ov.Type.f16, ov.Shape([3]), [1.0, 2.0, 3.0])
+    assert memoryview(half).format == "H"
+    assert ah.as_numpy(half).tolist() == [1, 2, 3]
+    assert_refused(ov.op.Constant(ov.Type.u4, ov.Shape([4]), [1, 0, 1, 0]), "x.data")
+
+
+def test_warp_arrays_with_an_index_are_no_view_of_their_base():
+    warp = library("warp")
+    x = warp.array(np.arange(6.0, dtype="f4"), device="cpu")
+    assert ah.as_numpy(x).tolist() == [0, 1, 2, 3, 4, 5]
+    picked = x[warp.array([1, 3], dtype=warp.int32, device="cpu")]
+    assert_refused(picked, "x.contiguous()")
+    assert ah.as_numpy(picked.contiguous()).tolist() == [1, 3]
+
+
+def test_a_lightgbm_dataset_and_a_compressed_array():
+    lightgbm, blosc2 = library("lightgbm"), library("blosc2")
+    assert_refused(lightgbm.Dataset(np.zeros((10, 2)), np.zeros(10)), "x.get_data()")
+    assert_refused(blosc2.asarray(np.arange(10)), "x[:]")
+
+
+# ------------------------------------------------------------------------------------------------- of no known library
+
+
+@pytest.mark.parametrize(
+    ("obj", "call"),
+    [
+        (types.SimpleNamespace(data=np.arange(3)), "x.data"),
+        (types.SimpleNamespace(values=np.arange(3)), "x.values"),
+        (collections.UserList([1, 2]), "x.data"),
+        (np.poly1d([1, 2]), "numpy.asarray(x)"),
+    ],
+    ids=["data", "values", "UserList", "__array__"],
+)
+def test_unknown_types_are_not_unwrapped(obj, call):
+    with pytest.raises(TypeError, match="speaks no array protocol") as raised:
+        ah.asarray(obj)
+    assert call in str(raised.value)
+
+
+def test_no_property_of_an_unknown_type_is_asked_for():
+    asked = []
+
+    class Holder:
+        values = property(lambda self: asked.append("values"))
+
+    with pytest.raises(TypeError, match="x.values"):
+        ah.asarray(Holder())
+    assert asked == []
+
+
+def test_a_wrapper_says_what_it_is():
+    why = ah.explain(pd.Series([1.0])).why
+    assert why == "it is a wrapper; asarray takes its .values, by array_interface"
+    pint = pytest.importorskip("pint", reason="pint is part of the extra test")
+    assert "x.magnitude" in ah.explain(pint.UnitRegistry().Quantity(np.zeros(3), "m")).why
