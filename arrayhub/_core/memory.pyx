@@ -107,7 +107,7 @@ cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nby
 
 # Names of release functions, which the rooms that have one enter here.
 cdef enum:
-    NAMED_RELEASES = 8
+    NAMED_RELEASES = 16
 
 cdef Release _named[NAMED_RELEASES]
 cdef const char* _names[NAMED_RELEASES]

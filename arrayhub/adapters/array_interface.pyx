@@ -77,6 +77,12 @@ cdef enum:
     STRUCT_WRITEABLE = 0x400
     STRUCT_HAS_DESCR = 0x800
 
+# A struct as it was when it was looked at: whatever runs afterwards may change the producer's, and free it.
+cdef struct Look:
+    ArrayStruct said                        # its shape and strides are those below
+    intptr_t shape[layout.MAX_NDIM]
+    intptr_t strides[layout.MAX_NDIM]
+
 # What a capsule of ours carries: the struct, and the array that shape, strides and data belong to.
 cdef struct OwnedStruct:
     ArrayStruct seen
@@ -256,17 +262,28 @@ cdef Descriptor parse_struct(object obj, object stream):
         return None
     if not PyCapsule_CheckExact(<object> block.resource) or not PyCapsule_IsValid(<object> block.resource, NULL):
         raise complaint(ARRAY_STRUCT, "the attribute", <object> block.resource, "a capsule without a name")
-    cdef ArrayStruct* seen = <ArrayStruct*> PyCapsule_GetPointer(<object> block.resource, NULL)
-    check_struct(seen)
-    if seen.typekind in (c"V", c"M", c"m") and not has_descr(seen) or own_dtype(obj) is not None:
+    cdef Look look
+    take(&look, <ArrayStruct*> PyCapsule_GetPointer(<object> block.resource, NULL))
+    cdef ArrayStruct* seen = &look.said
+    descr = <object> seen.descr if seen.flags & STRUCT_HAS_DESCR and seen.descr != NULL else None
+    if seen.typekind in (c"V", c"M", c"m") and descr is None or own_dtype(obj) is not None:
         a = parse(obj, stream)
         if a is not None:
             return a
-    return describe(obj, block, seen)
+    return describe(obj, block, seen, descr)
 
 
-cdef bint has_descr(const ArrayStruct* seen) noexcept:
-    return seen.flags & STRUCT_HAS_DESCR and seen.descr != NULL
+cdef int take(Look* look, const ArrayStruct* seen) except -1:
+    """Look at a struct once, before anything runs that could change it."""
+    check_struct(seen)
+    look.said = seen[0]
+    if seen.shape != NULL:
+        memcpy(look.shape, seen.shape, seen.nd * sizeof(intptr_t))
+        look.said.shape = look.shape
+    if seen.strides != NULL:
+        memcpy(look.strides, seen.strides, seen.nd * sizeof(intptr_t))
+        look.said.strides = look.strides
+    return 0
 
 
 cdef int check_struct(const ArrayStruct* seen) except -1:
@@ -306,8 +323,8 @@ cdef MemoryBlock capsule_of(object obj):
     return block
 
 
-cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen):
-    """The array of a struct that `block` holds."""
+cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen, object descr):
+    """The array of a struct that `block` holds, and of its description, None where it has none."""
     cdef Py_ssize_t low, high
     cdef Descriptor a = new_array(seen.nd)
     a.protocol_ = ARRAY_STRUCT
@@ -316,8 +333,9 @@ cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen)
     a.data_ = <char*> seen.data
     if seen.flags & STRUCT_WRITEABLE:
         a.flags_ |= WRITEABLE
-    memcpy(a.shape_, seen.shape, seen.nd * sizeof(Py_ssize_t))
-    set_struct_type(a, seen)
+    if seen.nd > 0:
+        memcpy(a.shape_, seen.shape, seen.nd * sizeof(Py_ssize_t))
+    set_struct_type(a, seen, descr)
     set_struct_strides(a, seen)
     seal(a)
     extent(a, &low, &high)
@@ -338,7 +356,7 @@ cdef int set_struct_strides(Descriptor a, const ArrayStruct* seen) except -1:
     return 0
 
 
-cdef int set_struct_type(Descriptor a, const ArrayStruct* seen) except -1:
+cdef int set_struct_type(Descriptor a, const ArrayStruct* seen, object descr) except -1:
     """The element type of kind, size and byte order; for V, M and m the description where there is one."""
     cdef bint native = seen.flags & NOTSWAPPED or seen.itemsize == 1
     cdef const dtypes.ElementType* row = dtypes.by_typestr(seen.typekind, seen.itemsize)
@@ -346,10 +364,10 @@ cdef int set_struct_type(Descriptor a, const ArrayStruct* seen) except -1:
     cdef int unit = 4 if kind == c"U" else 1       # NumPy counts characters, the struct bytes
     if row != NULL and native:
         return set_type(a, row)
-    if kind in (c"V", c"M", c"m") and has_descr(seen):
-        dtype = dtype_from_descr(<object> seen.descr, ARRAY_STRUCT)
+    if kind in (c"V", c"M", c"m") and descr is not None:
+        dtype = dtype_from_descr(descr, ARRAY_STRUCT)
         if dtype.itemsize != seen.itemsize:
-            raise complaint(ARRAY_STRUCT, "descr", <object> seen.descr, f"fields that add up to {seen.itemsize} bytes")
+            raise complaint(ARRAY_STRUCT, "descr", descr, f"fields that add up to {seen.itemsize} bytes")
         return set_dtype(a, dtype)
     if row == NULL and (kind not in (c"S", c"U", c"V") or seen.itemsize % unit != 0):
         raise complaint(

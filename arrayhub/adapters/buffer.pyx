@@ -2,6 +2,7 @@
 
 import sys
 
+cimport numpy as cnp
 from cpython.buffer cimport (
     PyBUF_ANY_CONTIGUOUS,
     PyBUF_C_CONTIGUOUS,
@@ -45,12 +46,15 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport BUFFER, MemoryBlock, name_release, new_block
+from arrayhub._core.raised cimport raise_on
 from arrayhub._core.runtime cimport host_ready
 from arrayhub._core.shared cimport found
 
 import numpy
 
 from arrayhub._core.errors import interface_error
+
+cnp.import_array()
 
 # Types whose exports nobody can write, ever: the memory belongs to a Python value.
 cdef tuple IMMUTABLE_TYPES = (bytes,)
@@ -151,8 +155,21 @@ cdef inline Py_buffer* get_view(object exporter, int request) except NULL:
     cdef Py_buffer* view = new_view()
     if get_buffer(exporter, view, request) != 0:
         free_view(view)
-        return NULL
+        refuse(exporter)
     return view
+
+
+cdef int refuse(object exporter) except -1:
+    """Raise what an exporter has raised. Some raise nothing, and a memoryview does not say what it is."""
+    if type(exporter) is memoryview:
+        try:
+            raise_on()
+        except ValueError as error:
+            raise BufferError(f"PEP 3118 buffer: memoryview: {error}; accepted: one that was not released") from None
+    if PyErr_Occurred() == NULL:
+        raise BufferError(f"PEP 3118 buffer: {type(exporter).__name__} failed without an exception; accepted: a buffer,"
+                          " or an exception that says why there is none")
+    return raise_on()
 
 
 cdef MemoryBlock hold(object exporter, int request):
@@ -276,8 +293,10 @@ cdef object described_type(object exporter, Py_buffer* view):
     if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
         cls = type(exporter)
         return ctypes_element(cls, view)
-    if isinstance(exporter, numpy.ndarray) and exporter.dtype.itemsize == view.itemsize and view.format[0] == c"T":
-        return exporter.dtype      # NumPy's writer leaves trailing padding out, and its reader then misplaces fields
+    if cnp.PyArray_Check(exporter) and view.format != NULL and view.format[0] == c"T":
+        dtype = <object> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> exporter)      # its own, not what a property says
+        if dtype.itemsize == view.itemsize:
+            return dtype      # NumPy's writer leaves trailing padding out, and its reader then misplaces fields
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
     dtype = found(_parsed, key)
     if dtype is None:
@@ -303,13 +322,17 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
     """
     import ctypes
 
-    while issubclass(ctype, ctypes.Array):
+    for _ in range(layout.MAX_NDIM + 1):      # a type that is its own element never ends
+        if not issubclass(ctype, ctypes.Array):
+            break
         ctype = ctype._type_
+    else:
+        raise interface_error("PEP 3118 buffer", "the ctypes type", ctype, f"arrays in at most {layout.MAX_NDIM} arrays")
     try:
         # A C wide character is NumPy's where it has four bytes; NumPy itself does not know the type.
         wide = issubclass(ctype, ctypes.c_wchar) and view.itemsize == 4
         dtype = numpy.dtype("U1" if wide else ctype)
-    except (TypeError, ValueError, NotImplementedError) as error:
+    except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
         raise interface_error("PEP 3118 buffer", "the ctypes type", ctype,
                               f"a type that NumPy has too ({error})") from None
     if dtype.itemsize != view.itemsize:

@@ -4,7 +4,8 @@ from arrayhub.adapters.dlpack_abi cimport DLManagedTensorVersioned, DLPackExchan
 cdef Descriptor parse(object obj, object stream)
 cdef Descriptor peek(object capsule)
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer)
-cdef Descriptor parse_borrowed(object obj, DLTensor* tensor)
+cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1
+cdef int hold_object(Descriptor a, object held) noexcept
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer)
 cdef object emit(Descriptor a, object stream, object max_version, bint sole)
 cdef object emit_legacy(Descriptor a, bint allow_readonly)

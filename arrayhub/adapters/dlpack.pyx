@@ -42,7 +42,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
-from arrayhub._core.memory cimport DLPACK, Release, allocate, name_release
+from arrayhub._core.memory cimport DLPACK, EXTERNAL, Release, allocate, name_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub._core.raised cimport raise_on, take
 from arrayhub._core.type_notes cimport TypeNote, recall, write_down
@@ -297,11 +297,14 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
 
 
 cdef object unknown_capsule(object capsule):
+    """The error about a capsule that is not taken. It holds the capsule, whose destructor may clear what is on its way."""
     name = PyCapsule_GetName(capsule)
-    return interface_error(
+    error = interface_error(
         "DLPack", "capsule name", None if name == NULL else name,
         "'dltensor_versioned' or 'dltensor'; a capsule can be consumed once only: ask the producer for a new one",
     )
+    error.capsule = capsule
+    return error
 
 
 cdef Descriptor peek(object capsule):
@@ -312,6 +315,7 @@ cdef Descriptor peek(object capsule):
     cdef DLManagedTensorVersioned* versioned
     cdef DLTensor* tensor
     cdef uint64_t flags = DL_READ_ONLY       # a legacy capsule cannot say it
+    cdef Descriptor a = bare_array()         # first: making it may run the collector
     if PyCapsule_IsValid(capsule, VERSIONED):
         versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, VERSIONED)
         check_version(versioned)
@@ -321,7 +325,6 @@ cdef Descriptor peek(object capsule):
         tensor = &(<DLManagedTensor*> PyCapsule_GetPointer(capsule, LEGACY)).dl_tensor
     else:
         raise unknown_capsule(capsule)
-    cdef Descriptor a = bare_array()
     fill(a, tensor, flags)
     a.base_ = capsule
     if not flags & DL_READ_ONLY:
@@ -367,14 +370,26 @@ cdef inline int describe_versioned(Descriptor a, object producer) except -1:
     return describe(a, &managed.dl_tensor, producer, managed.flags)
 
 
-cdef Descriptor parse_borrowed(object obj, DLTensor* tensor):
-    """An array on a borrowed tensor, valid only now: `obj` is held instead, shape and strides are copied.
+cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1:
+    """Fill a bare array that holds the memory of a borrowed tensor, valid only now: shape and strides are copied.
 
     A borrowed tensor carries no flags, so it is neither read-only nor padded.
     """
-    cdef Descriptor a = bare_array()
-    describe(a, tensor, obj, 0)
-    return a
+    return describe(a, tensor, obj, 0)
+
+
+cdef void _drop_object(void* held) noexcept:
+    Py_DECREF(<object> <PyObject*> held)
+
+
+name_release(_drop_object, b"Py_DECREF")
+
+
+cdef int hold_object(Descriptor a, object held) noexcept:
+    """Make a bare array hold an object that is not its base."""
+    Py_INCREF(held)
+    hold_resource(a, EXTERNAL, <void*> <PyObject*> held, _drop_object)
+    return 0
 
 
 cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:

@@ -97,6 +97,7 @@ cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
     MAX_NESTING = 32          # records within records
+    MAX_FIELDS = 4096         # with those of records within: lists that share lists name 2**MAX_NESTING
 
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
@@ -368,11 +369,12 @@ cdef object dtype_from_descr(object descr, int protocol):
         single = descr[0]
         if isinstance(single, tuple) and len(single) == 2 and single[0] == "" and isinstance(single[1], str):
             return dtype_from_typestr(single[1], protocol, "descr")
-    return record_from_descr(descr, protocol, 0)
+    cdef int fields = 0
+    return record_from_descr(descr, protocol, 0, &fields)
 
 
-cdef object record_from_descr(object descr, int protocol, int depth):
-    """The record of a list of fields, which lie one after the other."""
+cdef object record_from_descr(object descr, int protocol, int depth, int* fields):
+    """The record of a list of fields, which lie one after the other; `fields` counts those of all records."""
     cdef str accepted = "a list of (name, type) or (name, type, shape); a type is a type string or such a list"
     cdef list names = [], formats = [], offsets = [], titles = []
     offset = 0
@@ -381,7 +383,10 @@ cdef object record_from_descr(object descr, int protocol, int depth):
     for k, field in enumerate(list(descr)):
         if not isinstance(field, tuple) or not 2 <= len(field) <= 3:
             raise complaint(protocol, "descr", descr, accepted)
-        element = field_type(field, protocol, depth)
+        fields[0] += 1
+        if fields[0] > MAX_FIELDS:
+            raise complaint(protocol, "descr", descr, f"at most {MAX_FIELDS} fields, those of records within included")
+        element = field_type(field, protocol, depth, fields)
         # A title comes before the name; a field without a name gets NumPy's.
         title, name = field[0] if isinstance(field[0], tuple) and len(field[0]) == 2 else (None, field[0])
         if name != "" or element.base.kind != "V" or element.base.names is not None:
@@ -398,13 +403,13 @@ cdef object record_from_descr(object descr, int protocol, int depth):
         raise complaint(protocol, "descr", descr, f"{accepted} ({error})") from None
 
 
-cdef object field_type(tuple field, int protocol, int depth):
+cdef object field_type(tuple field, int protocol, int depth, int* fields):
     """The type of one field, its shape included."""
     said = field[1]
     if isinstance(said, str):
         element = dtype_from_typestr(said, protocol, "descr, type of a field")
     else:
-        element = record_from_descr(said, protocol, depth + 1)
+        element = record_from_descr(said, protocol, depth + 1, fields)
     if len(field) == 2:
         return element
     lengths = field[2]

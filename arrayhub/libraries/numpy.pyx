@@ -12,9 +12,10 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
+    bare_array,
     get_dtype,
     host_readable,
-    new_array,
+    reserve,
     seal,
     set_dtype,
     set_type,
@@ -44,9 +45,11 @@ cdef Descriptor parse(object obj, object stream):
     if not cnp.PyArray_CheckExact(obj):
         refuse_mask(obj)     # first: it runs code of the subclass, which may change what is read below
     cdef cnp.ndarray array = <cnp.ndarray> obj
+    # What the collector runs may change the array too: nothing is read before the descriptor stands.
+    cdef Descriptor a = bare_array()
     cdef cnp.dtype descr = <cnp.dtype> <PyObject*> cnp.PyArray_DESCR(array)
     cdef int k, nd = cnp.PyArray_NDIM(array)
-    cdef Descriptor a = new_array(nd)
+    reserve(a, nd)
     a.protocol_ = ARRAY_INTERFACE
     a.base_ = obj
     a.data_ = <char*> cnp.PyArray_DATA(array)

@@ -5,14 +5,14 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport intptr_t
 
-from arrayhub._core cimport dtypes
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, PACKED, WRITEABLE, Descriptor
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, PACKED, WRITEABLE, Descriptor, bare_array, shape_tuple, size_of
 from arrayhub._core.device cimport kDLCPU, kDLCUDA
 from arrayhub._core.runtime cimport order_consumer
 from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
-from arrayhub.libraries cimport host, torch_states
+from arrayhub.libraries cimport host, torch_states, torch_storage
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, remember_stream
 
 cdef int _found = 0             # whether what follows is set
@@ -56,8 +56,6 @@ cdef Descriptor parse(object obj, object stream):
     BufferError
         The tensor's memory does not hold its values, or it has no memory of its own.
     """
-    cdef DLTensor tensor
-    cdef Descriptor a
     cdef DLPackExchangeAPI* api = table()
     cdef object cls = type(obj)
     if cls is not _tensor_type and cls is not _parameter_type:
@@ -68,24 +66,44 @@ cdef Descriptor parse(object obj, object stream):
         kind = obj.device.type
         if kind == "cuda":
             torch_states.look_at_cuda(obj.device)
-            if api != NULL and stream is None:
-                return dlpack.parse_exchange(obj, api)
-        if kind != "cpu":
+        if kind != "cpu" and (kind != "cuda" or stream is not None):
             return parse_slowly(obj, stream)
     elif plain == torch_states.ON_CUDA and stream is not None:
         return parse_slowly(obj, stream)
     if api == NULL or api.dltensor_from_py_object_no_sync == NULL:
         return parse_slowly(obj, stream)
-    if api.dltensor_from_py_object_no_sync(<PyObject*> obj, &tensor) != 0:
+    return parse_by_table(obj, plain, api)
+
+
+cdef Descriptor parse_by_table(object obj, int plain, DLPackExchangeAPI* api):
+    """By a borrowed tensor, with the storage held. Nothing between the two runs code that could change the tensor, the
+    collector included, so the array is made first."""
+    cdef DLTensor tensor
+    cdef Descriptor a = bare_array()
+    shown = obj
+    if plain == torch_states.NOT_SURE or not torch_storage.hold(a, obj, plain == torch_states.ON_HOST):
+        shown = detached(obj)
+        dlpack.hold_object(a, shown)
+    if api.dltensor_from_py_object_no_sync(<PyObject*> shown, &tensor) != 0:
         raise pending_as_no_memory(obj)
     if tensor.data == NULL and obj.numel() != 0:
         raise no_memory(obj, "its address is 0")
     if tensor.dtype.bits < 8 or tensor.dtype.lanes != 1:    # a borrowed tensor has no flag to say if they are packed
-        return parse_slowly(obj, stream)
-    a = dlpack.parse_borrowed(obj, &tensor)
-    if plain == torch_states.ON_CUDA:
+        return parse_slowly(obj, None)
+    dlpack.describe_borrowed(a, obj, &tensor)
+    if a.device_.device_type == kDLCUDA:
         dlpack.note_work_stream(a, api)
     return a
+
+
+cdef object detached(object tensor):
+    """A tensor on the same storage that nobody else has, so that nobody can give it another."""
+    try:
+        return tensor.detach()
+    except MemoryError:
+        raise
+    except Exception as error:     # transforms and modes of torch's refuse in many ways
+        raise no_memory(tensor, error) from error
 
 
 cdef object pending_as_no_memory(object tensor):
@@ -113,7 +131,7 @@ cdef Descriptor parse_slowly(object obj, object stream):
     """By ``__dlpack__``; torch's own complaints come as one line each."""
     cdef Descriptor a
     try:
-        a = dlpack.parse(obj, stream)
+        a = dlpack.parse(obj.detach(), stream)      # of a tensor that nobody else has: see `detached`
     except MemoryError:
         raise
     except Exception as error:
@@ -167,10 +185,10 @@ cdef int refuse_unsafe(object tensor) except -1:
         raise BufferError("torch: is_conj() is True, so memory holds the conjugate values; call x.resolve_conj() first")
     if tensor.is_neg():
         raise BufferError("torch: is_neg() is True, so memory holds the negated values; call x.resolve_neg() first")
-    layout = tensor.layout
-    if layout is not _torch.strided:
-        call = _DENSE.get(str(layout), "x.to_dense()")
-        raise BufferError(f"torch: layout is {layout}; accepted: torch.strided. Call {call} first")
+    kind = tensor.layout
+    if kind is not _torch.strided:
+        call = _DENSE.get(str(kind), "x.to_dense()")
+        raise BufferError(f"torch: layout is {kind}; accepted: torch.strided. Call {call} first")
     if tensor.is_meta:
         raise BufferError("torch: the tensor is on device 'meta', which has no memory; accepted: tensors with data")
     return 0
@@ -198,9 +216,12 @@ cdef object emit(Descriptor a, bint allow_readonly):
     cdef DLManagedTensorVersioned* managed
     cdef void* result = NULL
     cdef DLPackExchangeAPI* api = table()
-    # Compact writable memory of the host, the usual case, is nothing that torch could not take.
-    if a.device_.device_type != kDLCPU or a.flags_ & (C_CONTIGUOUS | WRITEABLE) != C_CONTIGUOUS | WRITEABLE:
+    # Compact writable memory of the host, the usual case, is nothing that torch could not take, if it is not complex128.
+    if (a.device_.device_type != kDLCPU or a.flags_ & (C_CONTIGUOUS | WRITEABLE) != C_CONTIGUOUS | WRITEABLE
+            or a.dl_dtype_.bits == 128):
         a = acceptable(a, allow_readonly, api)
+    if not surely_known(a):
+        check_empty(a)
     managed = dlpack.new_managed(a)
     managed.flags &= ~<unsigned long long> DL_READ_ONLY
     # The table neither takes over nor deletes a managed tensor whose type it refuses; a capsule frees what nobody took.
@@ -226,15 +247,42 @@ cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI*
         for k in range(a.nd_):
             if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
                 raise BufferError("torch: negative strides, which torch does not have; pass copy=True")
+    check_start(a)
     if a.device_.device_type == kDLCUDA:
         order_current_stream(a, api)
     return a
 
 
+cdef int check_start(Descriptor a) except -1:
+    """Refuse element zero where torch's code for the type would end the process: its vector instructions ask for whole
+    complex128 numbers on 16-byte boundaries, and a CUDA kernel for every element on a multiple of its size."""
+    cdef size_t needed = a.itemsize_ if a.device_.device_type == kDLCUDA else 16 if a.dl_dtype_.bits == 128 else 1
+    if needed > 1 and <size_t> a.data_ % needed != 0 and size_of(a) != 0:
+        raise BufferError(f"torch: the elements start at address {<size_t> a.data_:#x}; accepted: {needed}-byte"
+                          " boundaries. Pass copy=True")
+    return 0
+
+
+cdef int check_empty(Descriptor a) except -1:
+    """Refuse an array without elements whose lengths are beyond what torch counts with: it calls the deleter and then
+    leaves the capsule, which calls it again."""
+    cdef Py_ssize_t total = a.itemsize_
+    cdef int k
+    if size_of(a) != 0 or a.flags_ & PACKED:
+        return 0
+    for k in range(a.nd_):
+        if a.shape_[k] > 1 and layout.checked_mul(total, a.shape_[k], &total):
+            raise BufferError(f"torch: the lengths {shape_tuple(a)} of an array without elements overflow there; pass an"
+                              " array whose other lengths stay below 2**63 bytes in all")
+    return 0
+
+
 cdef object by_capsule(Descriptor a, object capsule):
     try:
         return _torch.from_dlpack(capsule)
-    except (BufferError, RuntimeError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:       # RuntimeError, BufferError, AssertionError: by the version and the device
         raise refusal(a, error) from None
 
 

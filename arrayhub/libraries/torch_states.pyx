@@ -17,21 +17,8 @@ from libc.stdint cimport uint64_t
 
 from arrayhub._core.shared cimport is_done, mark_done
 
-cdef extern from *:
-    """
-    typedef PyObject *(*arrayhub_getter)(PyObject *, void *);
-    static int arrayhub_find_getter(PyObject *descriptor, arrayhub_getter *get, void **closure) {
-        if (!Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) return 0;
-        *get = ((PyGetSetDescrObject *)descriptor)->d_getset->get;
-        *closure = ((PyGetSetDescrObject *)descriptor)->d_getset->closure;
-        return *get != NULL;
-    }
-    """
-    ctypedef object (*arrayhub_getter)(PyObject*, void*)
-    bint arrayhub_find_getter(object descriptor, arrayhub_getter* get, void** closure)
-
 cdef enum:
-    IMPL_WORDS = 26       # size of torch's TensorImpl in words, since 2.0; nothing beyond is read
+    IMPL_WORDS = 22       # the smallest TensorImpl since 2.0; nothing beyond is read
 
 cdef int _looked = 0
 cdef bint _known = False
@@ -94,12 +81,15 @@ cdef int look() except -1:
     """Find the two places, or find out that they cannot be found."""
     global _known
     with cython.critical_section(sys.modules["torch"]):
-        if not is_done(&_looked):
-            try:
-                _known = find()
-            except Exception:      # private names of torch: whatever happens, asking by name still works
-                _known = False
-            mark_done(&_looked)
+        if is_done(&_looked):
+            return 0
+        try:
+            if not is_ordinary(sys.modules["torch"].zeros(3)):
+                return 0       # some mode of torch's is on: look again another time
+            _known = find()
+        except Exception:      # private names of torch: whatever happens, asking by name still works
+            _known = False
+        mark_done(&_looked)
     return 0
 
 
@@ -131,4 +121,9 @@ cdef uint64_t keys_of(object tensor) except? 0:
 
 
 cdef uint64_t key_at(object tensor, Py_ssize_t offset) noexcept:
-    return word(<const void*> word(<PyObject*> tensor, _impl_at), offset)
+    return word(impl_of(tensor), offset)
+
+
+cdef const void* impl_of(object tensor) noexcept:
+    """The TensorImpl of an exact ``torch.Tensor``; only where `plain_tensor` knows the places."""
+    return <const void*> word(<PyObject*> tensor, _impl_at)

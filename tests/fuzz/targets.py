@@ -1,0 +1,489 @@
+"""The table of targets. Each draws one input and gives its description and the call that takes it.
+
+A call may raise any of REFUSALS with a message. What it accepts must lie inside the memory that was described.
+"""
+
+import copy
+import ctypes
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import arrayhub as ah
+from arrayhub.adapters.format_language import parse_format
+from arrayhub.inspection.datashape import parse_type
+
+from . import chance
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import dlpack_by_hand
+import exporters
+
+REFUSALS = (ValueError, TypeError, BufferError, MemoryError)
+
+TYPES = ["<f8", "<i4", "|u1", "|b1", "<c16", "<f2", ">i4", "|S5", "<U3", "|V8", "<M8[ns]", "<m8[3s]", "<f16"]
+WRONG_TYPES = ["|O8", "<f3", "f8,f8", "StringDType()", "", "<", "<f99999999999", "<V0", "|V-1", "<M8[", "<é8"]
+FORMATS = [
+    "@",
+    "=",
+    "<",
+    ">",
+    "!",
+    "^",
+    "i",
+    "d",
+    "Zd",
+    "Zf",
+    "T{",
+    "}",
+    ":a:",
+    ":b:",
+    "(2,3)",
+    "(",
+    ")",
+    "x",
+    "5s",
+    "3w",
+    "?",
+    "g",
+    "e",
+    "l",
+    "q",
+    "0",
+    "99999999999999999999",
+    " ",
+    "&",
+    "O",
+    "P",
+    "X{}",
+    "u",
+    "1",
+    ",",
+]
+RIGHT_FORMATS = ["i", "<d", "T{i:a:d:b:}", "T{(2,3)<f:x:3x}", "=Zd", "5s", "T{T{b:a:}:in:^g:g:}", "(2,2)T{>i:a:}"]
+SHAPES = [
+    "3 * ",
+    "var * ",
+    "N * ",
+    "... * ",
+    "int32",
+    "float64",
+    "complex[",
+    "]",
+    "bytes[",
+    "string[",
+    "{",
+    "}",
+    ": ",
+    ", ",
+    "a",
+    "'A'",
+    "?",
+    "datetime[",
+    "'ns'",
+    "fixed_bytes(",
+    "8",
+    ")",
+    "void",
+    "byteswap[",
+    "unaligned[",
+    "99999999999999999999",
+]
+RIGHT_SHAPES = [
+    "3 * 4 * int32",
+    "var * float64",
+    "{a: int32, b: 2 * float64}",
+    "byteswap[int16]",
+    "2 * {x: complex[float32]}",
+]
+
+
+# ------------------------------------------------------------------------------------------------ interface dicts
+
+
+class Host:
+    """An object with an interface dict under a name of its own, and memory behind it."""
+
+    def __init__(self, name, interface, memory):
+        self.memory = memory
+        setattr(self, name, interface)
+
+
+def typestr(r):
+    return r.choice(TYPES) if r.random() < 0.85 else r.choice([*WRONG_TYPES, chance.strange(r)])
+
+
+def descr(r, depth=0):
+    """A description of fields; lists may be shared, so that they name more fields than they have."""
+    if r.random() < 0.1:
+        return chance.strange(r)
+    if depth == 0 and r.random() < 0.1:
+        fields = [("a", "|u1")]
+        for _ in range(r.choice([3, 31, 40])):
+            fields = [("a", fields), ("b", fields)]
+        return fields
+    fields = []
+    for k in range(r.randint(0, 3)):
+        kind = descr(r, depth + 1) if depth < 3 and r.random() < 0.2 else typestr(r)
+        field = (r.choice(["", f"f{k}", "a", ("title", "b"), None]), kind)
+        fields.append((*field, chance.lengths(r)) if r.random() < 0.2 else field)
+    return fields
+
+
+def stranger_of(address):
+    def draw(r, key):
+        if key == "data":
+            return r.choice(
+                [
+                    (address, False),
+                    (chance.scalar(r), r.choice([True, False, None, 0, 1, 2, "x"])),
+                    (address,),
+                    None,
+                    bytearray(64),
+                    b"x" * 8,
+                    memoryview(bytearray(64))[::2],
+                    chance.strange(r),
+                    (chance.Index(address), True),
+                ]
+            )
+        if key in ("shape", "strides"):
+            return chance.lengths(r) if r.random() < 0.7 else chance.strange(r)
+        if key == "typestr":
+            return typestr(r)
+        return descr(r) if key in ("descr", "typedescr") else chance.scalar(r)
+
+    return draw
+
+
+def interface_target(name, extra):
+    def draw(r):
+        memory = bytearray(256)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        shape = tuple(r.randint(0, 2) for _ in range(r.randint(0, 3)))
+        said = {
+            "shape": shape,
+            "typestr": r.choice(TYPES),
+            "data": (address, False),
+            "version": 3,
+            "strides": None,
+            **extra(r),
+        }
+        said = chance.spoilt(r, said, stranger_of(address))
+        if r.random() < 0.1:
+            said["mask"] = r.choice([None, chance.strange(r)])
+        if r.random() < 0.3:
+            said["descr"] = descr(r)
+        if name == "__sycl_usm_array_interface__":
+            said["version"] = said.get("version") and 1
+            said["syclobj"] = r.choice(["cpu", "opencl:cpu:0", chance.strange(r)])
+        obj = Host(name, said, memory)
+        return show(said), lambda: inside_description(ah.asarray(obj, via=VIA[name]), said, obj)
+
+    return draw
+
+
+VIA = {
+    "__array_interface__": "array_interface",
+    "__cuda_array_interface__": "cuda",
+    "__sycl_usm_array_interface__": "sycl",
+}
+
+
+def inside_description(x, said, obj):
+    """An accepted dict: the array is what it said, neither longer nor elsewhere."""
+    assert x.shape == tuple(int(n.__index__()) for n in said["shape"]), x.shape
+    low, high = reach(x)
+    data = said.get("data")
+    if isinstance(data, tuple) and x.size:
+        start = data[0].__index__()
+        assert x.ptr >= start, (x.ptr, start)
+        if said.get("strides") is None:
+            assert (low, high) == (0, x.size * x.itemsize), (low, high)
+    elif x.size and not isinstance(data, tuple):
+        with memoryview(obj if data is None else data) as view:
+            start = np.frombuffer(view.cast("B") if view.c_contiguous else view.obj, "u1").ctypes.data
+            assert start <= x.ptr + low and x.ptr + high <= start + view.nbytes * (1 if view.c_contiguous else 2)
+        ah.as_numpy(x).tobytes()
+    return x
+
+
+def reach(x):
+    """Bytes that the elements cover, relative to element zero."""
+    if x.size == 0:
+        return 0, 0
+    steps = [(n - 1) * step for n, step in zip(x.shape, x.byte_strides, strict=True)]
+    return sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps) + x.itemsize
+
+
+def show(value):
+    try:
+        return repr(value)[:2000]
+    except Exception as error:  # some strangers refuse it
+        return f"{type(value).__name__} whose repr raises {type(error).__name__}"
+
+
+# ------------------------------------------------------------------------------------------------------ C structs
+
+
+def draw_struct(r):
+    said = {"two": 2, "nd": 1, "typekind": b"i", "itemsize": 4, "flags": 0x600, "shape": [3], "strides": [4]}
+    wrong = {
+        "two": lambda: r.choice([0, 2, 3, -2]),
+        "nd": lambda: r.choice([0, 1, -1, 65, 2**31 - 1]),
+        "typekind": lambda: r.choice([b"i", b"f", b"V", b"O", b"M", b"U", b"c", b"\xff", b"\0"]),
+        "itemsize": lambda: r.choice([0, 1, 2, 8, 16, -1, 3, 2**31 - 1]),
+        "flags": lambda: r.getrandbits(12),
+        "shape": lambda: r.choice([None, [r.randint(0, 3)], [2**62], [-1]]),
+        "strides": lambda: r.choice([None, [r.choice([0, 4, 8, -4, 2**62])]]),
+    }
+    said = chance.spoilt(r, said, lambda _, key: wrong[key]())
+    fields = descr(r) if r.random() < 0.4 else None
+    producer = exporters.StructProducer(descr=fields, **said)
+    if fields is not None:
+        producer.struct.flags |= 0x800
+        if r.random() < 0.5:
+            change_during(r, producer, fields)
+    if producer.struct.nd > 1 and producer.struct.nd <= 64:
+        producer.struct.nd = 1  # more would read past the struct's own arrays, which no consumer can see
+
+    def call():
+        x = ah.asarray(producer, via="array_struct")
+        assert x.ndim <= 1, x.ndim
+        return x
+
+    return show((said, fields)), call
+
+
+def change_during(r, producer, fields):
+    """Let an ``__index__`` of the description change the struct while it is read."""
+
+    def change():
+        producer.struct.nd, producer.struct.itemsize = 60, r.choice([4, 1 << 20])
+        producer.struct.shape = None if r.random() < 0.3 else producer.struct.shape
+        producer.struct.descr = None
+
+    if isinstance(fields, list):
+        fields.append(("n", "|u1", (chance.Index(1, change),)))
+
+
+def draw_buffer(r):
+    said = {"len": 12, "itemsize": 4, "readonly": 0, "ndim": 1, "format": b"i", "shape": [3], "strides": [4]}
+    edges = [0, 1, 2, 3, 4, 12, -1, -4, 2**62, -(2**63), 2**63 - 1]
+    wrong = {
+        "len": lambda: r.choice(edges),
+        "itemsize": lambda: r.choice([*edges, 8, 16]),
+        "readonly": lambda: r.choice([0, 1, 7]),
+        "ndim": lambda: r.choice([0, 1, 1, -1, 65, 64, 2**31 - 1]),
+        "format": lambda: r.choice(
+            [None, b"", *(sentence(r).encode("utf-8", "replace").replace(b"\0", b"") for _ in range(4))]
+        ),
+        "shape": lambda: r.choice([None, [r.choice(edges)]]),
+        "strides": lambda: r.choice([None, [r.choice(edges)]]),
+    }
+    said = chance.spoilt(r, said, lambda _, key: wrong[key]())
+    if said.get("ndim", 1) in (64,):
+        said["shape"], said["strides"] = [1] * 64, [4] * 64
+    if r.random() < 0.1:
+        said["suboffsets"] = [r.choice([-1, 0, 8])] * 64
+    obj = exporters.exporter(**said)
+
+    def call():
+        x = ah.asarray(obj, via="buffer")
+        assert x.size * x.itemsize <= max(said.get("len", 12), 0), (x.shape, x.itemsize)
+        return x
+
+    return show(said), call
+
+
+def draw_dlpack(r):
+    said = {
+        "shape": (4,),
+        "strides": "c",
+        "dtype": (2, 64, 1),
+        "device": (1, 0),
+        "byte_offset": 0,
+        "version": (1, 0),
+        "flags": 0,
+    }
+    clip = [0, 1, 2, 3, 4, -1, 2**31, 2**62, 2**63 - 1, -(2**63)]
+    wrong = {
+        "shape": lambda: tuple(r.choice(clip) for _ in range(r.randint(0, 3))),
+        "strides": lambda: r.choice(["c", None, (1,), (r.choice(clip),)]),
+        "dtype": lambda: (
+            r.randint(0, 19),
+            r.choice([0, 1, 2, 4, 6, 8, 16, 32, 64, 128, 255]),
+            r.choice([1, 1, 1, 0, 2]),
+        ),
+        "device": lambda: (r.randint(-1, 20), r.choice([0, 0, -1, 7, 2**31 - 1])),
+        "byte_offset": lambda: r.choice([0, 8, 2**63, 2**64 - 1]),
+        "version": lambda: (r.choice([0, 1, 2]), r.randint(0, 9)),
+        "flags": lambda: r.getrandbits(r.choice([3, 64])),
+    }
+    said = chance.spoilt(r, said, lambda _, key: wrong[key]())
+    versioned = r.random() < 0.6
+    strides = said.get("strides")
+    if isinstance(strides, tuple) and len(strides) < len(said.get("shape", (4,))):
+        said["strides"] = strides * len(said["shape"])
+    if not isinstance(said.get("strides", "c"), tuple) and said.get("strides", "c") == "c":
+        said["strides"] = None if any(abs(n) > 2**20 for n in said.get("shape", (4,))) else said.get("strides", "c")
+    announced = r.choice([(1, 0)] * 5 + [(2, 0), (14, 0), chance.strange(r), (chance.strange(r), 0), (2**70, 1)])
+    made = dlpack_by_hand.Handmade(versioned=versioned, announced=announced, **said)
+    dlpack_by_hand._kept[:-50] = []
+
+    def call():
+        try:
+            x = ah.asarray(made, via="dlpack")
+            assert x.shape == tuple(said.get("shape", (4,))), x.shape
+            del x
+        finally:
+            assert made.deleted <= 1, made.deleted
+        assert made.deleted == 1, made.deleted
+
+    return show((versioned, announced, said)), call
+
+
+# ------------------------------------------------------------------------------------------------------- languages
+
+
+def sentence(r):
+    return chance.changed(r, r.choice(RIGHT_FORMATS), FORMATS) if r.random() < 0.6 else chance.text(r, FORMATS)
+
+
+def draw_format(r):
+    format, itemsize = sentence(r), r.choice([1, 4, 8, 12, 16, 24, r.randint(0, 64), 2**40])
+
+    def call():
+        assert parse_format(format, itemsize).itemsize == itemsize
+
+    return show((format, itemsize)), call
+
+
+def draw_datashape(r):
+    s = chance.changed(r, r.choice(RIGHT_SHAPES), SHAPES) if r.random() < 0.6 else chance.text(r, SHAPES)
+    return show(s), lambda: str(parse_type(s))
+
+
+# --------------------------------------------------------------------------------------------- index, constructors
+
+
+def key_part(r):
+    kind = r.random()
+    if kind < 0.4:
+        return r.randint(-4, 4)
+    if kind < 0.7:
+        return slice(*(r.choice([None, r.randint(-5, 5), chance.scalar(r)]) for _ in range(3)))
+    return r.choice([None, ..., chance.scalar(r), chance.Index(r.randint(-3, 3))])
+
+
+def draw_index(r):
+    shape = r.choice([(120,), (4, 5, 6), (2, 3, 4, 5), (1, 120), (0, 3)])
+    source = np.arange(np.prod(shape), dtype="u1").reshape(shape)
+    key = tuple(key_part(r) for _ in range(r.randint(0, 5)))
+    key = key[0] if len(key) == 1 else key
+
+    def call():
+        x = ah.asarray(source)[key]
+        wanted = source[
+            key if type(key) is not tuple else (*key, ...) if ... not in [k for k in key if k is ...] else key
+        ]
+        assert (x.shape, ah.as_numpy(x).tobytes()) == (wanted.shape, wanted.tobytes()), (x.shape, wanted.shape)
+
+    return show((source.shape, key)), call
+
+
+def draw_constructor(r):
+    memory = bytearray(256)
+    said = {"shape": (2, 3), "dtype": "<f4", "buffer": memory, "strides": None, "offset": 0, "order": "C"}
+    wrong = {
+        "shape": lambda: r.choice([chance.lengths(r), chance.scalar(r)]),
+        "dtype": lambda: r.choice([typestr(r), "f8", None, float, chance.strange(r)]),
+        "buffer": lambda: r.choice([memory, b"x" * 99, memoryview(memory)[::3], chance.strange(r), np.zeros(9)]),
+        "strides": lambda: r.choice([None, chance.lengths(r), chance.strange(r)]),
+        "offset": lambda: chance.scalar(r),
+        "order": lambda: r.choice(["C", "F", "A", "c", chance.strange(r)]),
+    }
+    said = chance.spoilt(r, said, lambda _, key: wrong[key]())
+    said.setdefault("shape", (2,))
+    said.setdefault("buffer", memory)
+
+    def call():
+        x = ah.USMArray(**said)
+        low, high = reach(x)
+        if x.size:
+            assert x.memory.address <= x.ptr + low and x.ptr + high <= x.memory.address + x.memory.nbytes
+        ah.as_numpy(x).tobytes()
+
+    return show(said), call
+
+
+def small(r, value):
+    """Whether an allocation of it is worth trying: shapes of more than a few megabytes are not."""
+    try:
+        lengths = [int(n.__index__()) for n in (value if isinstance(value, (tuple, list)) else (value,))]
+    except Exception:
+        return True
+    total = 64
+    for n in lengths:
+        total *= max(n, 1)
+    return total < 2**24 or total >= 2**50
+
+
+def draw_storage(r):
+    said = {"shape": (3, 4), "dtype": "<f4"}
+    for key, draw in {
+        "alignment": lambda: r.choice([1, 8, 64, 4096, chance.scalar(r)]),
+        "layout": lambda: r.choice(["C", "F", (0, 1), (1, 0), chance.lengths(r), chance.strange(r)]),
+        "halo": lambda: r.choice([(1, 1), ((1, 2), 0), chance.lengths(r), chance.strange(r)]),
+        "dimensions": lambda: r.choice([("I", "J"), "IJ", chance.lengths(r), chance.strange(r)]),
+        "aligned_index": lambda: r.choice([(1, 1), chance.lengths(r), chance.strange(r)]),
+        "memory": lambda: r.choice(["cpu", "nowhere", chance.strange(r)]),
+    }.items():
+        if r.random() < 0.3:
+            said[key] = draw()
+    if r.random() < 0.4:
+        said["shape"] = r.choice([chance.lengths(r), chance.scalar(r)])
+    if r.random() < 0.2:
+        said["dtype"] = typestr(r)
+    for key in ("shape", "halo", "aligned_index", "alignment"):
+        if key in said and not small(r, said[key]):
+            said[key] = 3 if key == "alignment" else (3, 4)
+
+    def call():
+        x = ah.storage.empty(**copy.copy(said))
+        low, high = reach(x)
+        if x.size:
+            assert x.memory.address <= x.ptr + low and x.ptr + high <= x.memory.address + x.memory.nbytes
+
+    return show(said), call
+
+
+def draw_reshape(r):
+    x = ah.asarray(np.zeros((2, 3, 4), "u1")[:, :: r.choice([1, -1, 2])])
+    new, axes = chance.lengths(r), chance.lengths(r)
+    what = r.choice(["reshape", "transpose"])
+
+    def call():
+        y = x.reshape(new) if what == "reshape" else x.transpose(axes)
+        assert y.size == x.size
+
+    return show((x.shape, x.strides, what, new if what == "reshape" else axes)), call
+
+
+TARGETS = {
+    "array_interface": interface_target("__array_interface__", lambda r: {"offset": r.choice([None, 0])}),
+    "cuda": interface_target("__cuda_array_interface__", lambda r: {"stream": r.choice([None, 1, 2])}),
+    "array_struct": draw_struct,
+    "buffer": draw_buffer,
+    "dlpack": draw_dlpack,
+    "format": draw_format,
+    "datashape": draw_datashape,
+    "index": draw_index,
+    "constructor": draw_constructor,
+    "storage": draw_storage,
+    "reshape": draw_reshape,
+}
+if importlib.util.find_spec("dpctl") is not None:
+    TARGETS["sycl"] = interface_target("__sycl_usm_array_interface__", lambda r: {"offset": r.choice([None, 0, 1])})

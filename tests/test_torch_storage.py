@@ -1,0 +1,157 @@
+"""torch: a view outlives the storage that its tensor had when it came in. Each in a process of its own: a view of freed
+memory ends the interpreter, or shows what lies there now."""
+
+import subprocess
+import sys
+
+import pytest
+
+N = 1 << 20  # elements: an allocation of its own, which the system takes back as soon as it is freed
+
+# What gives a tensor new storage.
+CHANGES = {
+    "half of a frozen module": "m.half()",
+    "data": "t.data = torch.zeros(3)",
+    "set_": "t.set_()",
+    "set_ to another": "t.set_(torch.zeros(5))",
+    "swap": "torch.utils.swap_tensors(t, torch.nn.Parameter(torch.zeros(2), requires_grad=False))",
+    "freed as a whole": "m.weight = None; del t",
+}
+
+ONE = f"""
+def one(via, owned):
+    m = torch.nn.Linear({N}, 1, bias=False).requires_grad_(False)
+    t = m.weight
+    t.fill_(7)
+    storage = t.untyped_storage() if owned else None
+    x = ah.asarray(t, via=via)
+    y = x[:, 5:]
+    n = ah.as_numpy(x)
+    del storage
+    CHANGE
+    others = [torch.full((1, 1 << 20), 3.0) for _ in range(3)]
+    assert (n == 7).all() and (ah.as_numpy(y) == 7).all() and (ah.as_numpy(x) == 7).all()
+    ah.as_numpy(x)[:] = 1
+    assert all((other == 3).all() for other in others)
+import torch, arrayhub as ah
+for via in (None, "dlpack"):
+    for owned in (False, True):
+        one(via, owned)
+"""
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, (done.returncode, done.stdout + done.stderr)
+    return done.stdout
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_view_outlives_the_storage_of_its_tensor(change):
+    """Whether Python knows the storage or not, which decides how torch counts its references."""
+    run(ONE.replace("CHANGE", CHANGES[change]))
+
+
+def test_memory_that_is_shown_is_not_moved():
+    """As after ``t.numpy()``: torch itself refuses."""
+    run("""
+import torch, arrayhub as ah
+for way in (ah.asarray, ah.as_numpy, lambda t: ah.asarray(t)[:2], lambda t: ah.asarray(t.view(2, 2))):
+    for grow in (lambda t: t.resize_(1 << 22), lambda t: t.untyped_storage().resize_(0)):
+        t = torch.ones(4)
+        x = way(t)
+        try:
+            grow(t)
+        except RuntimeError as error:
+            assert "not resizable" in str(error), error
+        else:
+            raise SystemExit("it was resized")
+        t.resize_(2)
+""")
+
+
+@pytest.mark.parametrize("owned", [False, True], ids=["", "storage known to Python"])
+def test_storage_is_held_once_and_given_back_once(owned):
+    run(f"""
+import gc, torch, weakref, arrayhub as ah
+count = lambda storage: torch._C._storage_Use_Count(storage._cdata)
+kept = []
+for change in (lambda t: None, lambda t: t.set_(), lambda t: setattr(t, "data", torch.zeros(1))):
+    for _ in range(1000):
+        t = torch.ones(64)
+        if {owned}:
+            storage = t.untyped_storage()
+            before = count(storage)
+            x = ah.asarray(t)
+            assert count(storage) == before + 1, (before, count(storage))
+            y = ah.asarray(t)
+            assert count(storage) == before + 2
+            del y
+            assert count(storage) == before + 1
+            dead = weakref.ref(storage)
+            del storage
+        else:
+            x = ah.asarray(t)
+        view = x[1:]
+        change(t)
+        del t, x
+        assert ah.as_numpy(view).sum() == 63
+        del view
+        if {owned}:
+            assert dead() is None
+""")
+
+
+@pytest.mark.parametrize("change", ["pass", "t.set_()"])
+def test_what_is_given_back_leaves_no_memory_behind(change):
+    run(f"""
+import resource, torch, arrayhub as ah
+def once():
+    t = torch.ones(1 << 20)
+    x = ah.asarray(t)
+    {change}
+for _ in range(20): once()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(200): once()
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000       # KiB; 200 would be 800 000
+""")
+
+
+def test_a_view_dies_inside_a_mode_of_torch():
+    run("""
+import torch, arrayhub as ah
+from torch._subclasses import FakeTensorMode
+from torch.overrides import TorchFunctionMode
+class Refuses(TorchFunctionMode):
+    def __torch_function__(self, function, kinds, arguments=(), keywords=None):
+        raise RuntimeError("not now")
+for mode in (FakeTensorMode, torch.inference_mode, Refuses):
+    for _ in range(100):
+        t = torch.ones(64)
+        x = ah.asarray(t)
+        t.set_()
+        with mode():
+            del x
+torch.ones(3).sum()
+""")
+
+
+def test_the_collector_cannot_change_the_tensor_while_it_is_read():
+    """Making an array may run the collector, and that any code."""
+    run("""
+import gc, torch, arrayhub as ah
+class Finalizer:
+    def __init__(self, t): self.t, self.me = t, self
+    def __del__(self): self.t.set_(torch.zeros(2, 2, 2, 2, 2, 2, 2))
+gc.set_threshold(1)
+keep = []
+for _ in range(300):
+    t = torch.full((1 << 18,), 7.0)
+    Finalizer(t)
+    x = ah.asarray(t)
+    keep.append(x)
+    assert x.shape in ((1 << 18,), (2,) * 7), x.shape
+    n = ah.as_numpy(x)
+    assert (n == (7 if x.ndim == 1 else 0)).all()
+    if len(keep) == 100: keep.clear()
+""")
