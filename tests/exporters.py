@@ -4,14 +4,11 @@ CPython before 3.12 lets no Python class export a buffer, so a class gets its C 
 """
 
 import ctypes
-import gc
 import itertools
-import mmap
 import os
 import subprocess
 import sys
 import textwrap
-import tracemalloc
 from pathlib import Path
 
 Py_ssize_t = ctypes.c_ssize_t
@@ -173,40 +170,6 @@ def run(script, *arguments, **variables):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def assert_loses_nothing(step, watched, rounds=100_000):
-    """Repeat `step`: the reference counts of the `watched` objects stay even and memory stays flat.
-
-    tracemalloc sees single objects and is slow, so it watches some of the rounds (the caches of strings that an error
-    passes through waver by a few kB); the system's count of resident pages watches all of them, for what does not pass
-    through Python's allocators.
-    """
-    for _ in range(300):
-        step()
-    gc.collect()
-    counts = [sys.getrefcount(one) for one in watched]
-    tracemalloc.start()
-    step()
-    traced = tracemalloc.get_traced_memory()[0]
-    for _ in range(max(rounds // 10, 2_000)):
-        step()
-    gc.collect()
-    traced = tracemalloc.get_traced_memory()[0] - traced
-    tracemalloc.stop()
-    resident = _resident_bytes()
-    for _ in range(rounds):
-        step()
-    assert [sys.getrefcount(one) for one in watched] == counts
-    assert traced < 20_000
-    assert _resident_bytes() - resident < 3_000_000
-
-
-def _resident_bytes():
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
-    except OSError:
-        return 0
 
 
 def has_driver():

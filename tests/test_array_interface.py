@@ -8,7 +8,7 @@ import weakref
 import ml_dtypes
 import numpy as np
 import pytest
-from exporters import PyArrayInterface, StructProducer, assert_loses_nothing, read_struct, run
+from exporters import PyArrayInterface, StructProducer, read_struct, run
 
 import arrayhub
 from arrayhub._core.errors import InterfaceError
@@ -631,31 +631,7 @@ def test_the_capsule_that_goes_out_holds_the_array():
     assert watch() is None
 
 
-@pytest.mark.parametrize(
-    "what", ["dict", "struct", "buffered", "bad dict", "bad struct", "emit", "emit struct", "datetime"]
-)
-def test_nothing_is_lost(what):
-    x, times = np.arange(24.0).reshape(4, 6)[::2], np.zeros(3, "M8[ns]")
-    u, shown, struct = arrayhub.asarray(x), Shows(x), Owner()
-    good, bad = bytearray(8), Says(shape=(2,), typestr="<f8", data=bytearray(8))
-    buffered, dated, named = Says(shape=(1,), typestr="<f8", data=good), Shows(times), StructProducer(two=3)
-
-    def refused(way, obj):
-        try:
-            way(obj)
-        except InterfaceError:
-            return
-        raise AssertionError("taken")
-
-    step = {
-        "dict": lambda: dict_in(shown),
-        "struct": lambda: struct_in(struct),
-        "buffered": lambda: dict_in(buffered),
-        "bad dict": lambda: refused(dict_in, bad),
-        "bad struct": lambda: refused(struct_in, named),
-        "emit": lambda: u.__array_interface__,
-        "emit struct": lambda: u.__array_struct__,
-        "datetime": lambda: dict_in(dated),
-    }[what]
-    watched = (x, shown, struct, good, bad, buffered, dated, u, named)
-    assert_loses_nothing(step, watched, 3_000 if what.startswith("bad") else 100_000)
+def test_a_struct_without_dimensions_needs_no_pointers_to_them():
+    """The sanitizers (tools/sanitize.py) see that none is followed or handed to memcpy."""
+    u = struct_in(StructProducer(nd=0, shape=None, strides=None))
+    assert (u.shape, u.strides, arrayhub.as_numpy(u).item()) == ((), (), 0x03020100)

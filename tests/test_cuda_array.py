@@ -534,14 +534,3 @@ def test_numba_reads_the_dict():
 
     assert cuda.is_cuda_array(take())
     assert not cuda.is_cuda_array(asarray(np.ones(3)))
-
-
-def test_nothing_is_leaked_in_many_rounds():
-    producer = Producer(**description(stream=STREAM))
-    before = sys.getrefcount(producer)
-    for _ in range(10_000):
-        a = asarray(producer, via="cuda")
-        assert a.__cuda_array_interface__
-        a.__dlpack__(stream=1, max_version=(1, 0))
-    del a
-    assert sys.getrefcount(producer) == before

@@ -2,11 +2,9 @@
 
 import ctypes
 import gc
-import subprocess
 import sys
 import threading
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -421,55 +419,3 @@ def test_subclasses_of_tensor_do_not_take_torchs_table():
 
     a = arrayhub.asarray(torch.arange(1.0, 3.0).as_subclass(Negated))
     assert np.asarray(a).tolist() == [-1, -2]
-
-
-FLAT = """
-import gc, resource, sys
-sys.path.insert(0, {tests!r})
-import numpy as np
-from test_dlpack_exchange import *
-a = arrayhub.asarray(np.arange(4.0))
-read_only = arrayhub.asarray(b"abc")
-wanted, wrong = prototype(shape=(3,)), prototype(shape=(-1,))
-export = function("from_py_object", ctypes.py_object, pointer)
-give = function("to_py_object", pointer, pointer)
-lend = function("borrow", ctypes.py_object, pointer)
-make = function("allocator", pointer, pointer, pointer, pointer)
-drop = ctypes.pythonapi.Py_DecRef
-drop.argtypes = [pointer]
-out, back, tensor = pointer(), pointer(), Tensor()
-at, to, into = ctypes.addressof(out), ctypes.addressof(back), ctypes.addressof(tensor)
-block = a.memory
-
-def once():
-    export(a, at); give(out.value, to); drop(back.value)
-    lend(a, into)
-    make(ctypes.addressof(wanted), at, None, None); give(out.value, to); drop(back.value)
-    make(ctypes.addressof(wrong), at, None, None)
-    try: lend(read_only, into)
-    except BufferError: pass
-
-def resident():
-    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
-
-def counts():
-    gc.collect()
-    return [sys.getrefcount(x) for x in (a, block, read_only, None)]
-
-for _ in range(2_000):
-    once()
-before, size = counts(), resident()
-for _ in range(100_000):
-    once()
-after, grown = counts(), resident() - size
-assert after[:-1] == before[:-1] and abs(after[-1] - before[-1]) < 100, (before, after)
-assert grown < 2**20, grown
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_hundred_thousand_rounds_leave_memory_flat():
-    script = FLAT.format(tests=str(Path(__file__).parent))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""

@@ -27,6 +27,8 @@ ELSEWHERE = {
     "test_docs.py": "pages",
     "test_fast_paths_off.py": "this file",
     "test_format_language.py": "text",
+    "test_growth.py": "counts what its routes leave behind, those by protocols alone among them",
+    "test_interrupts.py": "as test_growth.py",
     "test_sycl_runtime.py": "the environment",
     "test_sycl_usm.py": "producers made by hand",
 }

@@ -333,7 +333,7 @@ cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen,
     a.data_ = <char*> seen.data
     if seen.flags & STRUCT_WRITEABLE:
         a.flags_ |= WRITEABLE
-    if seen.nd > 0:
+    if seen.nd > 0:       # without dimensions the pointers may be NULL, which memcpy must not get
         memcpy(a.shape_, seen.shape, seen.nd * sizeof(Py_ssize_t))
     set_struct_type(a, seen, descr)
     set_struct_strides(a, seen)
@@ -348,7 +348,7 @@ cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen,
 cdef int set_struct_strides(Descriptor a, const ArrayStruct* seen) except -1:
     """Byte strides; none at all means compact order, and only then a flag decides which."""
     cdef bint fortran = seen.flags & F_CONTIGUOUS and not seen.flags & C_CONTIGUOUS
-    if seen.strides != NULL:
+    if seen.strides != NULL and seen.nd > 0:
         memcpy(a.byte_strides_, seen.strides, seen.nd * sizeof(Py_ssize_t))
     elif layout.fill_strides(a.nd_, a.shape_, a.itemsize_, fortran, a.byte_strides_):
         raise complaint(ARRAY_STRUCT, "shape", shape_tuple(a),

@@ -1,0 +1,170 @@
+"""Build the package with the compiler's sanitizers and run the suite on that build.
+
+    python tools/sanitize.py [address|undefined|both] [pytest arguments]
+
+A copy of the checkout under build/sanitize/ is built, so that the modules beside the sources stay as they are; it is
+kept, and the next run compiles only what changed. Without pytest arguments the files of `FILES` run. Reports, those of
+subprocesses too, are gathered in files: the exit status is that of pytest, or 1 if there is a report, which is then
+printed. Needs gcc and what the tests need. CONTRIBUTING.md says which libraries can be in the same process.
+"""
+
+import argparse
+import filecmp
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "sanitize"
+COPIED = (
+    "arrayhub",
+    "benchmarks",
+    "docs",
+    "tests",
+    "tools",
+    "README.md",
+    "CONTRIBUTING.md",
+    "meson.build",
+    "pyproject.toml",
+)
+MADE = shutil.ignore_patterns("__pycache__", "*.so", "*.c", "*.c.dep", ".hypothesis")
+
+
+class Sanitizer(NamedTuple):
+    """What one of them needs.
+
+    Attributes
+    ----------
+    flags : str
+        For the compiler.
+    preload : tuple of str
+        Libraries that have to be in the process before Python is, by the names the compiler finds them under.
+    variable, options : str
+        The environment variable that its run-time library reads, and what is asked of it.
+    """
+
+    flags: str
+    preload: tuple
+    variable: str
+    options: str
+
+
+# ASan has to come before malloc is called, and wants to see the C++ library whose `throw` it wraps. Leaks are not
+# looked for: Python keeps what it made until the process ends, which is thousands of reports; tests/test_growth.py
+# looks for ours. Libraries free by one allocator what another made, and tests ask for more memory than there is, which
+# are no defects here. UBSan goes on after a report, so that one run says all.
+SANITIZERS = {
+    "address": Sanitizer(
+        "-fsanitize=address",
+        ("libasan.so", "libstdc++.so"),
+        "ASAN_OPTIONS",
+        "detect_leaks=0:alloc_dealloc_mismatch=0:allocator_may_return_null=1:detect_stack_use_after_return=1",
+    ),
+    "undefined": Sanitizer("-fsanitize=undefined", (), "UBSAN_OPTIONS", "print_stacktrace=1"),
+}
+BOTH = "both"
+FRAMES = "-O1 -g1 -fno-omit-frame-pointer"  # reports name function and line
+
+# What reads and writes memory of the host, and the tables and dicts of devices, which need none.
+FILES = (
+    "test_array_interface.py",
+    "test_asarray.py",
+    "test_buffer.py",
+    "test_construction.py",
+    "test_dlpack.py",
+    "test_dlpack_exchange.py",
+    "test_format_language.py",
+    "test_interface_dict.py",
+    "test_views.py",
+)
+
+
+def copy_of_the_tree(target):
+    """Bring a copy up to date; files that are the same keep their times, so that only what changed is compiled."""
+    wanted = set()
+    for name in COPIED:
+        files = [ROOT / name] if (ROOT / name).is_file() else walk(ROOT / name)
+        for file in files:
+            there = target / file.relative_to(ROOT)
+            wanted.add(there)
+            if not there.exists() or not filecmp.cmp(file, there, shallow=False):
+                there.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, there)
+    for name in COPIED:
+        for file in set(walk(target / name)) - wanted:
+            file.unlink()
+
+
+def walk(folder):
+    """Yield the files under a folder that nothing makes."""
+    for parent, folders, names in os.walk(folder):
+        made = MADE(parent, [*folders, *names])
+        folders[:] = [name for name in folders if name not in made]
+        yield from (Path(parent, name) for name in names if name not in made)
+
+
+def build(target, chosen):
+    """Compile the copy with the sanitizers' flags; return the exit status."""
+    flags = " ".join(["-O1 -g -fno-omit-frame-pointer", *(one.flags for one in chosen), os.environ.get("CFLAGS", "")])
+    return subprocess.run(
+        [sys.executable, "tools/build_inplace.py"], cwd=target, env={**os.environ, "CFLAGS": flags}
+    ).returncode
+
+
+def found_by_the_compiler(library):
+    """Return the path of one of the compiler's libraries."""
+    compiler = [*shlex.split(os.environ.get("CC", "gcc")), f"-print-file-name={library}"]
+    return subprocess.run(compiler, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def environment(target, chosen, reports):
+    """Return the variables for a sanitized process and for those that it starts."""
+    variables = {
+        **os.environ,
+        "PYTHONPATH": str(target),
+        "PYTHONMALLOC": "malloc",  # Python's own allocator would hide an object that is used after it was freed
+        "LD_PRELOAD": " ".join(found_by_the_compiler(library) for one in chosen for library in one.preload),
+    }
+    for one in chosen:
+        variables[one.variable] = f"{one.options}:log_path={reports / 'report'}"
+    return variables
+
+
+def main():
+    """Build, run and report; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sanitizer", choices=[*SANITIZERS, BOTH], nargs="?", default=BOTH)
+    options, arguments = parser.parse_known_args()
+    chosen = list(SANITIZERS.values()) if options.sanitizer == BOTH else [SANITIZERS[options.sanitizer]]
+    target, reports = BUILD / options.sanitizer, BUILD / f"{options.sanitizer}-reports"
+    copy_of_the_tree(target)
+    if status := build(target, chosen):
+        return status
+    shutil.rmtree(reports, ignore_errors=True)
+    reports.mkdir()
+    arguments = arguments or [f"tests/{name}" for name in FILES]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:faulthandler",
+        *arguments,
+    ]
+    status = subprocess.run(command, cwd=target, env=environment(target, chosen, reports)).returncode
+    for report in sorted(reports.iterdir()):
+        print(f"\n{report.name}:\n{report.read_text(errors='replace')}")
+        status = status or 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
