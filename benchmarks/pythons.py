@@ -1,4 +1,4 @@
-"""``python -m benchmarks.pythons FILE ...``: the ratios of several interpreters beside each other, in docs/performance.md.
+"""``python -m benchmarks.pythons FILE ...``: the ratios of several interpreters side by side, in docs/performance.md.
 
 Each file is what ``python -m benchmarks --only reach --json FILE`` wrote with one of them.
 """
@@ -22,7 +22,12 @@ def ratios(results):
 def table(runs):
     """One row a way, one column a run; a dash where a library was not there."""
     columns = [ratios(run) for run in runs]
-    heads = ("way", "peer", "at most", *(f"{run['machine']['python']}, NumPy {run['versions']['numpy']}" for run in runs))
+    heads = (
+        "way",
+        "peer",
+        "at most",
+        *(f"{run['machine']['python']}, NumPy {run['versions']['numpy']}" for run in runs),
+    )
     lines = [heads, ("---",) * len(heads)]
     for way in dict.fromkeys(way for column in columns for way in column):
         cells = (code(0, way[0]), code(2, way[1]), f"{way[2]:.2f}", *(column.get(way, "-") for column in columns))

@@ -825,8 +825,12 @@ def test_read_only_arrives_as_read_only():
     a = arrayhub.asarray(b"abcd")
     assert not np.from_dlpack(a).flags.writeable
     jax = pytest.importorskip("jax")
-    with pytest.raises(BufferError, match="read-only"):
-        jax.dlpack.from_dlpack(a)
+    if tuple(map(int, jax.__version__.split(".")[:2])) < (0, 12):  # it asks for legacy capsules, which cannot say so
+        with pytest.raises(BufferError, match="read-only"):
+            jax.dlpack.from_dlpack(a)
+    else:
+        taken = np.asarray(jax.dlpack.from_dlpack(a))
+        assert bytes(taken) == b"abcd" and not taken.flags.writeable
 
 
 def test_real_producers_come_in():

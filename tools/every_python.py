@@ -26,7 +26,7 @@ DESCRIBE = (
     "import sys, sysconfig; print(sys.implementation.name, *sys.version_info[:3],"
     " int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))), int(sys.prefix != sys.base_prefix))"
 )
-CLOSING = re.compile(r"^=+ (.*(?:passed|failed|error|no tests ran).*) =+$", re.MULTILINE)
+CLOSING = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+|no tests ran).* in [\d.]+s.*?)(?: =+)?$", re.MULTILINE)
 
 
 def describe(python):
