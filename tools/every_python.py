@@ -34,7 +34,10 @@ def describe(python):
 
     None for what does not run, is another implementation, or belongs to an environment.
     """
-    done = subprocess.run([python, "-c", DESCRIBE], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([python, "-c", DESCRIBE], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
     implementation, *version, in_environment = done.stdout.split() or ["", "1"]
     return None if implementation != "cpython" or in_environment == "1" else tuple(map(int, version))
 
@@ -50,6 +53,13 @@ def found():
             if known is None or known[0] < version:
                 newest[version[:2], version[3]] = version, python
     return [python for _, python in sorted(newest.values())]
+
+
+def resolve(name):
+    """Return the interpreter at a path, or of those that are found the one of that name; None where there is none."""
+    if os.sep in name:
+        return name if describe(name) else None
+    return next((python for python in found() if python.name == name), None)
 
 
 def test_command():
@@ -98,9 +108,9 @@ def main():
     parser.add_argument("--list", action="store_true", help="say which interpreters are found, and run nothing")
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     options = parser.parse_args(sys.argv[1:split])
-    pythons = [shutil.which(name) or parser.error(f"there is no {name}") for name in options.python] or found()
-    if unfit := [python for python in pythons if describe(python) is None]:
-        parser.error(f"{unfit[0]} is no CPython outside of an environment")
+    refusal = "{} is no CPython outside of an environment"
+    pythons = [resolve(name) or parser.error(refusal.format(name)) for name in options.python]
+    pythons = pythons or found()
     if options.list:
         print(*pythons, sep="\n")
         return 0
