@@ -133,8 +133,7 @@ def typed_like(Descriptor array not None, dtype):
     set_dtype(model, dtype)
     for k in range(array.nd_):
         model.shape_[k] = array.shape_[k]
-    layout.fill_strides(model.nd_, model.shape_, model.itemsize_, False, model.byte_strides_)
-    seal(model)
+        model.strides_[k] = model.byte_strides_[k] = 0     # read when the fields are copied, though never used
     set_labels(model, labels_of(array))
     return empty_like(model, "C")
 
