@@ -7,11 +7,12 @@ import numpy
 
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact
-from libc.stdint cimport uintptr_t
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, host_readable
 from arrayhub._core.raised cimport raise_on, take
-from arrayhub._core.type_version cimport is_version, version_tag
+from arrayhub._core.shared cimport refer_from_everywhere
+from arrayhub._core.type_notes cimport TypeNote, recall, write_down
+from arrayhub._core.type_version cimport version_tag
 from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport arrow, dpctl
@@ -135,17 +136,31 @@ cdef enum Labels:          # whether the objects of a type name their dimensions
     LABELLED_SOME          # those with attributes of their own for it; most have none
     LABELLED_ALL           # the type has the attributes
 
-cdef struct Remembered:
-    PyTypeObject* cls      # never followed, only compared: the memory keeps no type alive
-    unsigned int version
-    unsigned int speaks    # bit k: row k of the ways may answer
-    Way known              # of an exactly known type: its library's room; else NULL
-    Labels labels
+cdef enum Known:           # exactly known types, each with a way of its own
+    NOT_KNOWN
+    OWN_ARRAY
+    SCALAR
+    NDARRAY
+    BYTES
+    BUFFER
+    TENSOR
+    CUPY_ARRAY
+    JAX_ARRAY
+    ARROW
+    DPNP_ARRAY
+    USM_NDARRAY
+    USM_MEMORY
+    KNOWN_TYPES            # how many there are
 
 cdef enum:
-    REMEMBERED_TYPES = 4096   # a power of two; a type that finds both its places taken is worked out again
+    # What is remembered of a type: from the lowest bit on, a bit for each row of the ways that may answer; then the two.
+    KNOWN_AT = 8
+    LABELS_AT = 16
+    WORKED_OUT = 1 << 24        # so that it is never 0
 
-cdef Remembered _remembered[REMEMBERED_TYPES]
+    REMEMBERED_TYPES = 4096     # a type that finds both its places taken takes one of them
+
+cdef TypeNote _remembered[REMEMBERED_TYPES]
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
 cdef object _DIMS = sys.intern("dims")
@@ -157,109 +172,106 @@ cdef tuple _KNOWN_ROOTS = ("cupy", "dpctl", "dpnp", "jax", "jaxlib", "numpy", "p
 cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
 
-cdef inline Remembered* place_of(PyTypeObject* cls) noexcept nogil:
-    """Where `cls` is remembered, or is to be: the place of its address, or the one beside it."""
-    cdef uintptr_t address = <uintptr_t> cls
-    cdef uintptr_t place = ((address >> 4) ^ (address >> 12)) & (REMEMBERED_TYPES - 1)
-    if _remembered[place].cls != cls and _remembered[place].cls != NULL:
-        if _remembered[place ^ 1].cls == cls or _remembered[place ^ 1].cls == NULL:
-            place ^= 1
-    return &_remembered[place]
+cdef inline unsigned int speaks_of(unsigned int remembered) noexcept nogil:
+    """The rows of the ways that may answer, a bit each."""
+    return remembered & (1 << WAYS) - 1
 
 
-cdef inline bint is_of(Remembered* entry, PyTypeObject* cls) noexcept nogil:
-    """Whether what is remembered in a place is about `cls` as it is now."""
-    return is_version(cls, entry.cls, entry.version)
+cdef inline Known known_of(unsigned int remembered) noexcept nogil:
+    return <Known> (remembered >> KNOWN_AT & 0xFF)
 
 
-cdef int learn(Remembered* entry, type cls) except -1:
-    """Work out which ways a type may take. A changed type has a new version tag, and is worked out again."""
+cdef inline Labels labels_of(unsigned int remembered) noexcept nogil:
+    return <Labels> (remembered >> LABELS_AT & 0xFF)
+
+
+cdef unsigned int learn(type cls) except 0:
+    """Work out which ways a type may take, and remember it. A changed type has a new version, and is worked out again."""
     cdef unsigned int speaks = 0
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
-    cdef Way known = NULL
     cdef int k
     hasattr(cls, _ATTRIBUTES[0])     # a look-up is what makes the interpreter give out the version tag
     cdef unsigned int version = version_tag(<PyTypeObject*> cls)
-    if issubclass(cls, numpy.generic):     # whose buffers call dates bytes, and whose dicts know nothing of ml_dtypes
-        known = copy_scalar
-    else:
-        known = known_type(cls)
+    cdef Known known = known_type(cls)
     for k in range(WAYS):
         if _WAYS[k].attribute == NULL:
             speaks |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
         elif _WAYS[k].on_instances and not bare or hasattr(cls, _ATTRIBUTES[k]):
             speaks |= 1 << k
-    cdef Labels labels = labels_of_type(cls, known, bare)
-    # Looking up may run code of a metaclass, in which another type takes this place; so from here on, and all at once,
-    # nothing runs. If that code changed the type, this is known of no version of it, and is worked out again next time.
-    entry.cls = <PyTypeObject*> cls
-    entry.version = version if version == version_tag(<PyTypeObject*> cls) else 0
-    entry.known = known
-    entry.labels = labels
-    entry.speaks = speaks
-    return 0
+    cdef unsigned int learnt = speaks | known << KNOWN_AT | labels_of_type(cls, known, bare) << LABELS_AT | WORKED_OUT
+    # Looking up may run code of a metaclass, which may change the type: then this is known of no version of it.
+    write_down(_remembered, REMEMBERED_TYPES, <PyTypeObject*> cls, version, learnt)
+    return learnt
 
 
-cdef inline Remembered* remembered(object obj) except NULL:
+cdef inline unsigned int remembered(object obj) except 0:
     """What is known of the type of `obj`; worked out where it is new or has changed."""
-    cdef PyTypeObject* cls = Py_TYPE(obj)
-    cdef Remembered* entry = place_of(cls)
-    return entry if is_of(entry, cls) else learned(entry, type(obj))
+    cdef unsigned int known = recall(_remembered, REMEMBERED_TYPES, Py_TYPE(obj))
+    return known if known != 0 else learned(type(obj))
 
 
-cdef Remembered* learned(Remembered* entry, object cls) except NULL:
+cdef unsigned int learned(object cls) except 0:
     """The same of a type that is new or has changed."""
     held = cls      # code of a metaclass may run, and give the only object of this class another one
-    learn(entry, <type> held)      # unchecked, here and below: a subclass of `type` is one too
-    return entry
+    return learn(<type> held)      # unchecked, here and below: a subclass of `type` is one too
 
 
-cdef Labels labels_of_type(type cls, Way known, bint bare) except? UNLABELLED:
+cdef Labels labels_of_type(type cls, Known known, bint bare) except? UNLABELLED:
     """Which objects of a type have labels."""
-    if known == itself or known == copy_scalar:     # the first carries them along
+    if known == OWN_ARRAY or known == SCALAR:     # the first carries them along
         return UNLABELLED
     if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
         return LABELLED_ALL
-    if bare or known != NULL and dlpack.root_of(cls) in _KNOWN_ROOTS:    # whose own arrays have none
+    if bare or known != NOT_KNOWN and dlpack.root_of(cls) in _KNOWN_ROOTS:    # whose own arrays have none
         return UNLABELLED
     return LABELLED_SOME
 
 
-cdef Way known_type(type cls) except? NULL:
-    """The way of an exactly known type. Its library is found in sys.modules; none is imported to recognise it."""
+cdef Known known_type(type cls) except? NOT_KNOWN:
+    """Which of the known types it is. Its library is found in sys.modules; none is imported to recognise it."""
     if cls is USMArray:
-        return itself
+        return OWN_ARRAY
+    if issubclass(cls, numpy.generic):     # whose buffers call dates bytes, and whose dicts know nothing of ml_dtypes
+        return SCALAR
     if issubclass(cls, numpy.ndarray):
-        return switched(numpy_room.parse, numpy_room.parse_by_dict)
+        return NDARRAY
     if cls is bytes:
-        return switched(buffer.parse_bytes, buffer.parse)
+        return BYTES
     if cls is bytearray or cls is memoryview or cls is getattr(sys.modules.get("array"), "array", None):
-        return buffer.parse
+        return BUFFER
     cdef str root = dlpack.root_of(cls)
     if is_torch(cls):
-        return torch_way()
+        return TENSOR
     if root == "cupy" and cls is getattr(sys.modules.get("cupy"), "ndarray", None):
-        return switched(cupy_room.parse, cupy_room.parse_by_dict)
+        return CUPY_ARRAY
     if root in ("jaxlib", "jax") and cls.__name__ == "ArrayImpl":
-        return jax_room.parse
+        return JAX_ARRAY
     if root == "pyarrow" and is_arrow(cls):
-        return arrow.parse
+        return ARROW
     if root == "dpnp" and cls.__name__ == "dpnp_array" and cls is getattr(sys.modules.get("dpnp"), "ndarray", None):
-        return switched(dpctl.parse_dpnp, dpctl.parse_by_dict)
+        return DPNP_ARRAY
     if root in ("dpnp", "dpctl") and cls is getattr(sys.modules.get(f"{root}.tensor"), "usm_ndarray", None):
-        return switched(dpctl.parse_usm_ndarray, dpctl.parse_by_dict)
+        return USM_NDARRAY
     if root == "dpctl" and cls.__name__ in ("MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"):
-        return switched(dpctl.parse_memory, dpctl.parse_by_dict)
-    return NULL
+        return USM_MEMORY
+    return NOT_KNOWN
 
 
-cdef Way switched(Way fast, Way by_protocol) noexcept:
-    """One of a room's two ways: past the protocols, or by one of them with what the room knows besides."""
-    return fast if _fast_ways else by_protocol
-
-
-cdef Way torch_way() noexcept:
-    return switched(torch_room.parse, torch_room.parse_by_dlpack)
+# One row a known type: past the protocols, or by one of them with what is known besides.
+cdef Way _KNOWN_WAYS[<int> KNOWN_TYPES]
+_KNOWN_WAYS[<int> NOT_KNOWN] = NULL
+_KNOWN_WAYS[<int> OWN_ARRAY] = itself
+_KNOWN_WAYS[<int> SCALAR] = copy_scalar
+_KNOWN_WAYS[<int> NDARRAY] = numpy_room.parse if _fast_ways else numpy_room.parse_by_dict
+_KNOWN_WAYS[<int> BYTES] = buffer.parse_bytes if _fast_ways else buffer.parse
+_KNOWN_WAYS[<int> BUFFER] = buffer.parse
+_KNOWN_WAYS[<int> TENSOR] = torch_room.parse if _fast_ways else torch_room.parse_by_dlpack
+_KNOWN_WAYS[<int> CUPY_ARRAY] = cupy_room.parse if _fast_ways else cupy_room.parse_by_dict
+_KNOWN_WAYS[<int> JAX_ARRAY] = jax_room.parse
+_KNOWN_WAYS[<int> ARROW] = arrow.parse
+_KNOWN_WAYS[<int> DPNP_ARRAY] = dpctl.parse_dpnp if _fast_ways else dpctl.parse_by_dict
+_KNOWN_WAYS[<int> USM_NDARRAY] = dpctl.parse_usm_ndarray if _fast_ways else dpctl.parse_by_dict
+_KNOWN_WAYS[<int> USM_MEMORY] = dpctl.parse_memory if _fast_ways else dpctl.parse_by_dict
 
 
 cdef bint is_torch(type cls) except -1:
@@ -278,13 +290,12 @@ cdef bint is_arrow(type cls) except -1:
 
 cdef inline Descriptor import_array(object obj, object stream):
     """`obj` as an array without a copy, by the first way that answers."""
-    cdef Remembered* entry = remembered(obj)
-    cdef unsigned int speaks = entry.speaks      # now: what the way calls may put another type in this place
-    cdef Labels labels = entry.labels
-    cdef Descriptor a = None if entry.known == NULL else entry.known(obj, stream)
+    cdef unsigned int known = remembered(obj)
+    cdef Way way = _KNOWN_WAYS[<int> known_of(known)]
+    cdef Descriptor a = None if way == NULL else way(obj, stream)
     if a is None:     # also of a type that only looks like a known one: its protocols are asked like any other's
-        a = ask_in_order(obj, stream, speaks)
-    return dimensions.parse(obj, a) if is_labelled(obj, labels) else a
+        a = ask_in_order(obj, stream, speaks_of(known))
+    return dimensions.parse(obj, a) if is_labelled(obj, labels_of(known)) else a
 
 
 cdef Descriptor itself(object obj, object stream):
@@ -361,7 +372,7 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
 
 cdef object unwrap(object obj):
     """The array inside a wrapper: ``.ndarray`` (gt4py.next fields), ``.data`` or ``.values`` (xarray and its like)."""
-    cdef Remembered entry
+    cdef unsigned int known
     for name in ("ndarray", "data", "values"):
         try:
             inner = getattr(obj, name, None)
@@ -370,8 +381,8 @@ cdef object unwrap(object obj):
         if inner is None or inner is obj or callable(inner) or isinstance(inner, _VALUES):
             continue
         cls = type(inner)
-        learn(&entry, <type> cls)
-        if entry.known != NULL or entry.speaks:
+        known = learn(<type> cls)
+        if known_of(known) != NOT_KNOWN or speaks_of(known):
             return inner
     return None
 
@@ -405,7 +416,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
         raise TypeError(
             f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
         )
-    return dimensions.parse(obj, a) if is_labelled(obj, remembered(obj).labels) else a
+    return dimensions.parse(obj, a) if is_labelled(obj, labels_of(remembered(obj))) else a
 
 
 cdef Descriptor ask(object obj, object stream, str protocol):
@@ -413,7 +424,7 @@ cdef Descriptor ask(object obj, object stream, str protocol):
     cdef int k
     cls = type(obj)
     if protocol == "dlpack" and is_torch(<type> cls):     # whose own __dlpack__ crashes on some of its tensors
-        return torch_way()(obj, stream)
+        return _KNOWN_WAYS[<int> TENSOR](obj, stream)
     for k in range(WAYS):
         if _WAYS[k].name.decode() == protocol:
             return _WAYS[k].parse(obj, stream)
@@ -425,10 +436,9 @@ cdef Descriptor ask(object obj, object stream, str protocol):
 
 def ways_in(cls, /):
     """Return whether a type is known exactly, and the names of the protocols its instances are asked for, in order."""
-    cdef Remembered entry
-    learn(&entry, <type> cls)
-    names = [_WAYS[k].name.decode() for k in range(WAYS) if entry.speaks >> k & 1]
-    return entry.known != NULL, tuple(names)
+    cdef unsigned int known = learn(<type> cls)
+    names = [_WAYS[k].name.decode() for k in range(WAYS) if speaks_of(known) >> k & 1]
+    return known_of(known) != NOT_KNOWN, tuple(names)
 
 
 def offer(obj, protocol, /):
@@ -697,6 +707,8 @@ register_way_in(asarray)
 arrayhub_asarray_shortcut(asarray, asarray_of_one, <PyTypeObject*> USMArray)
 arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one, NULL)
 arrayhub_as_torch_shortcut(as_torch, as_torch_of_one, NULL)
+for _function in (asarray, as_numpy, as_torch):
+    refer_from_everywhere(_function)
 
 
 # One row a library that `convert` knows by name.

@@ -16,6 +16,7 @@ from .rows import dict_of
 DIMENSIONS = (0, 1, 2, 3, 4, 6, 7, 8, 16, 32, 64)
 TYPES = (1, 16, 128, 256, 1000, 5000)
 THREADS = (1, 2, 3, 4)
+SPEED_UPS = (("an array of each thread's own", 1.8), ("one array for both", 1.2))  # of two threads, without the GIL
 
 
 def dimensions(options):
@@ -87,34 +88,53 @@ def kept_blocks(function, count):
 
 
 def threads(options):
-    """Several threads at once, which share one lock of the interpreter: the time is that of one call overall."""
+    """Several threads at once: the time is that of one call overall, of all threads together."""
     a = np.zeros((3, 4))
+
+    def same():
+        return a
+
     for count in THREADS:
         timing = compare(
-            at_once(asarray, a, count), at_once(np.from_dlpack, a, count), options.repeat, 4 * options.sample
+            at_once(asarray, [same] * count),
+            at_once(np.from_dlpack, [same] * count),
+            options.repeat,
+            4 * options.sample,
         )
         yield Result("threads", f"asarray(numpy array) on {count} threads", "np.from_dlpack(a)", at_most=None, **timing)
+    without_lock = not getattr(sys, "_is_gil_enabled", lambda: True)()
+    for (what, factor), make in zip(SPEED_UPS, (a.copy, same), strict=True):
+        timing = compare(at_once(asarray, [make] * 2), at_once(asarray, [make]), options.repeat, 4 * options.sample)
+        yield Result(
+            "threads",
+            f"asarray on 2 threads, {what}",
+            "asarray on one thread",
+            at_most=1 / factor if without_lock else None,
+            **timing,
+        )
 
 
-def at_once(function, obj, count):
-    """Something to time: n calls shared out to `count` threads that start together."""
+def at_once(function, makers):
+    """Something to time: n calls shared out to a thread for each of `makers`, which makes its object there; the threads
+    start together."""
 
     def run(n):
-        share = max(n // count, 1)
-        barrier = threading.Barrier(count + 1)
-        workers = [threading.Thread(target=work, args=(function, obj, share, barrier)) for _ in range(count)]
+        share = max(n // len(makers), 1)
+        barrier = threading.Barrier(len(makers) + 1)
+        workers = [threading.Thread(target=work, args=(function, make, share, barrier)) for make in makers]
         for worker in workers:
             worker.start()
         barrier.wait()
         start = time.perf_counter()
         for worker in workers:
             worker.join()
-        return (time.perf_counter() - start) * n / (share * count)
+        return (time.perf_counter() - start) * n / (share * len(makers))
 
     return run
 
 
-def work(function, obj, n, barrier):
+def work(function, make, n, barrier):
+    obj = make()
     barrier.wait()
     for _ in range(n):
         function(obj)

@@ -11,6 +11,7 @@ from libc.string cimport memcpy
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.errors import interface_error, show
 from arrayhub._core.memory cimport OWNED, new_block
+from arrayhub._core.shared cimport seen, set_once
 
 import operator
 
@@ -87,10 +88,10 @@ _C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)
 
 cdef extern from *:
     """
-    #define ARRAYHUB_SPARE_ARRAYS 64
+    #include "spares.h"
     #define ARRAYHUB_HELD_BUFFER 1      /* BlockKind's BUFFER */
-    static struct PyUSMArrayObject *arrayhub_spare[ARRAYHUB_SPARE_ARRAYS];
-    static int arrayhub_spares = 0;
+    ARRAYHUB_SPARES(arrayhub_spare_array, struct PyUSMArrayObject, 64)
+    #define arrayhub_dtype_place(a) (&(a)->dtype_)
 
     /* What a fresh array is: all zero but for the objects, and not the room for its dimensions. Copying this takes a
        few vector instructions; compilers turn zeroing as much into a loop of the processor's own, which starts slowly. */
@@ -110,8 +111,7 @@ cdef extern from *:
         Py_XDECREF(a->producer_);
         Py_XDECREF((PyObject *)a->block_);
         Py_XDECREF(a->labels);
-        if (arrayhub_spares < ARRAYHUB_SPARE_ARRAYS) arrayhub_spare[arrayhub_spares++] = a;
-        else Py_TYPE(a)->tp_free((PyObject *)a);
+        if (!arrayhub_spare_array_keep(a)) Py_TYPE(a)->tp_free((PyObject *)a);
     }
 
     /* Arrays hold arrays: a loop that hands one back and forth builds a chain of them, and freeing that must not
@@ -133,8 +133,8 @@ cdef extern from *:
     /* The subclass adds no fields, so it is made and freed as its base is, without Cython's own steps in between. */
     static struct PyUSMArrayObject *arrayhub_instantiate(PyTypeObject *type, PyTypeObject *base,
                                                          PyObject *no_arguments) {
-        if (arrayhub_spares > 0) {
-            struct PyUSMArrayObject *a = arrayhub_spare[--arrayhub_spares];
+        struct PyUSMArrayObject *a = arrayhub_spare_array_take();
+        if (a != NULL) {
             memcpy((char *)a + sizeof(PyObject), (char *)&arrayhub_blank + sizeof(PyObject), ARRAYHUB_BLANK_BYTES);
             Py_INCREF(Py_None); Py_INCREF(Py_None); Py_INCREF(Py_None); Py_INCREF(Py_None);
             (void)PyObject_Init((PyObject *)a, type);
@@ -151,6 +151,7 @@ cdef extern from *:
     """
     Descriptor arrayhub_instantiate(PyTypeObject* cls, PyTypeObject* base, PyObject* no_arguments)
     void arrayhub_make_and_free(PyTypeObject* cls)
+    PyObject** dtype_place "arrayhub_dtype_place"(Descriptor a)
 
 cdef tuple _NO_ARGUMENTS = ()
 cdef PyTypeObject* _array_class = NULL
@@ -221,9 +222,11 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
 
 cdef object get_dtype(Descriptor a):
     """The NumPy dtype of `a`; TypeError where neither NumPy nor ml_dtypes has one."""
-    if a.dtype_ is None:
-        a.dtype_ = dtypes.dtype_of(dtypes.by_typenum(a.typenum_))
-    return a.dtype_
+    cdef PyObject** place = dtype_place(a)
+    cdef PyObject* dtype = seen(place)
+    if dtype == <PyObject*> None:
+        dtype = set_once(place, dtype, dtypes.dtype_of(dtypes.by_typenum(a.typenum_)))
+    return <object> dtype
 
 
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil:
@@ -425,7 +428,7 @@ cdef int copy_fields(Descriptor a, Descriptor other) except -1:
     other.usm_type_ = a.usm_type_
     other.protocol_ = a.protocol_
     other.stream_ = a.stream_
-    other.dtype_ = a.dtype_
+    other.dtype_ = <object> seen(dtype_place(a))
     other.producer_ = a.producer_
     return 0
 

@@ -5,6 +5,9 @@ import sys
 import numpy as np
 
 cimport numpy as cnp
+from cpython.object cimport PyObject
+
+from arrayhub._core.shared cimport found, seen, set_once
 
 cnp.import_array()
 
@@ -80,8 +83,8 @@ cdef uint8_t _BY_FORMAT[128]         # a single native character
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
 _strings = []                        # keeps the table's C strings alive
-cdef list _dtypes = [None] * MAX_ROWS  # of each row the NumPy dtype, made on first use
-_own_typenums = {}                   # ml_dtypes' scalar type -> our typenum, met so far
+cdef PyObject* _dtypes[MAX_ROWS]     # of each row the NumPy dtype, made on first use
+cdef dict _own_typenums = {}                   # ml_dtypes' scalar type -> our typenum, met so far
 
 
 cdef const char* _keep(object text):
@@ -190,7 +193,7 @@ cdef const ElementType* by_dtype(object dtype):
     if typenum < NUMPY_TYPENUMS:
         return by_typenum(typenum)
     scalar = dtype.type
-    own = _own_typenums.get(scalar)
+    own = found(_own_typenums, scalar)
     if own is None:
         if scalar.__module__ != "ml_dtypes" or scalar is not getattr(sys.modules.get("ml_dtypes"), scalar.__name__, None):
             return NULL
@@ -210,10 +213,8 @@ cdef object dtype_of(const ElementType* row):
         NumPy has no such type, and neither has ml_dtypes, or ml_dtypes is not installed.
     """
     cdef Py_ssize_t number = row - _TABLE
-    found = _dtypes[number]
-    if found is None:
-        found = _dtypes[number] = _make_dtype(row)
-    return found
+    cdef PyObject* dtype = seen(&_dtypes[number])
+    return <object> (set_once(&_dtypes[number], NULL, _make_dtype(row)) if dtype == NULL else dtype)
 
 
 def numpy_dtype(int typenum):

@@ -9,7 +9,9 @@ cdef extern from *:
        one type (1000 changes, from CPython 3.12 on), or all. Such a type is worked out again each time. Up to 3.12 a flag
        says whether the tag holds; 3.13 sets that flag no more, and sets a tag to zero that does not hold. */
     static unsigned int arrayhub_version_tag(PyTypeObject *type) {
-    #if PY_VERSION_HEX >= 0x030D0000
+    #if defined(Py_GIL_DISABLED)
+        return _Py_atomic_load_uint_relaxed(&type->tp_version_tag);
+    #elif PY_VERSION_HEX >= 0x030D0000
         return type->tp_version_tag;
     #else
         return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;

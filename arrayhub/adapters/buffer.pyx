@@ -46,6 +46,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport BUFFER, MemoryBlock, name_release, new_block
 from arrayhub._core.runtime cimport host_ready
+from arrayhub._core.shared cimport found
 
 import numpy
 
@@ -67,32 +68,27 @@ cdef char[16] _NOTHING
 cdef extern from "Python.h":
     int get_buffer "PyObject_GetBuffer"(object exporter, Py_buffer* view, int request)  # -1 with an exception set
 
-# Py_buffers that are not in use: taking one from here is several times faster than an allocation.
-cdef enum:
-    SPARE_VIEWS = 32
-
-cdef Py_buffer* _spare_views[SPARE_VIEWS]
-cdef int _spares = 0
+cdef extern from *:
+    """
+    #include "spares.h"
+    ARRAYHUB_SPARES(arrayhub_spare_view, Py_buffer, 32)
+    """
+    Py_buffer* take_spare "arrayhub_spare_view_take"() noexcept
+    bint keep_spare "arrayhub_spare_view_keep"(Py_buffer* view) noexcept
 
 
 cdef inline Py_buffer* new_view() except NULL:
-    """Room for a Py_buffer."""
-    global _spares
-    if _spares > 0:
-        _spares -= 1
-        return _spare_views[_spares]
-    cdef Py_buffer* view = <Py_buffer*> PyMem_RawMalloc(sizeof(Py_buffer))
+    """Memory for a Py_buffer."""
+    cdef Py_buffer* view = take_spare()
+    if view == NULL:
+        view = <Py_buffer*> PyMem_RawMalloc(sizeof(Py_buffer))
     if view == NULL:
         raise MemoryError
     return view
 
 
 cdef inline void free_view(Py_buffer* view) noexcept:
-    global _spares
-    if _spares < SPARE_VIEWS:
-        _spare_views[_spares] = view
-        _spares += 1
-    else:
+    if not keep_spare(view):
         PyMem_RawFree(view)
 
 
@@ -283,7 +279,7 @@ cdef object described_type(object exporter, Py_buffer* view):
     if isinstance(exporter, numpy.ndarray) and exporter.dtype.itemsize == view.itemsize and view.format[0] == c"T":
         return exporter.dtype      # NumPy's writer leaves trailing padding out, and its reader then misplaces fields
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
-    dtype = _parsed.get(key)
+    dtype = found(_parsed, key)
     if dtype is None:
         from arrayhub.adapters.format_language import parse_format    # read only once a format needs it: see import time
 
@@ -390,7 +386,7 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
             f"buffer protocol: no format for plain void ({key[0].str}) that its readers agree on; __array_interface__"
             " can say it, and a request without PyBUF_FORMAT is served"
         )
-    written = _written.get(key)
+    written = found(_written, key)
     if written is None:
         from arrayhub.adapters.format_language import write_format
 

@@ -20,7 +20,8 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub._core.type_version cimport is_version, version_tag
+from arrayhub._core.type_notes cimport TypeNote, recall, write_down
+from arrayhub._core.type_version cimport version_tag
 from arrayhub.adapters.dlpack cimport root_of
 from arrayhub.adapters.interface_dict cimport (
     DATA,
@@ -47,9 +48,12 @@ cdef enum:
 cdef tuple SILENT_ON_DEFAULT_STREAM = ("numba", "numba_cuda")
 
 # The type that was last looked up there (only compared: it is not kept alive), and whether it is one of theirs.
-cdef PyTypeObject* _asked_type = NULL
-cdef unsigned int _asked_version = 0
-cdef bint _silent = False
+cdef enum:
+    SPEAKS = 1                  # of its stream
+    SILENT = 2
+    REMEMBERED_PRODUCERS = 16
+
+cdef TypeNote _producers[REMEMBERED_PRODUCERS]
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -117,13 +121,14 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
 
 
 cdef bint is_silent_on_default_stream(object cls) except -1:
-    """Whether a type is of SILENT_ON_DEFAULT_STREAM; the answer about the last type is remembered."""
-    global _asked_type, _asked_version, _silent
+    """Whether a type is of SILENT_ON_DEFAULT_STREAM; remembered."""
     cdef PyTypeObject* asked = <PyTypeObject*> cls
-    if not is_version(asked, _asked_type, _asked_version):
-        silent = root_of(cls) in SILENT_ON_DEFAULT_STREAM
-        _asked_type, _asked_version, _silent = asked, version_tag(asked), silent
-    return _silent
+    cdef unsigned int version, known = recall(_producers, REMEMBERED_PRODUCERS, asked)
+    if known == 0:
+        version = version_tag(asked)
+        known = SILENT if root_of(cls) in SILENT_ON_DEFAULT_STREAM else SPEAKS
+        write_down(_producers, REMEMBERED_PRODUCERS, asked, version, known)
+    return known == SILENT
 
 
 cdef object emit(Descriptor a):

@@ -45,7 +45,8 @@ from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManage
 from arrayhub._core.memory cimport DLPACK, Release, allocate, name_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub._core.raised cimport raise_on, take
-from arrayhub._core.type_version cimport is_version, version_tag
+from arrayhub._core.type_notes cimport TypeNote, recall, write_down
+from arrayhub._core.type_version cimport version_tag
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
     DL_READ_ONLY,
@@ -100,15 +101,16 @@ cdef tuple WRITABLE_LEGACY_ROOTS = ("torch", "cupy", "cupyx")
 # Libraries that fail on the stream -1 and mean by None what the standard means by -1.
 cdef tuple NO_STREAM_IS_NONE_ROOTS = ("jaxlib", "jax")
 
-# What matters here of a type.
-cdef struct Producer:
-    PyTypeObject* cls          # never followed, only compared
-    unsigned int version
-    bint exports               # has __dlpack__
-    bint says_device           # has __dlpack_device__
-    bint legacy_is_writable    # is of WRITABLE_LEGACY_ROOTS
+# What matters here of a type, a bit each.
+cdef enum:
+    LOOKED_AT = 1               # so that what is noted is never 0
+    EXPORTS = 2                 # has __dlpack__
+    SAYS_DEVICE = 4             # has __dlpack_device__
+    LEGACY_IS_WRITABLE = 8      # is of WRITABLE_LEGACY_ROOTS
 
-cdef Producer _last
+    REMEMBERED_PRODUCERS = 16   # types; a program has few whose arrays come by __dlpack__
+
+cdef TypeNote _producers[REMEMBERED_PRODUCERS]
 
 
 # ---------------------------------------------------------------------------------------------------------- parsing
@@ -159,12 +161,11 @@ cdef Descriptor parse(object obj, object stream):
         The stream on which the caller will use the data, as ``__dlpack__`` takes it; None: no synchronisation now,
         the producer is asked again when a consumer names its stream.
     """
-    cdef Producer producer
     cls = type(obj)      # held: code of a metaclass may run, and give the object another class
-    look_at(cls, &producer)
-    if not producer.exports:
+    cdef unsigned int producer = look_at(cls)
+    if not producer & EXPORTS:
         return None
-    cdef long long device_type = device_type_of(obj) if producer.says_device else NO_DEVICE
+    cdef long long device_type = device_type_of(obj) if producer & SAYS_DEVICE else NO_DEVICE
     # Their producers take a stream, and -1 for it asks for no synchronisation.
     cdef bint streamed = device_type == kDLCUDA or device_type == kDLROCM
     cdef bint per_thread = device_type == kDLCUDA and stream is not None and stream_handle(stream) == PER_THREAD_STREAM
@@ -173,7 +174,7 @@ cdef Descriptor parse(object obj, object stream):
         capsule = request_on_stream(obj.__dlpack__, stream_to_ask(cls, None if per_thread else stream))
     else:
         capsule = request(obj)
-    a = parse_capsule(capsule, producer.legacy_is_writable, obj if streamed or device_type == kDLOneAPI else None)
+    a = parse_capsule(capsule, producer & LEGACY_IS_WRITABLE != 0, obj if streamed or device_type == kDLOneAPI else None)
     if a.device_.device_type == kDLCUDAManaged:
         # It was asked without a stream, which CUDA reads as its legacy default one.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
@@ -187,20 +188,22 @@ cdef Descriptor parse(object obj, object stream):
     return a
 
 
-cdef int look_at(object cls, Producer* producer) except -1:
-    """What a type of producers does; the answer about the last type is remembered."""
-    global _last
+cdef unsigned int look_at(object cls) except 0:
+    """What a type of producers does; remembered."""
     cdef PyTypeObject* asked = <PyTypeObject*> cls
-    if is_version(asked, _last.cls, _last.version):
-        producer[0] = _last
-        return 0
-    producer.cls, producer.version = asked, version_tag(asked)
-    producer.exports = getattr(cls, "__dlpack__", None) is not None
-    producer.says_device = getattr(cls, "__dlpack_device__", None) is not None
-    producer.legacy_is_writable = root_of(cls) in WRITABLE_LEGACY_ROOTS
-    if producer.version == version_tag(asked):      # else code of a metaclass has changed the type meanwhile
-        _last = producer[0]
-    return 0
+    cdef unsigned int producer = recall(_producers, REMEMBERED_PRODUCERS, asked)
+    if producer != 0:
+        return producer
+    cdef unsigned int version = version_tag(asked)
+    producer = LOOKED_AT
+    if getattr(cls, "__dlpack__", None) is not None:
+        producer |= EXPORTS
+    if getattr(cls, "__dlpack_device__", None) is not None:
+        producer |= SAYS_DEVICE
+    if root_of(cls) in WRITABLE_LEGACY_ROOTS:
+        producer |= LEGACY_IS_WRITABLE
+    write_down(_producers, REMEMBERED_PRODUCERS, asked, version, producer)
+    return producer
 
 
 cdef long long device_type_of(object obj) except? -1:
@@ -482,22 +485,19 @@ cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py
 # --------------------------------------------------------------------------------------------------------- emitting
 
 
-# Managed tensors that are not in use, touched only with the GIL: taking one from here is faster than an allocation.
-cdef enum:
-    SPARE_MANAGED = 32
-
-cdef DLManagedTensorVersioned* _spare_managed[SPARE_MANAGED]
-cdef int _spares = 0
+cdef extern from *:
+    """
+    #include "spares.h"
+    ARRAYHUB_SPARES(arrayhub_spare_managed, void, 32)
+    """
+    void* take_spare "arrayhub_spare_managed_take"() noexcept
+    bint keep_spare "arrayhub_spare_managed_keep"(void* managed) noexcept
 
 
 cdef void free_managed(DLManagedTensorVersioned* managed) noexcept:
     """Free a versioned managed tensor of our own making; the caller has the GIL."""
-    global _spares
     drop_owner(managed.manager_ctx)
-    if _spares < SPARE_MANAGED:
-        _spare_managed[_spares] = managed
-        _spares += 1
-    else:
+    if not keep_spare(managed):
         PyMem_RawFree(managed)
 
 
@@ -613,16 +613,13 @@ cdef inline uint64_t flags_of(Descriptor a) noexcept:
 
 cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL:
     """A managed tensor that owns a reference to `a`: at most one allocation."""
-    global _spares
     cdef DLManagedTensorVersioned* managed
     check_sayable(a)
-    if _spares > 0:
-        _spares -= 1
-        managed = _spare_managed[_spares]
-    else:
+    managed = <DLManagedTensorVersioned*> take_spare()
+    if managed == NULL:
         managed = <DLManagedTensorVersioned*> PyMem_RawMalloc(sizeof(DLManagedTensorVersioned))
-        if managed == NULL:
-            raise MemoryError
+    if managed == NULL:
+        raise MemoryError
     managed.version = DLPackVersion(DLPACK_MAJOR, DLPACK_MINOR)
     managed.deleter = _managed_deleter
     managed.flags = flags_of(a)

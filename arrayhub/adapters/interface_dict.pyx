@@ -12,8 +12,9 @@ import sys
 
 import numpy
 
+cimport cython
 cimport numpy as cnp
-from cpython.dict cimport PyDict_Check, PyDict_GetItemWithError, PyDict_Next
+from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -32,6 +33,7 @@ from arrayhub._core.descriptor cimport (
     set_type,
     shape_tuple,
 )
+from arrayhub._core.shared cimport find, found
 
 from arrayhub._core.errors import InterfaceError, interface_error
 
@@ -40,7 +42,6 @@ cdef extern from "Python.h":
     int PyUnicode_IS_ASCII(object text) noexcept
     Py_ssize_t PyUnicode_GET_LENGTH(object text) noexcept
     const char* PyUnicode_DATA(object text) noexcept
-    PyObject* Py_XNewRef(PyObject* value) noexcept
     Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
 
 cdef struct Dialect:
@@ -110,16 +111,26 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
     InterfaceError
         The attribute gave no dict.
     """
+    cdef bint strange
+    if not PyDict_Check(interface):
+        raise complaint(protocol, "the attribute", interface, "a dict")
+    with cython.critical_section(interface):     # another thread may be changing it
+        strange = go_through(<dict> interface, _names[protocol], entries)
+    if strange:
+        look_up(<dict> interface, _names[protocol], entries)
+    return 0
+
+
+cdef bint go_through(dict interface, PyObject** names, Entries* entries) noexcept:
+    """Hold the values of the keys that are the very strings in `names`; True where there is a key that is none of them:
+    a strange one, or one of them in another string object."""
     cdef PyObject* key
     cdef PyObject* value
     cdef Py_ssize_t position = 0
     cdef int _tried, place, k = 0
-    cdef PyObject** names = _names[protocol]
-    cdef bint strange = False     # a key that is none of these, or one of them in another string object
-    if not PyDict_Check(interface):
-        raise complaint(protocol, "the attribute", interface, "a dict")
+    cdef bint strange = False
     for _ in range(PyDict_GET_SIZE(interface)):     # which saves the call that finds no more
-        if not PyDict_Next(<dict> interface, &position, &key, &value):
+        if not PyDict_Next(interface, &position, &key, &value):
             break
         for _tried in range(<int> KEYS):
             place = k
@@ -130,9 +141,7 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
                 break
         else:
             strange = True
-    if strange:
-        look_up(<dict> interface, names, entries)
-    return 0
+    return strange
 
 
 cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
@@ -140,7 +149,7 @@ cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
     cdef int k
     for k in range(<int> KEYS):
         if entries.values[k] == NULL:
-            entries.values[k] = Py_XNewRef(PyDict_GetItemWithError(interface, <object> names[k]))
+            entries.values[k] = find(interface, <object> names[k])
     return 0
 
 
@@ -279,7 +288,7 @@ cdef int set_typestr(Descriptor a, const Entries* entries, int protocol) except 
         row = number_type(PyUnicode_DATA(typestr), PyUnicode_GET_LENGTH(typestr))
         if row != NULL:
             return set_type(a, row)
-    dtype = _described.get(typestr) if type(typestr) is str else None
+    dtype = found(_described, typestr) if type(typestr) is str else None
     if dtype is None:
         dtype = dtype_from_typestr(typestr, protocol, "typestr")
     if (<cnp.dtype> dtype).type_num == cnp.NPY_VOID:
@@ -337,7 +346,7 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
 
 cdef object fields_from_descr(object descr, object void, int protocol):
     """The record that a description makes of plain void of the same size; the last one of each size is remembered."""
-    cdef tuple last = _records.get(void)
+    cdef tuple last = found(_records, void)
     if last is not None and type(descr) is list and last[0] == descr:
         return last[1]
     dtype = dtype_from_descr(descr, protocol)

@@ -9,10 +9,18 @@ from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_DECREF
 
 from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.raised cimport take
 from arrayhub.adapters cimport dlpack
 
-cdef extern from "Python.h":
-    PyObject* _PyType_Lookup(PyTypeObject* cls, object name)      # borrowed; NULL, and no exception, where there is none
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX >= 0x030D0000
+    #define arrayhub_look_up(type, name) _PyType_LookupRef(type, name)
+    #else
+    #define arrayhub_look_up(type, name) Py_XNewRef(_PyType_Lookup(type, name))
+    #endif
+    """
+    PyObject* look_up "arrayhub_look_up"(PyTypeObject* cls, object name)      # NULL, and no exception, where there is none
     PyObject* PyObject_Vectorcall(object function, PyObject** arguments, size_t positional, object keywords)
 
 cdef str METHOD = "__dlpack__"
@@ -36,10 +44,11 @@ cdef inline object capsule_of(object obj):
     cdef PyObject* arguments[2]
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> MAX_VERSION
-    cdef PyObject* method = _PyType_Lookup(Py_TYPE(obj), METHOD)
-    if method == NULL:
+    cdef PyObject* found = look_up(Py_TYPE(obj), METHOD)
+    if found == NULL:
         raise refusal(obj, "it has no __dlpack__")
-    cdef PyObject* capsule = PyObject_Vectorcall(<object> method, arguments, 1, KEYWORDS)
+    method = take(found)
+    cdef PyObject* capsule = PyObject_Vectorcall(method, arguments, 1, KEYWORDS)
     if capsule == NULL:
         return legacy_capsule(obj)
     answer = <object> capsule

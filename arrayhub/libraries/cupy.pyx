@@ -6,6 +6,7 @@ cupy is looked up in ``sys.modules`` on the way in and imported on the way out, 
 import math
 import sys
 
+cimport cython
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes
@@ -33,6 +34,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport device_of
+from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport cuda_array, dlpack
 from arrayhub.libraries.host cimport compact
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, adopt_stream, consumer_ready, locate, locate_start
@@ -40,15 +42,19 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, adopt_stre
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub.runtimes.cuda import import_cupy
 
-cdef object _current_stream = None     # cupy.cuda.get_current_stream; found when the first array comes in
+cdef int _found = 0                    # whether what follows is set, when the first array comes in
+cdef object _current_stream = None     # cupy.cuda.get_current_stream
 cdef bint _is_hip = False
 
 
 cdef int _find_cupy() except -1:
     global _current_stream, _is_hip
     cuda = sys.modules["cupy"].cuda
-    _is_hip = cuda.runtime.is_hip
-    _current_stream = cuda.get_current_stream
+    is_hip, current_stream = cuda.runtime.is_hip, cuda.get_current_stream
+    with cython.critical_section(cuda):
+        if not is_done(&_found):
+            _is_hip, _current_stream = is_hip, current_stream
+            mark_done(&_found)
     return 0
 
 
@@ -61,7 +67,7 @@ cdef Descriptor parse(object obj, object stream):
     Its work in flight is on the stream that is current now, where cupy queued it. The stream is remembered, with the
     object that owns it: the producer asked later would speak of another.
     """
-    if _current_stream is None:
+    if not is_done(&_found):
         _find_cupy()
     if _is_hip:
         return dlpack.parse(obj, stream)
@@ -95,7 +101,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
     Its type string cannot say every dtype, an array without elements has the address 0 and no device there, and the
     stream comes without the object that owns it.
     """
-    if _current_stream is None:
+    if not is_done(&_found):
         _find_cupy()
     if _is_hip:
         return dlpack.parse(obj, stream)
@@ -247,7 +253,7 @@ def on_memory(Descriptor model not None, memory, order):
         How the elements are laid out; "K" keeps the order of the dimensions in `model`.
     """
     cdef Descriptor a = layout_for_copy(model)
-    if _current_stream is None:
+    if not is_done(&_found):
         _find_cupy()
     a.protocol_ = CONSTRUCTED
     a.base_ = memory

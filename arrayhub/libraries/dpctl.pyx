@@ -30,6 +30,7 @@ from arrayhub._core.descriptor cimport (
     size_of,
 )
 from arrayhub._core.memory cimport MemoryBlock
+from arrayhub._core.shared cimport found
 from arrayhub.adapters cimport sycl_usm
 from arrayhub.libraries.host cimport compact
 from arrayhub.runtimes cimport sycl
@@ -118,7 +119,7 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
     """A ``usm_ndarray``: by C functions or its struct where these are known, else by its interface dict."""
     cdef UsmNdarray fields
     cdef Descriptor a = None
-    cdef Reader reader = <Reader> _readers.get(type(obj))
+    cdef Reader reader = <Reader> found(_readers, type(obj))
     if reader is None:
         reader = reader_of(type(obj))
     if reader.how == BY_STRUCT:
@@ -175,15 +176,23 @@ cdef Descriptor describe(UsmNdarray* u):
 cdef Reader reader_of(object cls):
     """Find out how a type's arrays are read, and remember it of the libraries' own two."""
     cdef Reader reader = Reader()      # by the dict
-    cdef UsmNdarray fields
     module = sys.modules.get(cls.__module__) if cls.__module__ in _MODULES else None
     if cls is not getattr(module, "usm_ndarray", None) or not sycl.available():
         return reader
-    _readers[cls] = reader
+    try:
+        try_out(reader, cls, module)
+    finally:
+        _readers[cls] = reader      # now, when nobody changes it any more
+    return reader
+
+
+cdef int try_out(Reader reader, object cls, object module) except -1:
+    """Find out on an array which of the quicker ways reads it truly."""
+    cdef UsmNdarray fields
     try:
         array = cls((3, 7), dtype="<i4", buffer="device")[1:, ::2]
     except Exception:      # no default device to try it on
-        return reader
+        return 0
     if find_functions(reader, module):
         _base = call_all(reader, array, &fields)
         if reads_truly(&fields, array):
@@ -191,7 +200,7 @@ cdef Reader reader_of(object cls):
     if reader.how == BY_DICT and cls.__basicsize__ == sizeof(UsmNdarray) \
             and reads_truly(<UsmNdarray*> <PyObject*> array, array):
         reader.how = BY_STRUCT
-    return reader
+    return 0
 
 
 cdef bint find_functions(Reader reader, object module) except -1:

@@ -1,5 +1,6 @@
 """torch: tensors in and out through its C exchange table, behind the checks that the table leaves out."""
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport intptr_t
@@ -8,11 +9,13 @@ from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, PACKED, WRITEABLE, Descriptor
 from arrayhub._core.device cimport kDLCPU, kDLCUDA
 from arrayhub._core.runtime cimport order_consumer
+from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
 from arrayhub.libraries cimport host, torch_states
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, remember_stream
 
+cdef int _found = 0             # whether what follows is set
 cdef DLPackExchangeAPI* _table = NULL
 cdef object _torch = None
 cdef object _tensor_type = None
@@ -21,17 +24,24 @@ cdef object _parameter_type = None
 
 cdef DLPackExchangeAPI* table() except? NULL:
     """torch's exchange table, looked up once; NULL for a torch from before it had one."""
-    global _table, _torch, _tensor_type, _parameter_type
-    if _torch is None:
-        try:
-            import torch
-        except ImportError as error:
-            raise ImportError(f"torch cannot be imported ({error}); install it with: pip install torch") from error
-        _table = dlpack.exchange_api(torch.Tensor)
-        _tensor_type = torch.Tensor
-        _parameter_type = torch.nn.Parameter
-        _torch = torch
+    if not is_done(&_found):
+        find_torch()
     return _table
+
+
+cdef int find_torch() except -1:
+    global _table, _torch, _tensor_type, _parameter_type
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f"torch cannot be imported ({error}); install it with: pip install torch") from error
+    cdef DLPackExchangeAPI* api = dlpack.exchange_api(torch.Tensor)
+    tensor_type, parameter_type = torch.Tensor, torch.nn.Parameter
+    with cython.critical_section(torch):
+        if not is_done(&_found):
+            _table, _torch, _tensor_type, _parameter_type = api, torch, tensor_type, parameter_type
+            mark_done(&_found)
+    return 0
 
 
 cdef Descriptor parse(object obj, object stream):

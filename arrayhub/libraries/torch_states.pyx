@@ -11,8 +11,11 @@ requires_grad is no key; it is read by torch's own C getter, the one that the at
 
 import sys
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
+
+from arrayhub._core.shared cimport is_done, mark_done
 
 cdef extern from *:
     """
@@ -30,7 +33,7 @@ cdef extern from *:
 cdef enum:
     IMPL_WORDS = 26       # size of torch's TensorImpl in words, since 2.0; nothing beyond is read
 
-cdef bint _looked = False
+cdef int _looked = 0
 cdef bint _known = False
 cdef Py_ssize_t _impl_at        # bytes into the Python object: the pointer to its TensorImpl
 cdef Py_ssize_t _keys_at        # bytes into the TensorImpl: the dispatch keys
@@ -50,7 +53,7 @@ cdef int plain_tensor(object tensor) except -1:
     show and lies there; NOT_SURE where it must be asked state by state."""
     cdef uint64_t keys
     cdef int place
-    if not _looked:
+    if not is_done(&_looked):
         look()
     if not _known:
         return NOT_SURE
@@ -89,12 +92,14 @@ cdef bint is_ordinary(object tensor) except -1:
 
 cdef int look() except -1:
     """Find the two places, or find out that they cannot be found."""
-    global _looked, _known
-    _looked = True
-    try:
-        _known = find()
-    except Exception:      # private names of torch: whatever happens, asking by name still works
-        _known = False
+    global _known
+    with cython.critical_section(sys.modules["torch"]):
+        if not is_done(&_looked):
+            try:
+                _known = find()
+            except Exception:      # private names of torch: whatever happens, asking by name still works
+                _known = False
+            mark_done(&_looked)
     return 0
 
 

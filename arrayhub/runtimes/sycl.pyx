@@ -9,6 +9,7 @@ import ctypes
 import os
 import sys
 
+cimport cython
 from cpython.object cimport PyObject, PyObject_TypeCheck, PyTypeObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid
 
@@ -26,6 +27,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport USM, MemoryBlock, heir_of, new_block, set_owner
 from arrayhub._core.runtime cimport Runtime, runtime_of
+from arrayhub._core.shared cimport found, is_done, mark_done
 
 from arrayhub._core.device import READERS, Device
 from arrayhub._core.errors import interface_error, show
@@ -67,13 +69,26 @@ cdef struct Functions:
     UseRef delete_event
 
 cdef Functions _dpctl
+
+
+@cython.final
+cdef class QueueContext:
+    """A queue and its context, which takes time to get; held by whoever asks about pointers in it."""
+    cdef object queue
+    cdef ContextRef context
+
+    def __dealloc__(self):
+        if self.context != NULL:
+            _dpctl.delete_context(self.context)
+
+
 cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base of the three
 cdef PyObject* _memory_classes[<int> USM_HOST + 1]     # of each kind of USM; dpctl keeps them
 cdef object _queue_type = None
 cdef object _context_type = None
 cdef dict _ordinal_queues = {}
-cdef object _asked_queue = None     # the last one that pointers were asked about, and its context, which takes time to get
-cdef ContextRef _asked_context = NULL
+cdef int _found = 0     # whether dpctl's functions and types are set
+cdef QueueContext _asked = None     # of the queue that pointers were last asked about
 cdef bint _forked = False     # this process was forked from one that used SYCL, whose threads did not come along
 
 cdef str NAME = "__sycl_usm_array_interface__"
@@ -101,8 +116,9 @@ cdef object import_dpctl():
         raise ImportError(
             f"SYCL memory needs dpctl, which cannot be imported ({error}); install it with: pip install 'arrayhub[sycl]'"
         ) from error
-    if _memory_type is None:
-        find_functions(dpctl)
+    with cython.critical_section(_USM_NAMES):
+        if not is_done(&_found):
+            find_functions(dpctl)
     return dpctl
 
 
@@ -122,9 +138,9 @@ def _after_fork():
 
 cdef bint available() except -1:
     """Whether dpctl's functions can be called, importing nothing that the producer has not imported already."""
-    if _memory_type is None and "dpctl.memory" in sys.modules:
+    if not is_done(&_found) and "dpctl.memory" in sys.modules:
         import_dpctl()
-    return _memory_type is not None
+    return is_done(&_found)
 
 
 cdef void* declared(object module, str name, str signature) except NULL:
@@ -187,6 +203,7 @@ cdef int find_functions(object dpctl) except -1:
     _memory_type = memory._Memory
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
+    mark_done(&_found)
     return 0
 
 
@@ -227,7 +244,7 @@ cdef int memory_usm_type(object memory) except -1:
 
 cdef MemoryBlock block_of_memory(object memory):
     """The block of a whole dpctl Memory object."""
-    if _memory_type is None:
+    if not is_done(&_found):
         import_dpctl()
     return new_block(USM, memory, memory_pointer(memory), memory_nbytes(memory), DLDevice(kDLOneAPI, UNRESOLVED_ID))
 
@@ -271,16 +288,26 @@ cdef int usm_type_of(void* pointer, object queue) except -1:
 
 cdef int usm_types_of(void* first, void* last, object queue, int* first_type, int* last_type) except -1:
     """The same of two pointers at once."""
-    global _asked_queue, _asked_context
-    _previous = _asked_queue      # let go at the end: what runs then may ask about another queue
-    if queue is not _asked_queue:
-        if _asked_context != NULL:
-            _dpctl.delete_context(_asked_context)
-        _asked_context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
-        _asked_queue = queue
-    first_type[0] = _dpctl.pointer_type(first, _asked_context)
-    last_type[0] = first_type[0] if last == first else _dpctl.pointer_type(last, _asked_context)
+    cdef QueueContext asked = context_of(queue)
+    first_type[0] = _dpctl.pointer_type(first, asked.context)
+    last_type[0] = first_type[0] if last == first else _dpctl.pointer_type(last, asked.context)
     return 0
+
+
+cdef QueueContext context_of(object queue):
+    """The context of a queue; that of the last one is kept."""
+    global _asked
+    cdef QueueContext last, asked
+    with cython.critical_section(_USM_NAMES):
+        last = _asked
+    if last is not None and last.queue is queue:
+        return last
+    asked = QueueContext.__new__(QueueContext)
+    asked.queue = queue
+    asked.context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
+    with cython.critical_section(_USM_NAMES):
+        last, _asked = _asked, asked      # the last one is let go later: what runs then may ask about another queue
+    return asked
 
 
 cdef object queue_from(object syclobj, void* pointer):
@@ -299,7 +326,7 @@ cdef object queue_from(object syclobj, void* pointer):
     InterfaceError
         None of the six forms.
     """
-    if _memory_type is None:
+    if not is_done(&_found):
         import_dpctl()
     if is_a(syclobj, _queue_type):
         return syclobj
@@ -353,7 +380,7 @@ cdef object queue_from_context(object context, void* pointer):
 
 cdef object queue_of_ordinal(int ordinal):
     """The queue that stands for a root device and its default context; one a device, kept."""
-    queue = _ordinal_queues.get(ordinal)
+    queue = found(_ordinal_queues, ordinal)
     if queue is None:
         dpctl = import_dpctl()
         try:

@@ -23,6 +23,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.memory cimport allocate, to_boundary
 from arrayhub._core.runtime cimport runtime_of
+from arrayhub._core.shared cimport found
 from arrayhub.construction cimport take_usm
 
 import operator
@@ -181,7 +182,7 @@ cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
         if not is_plain(arguments[k]):
             key = (arguments[0], *[frozen(arguments[n], _ARGUMENTS[n - 1], 0) for n in range(1, len(arguments))])
             break
-    cdef Recipe recipe = _recipes.get(key)
+    cdef Recipe recipe = found(_recipes, key)
     if recipe is None or (recipe.backend is not None and layouts.source(recipe.backend) is not recipe.source):
         recipe = write_recipe(element, key)
         if len(_recipes) >= RECIPES:

@@ -1,0 +1,320 @@
+"""Several threads at once, with the GIL and without it: each job goes on for a bounded time, on all threads together.
+
+Without the GIL this is the suite to run under ThreadSanitizer; docs/threads.md has the command.
+"""
+
+import gc
+import os
+import queue
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import arrayhub
+
+SECONDS = float(os.environ.get("ARRAYHUB_THREADS_SECONDS", "0.25"))  # of each job
+THREADS = 4
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+
+def together(job, threads=THREADS):
+    """Call ``job(thread, turn)`` again and again on all threads until the time is over; raise what any of them raised."""
+    barrier = threading.Barrier(threads)
+    failures = []
+    end = time.monotonic() + SECONDS
+
+    def work(thread):
+        turn = 0
+        barrier.wait()
+        try:
+            while time.monotonic() < end and not failures:
+                job(thread, turn)
+                turn += 1
+        except BaseException as error:
+            failures.append(error)
+
+    run([threading.Thread(target=work, args=(thread,)) for thread in range(threads)])
+    if failures:
+        raise failures[0]
+
+
+def in_step(make, job, threads=THREADS):
+    """Give one new object after the other to all threads at the same moment; return what the last object was."""
+    barrier = threading.Barrier(threads)
+    failures, box = [], []
+    end = time.monotonic() + SECONDS
+
+    def work(thread):
+        try:
+            while not failures:
+                if thread == 0:
+                    box[:] = [make()] if time.monotonic() < end else []
+                barrier.wait()
+                if not box:
+                    return
+                job(box[0], thread)
+                barrier.wait()
+        except threading.BrokenBarrierError:
+            pass
+        except BaseException as error:
+            failures.append(error)
+            barrier.abort()
+
+    run([threading.Thread(target=work, args=(thread,)) for thread in range(threads)])
+    if failures:
+        raise failures[0]
+
+
+def run(workers):
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def interface_of(a, **changes):
+    return {**a.__array_interface__, **changes}
+
+
+class Holder:
+    """An object with an array interface, whatever dict that is."""
+
+    def __init__(self, interface, owner):
+        self.__array_interface__ = interface
+        self.owner = owner
+
+
+@pytest.mark.skipif(not FREE_THREADED, reason="this Python has a GIL that nothing can switch off")
+def test_importing_leaves_the_gil_off():
+    modules = ", ".join(
+        ".".join(file.relative_to(root).with_suffix("").parts)
+        for root in [__import__("pathlib").Path(arrayhub.__file__).parents[1]]
+        for file in sorted(root.glob("arrayhub/**/*.pyx"))
+    )
+    script = f"import sys, {modules or 'arrayhub'}\nassert not sys._is_gil_enabled()"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# --------------------------------------------------------------------------------------------------------- arrays in
+
+
+def numpy_array():
+    return np.arange(12.0).reshape(3, 4)
+
+
+def bytes_object():
+    return bytes(np.arange(12.0).data)
+
+
+def dict_producer():
+    a = numpy_array()
+    return Holder(interface_of(a), a)
+
+
+def dlpack_producer():
+    a = numpy_array()
+    return type(
+        "Producer", (), {"__dlpack__": lambda self, **k: a.__dlpack__(**k), "__dlpack_device__": lambda _: (1, 0)}
+    )()
+
+
+def torch_tensor():
+    torch = pytest.importorskip("torch")
+    return torch.arange(12, dtype=torch.float64).reshape(3, 4)
+
+
+def jax_array():
+    return pytest.importorskip("jax").numpy.arange(12, dtype="float32").reshape(3, 4)
+
+
+KINDS = [numpy_array, bytes_object, bytearray, dict_producer, dlpack_producer, torch_tensor, jax_array]
+
+
+@pytest.mark.parametrize("make", KINDS)
+@pytest.mark.parametrize("shared", [False, True], ids=["of each thread", "shared"])
+def test_arrays_come_in(make, shared):
+    objects = [make()] * THREADS if shared else [make() for _ in range(THREADS)]
+    wanted = [np.asarray(arrayhub.asarray(obj)).tobytes() for obj in objects]
+
+    def job(thread, turn):
+        x = arrayhub.asarray(objects[thread])
+        assert bytes(np.asarray(x).data) == wanted[thread] if x.flags.c_contiguous else True
+        assert arrayhub.as_numpy(objects[thread]).size == x.size
+
+    together(job)
+
+
+def test_one_array_comes_out_of_many_hands():
+    """Views, exports and answers of one array; all are dropped at once and nothing is left."""
+    owner = numpy_array()
+    x = arrayhub.asarray(owner)
+
+    def job(thread, turn):
+        view = x[thread % 3 :, ::2].T
+        assert view.memory is x.memory
+        assert np.asarray(view).shape == (2, 3 - thread % 3)
+        assert np.from_dlpack(x).sum() == 66
+        assert memoryview(x).nbytes == 96
+        assert x.__array_interface__["shape"] == (3, 4)
+        assert x.dtype is owner.dtype and x.base is owner and x.flags.c_contiguous
+        assert x.reshape(12)[5:].size == 7
+
+    together(job)
+    gone = weakref.ref(owner)
+    del owner, x, job
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_is_made_once_is_made_once():
+    """The block and the dtype of a new array, asked for by all threads at the same moment; given back exactly once."""
+    lent = bytearray(96)
+    answers = [None] * THREADS
+
+    def job(x, thread):
+        answers[thread] = (x.memory, x.dtype, x[1:].memory)
+
+    def make():
+        blocks = {id(block) for answer in answers if answer for block in answer[::2]}
+        assert len(blocks) <= 1, "several blocks for one array"
+        answers[:] = [None] * THREADS
+        return arrayhub.asarray(lent)
+
+    in_step(make, job)
+    answers.clear()
+    gc.collect()
+    lent.append(
+        0
+    )  # a BufferError while anybody still holds the buffer; given back twice, it would have been one before
+
+
+# -------------------------------------------------------------------------------------------- types, dicts and tables
+
+
+def test_types_come_and_go():
+    """More types than are remembered, each changed while others are looked up."""
+    a = numpy_array()
+
+    def job(thread, turn):
+        cls = type(f"Producer{thread}", (Holder,), {})
+        obj = cls(interface_of(a), a)
+        assert arrayhub.asarray(obj).shape == (3, 4)
+        cls.__dlpack__ = lambda self, **k: a[:2].__dlpack__(**k)
+        cls.__dlpack_device__ = lambda self: (1, 0)
+        assert arrayhub.asarray(obj).shape == (2, 4)
+        del cls.__dlpack__
+        assert arrayhub.asarray(obj).shape == (3, 4)
+
+    together(job)
+
+
+def test_a_type_that_changes_under_all_threads():
+    a = numpy_array()
+    cls = type("Changing", (Holder,), {})
+    obj = cls(interface_of(a), a)
+
+    def job(thread, turn):
+        if thread == 0:
+            cls.number = turn
+        assert arrayhub.asarray(obj).shape == (3, 4)
+
+    together(job)
+
+
+def test_a_dict_that_changes_while_it_is_read():
+    a, b = numpy_array(), np.arange(24.0).reshape(3, 8)[:, ::2]
+    shared = interface_of(a)
+    obj = Holder(shared, (a, b))
+
+    def job(thread, turn):
+        if thread == 0:
+            shared["strides"] = (b if turn % 2 else a).strides  # a new tuple each time: the old one dies in the dict
+            shared[f"other{turn % 50}"] = turn
+            shared.pop(f"other{(turn + 25) % 50}", None)
+        else:
+            assert arrayhub.asarray(obj).shape == (3, 4)
+
+    together(job)
+
+
+def test_tables_that_are_filled_and_emptied():
+    """More record types and formats than are remembered, so that the tables are emptied while they are read."""
+    memory = np.zeros(4096, "u1")
+
+    def job(thread, turn):
+        size = 3 + (turn + 97 * thread) % 600
+        dtype = np.dtype([("a", "u1"), (f"b{thread}", "u1", (size - 1,))])
+        a = memory[: 2 * size].view(dtype)
+        assert np.asarray(memoryview(arrayhub.asarray(a))).dtype.itemsize == size
+        assert arrayhub.asarray(memoryview(a)).dtype == dtype
+        assert arrayhub.asarray(Holder(interface_of(a), a)).dtype == dtype
+        void = Holder(interface_of(np.zeros(2, f"S{size}")), None)
+        void.__array_interface__ |= {"data": (memory.ctypes.data, False)}
+        assert arrayhub.asarray(void).dtype == f"S{size}"
+
+    together(job)
+
+
+def test_types_that_numpy_lacks():
+    pytest.importorskip("ml_dtypes")
+
+    def job(x, thread):
+        assert x.dtype.name == "bfloat16"
+        assert np.asarray(x).shape == (4,)
+
+    import ml_dtypes
+
+    in_step(lambda: arrayhub.asarray(np.zeros(4, ml_dtypes.bfloat16)), job)
+
+
+def test_storage_is_made():
+    pytest.importorskip("arrayhub.storage")
+
+    def job(thread, turn):
+        x = arrayhub.storage.zeros((3, 4 + turn % 600), dtype="f8", memory="cpu")
+        assert np.asarray(x).sum() == 0
+
+    together(job)
+
+
+# ------------------------------------------------------------------------------------------------- handed to others
+
+
+def test_exports_are_dropped_by_other_threads():
+    """Capsules, tensors and buffers that one thread makes and another consumes or drops."""
+    pipe = queue.SimpleQueue()
+    lent = bytearray(range(96))
+
+    def job(thread, turn):
+        x = arrayhub.asarray(lent)
+        pipe.put(x.__dlpack__(max_version=(1, 0)))
+        pipe.put(x[1:].__dlpack__())
+        pipe.put(memoryview(x))
+        pipe.put(arrayhub.as_numpy(x))
+        for _ in range(4):
+            got = pipe.get()
+            if turn % 2 and type(got).__name__ == "PyCapsule":
+                assert arrayhub.asarray(got).size in (95, 96)
+
+    together(job)
+    while not pipe.empty():
+        pipe.get()
+    gc.collect()
+    lent.append(0)
+
+
+def test_many_types_by_dlpack():
+    """Producers of different types in different threads, each remembered beside the others."""
+    producers = [dlpack_producer() for _ in range(64)]
+
+    def job(thread, turn):
+        assert arrayhub.asarray(producers[(turn * (thread + 1)) % 64]).shape == (3, 4)
+
+    together(job)
