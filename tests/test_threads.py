@@ -24,7 +24,7 @@ FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def together(job, threads=THREADS):
-    """Call ``job(thread, turn)`` again and again on all threads until the time is over; raise what any of them raised."""
+    """Call ``job(thread, turn)`` again and again on all threads until time is up; raise what one of them raised."""
     barrier = threading.Barrier(threads)
     failures = []
     end = time.monotonic() + SECONDS
@@ -168,7 +168,7 @@ def test_one_array_comes_out_of_many_hands():
 
     together(job)
     gone = weakref.ref(owner)
-    del owner, x, job
+    owner = x = None
     gc.collect()
     assert gone() is None
 

@@ -96,10 +96,10 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const Kind* kind, object device,
 cdef int take_cuda(Descriptor a, Recipe recipe, const Kind* kind, object device, bint zeroed) except -1:
     cdef DLDevice wanted = DLDevice(kind.number, 0)
     if device is not None:
-        found = Device(device)
-        if not found.type.startswith("cuda"):
+        place = Device(device)
+        if not place.type.startswith("cuda"):
             raise misplaced(kind, device, "a CUDA device such as 'cuda:0'")
-        wanted.device_id = found.id
+        wanted.device_id = place.id
     try:
         runtime_of(kind.number).allocate(a, recipe.nbytes + recipe.boundary - 1, wanted)
     except (ImportError, MemoryError):
