@@ -21,7 +21,7 @@ from arrayhub._core.descriptor cimport (
     size_of,
     transpose,
 )
-from arrayhub._core.device cimport make_device
+from arrayhub._core.device cimport UNRESOLVED_ID, make_device
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport array_interface, cuda_array, dlpack, sycl_usm
@@ -244,7 +244,8 @@ cdef class USMArray(Descriptor):
     def memory(self):
         """MemoryBlock : who owns the bytes, where they are and how many; shared by all views."""
         cdef MemoryBlock block = block_of(self)
-        block.device_ = device_of(self)      # whose ordinal may have been put off until now
+        if block.device_.device_id == UNRESOLVED_ID:      # it was put off until now
+            block.device_ = device_of(self)
         return block
 
     @property

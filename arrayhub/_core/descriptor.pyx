@@ -2,6 +2,7 @@
 # The C text below that frees an array reads its struct, so it has to come after it.
 """The descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape)."""
 
+cimport cython
 from cpython.mem cimport PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_New
@@ -92,6 +93,7 @@ cdef extern from *:
     #define ARRAYHUB_HELD_BUFFER 1      /* BlockKind's BUFFER */
     ARRAYHUB_SPARES(arrayhub_spare_array, struct PyUSMArrayObject, 64)
     #define arrayhub_dtype_place(a) (&(a)->dtype_)
+    #define arrayhub_block_place(a) ((PyObject **)&(a)->block_)
 
     /* What a fresh array is: all zero but for the objects, and not the room for its dimensions. Copying this takes a
        few vector instructions; compilers turn zeroing as much into a loop of the processor's own, which starts slowly. */
@@ -152,6 +154,7 @@ cdef extern from *:
     Descriptor arrayhub_instantiate(PyTypeObject* cls, PyTypeObject* base, PyObject* no_arguments)
     void arrayhub_make_and_free(PyTypeObject* cls)
     PyObject** dtype_place "arrayhub_dtype_place"(Descriptor a)
+    PyObject** block_place "arrayhub_block_place"(Descriptor a)
 
 cdef tuple _NO_ARGUMENTS = ()
 cdef PyTypeObject* _array_class = NULL
@@ -360,26 +363,29 @@ cdef MemoryBlock block_of(Descriptor a):
     first view or question, so that the way in stays one allocation.
     """
     cdef BlockMaker maker
-    if a.block_ is None:
+    cdef PyObject* block = seen(block_place(a))
+    if block == <PyObject*> None:
         maker = _block_makers[a.resource_kind]
-        publish(a, block_of_reach(a) if maker == NULL else maker(a))
-    return a.block_
+        block = publish(a, block_of_reach(a) if maker == NULL else maker(a))
+    return <MemoryBlock> block
 
 
-cdef void publish(Descriptor a, MemoryBlock block) noexcept:
+cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
     """Give an array its block, which from now on gives back what the array held: the one place where a resource leaves
     an array.
 
     Making the block may have run other code, a finalizer or another thread, that asked the same array. The first block
     stays then, and the second dies without having held anything. So nothing may be allocated here, and no other code
-    run, between the look at `block_` and the store.
+    run, between the look at `block_` and the store. Returns the block that the array has now, borrowed.
     """
-    if a.block_ is not None:
-        return
-    block.resource = a.resource
-    block.release = a.release
-    a.resource = NULL
-    a.block_ = block
+    cdef PyObject** place = block_place(a)
+    with cython.critical_section(a):
+        if seen(place) == <PyObject*> None:
+            block.resource = a.resource
+            block.release = a.release
+            a.resource = NULL
+            set_once(place, <PyObject*> None, block)
+    return seen(place)
 
 
 cdef MemoryBlock block_of_reach(Descriptor a):

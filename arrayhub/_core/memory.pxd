@@ -26,6 +26,7 @@ cdef class MemoryBlock:
 cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device)
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=*, bint zeroed=*)
 cdef MemoryBlock heir_of(MemoryBlock block)
+cdef object owner_of(MemoryBlock block)
 cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock heir) noexcept
 cdef int name_release(Release release, const char* name) except -1
 

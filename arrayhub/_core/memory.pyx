@@ -75,7 +75,7 @@ cdef class MemoryBlock:
 
     @property
     def owner(self):
-        return self.owner_
+        return owner_of(self)
 
     @property
     def refcount(self):
@@ -190,10 +190,16 @@ cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock 
     Making the owner may have run other code, which may have replaced it already: where the owner is not `former` any
     more the block keeps everything. Like `publish`, it allocates nothing and runs no other code in between.
     """
-    if block.owner_ is not former:
-        return
-    if heir is not None:
-        heir.resource = block.resource
-        heir.release = block.release
-        block.resource = NULL
-    block.owner_ = owner
+    with cython.critical_section(block):
+        if block.owner_ is former:
+            if heir is not None:
+                heir.resource = block.resource
+                heir.release = block.release
+                block.resource = NULL
+            block.owner_ = owner
+
+
+cdef object owner_of(MemoryBlock block):
+    """Who owns the bytes of a block now; `set_owner` may be replacing it."""
+    with cython.critical_section(block):
+        return block.owner_

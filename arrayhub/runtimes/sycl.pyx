@@ -25,7 +25,7 @@ from arrayhub._core.descriptor cimport (
     register_block_maker,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
-from arrayhub._core.memory cimport USM, MemoryBlock, heir_of, new_block, set_owner
+from arrayhub._core.memory cimport USM, MemoryBlock, heir_of, new_block, owner_of, set_owner
 from arrayhub._core.runtime cimport Runtime, runtime_of
 from arrayhub._core.shared cimport found, is_done, mark_done
 
@@ -420,7 +420,7 @@ cdef object base_of(Descriptor a):
     cdef MemoryBlock block = block_of(a)
     cdef MemoryBlock heir = None
     cdef QueueRef queue = queue_ref_of(a)
-    former = block.owner_
+    former = owner_of(block)
     if queue == NULL or is_memory(former):
         return former
     if block.nbytes_ == 0:      # nowhere for dpctl to point, and nobody who would look there
@@ -431,7 +431,7 @@ cdef object base_of(Descriptor a):
         # Without an owner dpctl would free the memory itself.
         memory = _dpctl.memory_make(block.address_, block.nbytes_, queue, former if heir is None else heir)
     set_owner(block, former, memory, heir)
-    return block.owner_
+    return owner_of(block)
 
 
 cdef object new_memory(str usm_type, Py_ssize_t nbytes, dict options):
