@@ -1,6 +1,7 @@
 """What a call of ours costs beside the same thing done by others: ``python -m benchmarks``.
 
-``rows`` and ``storage`` are the tables of what is compared, ``copies`` the same for large arrays, ``growth`` and
-``startup`` the other questions; ``measure`` times, ``report`` prints. ``nanobind_peer`` is the one peer that has to be
-compiled. ``gpu`` and ``breakdown`` are programs of their own, for machines with a GPU and with valgrind.
+``rows`` and ``storage`` are the tables of what is compared, ``copies`` the same for large arrays, ``sweep`` the
+worst of copies of any kind, ``growth`` and ``startup`` the other questions; ``measure`` times, ``report`` prints.
+``nanobind_peer`` is the one peer that has to be compiled. ``gpu`` and ``breakdown`` are programs of their own, for
+machines with a GPU and with valgrind.
 """

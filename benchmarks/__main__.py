@@ -5,7 +5,7 @@ import sys
 
 from arrayhub import sycl_runtime
 
-from . import copies, growth, report, rows, startup, storage
+from . import copies, growth, report, rows, startup, storage, sweep
 from .measure import Result
 
 # One row a group: its name, what it asks, and the function that measures it.
@@ -17,6 +17,7 @@ GROUPS = {
     "types": ("cost by number of types seen, and what stays of them", growth.types),
     "threads": ("cost on several threads", growth.threads),
     "copies": ("explicit copies of large arrays, host and SYCL", copies.copies),
+    "sweep": ("copies of all shapes, types and layouts: the worst of them", sweep.sweep),
 }
 
 

@@ -1,8 +1,8 @@
 """What hand-overs and copies of CUDA arrays cost, beside the ways that the libraries have themselves.
 
-    python -m benchmarks.gpu [--only handover copies sizes] [--repeats N] [--json FILE]
+    python -m benchmarks.gpu [--only handover copies sizes sweep] [--repeats N] [--json FILE]
 
-Copies are in `benchmarks.gpu_copies`; what follows is about hand-overs, of small arrays.
+Copies are in `benchmarks.gpu_copies` and `benchmarks.gpu_sweep`; what follows is about hand-overs, of small arrays.
 
 Each row times one call of ours and its peers in one process, in turns, so that a slow moment of the machine meets all
 of them. What counts is the ratio of the medians; the spread is that of the middle half of the repeats. No call waits
@@ -23,7 +23,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # jax would tak
 
 import arrayhub
 from arrayhub import asarray
-from benchmarks import gpu_copies
+from benchmarks import gpu_copies, gpu_sweep
 
 PACKAGES = ("arrayhub", "numpy", "cupy-cuda13x", "cupy-cuda12x", "torch", "jax", "numba", "numba-cuda", "cuda-core")
 # asarray(x) against cuda.core's view of x: at most this many times its cost.
@@ -202,7 +202,12 @@ def sizes(repeats):
     return gpu_copies.run(module("cupy"), min(repeats, 5), (gpu_copies.size_rows,))
 
 
-GROUPS = {"handover": handovers, "copies": copies, "sizes": sizes}
+def sweep(repeats):
+    """The worst rows of copies of all shapes, types and layouts; it ends by its time, whatever the repeats."""
+    return gpu_sweep.run(module("cupy"))
+
+
+GROUPS = {"handover": handovers, "copies": copies, "sizes": sizes, "sweep": sweep}
 
 
 def main():

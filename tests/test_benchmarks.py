@@ -36,7 +36,7 @@ def test_the_json_says_what_was_measured_where(everything):
 
 def test_every_row_has_its_numbers(everything):
     _, results = everything
-    groups = {"reach", "storage", "import", "dimensions", "types", "threads", "copies"}
+    groups = {"reach", "storage", "import", "dimensions", "types", "threads", "copies", "sweep"}
     assert {row["group"] for row in results["rows"]} == groups
     for row in results["rows"]:
         assert set(row) == {"group", "way", "peer", *NUMBERS, "spread", "at_most", "met"}
@@ -58,7 +58,7 @@ def test_no_row_with_a_target_is_lost(everything):
 def test_what_is_no_time_holds(everything):
     """Importing brings in no other library, and types that come and go leave nothing behind."""
     _, results = everything
-    assert {fact["group"] for fact in results["facts"]} == {"import", "types"}
+    assert {fact["group"] for fact in results["facts"]} == {"import", "types", "sweep"}
     assert all(fact["holds"] for fact in results["facts"]), results["facts"]
 
 

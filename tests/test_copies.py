@@ -153,13 +153,40 @@ def test_tiles(size, turn):
     memory = np.random.default_rng(0).integers(0, 256, (rows, 4096 + 40), "u1")
     a = turn(np.ndarray((rows, columns), f"V{size}", memory, 0, (4096, size)))
     target = np.zeros(a.shape, a.dtype)
-    assert tiles.copy(target, a)
+    tiles.copy(target, a)
     assert target.tobytes() == a.tobytes()
 
 
-def test_tiles_are_left_alone_where_numpy_is_as_fast():
-    for a in (np.zeros((64, 64)).T, np.zeros((3000, 3000)), np.zeros((3, 100_000)).T, np.zeros((0, 5)).T, np.zeros(())):
-        assert not tiles.copy(np.empty(a.shape), a)
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 31, 32, 40])
+def test_elements_of_any_size_in_any_layout(size):
+    """Rows, runs, repetitions and tiles with their edges, on any boundary; nothing beside the elements is written."""
+    rng = np.random.default_rng(size)
+
+    def laid_out(shape):
+        order, steps, start = rng.permutation(len(shape)), rng.choice([1, -1, 2, -3], len(shape)), rng.integers(70)
+        lengths = [shape[k] * abs(step) for k, step in zip(order, steps, strict=True)]
+        memory = rng.integers(0, 256, int(np.prod(lengths)) * size + start, "u1")
+        view = np.ndarray(lengths, f"V{size}", memory, start)[(*(slice(None, None, step) for step in steps), ...)]
+        return memory, view.transpose(np.argsort(order))
+
+    for turn in range(60):
+        shape = [int(rng.choice([1, 2, 3, 8, 17, 33, 70])) for _ in range(turn % 5)]
+        while np.prod(shape) > 5000:
+            shape[np.argmax(shape)] = 3
+        shape = [1024, 70] if turn == 59 else shape  # steps of a large power of two
+        (_, source), (memory, target) = laid_out(shape), laid_out(shape)
+        if shape and turn % 3 == 0:
+            source = np.broadcast_to(source[:1], shape)
+        expected = memory.copy()
+        start = target.ctypes.data - memory.ctypes.data
+        np.ndarray(target.shape, target.dtype, expected, start, target.strides)[...] = source
+        tiles.copy(target, source)
+        assert np.array_equal(memory, expected), (shape, target.strides, source.strides)
+
+
+def test_copies_of_nothing():
+    for shape, dtype in (((0, 5), "f8"), ((3, 0), "V3"), ((3,), "V0"), ((), "V0")):
+        tiles.copy(np.empty(shape, dtype), np.empty(shape, dtype))
 
 
 def test_large_host_copies_go_in_pieces(monkeypatch):

@@ -135,7 +135,7 @@ def copy(array, order, *, stream=None):
         memory = _memory(cupy, array.device.type, array.nbytes)
         fresh = on_memory(array, memory, order)
         if array.device.type == "cuda_host":
-            numpy.copyto(raw(fresh, writable=True), raw(array))
+            host.move(raw(fresh, writable=True), raw(array))
         elif array.nbytes:
             words = as_words(array, slowest_first(fresh))
             cupy.ndarray(words.shape, words.dtype, memory)[...] = words

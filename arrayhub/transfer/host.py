@@ -7,9 +7,6 @@ from arrayhub.transfer import tiles
 
 _PIECE = 64 << 20  # bytes copied between two looks at signals and reports of progress; long enough to cost nothing
 
-# NumPy's loops over numbers are tighter than those over opaque items of the same size.
-_WORDS: dict[int, numpy.dtype] = {size: numpy.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy host-readable `array` into `out`, or into fresh host memory that is compact in `order`."""
@@ -24,9 +21,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 def move(target, source, progress=None):
     """Copy one ndarray of opaque items into another that shares no memory with it, in pieces if it is large."""
     if target.nbytes <= _PIECE or target.size == 1:  # a single element is not cut, however large
-        if not tiles.copy(target, source):
-            word = _WORDS.get(target.itemsize, target.dtype)
-            numpy.copyto(target.view(word), source.view(word))
+        tiles.copy(target, source)
         if progress is not None:
             progress.update(target.nbytes)
         return

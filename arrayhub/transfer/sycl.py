@@ -165,24 +165,26 @@ def _direct(target, source, nbytes, lane):
     """Copy bytes from one address to another."""
     for start in range(0, nbytes, _DIRECT):
         size = min(_DIRECT, nbytes - start)
-        _submit(lane, target + start, source + start, size).wait()
+        _wait(_submit(lane, target + start, source + start, size))
         if lane.progress is not None:
             lane.progress.update(size)
 
 
 def _submit(lane, target, source, nbytes):
-    """Give the queue a copy between two addresses, and return the event that stands for all of it.
+    """Give the queue a copy between two addresses, and return the events that stand for it.
 
-    A processor as the device splits a copy into equal groups, of as many bytes as divide it: a million bytes take 0.1 ms,
-    a million and three, which is prime, 150 ms. So such copies are whole grains, and the last grain once more up to the
-    last byte: where the two overlap they write the same.
+    A processor as the device splits a copy into equal groups, of as many bytes as divide it: a million bytes take
+    0.1 ms, a million and three, which is prime, 150 ms. So it is given whole grains, and what is left by itself.
+    Neither depends on the other: an event that another waits for costs more than such a copy.
     """
-    rest = nbytes % _GRAIN
-    if rest == 0 or nbytes < _GRAIN or not lane.queue.sycl_device.is_cpu:
-        return sycl.submit_copy(lane.queue, target, source, nbytes, lane.after)
-    grains = sycl.submit_copy(lane.queue, target, source, nbytes - rest, lane.after)
-    last = nbytes - _GRAIN
-    return sycl.submit_copy(lane.queue, target + last, source + last, _GRAIN, [grains])
+    whole = nbytes // _GRAIN * _GRAIN if lane.queue.sycl_device.is_cpu else nbytes
+    parts = [(start, size) for start, size in ((0, whole), (whole, nbytes - whole)) if size]
+    return [sycl.submit_copy(lane.queue, target + start, source + start, size, lane.after) for start, size in parts]
+
+
+def _wait(events):
+    for event in events:
+        event.wait()
 
 
 def _fetch_sparse(array, target, lane):
@@ -210,16 +212,16 @@ def _fetch_staged(array: Any, target: Any, lane: Lane) -> None:
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
         piece, stage = array[key], stages[turn % 2]
         source, nbytes = sycl.reach(piece)
-        event = _submit(lane, stage.ctypes.data, source, nbytes)
+        events = _submit(lane, stage.ctypes.data, source, nbytes)
         if waiting:
             _spread(waiting, lane.progress)
-        waiting = (event, target[key], _laid_out(stage, piece, piece.ptr - source))
+        waiting = (events, target[key], _laid_out(stage, piece, piece.ptr - source))
     _spread(waiting, lane.progress)
 
 
 def _spread(piece, progress):
-    event, target, view = piece
-    event.wait()
+    events, target, view = piece
+    _wait(events)
     host.move(target, view, progress)
 
 
@@ -232,16 +234,14 @@ def _send(source: Any, fresh: Any, lane: Lane) -> None:
         _direct(fresh.ptr, _lowest(source), fresh.nbytes, lane)
         return
     stages = [_stage(lane.queue, fresh) for _ in range(2)]
-    events: list[Any] = [None, None]
+    events: list[Any] = [[], []]
     for turn, key in enumerate(_pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, len(stages[0]))):
-        piece, stage, event = fresh[key], stages[turn % 2], events[turn % 2]
-        if event is not None:
-            event.wait()
+        piece, stage = fresh[key], stages[turn % 2]
+        _wait(events[turn % 2])
         host.move(_laid_out(stage, piece), source[key], lane.progress)
         nbytes = sycl.reach(piece)[1]
         events[turn % 2] = _submit(lane, piece.ptr, stage.ctypes.data, nbytes)
-    for event in filter(None, events):
-        event.wait()
+    _wait(events[0] + events[1])
 
 
 # ----------------------------------------------------------------------------------------------------------- the layout

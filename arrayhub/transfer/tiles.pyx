@@ -1,7 +1,11 @@
-"""Copies that turn dimensions round: tile by tile, so that each cache line is read once and written once.
+"""Copies between any two layouts of host memory, by words of 1 to 16 bytes: in rows, or in tiles.
 
-Where source and target run along different dimensions, going through one in order jumps through the other. If the
-lines jumped to do not stay in the cache, each is fetched again for every element that it holds.
+Where source and target run along different dimensions, going through one in order jumps through the other. Lines that
+were jumped to are fetched again for every element that they hold if they do not stay in the cache; and where steps are
+large powers of two, they share so few places in it that hardly any stays. So tiles read each line once and as a whole
+into a buffer of compact lines, turn them round there, and write each line of the target once and as a whole.
+
+Where both run along the same dimension, or one of the two is short, rows are copied one after the other.
 """
 
 cimport numpy as cnp
@@ -13,67 +17,175 @@ cnp.import_array()
 cdef extern from *:
     """
     #include <stddef.h>
+    #include <stdint.h>
     #include <string.h>
 
     #define ARRAYHUB_LINE 64
+    #define ARRAYHUB_SHORT 16   /* words: a shorter inner loop costs more than what it copies */
+    #define ARRAYHUB_BLOCK 64   /* words of a longer one in its place, so that their lines stay in the first-level cache */
 
-    /* Squares of as many elements as a line holds: so many lines are read, and so many written, and each only once.
-       `along` is the dimension of the source's lines, `across` that of the target's; steps are in bytes. Elements move by
-       memcpy of a constant size, which is one instruction and needs no alignment. In a whole square of compact lines,
-       the usual case, steps and lengths are constant too, for the compiler to unroll. */
-    #define ARRAYHUB_TILE(name, SIZE)                                                                                  \
-        static void name(char *target, const char *source, ptrdiff_t along, ptrdiff_t across,             \
-                         ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,                      \
-                         ptrdiff_t source_across) {                                                                    \
-            enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                      \
-            const int compact = target_across == SIZE && source_along == SIZE;                                         \
-            for (ptrdiff_t p = 0; p < along; p += SIDE)                                                                \
-                for (ptrdiff_t q = 0; q < across; q += SIDE) {                                                         \
-                    char *t = target + p * target_along + q * target_across;                                           \
-                    const char *s = source + p * source_along + q * source_across;                                     \
-                    const ptrdiff_t rows = along - p < SIDE ? along - p : SIDE;                                        \
-                    const ptrdiff_t columns = across - q < SIDE ? across - q : SIDE;                                   \
-                    if (compact && rows == SIDE && columns == SIDE) {                                                  \
-                        for (ptrdiff_t i = 0; i < SIDE; i++)                                                           \
-                            for (ptrdiff_t j = 0; j < SIDE; j++)                                                       \
-                                memcpy(t + i * target_along + j * SIZE, s + i * SIZE + j * source_across, SIZE);       \
-                    } else {                                                                                           \
-                        for (ptrdiff_t i = 0; i < rows; i++)                                                           \
-                            for (ptrdiff_t j = 0; j < columns; j++)                                                    \
-                                memcpy(t + i * target_along + j * target_across,                                       \
-                                       s + i * source_along + j * source_across, SIZE);                                \
-                    }                                                                                                  \
-                }                                                                                                      \
+    /* One loop of one pair of steps. Words move by memcpy of a constant size, which is one instruction and needs no
+       alignment; steps are in bytes. A constant target step lets the compiler do better. */
+    #define ARRAYHUB_LOOP(SIZE, LENGTH, TARGET_STEP, SOURCE_STEP)                                                          \
+        do {                                                                                                               \
+            _Pragma("GCC unroll 4")                                                                                        \
+            for (ptrdiff_t n = 0; n < (LENGTH); n++) {                                                                     \
+                memcpy(t, s, SIZE);                                                                                        \
+                t += (TARGET_STEP);                                                                                        \
+                s += (SOURCE_STEP);                                                                                        \
+            }                                                                                                              \
+        } while (0)
+
+    /* The same word again and again, a line at a time. */
+    #define ARRAYHUB_FILL(SIZE)                                                                                            \
+        static void arrayhub_fill_##SIZE(char *t, const char *s, ptrdiff_t length) {                                       \
+            char line[ARRAYHUB_LINE];                                                                                      \
+            for (ptrdiff_t n = 0; n < ARRAYHUB_LINE; n += SIZE)                                                            \
+                memcpy(line + n, s, SIZE);                                                                                 \
+            for (; length >= ARRAYHUB_LINE / SIZE; length -= ARRAYHUB_LINE / SIZE, t += ARRAYHUB_LINE)                     \
+                memcpy(t, line, ARRAYHUB_LINE);                                                                            \
+            memcpy(t, line, (size_t) length * SIZE);                                                                       \
         }
-    ARRAYHUB_TILE(arrayhub_tile_1, 1)
-    ARRAYHUB_TILE(arrayhub_tile_2, 2)
-    ARRAYHUB_TILE(arrayhub_tile_4, 4)
-    ARRAYHUB_TILE(arrayhub_tile_8, 8)
-    ARRAYHUB_TILE(arrayhub_tile_16, 16)
 
-    static void arrayhub_tile(char *target, const char *source, size_t size, ptrdiff_t along, ptrdiff_t across,
-                              ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,
-                              ptrdiff_t source_across) {
-    #define ARRAYHUB_USE(name)                                                                                         \
-        name(target, source, along, across, target_along, target_across, source_along, source_across); break
+    /* `outer` rows of `inner` words. Where the rows are short, the outer dimension is gone through block by block. */
+    #define ARRAYHUB_ROWS(SIZE)                                                                                            \
+        static void arrayhub_rows_##SIZE(char *target, const char *source, ptrdiff_t outer, ptrdiff_t inner,               \
+                                         ptrdiff_t target_outer, ptrdiff_t target_inner, ptrdiff_t source_outer,           \
+                                         ptrdiff_t source_inner) {                                                         \
+            if (inner < ARRAYHUB_SHORT && outer >= ARRAYHUB_SHORT) {                                                       \
+                for (ptrdiff_t i = 0; i < outer; i += ARRAYHUB_BLOCK)                                                      \
+                    for (ptrdiff_t j = 0; j < inner; j++) {                                                                \
+                        char *t = target + i * target_outer + j * target_inner;                                            \
+                        const char *s = source + i * source_outer + j * source_inner;                                      \
+                        const ptrdiff_t length = outer - i < ARRAYHUB_BLOCK ? outer - i : ARRAYHUB_BLOCK;                  \
+                        ARRAYHUB_LOOP(SIZE, length, target_outer, source_outer);                                           \
+                    }                                                                                                      \
+                return;                                                                                                    \
+            }                                                                                                              \
+            for (ptrdiff_t i = 0; i < outer; i++) {                                                                        \
+                char *t = target + i * target_outer;                                                                       \
+                const char *s = source + i * source_outer;                                                                 \
+                if (target_inner == SIZE && source_inner == 0)                                                             \
+                    arrayhub_fill_##SIZE(t, s, inner);                                                                     \
+                else if (target_inner == SIZE)                                                                             \
+                    ARRAYHUB_LOOP(SIZE, inner, SIZE, source_inner);                                                        \
+                else                                                                                                       \
+                    ARRAYHUB_LOOP(SIZE, inner, target_inner, source_inner);                                                \
+            }                                                                                                              \
+        }
+
+    /* One tile: the words that one line holds of as many lines. They are read line by line into compact ones, and written
+       line by line. Both loops have a constant length, for the compiler to unroll. */
+    #define ARRAYHUB_TILE(SIZE)                                                                                            \
+        static inline void arrayhub_tile_##SIZE(char *target, const char *source, ptrdiff_t target_along,                  \
+                                                ptrdiff_t target_across, ptrdiff_t source_along,                           \
+                                                ptrdiff_t source_across) {                                                 \
+            enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
+            char buffer[SIDE][SIDE][SIZE];                                                                                 \
+            for (ptrdiff_t j = 0; j < SIDE; j++, source += source_across) {                                                \
+                const char *s = source;                                                                                    \
+                char *t = buffer[j][0];                                                                                    \
+                if (source_along == SIZE)                                                                                  \
+                    memcpy(t, s, ARRAYHUB_LINE);                                                                           \
+                else                                                                                                       \
+                    ARRAYHUB_LOOP(SIZE, SIDE, SIZE, source_along);                                                         \
+            }                                                                                                              \
+            for (ptrdiff_t i = 0; i < SIDE; i++, target += target_along) {                                                 \
+                const char *s = buffer[0][i];                                                                              \
+                char *t = target;                                                                                          \
+                if (target_across == SIZE)                                                                                 \
+                    ARRAYHUB_LOOP(SIZE, SIDE, SIZE, ARRAYHUB_LINE);                                                        \
+                else                                                                                                       \
+                    ARRAYHUB_LOOP(SIZE, SIDE, target_across, ARRAYHUB_LINE);                                               \
+            }                                                                                                              \
+        }
+
+    /* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's, neither shorter than
+       a tile. The second tile on each side begins on the boundary of a line, and the last one ends with the dimension: what
+       two tiles share is copied twice, which is quicker than tiles of any length. */
+    #define ARRAYHUB_TILES(SIZE)                                                                                           \
+        static void arrayhub_tiles_##SIZE(char *target, const char *source, ptrdiff_t along, ptrdiff_t across,             \
+                                          ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,         \
+                                          ptrdiff_t source_across) {                                                       \
+            enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
+            const ptrdiff_t up = source_along == SIZE ? arrayhub_lead(source, SIZE) : SIDE;                                \
+            const ptrdiff_t left = target_across == SIZE ? arrayhub_lead(target, SIZE) : SIDE;                             \
+            for (ptrdiff_t next = 0; next < along; next += next ? SIDE : up) {                                             \
+                const ptrdiff_t p = next < along - SIDE ? next : along - SIDE;                                             \
+                for (ptrdiff_t then = 0; then < across; then += then ? SIDE : left) {                                      \
+                    const ptrdiff_t q = then < across - SIDE ? then : across - SIDE;                                       \
+                    arrayhub_tile_##SIZE(target + p * target_along + q * target_across,                                    \
+                                         source + p * source_along + q * source_across, target_along, target_across,       \
+                                         source_along, source_across);                                                     \
+                }                                                                                                          \
+            }                                                                                                              \
+        }
+
+    /* How many words lie before the next boundary of a line; a whole line's where none does, or the words lie across it. */
+    static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size) {
+        const ptrdiff_t before = (ptrdiff_t) (-(uintptr_t) address % ARRAYHUB_LINE);
+        return before == 0 || before % size != 0 ? ARRAYHUB_LINE / size : before / size;
+    }
+
+    #define ARRAYHUB_EACH(MAKE) MAKE(1) MAKE(2) MAKE(4) MAKE(8) MAKE(16)
+    ARRAYHUB_EACH(ARRAYHUB_FILL)
+    ARRAYHUB_EACH(ARRAYHUB_ROWS)
+    ARRAYHUB_EACH(ARRAYHUB_TILE)
+    ARRAYHUB_EACH(ARRAYHUB_TILES)
+
+    typedef void (*arrayhub_kernel)(char *, const char *, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t);
+
+    static arrayhub_kernel arrayhub_kernel_of(ptrdiff_t size, int tiled) {
         switch (size) {
-        case 1: ARRAYHUB_USE(arrayhub_tile_1);
-        case 2: ARRAYHUB_USE(arrayhub_tile_2);
-        case 4: ARRAYHUB_USE(arrayhub_tile_4);
-        case 8: ARRAYHUB_USE(arrayhub_tile_8);
-        case 16: ARRAYHUB_USE(arrayhub_tile_16);
+        case 1: return tiled ? arrayhub_tiles_1 : arrayhub_rows_1;
+        case 2: return tiled ? arrayhub_tiles_2 : arrayhub_rows_2;
+        case 4: return tiled ? arrayhub_tiles_4 : arrayhub_rows_4;
+        case 8: return tiled ? arrayhub_tiles_8 : arrayhub_rows_8;
+        default: return tiled ? arrayhub_tiles_16 : arrayhub_rows_16;
         }
     }
+
+    /* Runs of `nbytes`, as long as two words or shorter: the first word and the last, which may overlap. */
+    #define ARRAYHUB_PAIRS(SIZE)                                                                                           \
+        static void arrayhub_pairs_##SIZE(char *t, const char *s, ptrdiff_t outer, ptrdiff_t nbytes,                       \
+                                          ptrdiff_t target_outer, ptrdiff_t source_outer) {                                \
+            const ptrdiff_t last = nbytes - SIZE;                                                                          \
+            for (ptrdiff_t i = 0; i < outer; i++, t += target_outer, s += source_outer) {                                  \
+                memcpy(t, s, SIZE);                                                                                        \
+                memcpy(t + last, s + last, SIZE);                                                                          \
+            }                                                                                                              \
+        }
+    ARRAYHUB_EACH(ARRAYHUB_PAIRS)
+
+    /* Runs of bytes that lie one after the other on both sides; two or more. */
+    static void arrayhub_runs(char *target, const char *source, ptrdiff_t outer, ptrdiff_t nbytes, ptrdiff_t target_outer,
+                              ptrdiff_t source_outer) {
+    #define ARRAYHUB_UP_TO(SIZE)                                                                                           \
+        if (nbytes <= 2 * SIZE) {                                                                                          \
+            arrayhub_pairs_##SIZE(target, source, outer, nbytes, target_outer, source_outer);                              \
+            return;                                                                                                        \
+        }
+        ARRAYHUB_EACH(ARRAYHUB_UP_TO)
+        for (ptrdiff_t i = 0; i < outer; i++)
+            memcpy(target + i * target_outer, source + i * source_outer, (size_t) nbytes);
+    }
     """
-    void arrayhub_tile(
-        char* target, const char* source, size_t size, Py_ssize_t along, Py_ssize_t across, Py_ssize_t target_along,
-        Py_ssize_t target_across, Py_ssize_t source_along, Py_ssize_t source_across) noexcept nogil
+    ctypedef void (*Kernel "arrayhub_kernel")(
+        char* target, const char* source, Py_ssize_t outer, Py_ssize_t inner, Py_ssize_t target_outer,
+        Py_ssize_t target_inner, Py_ssize_t source_outer, Py_ssize_t source_inner) noexcept nogil
+    Kernel kernel_of "arrayhub_kernel_of"(Py_ssize_t size, bint tiled) noexcept nogil
+    void copy_runs "arrayhub_runs"(
+        char* target, const char* source, Py_ssize_t outer, Py_ssize_t nbytes, Py_ssize_t target_outer,
+        Py_ssize_t source_outer) noexcept nogil
 
 cdef enum:
     CACHE_LINE = 64         # bytes
-    WAYS = 8                # lines of one place in the second-level cache, and how many bytes apart those lie at least
-    WAY_BYTES = 65536
-    TILE = 1024             # bytes of a tile's side
+    LARGEST_WORD = 16       # bytes
+    TILE = 1024             # bytes of the side of a square of tiles: what one row of tiles fetches is there for the next
+    WAYS = 8                # lines of one place in a cache, and the bytes that they lie apart at least
+    FIRST_WAY = 4096
+    SECOND_WAY = 65536
+    LARGE_STEP = 1024       # bytes: where steps are a multiple of that, the first-level cache keeps few lines
 
 
 cdef struct Dimension:
@@ -83,10 +195,36 @@ cdef struct Dimension:
 
 cdef struct Plan:
     int nd
-    Dimension dimensions[layout.MAX_NDIM]   # the target's largest step first, none of length one
+    Dimension dimensions[layout.MAX_NDIM + 1]   # the target's largest step first, none of length one
     char* target
     const char* source
-    Py_ssize_t itemsize
+    Py_ssize_t word     # bytes: a power of two up to 16
+
+
+cdef void begin(Plan* plan, cnp.ndarray target, cnp.ndarray source):
+    """The dimensions of two arrays, the words of an element being the last."""
+    cdef int k
+    cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(target)
+    plan.nd = 0
+    plan.target = <char*> cnp.PyArray_DATA(target)
+    plan.source = <const char*> cnp.PyArray_DATA(source)
+    for k in range(cnp.PyArray_NDIM(target)):
+        if cnp.PyArray_DIMS(target)[k] > 1:
+            plan.dimensions[plan.nd] = Dimension(
+                cnp.PyArray_DIMS(target)[k], cnp.PyArray_STRIDES(target)[k], cnp.PyArray_STRIDES(source)[k])
+            plan.nd += 1
+    plan.word = min(itemsize & -itemsize, <Py_ssize_t> LARGEST_WORD)
+    if itemsize > plan.word:
+        plan.dimensions[plan.nd] = Dimension(itemsize // plan.word, plan.word, plan.word)
+        plan.nd += 1
+
+
+cdef inline void turn(Plan* plan, Dimension* d) noexcept nogil:
+    """Go through a dimension from its other end."""
+    plan.target += d.target * (d.length - 1)
+    plan.source += d.source * (d.length - 1)
+    d.target = -d.target
+    d.source = -d.source
 
 
 cdef void simplify(Plan* plan) noexcept nogil:
@@ -96,10 +234,7 @@ cdef void simplify(Plan* plan) noexcept nogil:
     for k in range(plan.nd):
         d = plan.dimensions[k]
         if d.target < 0:
-            plan.target += d.target * (d.length - 1)
-            plan.source += d.source * (d.length - 1)
-            d.target = -d.target
-            d.source = -d.source
+            turn(plan, &d)
         j = k
         while j > 0 and plan.dimensions[j - 1].target < d.target:
             plan.dimensions[j] = plan.dimensions[j - 1]
@@ -116,54 +251,88 @@ cdef void simplify(Plan* plan) noexcept nogil:
     plan.nd = min(plan.nd, kept + 1)
 
 
-cdef int along_source(Plan* plan) noexcept nogil:
-    """The dimension of the source's smallest step, where it pays to copy along it too; -1 where it does not.
+cdef inline bint runs(Plan* plan) noexcept nogil:
+    """Whether the last dimension's words lie one after the other on both sides; `plan` has a dimension."""
+    cdef Dimension* last = &plan.dimensions[plan.nd - 1]
+    return last.target == plan.word and last.source == plan.word
 
-    It pays where the source's lines that one line of the target asks for do not stay in the cache until the next line of
+
+cdef void widen(Plan* plan) noexcept nogil:
+    """Make one word of a few that lie one after the other on both sides."""
+    cdef Py_ssize_t nbytes
+    if plan.nd == 0 or not runs(plan):
+        return
+    nbytes = plan.dimensions[plan.nd - 1].length * plan.word
+    if nbytes <= LARGEST_WORD and nbytes & (nbytes - 1) == 0:
+        plan.word = nbytes
+        plan.nd -= 1
+
+
+cdef int along_source(Plan* plan) noexcept nogil:
+    """The dimension of the source's lines, where it is another than that of the target's and tiles pay; else -1.
+
+    They pay where the source's lines that one line of the target asks for do not stay in the cache until the next line of
     the target asks for them again.
     """
-    cdef int k, best = plan.nd - 1
-    cdef Dimension* last = &plan.dimensions[plan.nd - 1]
-    if plan.nd < 2 or last.target >= CACHE_LINE or magnitude(last.source) < CACHE_LINE \
-            or last.length <= lines_kept(last.source):
+    cdef int k, best
+    cdef Dimension* last
+    cdef Py_ssize_t side = CACHE_LINE // plan.word
+    if plan.nd < 2:
+        return -1
+    best = plan.nd - 1
+    last = &plan.dimensions[best]
+    if last.target >= CACHE_LINE or magnitude(last.source) < CACHE_LINE or last.length < side \
+            or stays(last.length, last.source):
         return -1
     for k in range(plan.nd):
         if magnitude(plan.dimensions[k].source) < magnitude(plan.dimensions[best].source):
             best = k
-    return best if best != plan.nd - 1 and magnitude(plan.dimensions[best].source) < CACHE_LINE else -1
+    if best == plan.nd - 1 or plan.dimensions[best].source == 0 or plan.dimensions[best].length < side:
+        return -1
+    return best if magnitude(plan.dimensions[best].source) < CACHE_LINE else -1
 
 
-cdef inline Py_ssize_t lines_kept(Py_ssize_t step) noexcept nogil:
-    """How many lines that lie `step` bytes apart the cache keeps: steps of a large power of two share few places in it."""
-    cdef Py_ssize_t apart = step & -step     # the largest power of two that divides it; 0 of a broadcast
-    return WAYS * (WAY_BYTES // min(max(apart, CACHE_LINE), WAY_BYTES))
+cdef inline bint stays(Py_ssize_t lines, Py_ssize_t step) noexcept nogil:
+    """Whether the caches keep so many lines `step` bytes apart: steps of a large power of two share few places in them."""
+    cdef Py_ssize_t apart = max(step & -step, <Py_ssize_t> CACHE_LINE)     # the largest power of two that divides the step
+    if apart >= LARGE_STEP and lines > WAYS * (FIRST_WAY // min(apart, <Py_ssize_t> FIRST_WAY)):
+        return False
+    return lines <= WAYS * (SECOND_WAY // min(apart, <Py_ssize_t> SECOND_WAY))
 
 
 cdef inline Py_ssize_t magnitude(Py_ssize_t value) noexcept nogil:
     return -value if value < 0 else value
 
 
-cdef void run(Plan* plan, int along) noexcept nogil:
-    """Copy all tiles: those of one pair of dimensions for every index of the others."""
-    cdef Py_ssize_t index[layout.MAX_NDIM]
-    cdef Dimension* a = &plan.dimensions[along]
-    cdef Dimension* b = &plan.dimensions[plan.nd - 1]
-    cdef Py_ssize_t tall, wide, i, j
+cdef void run(Plan* plan) noexcept nogil:
+    """Copy all words: those of two dimensions at once, for every index of the others."""
+    cdef Py_ssize_t index[layout.MAX_NDIM + 1]
+    cdef Dimension* a
+    cdef Dimension* b
+    cdef Dimension single = Dimension(1, 0, 0)
+    cdef Kernel kernel
     cdef char* target = plan.target
     cdef const char* source = plan.source
-    cdef int k
-    tall = wide = TILE // plan.itemsize
+    cdef int k, along = along_source(plan), second
+    second = along if along >= 0 else plan.nd - 2
+    if along >= 0 and plan.dimensions[along].source < 0:      # read lines forwards
+        turn(plan, &plan.dimensions[along])
+        target, source = plan.target, plan.source
+    a = &plan.dimensions[second] if second >= 0 else &single
+    b = &plan.dimensions[plan.nd - 1] if plan.nd > 0 else &single
+    kernel = kernel_of(plan.word, along >= 0)
     for k in range(plan.nd):
         index[k] = 0
     while True:
-        for i from 0 <= i < a.length by tall:
-            for j from 0 <= j < b.length by wide:
-                arrayhub_tile(
-                    target + i * a.target + j * b.target, source + i * a.source + j * b.source, plan.itemsize,
-                    min(tall, a.length - i), min(wide, b.length - j), a.target, b.target, a.source, b.source)
+        if along >= 0:
+            square_by_square(kernel, target, source, a, b, TILE // plan.word)
+        elif b.target == plan.word and b.source == plan.word:
+            copy_runs(target, source, a.length, b.length * plan.word, a.target, a.source)
+        else:
+            kernel(target, source, a.length, b.length, a.target, b.target, a.source, b.source)
         k = plan.nd - 2
         while k >= 0:
-            if k != along:
+            if k != second:
                 index[k] += 1
                 target += plan.dimensions[k].target
                 source += plan.dimensions[k].source
@@ -177,40 +346,41 @@ cdef void run(Plan* plan, int along) noexcept nogil:
             return
 
 
-cdef inline bint tiled(Py_ssize_t itemsize) noexcept nogil:
-    """Whether there are tiles of elements of that size."""
-    return itemsize in (1, 2, 4, 8, 16)
+cdef void square_by_square(Kernel kernel, char* target, const char* source, Dimension* a, Dimension* b,
+                           Py_ssize_t side) noexcept nogil:
+    """Copy two dimensions by tiles: those of one square, then those of the next."""
+    cdef Py_ssize_t tall, wide, i = 0, j
+    while i < a.length:
+        tall = part(a.length - i, side)
+        j = 0
+        while j < b.length:
+            wide = part(b.length - j, side)
+            kernel(
+                target + i * a.target + j * b.target, source + i * a.source + j * b.source, tall, wide, a.target,
+                b.target, a.source, b.source)
+            j += wide
+        i += tall
+
+
+cdef inline Py_ssize_t part(Py_ssize_t rest, Py_ssize_t side) noexcept nogil:
+    """A square's side, or all that is left where that would leave less than a square."""
+    return rest if rest < 2 * side else side
 
 
 def copy(cnp.ndarray target not None, cnp.ndarray source not None):
-    """Copy `source` into `target` by tiles, if that is the faster way.
+    """Copy `source` into `target`, whatever their layouts are.
 
     Parameters
     ----------
     target, source : numpy.ndarray
-        Of the same shape and item size, without Python objects; they share no memory.
-
-    Returns
-    -------
-    bool
-        False where nothing was copied, because NumPy is as fast.
+        Of the same shape and item size, without Python objects; they share no memory, and `target` is writable and has
+        no elements that share bytes.
     """
     cdef Plan plan
-    cdef int k, along, nd = cnp.PyArray_NDIM(target)
-    plan.nd = 0
-    plan.itemsize = cnp.PyArray_ITEMSIZE(target)
-    plan.target = <char*> cnp.PyArray_DATA(target)
-    plan.source = <const char*> cnp.PyArray_DATA(source)
-    if nd < 2 or cnp.PyArray_SIZE(target) == 0 or not tiled(plan.itemsize):
-        return False
-    for k in range(nd):
-        if cnp.PyArray_DIMS(target)[k] > 1:
-            plan.dimensions[plan.nd] = Dimension(
-                cnp.PyArray_DIMS(target)[k], cnp.PyArray_STRIDES(target)[k], cnp.PyArray_STRIDES(source)[k])
-            plan.nd += 1
+    if cnp.PyArray_SIZE(target) == 0 or cnp.PyArray_ITEMSIZE(target) == 0:
+        return
+    begin(&plan, target, source)
     with nogil:
         simplify(&plan)
-        along = along_source(&plan)
-        if along >= 0:
-            run(&plan, along)
-    return along >= 0
+        widen(&plan)
+        run(&plan)

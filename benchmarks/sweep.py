@@ -1,0 +1,267 @@
+"""Copies of many shapes, types and layouts beside their peers and their neighbours: the worst rows, not the median.
+
+A call is compared with the best of what a peer takes for it and of what ours takes, an element, for a neighbouring
+shape: a power of two that shares few places in the caches must not cost more than the shape beside it.
+
+Calls are small whose best peer takes less than the fixed cost of a call of ours divided by 0.15: there Python and the
+checks are timed, not the copy. They are counted apart, by the time that they add.
+"""
+
+import itertools
+import random
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+import arrayhub
+
+from .measure import Result, middle_half
+
+AT_MOST = 1.15
+SHOWN = 12  # rows of an engine, the worst first
+BUDGET = 200  # samples of `options.sample` in each of `options.repeat` rounds: 41 s an engine
+TURN = 200e-6  # seconds of one timing at least; short, so that some fall between the turns of a busy machine
+ROUNDS = 5
+AGAIN = 4 * SHOWN  # rows that are measured again before they are believed
+TYPES = ("u1", "f2", "f4", "f8", "c16")
+OPAQUE = ("V3", "V12", "V32")  # which only NumPy has
+# Pairs of a shape of powers of two and one beside it, of 1 Ki to 8 Mi elements.
+SHAPES = (
+    ((1024,), (1000,)),
+    ((1 << 20,), (1_000_003,)),
+    ((32, 32), (33, 31)),
+    ((128, 128), (127, 129)),
+    ((256, 256), (255, 257)),
+    ((512, 512), (511, 513)),
+    ((1024, 1024), (1000, 1040)),
+    ((4096, 512), (4001, 520)),
+    ((4096, 2048), (4000, 2000)),
+    ((8192, 1024), (8191, 1025)),
+    ((65536, 4), (65500, 4)),
+    ((65536, 16), (65521, 17)),
+    ((4, 65536), (4, 65500)),
+    ((32, 32, 32), (31, 33, 32)),
+    ((128, 64, 128), (127, 65, 127)),
+    ((4096, 16, 16), (4095, 16, 17)),
+)
+LAYOUTS = {
+    "x": lambda a: a,
+    "x.T": lambda a: a.T,
+    "x[..., ::2]": lambda a: a[..., ::2],
+    "x[..., :-5]": lambda a: a[..., :-5],
+    "x[::2, ::2]": lambda a: a[(slice(None, None, 2),) * a.ndim],
+    "x[::2, ::2].T": lambda a: a[(slice(None, None, 2),) * a.ndim].T,
+    "x[..., ::-1]": lambda a: a[..., ::-1],
+    "x[::-1, ::-1]": lambda a: a[(slice(None, None, -1),) * a.ndim],
+    "x[..., 1]": lambda a: a[..., 1],
+    "moveaxis(x, 0, -1)": lambda a: np.moveaxis(a, 0, -1) if isinstance(a, np.ndarray) else turned(a),
+}
+TARGETS = {
+    "C": lambda shape, dtype: filled(shape, dtype),
+    "F": lambda shape, dtype: filled(shape[::-1], dtype).T,
+    "[..., ::2]": lambda shape, dtype: filled((*shape[:-1], 2 * shape[-1]), dtype)[..., ::2],
+    "[::-1]": lambda shape, dtype: filled(shape, dtype)[::-1],
+}
+
+
+def turned(a):
+    return a.transpose(*range(1, a.ndim), 0)
+
+
+class Pair(NamedTuple):
+    """A call on two shapes beside each other."""
+
+    way: str  # with {} for the shape
+    peer: str
+    shapes: tuple
+    prepare: object  # gives for a shape: our call, the peer's, and how many elements either copies
+
+
+class Row(NamedTuple):
+    """One shape of a pair: seconds of a call, those of the best of its peers, and their ratios by round."""
+
+    way: str
+    best: str
+    ours: float
+    peer: float
+    spread: tuple[float, float]
+    small: bool
+    pair: Pair
+
+    @property
+    def ratio(self):
+        return self.ours / self.peer
+
+
+def filled(shape, dtype):
+    """An array whose memory has been written: pages that were not are all one page of zeros."""
+    dtype = np.dtype(dtype)
+    return np.full(int(np.prod(shape)) * dtype.itemsize, 1, "u1").view(dtype).reshape(shape)
+
+
+# -------------------------------------------------------------------------------------------------------------- engines
+
+
+def host():
+    """Copies from host memory to host memory, beside NumPy's."""
+    for dtype, shapes, layout, target in itertools.product((*TYPES, *OPAQUE), SHAPES, LAYOUTS, (*TARGETS, "fresh")):
+
+        def prepare(shape, dtype=dtype, layout=layout, target=target):
+            a = LAYOUTS[layout](filled(shape, dtype))
+            if target == "fresh":
+                return lambda: arrayhub.to_host(a, copy=True), lambda: a.copy("C"), a.size
+            out = TARGETS[target](a.shape, dtype)
+            return lambda: arrayhub.to_host(a, out=out), lambda: np.copyto(out, a), a.size
+
+        into = "copy=True" if target == "fresh" else f"out={target}"
+        yield Pair(f"to_host({layout}, {into}), {dtype} {{}}", "np.copyto", shapes, prepare)
+
+
+def sycl():
+    """Copies from and to device USM, beside dpnp's."""
+    import dpnp.tensor as dpt
+
+    def down(view, out):
+        return lambda: arrayhub.to_host(view, out=out)
+
+    for dtype, shapes, layout, way in itertools.product(TYPES, SHAPES, LAYOUTS, ("to_host", "out=", "to_device")):
+
+        def prepare(shape, dtype=dtype, layout=layout, way=way):
+            a = filled(shape, dtype)
+            view = LAYOUTS[layout](a)
+            if way == "to_device":
+                return lambda: arrayhub.to_device(view, "oneapi:0"), lambda: waited(dpt.asarray(view)), view.size
+            d = dpt.asarray(a, usm_type="device")
+            d.sycl_queue.wait()
+            theirs = LAYOUTS[layout](d) if "move" not in layout else dpt.moveaxis(d, 0, -1)
+            x = arrayhub.asarray(theirs)
+            out = None if way == "to_host" else filled(view.shape, dtype)
+            return down(x, out), lambda: dpt.asnumpy(dpt.copy(theirs, order="C")), view.size
+
+        def waited(made):
+            made.sycl_queue.wait()
+            return made
+
+        into = {"to_host": "to_host({})", "out=": "to_host({}, out=C)", "to_device": "to_device({}, 'oneapi:0')"}[way]
+        yield Pair(f"{into.format(layout)}, {dtype} {{}}", "dpnp", shapes, prepare)
+
+
+# One row an engine: its pairs, in an order that the same number always gives.
+ENGINES = {"host": host, "SYCL": sycl}
+
+
+# ------------------------------------------------------------------------------------------------------------ measuring
+
+
+class Measured:
+    """The calls of a pair, and the least that each took in all rounds so far."""
+
+    def __init__(self, pair):
+        self.pair = pair
+        self.times = [[], [], [], []]  # ours and the peer's for the one shape, then for the other
+
+    def measure(self, rounds):
+        made = [self.pair.prepare(shape) for shape in self.pair.shapes]
+        self.sizes = [size for _, _, size in made]
+        calls = [call for ours, peer, _ in made for call in (ours, peer)]
+        turns = [turns_of(call) for call in calls]
+        for _ in range(rounds):
+            for call, n, times in zip(calls, turns, self.times, strict=True):
+                times.append(seconds(call, n))
+        return self
+
+    def rows(self, overhead):
+        """A row for each of the two shapes."""
+        least = [min(times) for times in self.times]
+        for k in (0, 1):
+            ours, peer = least[2 * k : 2 * k + 2]
+            neighbour = least[2 - 2 * k] * self.sizes[k] / self.sizes[1 - k]
+            if neighbour < peer:
+                best, who, scale = neighbour, f"its neighbour {self.pair.shapes[1 - k]}", neighbour / least[2 - 2 * k]
+                theirs = [time * scale for time in self.times[2 - 2 * k]]
+            else:
+                best, who, theirs = peer, self.pair.peer, self.times[2 * k + 1]
+            ratios = [a / b for a, b in zip(self.times[2 * k], theirs, strict=True)]
+            small = min(peer, best) < overhead / (AT_MOST - 1)
+            way = self.pair.way.format(self.pair.shapes[k])
+            yield Row(way, who, ours, best, middle_half(ratios), small, self.pair)
+
+
+def seconds(call, n):
+    """Seconds of one call of n; what it makes is let go within."""
+    begin = time.perf_counter()
+    for _ in itertools.repeat(None, n):
+        call()
+    return (time.perf_counter() - begin) / n
+
+
+def turns_of(call):
+    """How many calls one timing takes."""
+    call()  # whatever happens once
+    return max(1, int(TURN / max(seconds(call, 1), 1e-7)))
+
+
+def fixed_cost(pairs):
+    """Seconds that a call of ours takes beyond the peer's where there is next to nothing to copy."""
+    pair = next(pair for pair in pairs if pair.way.startswith(("to_host(x, out=C), u1", "to_host(x), u1")))
+    ours, peer, _ = pair.prepare((1, 1))
+    times = [(seconds(ours, 20), seconds(peer, 20)) for _ in range(50)]
+    return max(min(a for a, _ in times) - min(b for _, b in times), 0.0)
+
+
+def measure(pairs, budget):
+    """Measure pairs in an order of chance, the same in each run, until the budget is spent; then the worst once more.
+
+    Returns
+    -------
+    tuple
+        All rows, the worst first; how many pairs there are in all; the fixed cost of a call in seconds.
+    """
+    pairs = list(pairs)
+    overhead = fixed_cost(pairs)
+    random.Random(0).shuffle(pairs)
+    found, begin = {}, time.perf_counter()
+    for pair in pairs:
+        found[pair] = Measured(pair).measure(ROUNDS)
+        if time.perf_counter() - begin > 0.7 * budget:
+            break
+
+    def ranked():
+        rows = [row for measured in found.values() for row in measured.rows(overhead)]
+        return sorted(rows, key=lambda row: (row.small, -row.ratio))
+
+    for row in ranked()[:AGAIN]:  # a slow moment of the machine makes no cliff
+        if time.perf_counter() - begin > budget:
+            break
+        if not row.small and row.ratio > AT_MOST:
+            found[row.pair].measure(2 * ROUNDS)
+    return ranked(), len(pairs), overhead
+
+
+# ------------------------------------------------------------------------------------------------------------ reporting
+
+
+def summary(engine, rows, pairs, overhead):
+    """What was found, as a sentence."""
+    large, small = ([row for row in rows if row.small is kind] for kind in (False, True))
+    above = sum(row.ratio > AT_MOST for row in large)
+    added = max((row.ours - row.peer for row in small), default=0.0) * 1e6
+    return (
+        f"{engine}: of {2 * pairs} rows {len(rows)} were measured, {above} of {len(large)} above {AT_MOST};"
+        f" a call costs {overhead * 1e6:.1f} µs, so {len(small)} rows below {overhead / (AT_MOST - 1) * 1e6:.0f} µs"
+        f" are small: they took at most {added:.1f} µs more"
+    )
+
+
+def sweep(options):
+    """Measure every engine; yield its worst rows as `Result`, a sentence on all, or why it is skipped."""
+    for name, engine in ENGINES.items():
+        try:
+            rows, pairs, overhead = measure(engine(), BUDGET * options.repeat * options.sample)
+        except Exception as error:  # not installed, or installed without a device to run on
+            yield f"sweep of {name}", f"{type(error).__name__}: {error}"
+            continue
+        for row in [row for row in rows if not row.small][:SHOWN]:
+            yield Result("sweep", row.way, row.best, row.ours * 1e9, row.peer * 1e9, row.ratio, row.spread, AT_MOST)
+        yield "sweep", summary(name, rows, pairs, overhead), True
