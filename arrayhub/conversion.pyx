@@ -27,7 +27,7 @@ import arrayhub.libraries.devices  # noqa: F401 (enters the readers of the libra
 import arrayhub.usm_array  # noqa: F401 (registers the class that new arrays are of)
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
-from arrayhub._core.errors import InterfaceError, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, show
 from arrayhub.adapters import dimensions
 from arrayhub.libraries import wrappers
 
@@ -38,8 +38,8 @@ cdef extern from *:
     static int arrayhub_has_buffer(PyTypeObject *type) {
         return type->tp_as_buffer != NULL && type->tp_as_buffer->bf_getbuffer != NULL;
     }
-    /* Whether an object has an attribute, or a getter that raises: the caller asks again, where errors are minded. */
-    static int arrayhub_may_have(PyObject *obj, PyObject *name) {
+    /* Whether an object has an attribute; -1 where its getter raises, with the exception set. */
+    static int arrayhub_look_for(PyObject *obj, PyObject *name) {
         PyObject *value = NULL;
     #if PY_VERSION_HEX >= 0x030D0000
         int found = PyObject_GetOptionalAttr(obj, name, &value);
@@ -47,8 +47,7 @@ cdef extern from *:
         int found = _PyObject_LookupAttr(obj, name, &value);
     #endif
         Py_XDECREF(value);
-        if (found < 0) PyErr_Clear();
-        return found != 0;
+        return found;
     }
     /* To call a way without a `try` around it: NULL, with the exception set. */
     #define arrayhub_attempt(way, obj, stream) ((PyObject *)way(obj, stream))
@@ -86,7 +85,7 @@ cdef extern from *:
     int Py_EnterRecursiveCall(const char* where) except -1
     void Py_LeaveRecursiveCall()
     bint arrayhub_has_buffer(PyTypeObject* cls) nogil
-    bint arrayhub_may_have(object obj, object name)
+    int arrayhub_look_for(object obj, object name) noexcept
     bint arrayhub_bare_instances(PyTypeObject* cls) nogil
 
 
@@ -314,13 +313,29 @@ cdef Descriptor itself(object obj, object stream):
     return <Descriptor> obj
 
 
-cdef inline bint is_labelled(object obj, Labels labels) noexcept:
+cdef inline bint is_labelled(object obj, Labels labels) except -1:
     return labels == LABELLED_ALL or labels == LABELLED_SOME and has_names(obj)
 
 
-cdef bint has_names(object obj) noexcept:
+cdef bint has_names(object obj) except -1:
     """Whether an object names its dimensions. One that has an origin alone has it in its class."""
-    return arrayhub_may_have(obj, _GT_DIMS) or arrayhub_may_have(obj, _DIMS)
+    return may_have(obj, _GT_DIMS) or may_have(obj, _DIMS)
+
+
+cdef inline bint may_have(object obj, object name) except -1:
+    """Whether an object has an attribute, or a getter that raises: `dimensions` asks again, and minds the error."""
+    cdef int found = arrayhub_look_for(obj, name)
+    return found != 0 if found >= 0 else answered()
+
+
+cdef bint answered() except -1:
+    """True where the exception that is set is an answer, which is dropped; else it is raised on."""
+    try:
+        raise_on()
+    except PASSES_ON:
+        raise
+    except Exception:
+        return True
 
 
 cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
@@ -350,6 +365,8 @@ cdef object refusal():
     try:
         raise_on()
     except InterfaceError:
+        raise
+    except PASSES_ON:
         raise
     except (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
         return error
@@ -429,7 +446,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
     return a if stream is None else on_stream(a, stream, True)
 
 
-cdef Descriptor ask(object obj, object stream, str protocol):
+cdef Descriptor ask(object obj, object stream, object protocol):
     """`obj` by one protocol; None where it does not speak it."""
     cdef int k
     cls = type(obj)

@@ -2,6 +2,11 @@
 
 import reprlib
 
+# One rule says what an exception out of somebody else's code means. Only an AttributeError says that there is no such
+# attribute. Whoever reads other exceptions as an answer of the object lets these pass, which speak of the process, and
+# lets pass what is no Exception at all: KeyboardInterrupt, SystemExit, GeneratorExit.
+PASSES_ON = (MemoryError, RecursionError)
+
 
 class InterfaceError(ValueError):
     """A producer described its memory in a way that its protocol does not allow.

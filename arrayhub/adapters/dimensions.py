@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.labels import relabelled
 
 # What an object may have for us; `conversion` remembers of a type whether its instances are worth asking.
@@ -102,6 +102,8 @@ def _ask(obj: Any, name: str) -> Any:
     """An attribute of anybody's, whose getter may raise anything."""
     try:
         return getattr(obj, name, None)
+    except PASSES_ON:
+        raise
     except Exception:
         return None
 
@@ -129,6 +131,8 @@ def _origin_of(obj: Any, ndim: int | None) -> tuple[int, ...] | None:
         return None
     try:
         origin = tuple(_index(value) for value in given)
+    except PASSES_ON:
+        raise
     except Exception:
         return None
     return origin

@@ -12,6 +12,8 @@ from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.raised cimport take
 from arrayhub.adapters cimport dlpack
 
+from arrayhub._core.errors import PASSES_ON
+
 cdef extern from *:
     """
     #if PY_VERSION_HEX >= 0x030D0000
@@ -60,7 +62,7 @@ cdef object legacy_capsule(object obj):
     """What a pyarrow from before versions gives, or the BufferError for what this one has just refused."""
     try:
         dlpack.raise_pending("pyarrow's __dlpack__")
-    except MemoryError:
+    except PASSES_ON:
         raise
     except Exception as error:      # ArrowInvalid, ArrowTypeError and others, by the version
         if type(error) is not TypeError:      # which alone is Python's own, about the keyword

@@ -35,7 +35,7 @@ from arrayhub.adapters cimport sycl_usm
 from arrayhub.libraries.host cimport compact
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import PASSES_ON, interface_error
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
     Py_ssize_t refcount
@@ -179,10 +179,8 @@ cdef Reader reader_of(object cls):
     module = sys.modules.get(cls.__module__) if cls.__module__ in _MODULES else None
     if cls is not getattr(module, "usm_ndarray", None) or not sycl.available():
         return reader
-    try:
-        try_out(reader, cls, module)
-    finally:
-        _readers[cls] = reader      # now, when nobody changes it any more
+    try_out(reader, cls, module)
+    _readers[cls] = reader      # now, when nobody changes it any more; not where an interrupt came in between
     return reader
 
 
@@ -191,6 +189,8 @@ cdef int try_out(Reader reader, object cls, object module) except -1:
     cdef UsmNdarray fields
     try:
         array = cls((3, 7), dtype="<i4", buffer="device")[1:, ::2]
+    except PASSES_ON:
+        raise
     except Exception:      # no default device to try it on
         return 0
     if find_functions(reader, module):

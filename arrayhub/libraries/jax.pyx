@@ -8,6 +8,7 @@ from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.libraries.host cimport for_host_library
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_stream, stream_handle
 
+from arrayhub._core.errors import PASSES_ON
 from arrayhub.libraries.host import LegacyView
 
 
@@ -25,6 +26,8 @@ cdef Descriptor parse(object obj, object stream):
     cdef Descriptor a
     try:
         a = buffer.parse(obj, None)
+    except PASSES_ON:
+        raise
     except (BufferError, RuntimeError, TypeError, ValueError):    # different words for types, devices and shards
         a = None
     if a is None:
@@ -38,6 +41,8 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         devices = obj.devices()
         if len(devices) == 1:
             return parse_on_device(obj, stream, next(iter(devices)).platform)
+    except PASSES_ON:
+        raise
     except Exception as error:     # jax raises many kinds, and NoneType's own for a deleted array
         if obj.is_deleted():
             raise BufferError("jax: the array was deleted or donated, so its memory is gone; keep a copy of it") from None
@@ -83,6 +88,8 @@ cdef object emit(Descriptor a, bint may_copy):
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
     try:
         result = jax.dlpack.from_dlpack(view)
+    except PASSES_ON:
+        raise
     except (TypeError, ValueError, RuntimeError) as error:
         raise BufferError(f"jax: it refuses this array ({error}); pass copy=True") from error
     if result.dtype != get_dtype(a):

@@ -136,7 +136,8 @@ cdef object emit_raw(Descriptor a):
     cdef Py_ssize_t nbytes = a.nbytes
     if a.flags_ & PACKED:
         return ndarray(a, np.dtype(np.uint8), 1, &nbytes, NULL)
-    return ndarray(a, np.dtype((np.void, a.itemsize_)), a.nd_, a.shape_, a.byte_strides_)
+    # Not np.dtype((np.void, n)): what that calls in between may be interrupted, and it takes the interrupt for an answer.
+    return ndarray(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
 
 
 cdef object emit_array(Descriptor a, object dtype, object copy):

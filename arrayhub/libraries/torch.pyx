@@ -15,6 +15,8 @@ from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned
 from arrayhub.libraries cimport host, torch_states, torch_storage
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, remember_stream
 
+from arrayhub._core.errors import PASSES_ON
+
 cdef int _found = 0             # whether what follows is set
 cdef DLPackExchangeAPI* _table = NULL
 cdef object _torch = None
@@ -110,6 +112,8 @@ cdef object pending_as_no_memory(object tensor):
     """What torch's table reported, as the error to be raised."""
     try:
         dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")
+    except PASSES_ON:
+        raise
     except Exception as error:
         return no_memory(tensor, error)
 
@@ -122,6 +126,8 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         refuse_unsafe(obj)
     except BufferError:
         raise
+    except PASSES_ON:
+        raise
     except Exception as error:     # whatever its __torch_function__ raises
         raise no_memory(obj, error) from error
     return parse_slowly(obj, stream)
@@ -132,7 +138,7 @@ cdef Descriptor parse_slowly(object obj, object stream):
     cdef Descriptor a
     try:
         a = dlpack.parse(obj.detach(), stream)      # of a tensor that nobody else has: see `detached`
-    except MemoryError:
+    except PASSES_ON:
         raise
     except Exception as error:
         raise no_memory(obj, error) from error
@@ -168,6 +174,8 @@ cdef object no_memory(object tensor, object reason):
         try:
             if applies(torch, tensor):
                 return BufferError(f"torch: the tensor has no memory to show: {advice}")
+        except PASSES_ON:
+            raise
         except Exception:      # a private name of another torch, or a subclass that refuses the question
             continue
     lines = str(reason).splitlines() or [""]
@@ -280,7 +288,7 @@ cdef int check_empty(Descriptor a) except -1:
 cdef object by_capsule(Descriptor a, object capsule):
     try:
         return _torch.from_dlpack(capsule)
-    except MemoryError:
+    except PASSES_ON:
         raise
     except Exception as error:       # RuntimeError, BufferError, AssertionError: by the version and the device
         raise refusal(a, error) from None
@@ -290,6 +298,8 @@ cdef object pending_as_refusal(Descriptor a):
     """What torch's table reported, as the error to be raised."""
     try:
         dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+    except PASSES_ON:
+        raise
     except (BufferError, RuntimeError) as error:
         return refusal(a, error)
 

@@ -17,6 +17,8 @@ from libc.stdint cimport uint64_t
 
 from arrayhub._core.shared cimport is_done, mark_done
 
+from arrayhub._core.errors import PASSES_ON
+
 cdef enum:
     IMPL_WORDS = 22       # the smallest TensorImpl since 2.0; nothing beyond is read
 
@@ -65,6 +67,8 @@ cdef int look_at_cuda(object device) except -1:
         if is_ordinary(sample) and sample.device.type == "cuda" and key_at(sample, _keys_at) == keys_of(sample):
             _cuda_keys = keys_of(sample)
             _cuda_looked = True
+    except PASSES_ON:
+        raise
     except Exception:      # as in look()
         _cuda_looked = True
     return 0
@@ -87,6 +91,8 @@ cdef int look() except -1:
             if not is_ordinary(sys.modules["torch"].zeros(3)):
                 return 0       # some mode of torch's is on: look again another time
             _known = find()
+        except PASSES_ON:
+            raise
         except Exception:      # private names of torch: whatever happens, asking by name still works
             _known = False
         mark_done(&_looked)

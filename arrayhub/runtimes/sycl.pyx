@@ -31,7 +31,7 @@ from arrayhub._core.shared cimport found, is_done, mark_done
 
 from arrayhub import sycl_runtime
 from arrayhub._core.device import READERS, Device
-from arrayhub._core.errors import interface_error, show
+from arrayhub._core.errors import PASSES_ON, interface_error, show
 
 ctypedef void* (*MemoryPointer)(PyObject*)
 ctypedef size_t (*MemorySize)(PyObject*)
@@ -345,9 +345,11 @@ cdef object queue_from(object syclobj, void* pointer):
     return queue_from_context(syclobj, pointer)
 
 
-cdef object queue_from_filter(object dpctl, str selector):
+cdef object queue_from_filter(object dpctl, object selector):
     try:
         return dpctl.SyclQueue(selector)
+    except PASSES_ON:
+        raise
     except Exception as error:
         raise interface_error(
             NAME, "syclobj", selector, f"a filter string that selects a device here ({show(str(error))})") from error
@@ -360,6 +362,8 @@ cdef object from_capsule(object syclobj):
         give = getattr(syclobj, "_get_capsule", None)
         try:
             capsule = give() if callable(give) else None
+        except PASSES_ON:
+            raise
         except Exception as error:
             raise interface_error(NAME, "syclobj", syclobj, f"{_SYCLOBJ_FORMS} (this one's raised: {error})") from error
     if PyCapsule_CheckExact(capsule):
@@ -391,6 +395,8 @@ cdef object queue_of_ordinal(int ordinal):
         dpctl = import_dpctl()
         try:
             queue = dpctl.get_device_cached_queue(dpctl.SyclDevice(str(ordinal)))      # the one that dpnp works on
+        except PASSES_ON:
+            raise
         except Exception as error:
             raise no_device(f"oneapi:{ordinal} is no SYCL device here", error) from error
         _ordinal_queues[ordinal] = queue
@@ -440,7 +446,7 @@ cdef object base_of(Descriptor a):
     return owner_of(block)
 
 
-cdef object new_memory(str usm_type, Py_ssize_t nbytes, dict options):
+cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     """Fresh USM of a kind, as the ``dpctl.memory.MemoryUSM*`` object that owns it."""
     memory = import_dpctl().memory
     kind = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}[usm_type]
@@ -667,6 +673,8 @@ def _read_filter(selector):
     refuse_fork()
     try:
         return _read_device(import_dpctl().SyclDevice(selector))
+    except PASSES_ON:
+        raise
     except Exception as error:      # also where there is no dpctl: most such strings are no filters but slips
         raise ValueError(
             f"device: {selector!r} is no device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"

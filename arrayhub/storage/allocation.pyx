@@ -32,7 +32,7 @@ import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core.device import Device
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.labels import label
 from arrayhub.conversion import asarray
 from arrayhub.runtimes.sycl import queue_for
@@ -87,7 +87,9 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const Kind* kind, object device,
     try:
         queue = None if device is None else queue_for(device)
         return take_usm(a, kind.name[4:].decode(), {"queue": queue}, recipe.nbytes + recipe.boundary - 1)
-    except (ImportError, MemoryError, TypeError):
+    except (ImportError, TypeError):
+        raise
+    except PASSES_ON:
         raise
     except Exception as error:      # dpctl has its own for each step of looking for a device
         raise misplaced(kind, device, f"a SYCL device of this machine ({error}); see python -m arrayhub doctor") from error
@@ -102,7 +104,9 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const Kind* kind, object device,
         wanted.device_id = place.id
     try:
         runtime_of(kind.number).allocate(a, recipe.nbytes + recipe.boundary - 1, wanted)
-    except (ImportError, MemoryError):
+    except ImportError:
+        raise
+    except PASSES_ON:
         raise
     except Exception as error:      # cupy's errors of the CUDA runtime
         raise misplaced(kind, device, f"a CUDA device of this machine ({error})") from error

@@ -1,0 +1,302 @@
+"""What an exception out of somebody else's code means: an answer of the object, or something that must get through."""
+
+import array
+import pathlib
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import arrayhub
+
+PACKAGE = pathlib.Path(arrayhub.__file__).parent
+
+# What no part of arrayhub may take for an answer.
+PASSING = [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, RecursionError]
+
+ATTRIBUTES = [
+    "__sycl_usm_array_interface__",
+    "__cuda_array_interface__",
+    "__array_interface__",
+    "__array_struct__",
+    "__gt_dims__",
+    "__gt_origin__",
+    "dims",
+]
+METHODS = ["__dlpack__", "__dlpack_device__", "__index__"]
+WRAPPERS = ["ndarray", "data", "values"]
+
+
+def producer_with(attributes, exception):
+    """An object of a class whose properties of these names raise `exception`."""
+
+    def getter(self):
+        raise exception
+
+    return type("Producer", (), {name: property(getter) for name in attributes})()
+
+
+def asking(name, exception):
+    """An object that raises when it is asked for the one attribute, by its class's ``__getattr__``."""
+
+    class Asked:
+        def __getattr__(self, asked):
+            if asked == name:
+                raise exception
+            raise AttributeError(asked)
+
+    return Asked()
+
+
+@pytest.mark.parametrize("exception", PASSING)
+@pytest.mark.parametrize(
+    "make", [lambda name, error: producer_with([name], error), asking], ids=["property", "getattr"]
+)
+@pytest.mark.parametrize("name", [*ATTRIBUTES[:4], *WRAPPERS])
+def test_what_passes_on_gets_out_of_an_attribute(name, make, exception):
+    with pytest.raises(exception):
+        arrayhub.asarray(make(name, exception("passing")))
+
+
+@pytest.mark.parametrize("exception", PASSING)
+@pytest.mark.parametrize("name", ["__gt_dims__", "__gt_origin__", "dims"])
+def test_what_passes_on_gets_out_of_a_label(name, exception):
+    def getter(self):
+        raise exception("passing")
+
+    labelled = type("Labelled", (np.ndarray,), {name: property(getter)})
+    with pytest.raises(exception):
+        arrayhub.asarray(np.zeros(3).view(labelled))
+
+
+@pytest.mark.parametrize("exception", PASSING)
+@pytest.mark.parametrize("name", ["__dlpack__", "__dlpack_device__"])
+@pytest.mark.parametrize("via", [None, "dlpack"])
+def test_what_passes_on_gets_out_of_dlpack(name, via, exception):
+    source = np.zeros(3)
+
+    def fail(*arguments, **keywords):
+        raise exception("passing")
+
+    methods = {
+        "__dlpack__": lambda self, **keywords: source.__dlpack__(**keywords),
+        "__dlpack_device__": lambda self: (1, 0),
+    }
+    with pytest.raises(exception):
+        arrayhub.asarray(type("Producer", (), {**methods, name: fail})(), via=via)
+
+
+@pytest.mark.parametrize("exception", PASSING)
+def test_what_passes_on_gets_out_of_the_stream_of_a_legacy_producer(exception):
+    class Producer:
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, *, stream=None, **keywords):
+            raise TypeError if keywords else exception("passing")
+
+    with pytest.raises(exception):
+        arrayhub.asarray(Producer())
+
+
+@pytest.mark.parametrize("exception", PASSING)
+@pytest.mark.parametrize("key", ["shape", "strides"])
+def test_what_passes_on_gets_out_of_an_entry_of_a_dict(key, exception):
+    class Length:
+        def __index__(self):
+            raise exception("passing")
+
+    memory = np.zeros(8)
+    entries = {"version": 3, "typestr": "<f8", "data": (memory.ctypes.data, False), "shape": (8,), "strides": (8,)}
+    producer = type("Producer", (), {"__array_interface__": {**entries, key: (Length(),)}})()
+    with pytest.raises(exception):
+        arrayhub.asarray(producer)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="a class of Python's exports a buffer from CPython 3.12 on")
+@pytest.mark.parametrize("exception", PASSING)
+def test_what_passes_on_gets_out_of_a_buffer(exception):
+    def fail(self, flags):
+        raise exception("passing")
+
+    with pytest.raises(exception):
+        arrayhub.asarray(type("Producer", (), {"__buffer__": fail})())
+
+
+@pytest.mark.parametrize("exception", PASSING)
+@pytest.mark.parametrize("name", ["__dlpack__", "requires_grad", "is_conj"])
+def test_what_passes_on_gets_out_of_a_subclass_of_torchs(name, exception):
+    torch = pytest.importorskip("torch")
+
+    class Tensor(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, arguments=(), keywords=None):
+            asked = getattr(function, "__name__", "")
+            owner = getattr(getattr(function, "__self__", None), "__name__", "")
+            if name in (asked, owner):
+                raise exception("passing")
+            return super().__torch_function__(function, types, arguments, keywords or {})
+
+    with pytest.raises(exception):
+        arrayhub.asarray(torch.zeros(3).as_subclass(Tensor))
+
+
+@pytest.mark.parametrize("exception", PASSING)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda error: arrayhub.asarray(np.zeros(4)).reshape(asking_index(error), 2),
+        lambda error: arrayhub.asarray(np.zeros(4))[asking_index(error)],
+        lambda error: arrayhub.asarray(np.zeros((2, 2))).transpose(asking_index(error), 0),
+        lambda error: arrayhub.USMArray(asking_index(error), buffer="cpu"),
+        lambda error: arrayhub.layout(asking_index(error)),
+    ],
+    ids=["reshape", "index", "transpose", "USMArray", "layout"],
+)
+def test_what_passes_on_gets_out_of_an_index(call, exception):
+    with pytest.raises(exception):
+        call(exception("passing"))
+
+
+def asking_index(exception):
+    def fail(self):
+        raise exception
+
+    return type("Index", (), {"__index__": fail})()
+
+
+@pytest.mark.parametrize(
+    "exception", [ValueError, KeyError, OSError, RuntimeError, NotImplementedError, AttributeError]
+)
+@pytest.mark.parametrize("name", ["__gt_dims__", "__gt_origin__", "dims"])
+def test_any_other_exception_says_that_there_are_no_labels(name, exception):
+    def getter(self):
+        raise exception("an answer")
+
+    labelled = type("Labelled", (np.ndarray,), {name: property(getter)})
+    assert arrayhub.asarray(np.arange(3).view(labelled)).dims is None
+
+
+# ------------------------------------------------------------------------------- an interrupt at each call on the way
+
+
+def interrupted_everywhere(call):
+    """Run `call` with an interrupt at its first call of a Python function, at its second, ...; the number of them."""
+    for place in range(10_000):
+        left = [place]
+
+        def interrupt(frame, event, argument, left=left):
+            if event == "call":
+                left[0] -= 1
+                if left[0] < 0:
+                    sys.setprofile(None)
+                    raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            call()
+        except KeyboardInterrupt:
+            assert left[0] < 0
+        else:
+            assert left[0] >= 0, f"the interrupt at call {place} was lost"
+            return place
+        finally:
+            sys.setprofile(None)
+    raise AssertionError("no end")
+
+
+class Polite:
+    """A producer with a Python ``__getattr__``, as proxies and mocks have."""
+
+    def __init__(self):
+        self.__dict__["source"] = np.arange(6.0).reshape(2, 3)
+
+    def __getattr__(self, name):
+        if name == "__array_interface__":
+            return self.source.__array_interface__
+        raise AttributeError(name)
+
+
+class Exporting:
+    def __init__(self):
+        self.source = np.arange(6.0)
+
+    def __dlpack__(self, **keywords):
+        return self.source.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+SOURCE = np.arange(48.0).reshape(6, 8)
+RECORD = np.zeros(4, "i4,f8,S3")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: arrayhub.asarray(Polite()),
+        lambda: arrayhub.asarray(Exporting()),
+        lambda: arrayhub.asarray(Polite(), via="array_interface"),
+        lambda: arrayhub.asarray(SOURCE).copy(),
+        lambda: arrayhub.asarray(SOURCE[::2, ::3]).copy("F"),
+        lambda: arrayhub.asarray(RECORD).copy(),
+        lambda: arrayhub.as_numpy(SOURCE, copy=True),
+        lambda: arrayhub.to_host(SOURCE, out=np.empty((6, 8))),
+        lambda: arrayhub.asarray(SOURCE, dtype="i4"),
+        lambda: arrayhub.asarray(array.array("d", [1.0, 2.0])).copy(),
+        lambda: arrayhub.zeros((3, 4), dtype="f4"),
+    ],
+    ids=["getattr", "dlpack", "via", "copy", "strides", "record", "as_numpy", "out", "dtype", "buffer", "zeros"],
+)
+def test_no_interrupt_is_lost_on_the_way(call):
+    call()  # what is imported and remembered on first use
+    interrupted_everywhere(call)
+
+
+# ----------------------------------------------------------------------------------------------------------- the rule
+
+# Who reports exceptions instead of reading them as an answer: `show` and `in_words` make the words of an error, and the
+# rest tells a person what happened.
+REPORTERS = {
+    ("_core/errors.py", "show"),
+    ("adapters/dlpack.pyx", "in_words"),
+    ("cli.py", None),
+    ("demo.py", None),
+    ("inspection/explain.py", None),
+    ("inspection/probe.py", None),
+}
+FUNCTION = re.compile(r" *(?:async def|def|cdef|cpdef)\b[^=]*?(\w+)\(")
+
+
+def clauses_that_catch_too_much(path):
+    """The lines of a module that catch all exceptions, or RuntimeErrors, and do not let pass what passes on."""
+    name = path.relative_to(PACKAGE).as_posix()
+    lines = path.read_text().splitlines()
+    function = ""
+    for number, line in enumerate(lines):
+        found = FUNCTION.match(line)
+        function = found[1] if found else function
+        if not re.match(r" *except\b.*\b(Exception|RuntimeError)\b", line) and not re.match(r" *except *:", line):
+            continue
+        indent = len(line) - len(line.lstrip())
+        above = reversed(lines[:number])
+        same_try = (text for text in above if len(text) - len(text.lstrip()) == indent and text.strip())
+        for text in same_try:
+            if "PASSES_ON" in text or text.lstrip().startswith("try:"):
+                break
+        if "PASSES_ON" not in text and not {(name, function), (name, None)} & REPORTERS:
+            yield f"{name}:{number + 1} in {function}: {line.strip()}"
+
+
+def test_whoever_reads_exceptions_as_an_answer_lets_pass_what_passes_on():
+    modules = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyx")]
+    assert len(modules) > 40
+    assert [clause for path in modules for clause in clauses_that_catch_too_much(path)] == []
+
+
+def test_no_c_code_drops_an_exception_unseen():
+    for path in PACKAGE.rglob("*.p[yx]*"):
+        if path.suffix in (".pyx", ".pxd"):
+            assert "PyErr_Clear" not in path.read_text(), path
