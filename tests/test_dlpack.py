@@ -200,7 +200,11 @@ def test_less_than_a_byte_is_packed_unless_flagged(dtype, shape, nbytes):
     assert (out.flags, out.dl_tensor.data) == (0, memory.ctypes.data)
     padded = take(Handmade(memory=memory, shape=shape, dtype=dtype, flags=PADDED))
     assert padded.nbytes == padded.size
-    assert tensor_of(padded.__dlpack__(max_version=(1, 0))).flags == PADDED
+    assert tensor_of(padded.__dlpack__(max_version=(1, 1))).flags == PADDED
+    assert tensor_of(padded.__dlpack__(max_version=(2, 0))).flags == PADDED
+    for known in ((1, 0), (1, -1), None):  # a consumer from before the flag would take them for packed ones
+        with pytest.raises(BufferError, match=r"padded to bytes, and .*ask with max_version=\(1, "):
+            padded.__dlpack__(max_version=known)
 
 
 def test_packed_elements_have_compact_strides_only():

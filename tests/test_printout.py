@@ -415,3 +415,24 @@ def test_unaligned_and_swapped_together():
     assert ah.typestr(x.native()) == "2 * int32"
     torch = pytest.importorskip("torch")
     assert ah.as_torch(x.native()).equal(torch.tensor([1, 2], dtype=torch.int32))
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        [("a", ">i4", (2,))],
+        [("a", "<i4"), ("b", [("c", ">f8", (2, 1))])],
+        [("a", [("b", ">u2")], (3,))],
+    ],
+)
+def test_native_swaps_the_sub_arrays_of_records_too(dtype):
+    source = np.zeros(3, dtype)
+    source.view("u1")[:] = range(source.nbytes)
+    swapped = source.astype(source.dtype.newbyteorder("="))
+    x = ah.asarray(source)
+    y = x.native()
+    assert y.memory is not x.memory
+    assert np.asarray(y).tobytes() == swapped.tobytes()
+    assert y.native() is y
+    with pytest.raises(BufferError, match="takes a copy"):
+        x.native(copy=False)

@@ -7,11 +7,12 @@ from cpython.mem cimport PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.errors import interface_error, show
-from arrayhub._core.memory cimport OWNED, new_block
+from arrayhub._core.integers cimport integer
+from arrayhub._core.memory cimport OWNED, Visit, collect, new_block, referent_of
 from arrayhub._core.shared cimport seen, set_once
 
 import operator
@@ -169,11 +170,28 @@ cdef void register_class(type array_class) noexcept:
     _array_class = <PyTypeObject*> array_class
     _base_class = <PyTypeObject*> Descriptor
     arrayhub_make_and_free(_array_class)
+    collect(_base_class, _traverse)
+    collect(_array_class, _traverse)
     arrayhub_c_api.array_type = _array_class
 
 
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     """The struct of an array and nothing else; arrayhub.USMArray adds what Python sees."""
+
+
+cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
+    """What an array refers to, what it must give back included; nothing is ever cleared, as MemoryBlock's says."""
+    cdef PyObject* held[5]
+    cdef int k, answer = 0
+    held[0] = <PyObject*> (<Descriptor> self).base_
+    held[1] = <PyObject*> (<Descriptor> self).block_
+    held[2] = <PyObject*> (<Descriptor> self).producer_
+    held[3] = <PyObject*> (<Descriptor> self).dtype_
+    held[4] = referent_of((<Descriptor> self).release, (<Descriptor> self).resource)
+    for k in range(5):      # labels refer to strings and numbers alone
+        if answer == 0 and held[k] != NULL:
+            answer = visit(held[k], context)
+    return answer
 
 
 cdef Descriptor bare_array():
@@ -216,7 +234,7 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
     a.alignment_ = dtype.alignment
     a.dtype_ = dtype
     a.dl_dtype_ = row.dlpack
-    if dtype.isnative:
+    if dtypes.is_native(dtype):
         a.flags_ |= NOTSWAPPED
     else:
         a.dl_dtype_.code = dtypes.NO_DLPACK
@@ -277,13 +295,15 @@ cdef int seal_any(Descriptor a) except -1:
     if size != 0:
         check_address(a, low, high)
     if not whole and size == 0:         # nobody ever steps at all
-        layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_)
+        if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
+            memset(a.byte_strides_, 0, a.nd_ * sizeof(Py_ssize_t))     # C order's own are beyond 63 bits
         whole = True
     if whole and a.itemsize_ != 0:
         for k in range(a.nd_):
             a.strides_[k] = a.byte_strides_[k] // a.itemsize_
     elif whole:
-        layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_)
+        if layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
+            memset(a.strides_, 0, a.nd_ * sizeof(Py_ssize_t))
     else:
         a.strides_ = NULL
     set_layout_flags(a)
@@ -486,7 +506,7 @@ cdef Descriptor index(Descriptor a, object key):
         An index out of range, too many of them, two ellipses, one that is none of the four kinds, or more than 64
         dimensions in the result.
     """
-    cdef tuple keys = key if isinstance(key, tuple) else (key,)
+    cdef tuple keys = key if type(key) is tuple else tuple(key) if isinstance(key, tuple) else (key,)
     cdef list parts = []
     cdef int consumed = 0, added = 0, ellipses = 0
     refuse_packed(a, "indexing")
@@ -588,7 +608,7 @@ cdef Descriptor transpose(Descriptor a, object axes):
     if axes is None:
         order = list(range(nd - 1, -1, -1))
     else:
-        order = [operator.index(axis_) for axis_ in axes]
+        order = [integer(axis_, "transpose: axes") for axis_ in axes]
         order = [axis_ + nd if axis_ < 0 else axis_ for axis_ in order]
         if sorted(order) != list(range(nd)):
             raise ValueError(f"transpose: axes {tuple(order)} are no permutation of the {nd} dimensions")
@@ -613,7 +633,7 @@ cdef Descriptor reshape(Descriptor a, object shape):
     BufferError
         Strides cannot express the new shape without a copy.
     """
-    cdef list lengths = [operator.index(length) for length in shape]
+    cdef list lengths = [integer(length, "reshape: shape") for length in shape]
     cdef Py_ssize_t size = size_of(a)
     refuse_packed(a, "reshape")
     resolve_unknown_length(lengths, size, shape_tuple(a))

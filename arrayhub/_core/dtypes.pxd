@@ -29,5 +29,6 @@ cdef const ElementType* by_format(int letter) noexcept nogil
 cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
 cdef const ElementType* by_plain_dtype(object dtype) noexcept
 cdef const ElementType* by_dtype(object dtype)
+cpdef bint is_native(object dtype) except -1
 cdef object dtype_of(const ElementType* row)
 cdef str names_of(str protocol)

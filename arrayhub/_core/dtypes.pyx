@@ -204,6 +204,18 @@ cdef const ElementType* by_dtype(object dtype):
     return by_typenum(own)
 
 
+cpdef bint is_native(object dtype) except -1:
+    """Whether every value of a NumPy dtype is in the machine's byte order, those of sub-arrays too, which NumPy's own
+    ``isnative`` overlooks."""
+    dtype = dtype.base
+    if dtype.names is None:
+        return dtype.isnative
+    for name in dtype.names:
+        if not is_native(dtype.fields[name][0]):
+            return False
+    return True
+
+
 cdef object dtype_of(const ElementType* row):
     """The NumPy dtype of a row, made on first use.
 

@@ -1,5 +1,7 @@
 """Memory blocks: who owns bytes, how they are given back."""
 
+from cpython.object cimport PyObject, PyTypeObject
+
 from arrayhub._core.device cimport DLDevice
 
 cdef enum BlockKind:
@@ -10,6 +12,9 @@ cdef enum BlockKind:
     OWNED = 4        # allocated by this block
 
 ctypedef void (*Release)(void* resource) noexcept
+ctypedef PyObject* (*Referent)(void* resource) noexcept    # the object that a resource has a reference to, or NULL
+ctypedef int (*Visit)(PyObject*, void*) noexcept           # the collector's visitproc
+ctypedef int (*Traverse)(PyObject*, Visit, void*) noexcept
 
 cdef class MemoryBlock:
     cdef int kind_
@@ -28,7 +33,19 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
 cdef MemoryBlock heir_of(MemoryBlock block)
 cdef object owner_of(MemoryBlock block)
 cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock heir) noexcept
-cdef int name_release(Release release, const char* name) except -1
+cdef int describe_release(Release release, const char* name, Referent referent) except -1
+cdef PyObject* referent_of(Release release, void* resource) noexcept
+
+
+cdef extern from *:
+    """
+    /* Let the collector see what the instances of a type hold, and never take it away from them. */
+    static void arrayhub_collect(PyTypeObject *type, int (*traverse)(PyObject *, visitproc, void *)) {
+        type->tp_traverse = traverse;
+        type->tp_clear = NULL;
+    }
+    """
+    void collect "arrayhub_collect"(PyTypeObject* cls, Traverse traverse) noexcept
 
 
 cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) noexcept nogil:

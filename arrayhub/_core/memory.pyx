@@ -2,6 +2,7 @@
 
 cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject, PyTypeObject
 
 from arrayhub._core.device cimport kDLCPU, make_device
 
@@ -105,38 +106,72 @@ cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nby
     return block
 
 
-# Names of release functions, which the rooms that have one enter here.
+# What is known of the functions that release, each entered by the module that has it.
 cdef enum:
-    NAMED_RELEASES = 16
+    KNOWN_RELEASES = 16
 
-cdef Release _named[NAMED_RELEASES]
-cdef const char* _names[NAMED_RELEASES]
-cdef int _named_releases = 0
+cdef struct KnownRelease:
+    Release release
+    const char* name
+    Referent referent
+
+cdef KnownRelease _releases[KNOWN_RELEASES]
+cdef int _known_releases = 0
 
 
-cdef int name_release(Release release, const char* name) except -1:
-    """Say what `MemoryBlock.release_function` calls a function; `name` is a literal."""
-    global _named_releases
-    if _named_releases == NAMED_RELEASES:
-        raise SystemError("memory: more release functions than NAMED_RELEASES")
-    _named[_named_releases] = release
-    _names[_named_releases] = name
-    _named_releases += 1
+cdef int describe_release(Release release, const char* name, Referent referent) except -1:
+    """Say what `MemoryBlock.release_function` calls a function (`name` is a literal), and which object its resources
+    have a reference to, which the collector must know of to find a cycle through it; NULL where nobody can tell."""
+    global _known_releases
+    if _known_releases == KNOWN_RELEASES:
+        raise SystemError("memory: more release functions than KNOWN_RELEASES")
+    _releases[_known_releases] = KnownRelease(release, name, referent)
+    _known_releases += 1
     return 0
 
 
 cdef str release_name(Release release):
-    for k in range(_named_releases):
-        if _named[k] == release:
-            return _names[k].decode()
+    for k in range(_known_releases):
+        if _releases[k].release == release:
+            return _releases[k].name.decode()
     raise SystemError("MemoryBlock: a release function without a name")
+
+
+cdef PyObject* referent_of(Release release, void* resource) noexcept:
+    """The object that a resource has a reference to, borrowed; NULL where there is none or nobody can tell."""
+    cdef int k
+    if resource == NULL:
+        return NULL
+    for k in range(_known_releases):
+        if _releases[k].release == release:
+            return NULL if _releases[k].referent == NULL else _releases[k].referent(resource)
+    return NULL
+
+
+cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
+    """What a block refers to. It counts no reference: the collector is at work.
+
+    Nothing is ever cleared, as in a tuple: a block gets its references when it is made, so every cycle through it goes
+    through something that was changed later, and that can be cleared. Until then who views the memory may read it.
+    """
+    cdef PyObject* owner = <PyObject*> (<MemoryBlock> self).owner_
+    cdef PyObject* referent = referent_of((<MemoryBlock> self).release, (<MemoryBlock> self).resource)
+    cdef int answer = 0
+    if owner != NULL:
+        answer = visit(owner, context)
+    if answer == 0 and referent != NULL:
+        answer = visit(referent, context)
+    return answer
+
+
+collect(<PyTypeObject*> MemoryBlock, _traverse)
 
 
 cdef void _free(void* allocation) noexcept:
     PyMem_RawFree(allocation)
 
 
-name_release(_free, b"PyMem_RawFree")
+describe_release(_free, b"PyMem_RawFree", NULL)
 
 
 cdef extern from *:

@@ -32,7 +32,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, name_release, new_block
+from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, describe_release, new_block
 from arrayhub._core.runtime cimport device_of, host_ready
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.interface_dict cimport (
@@ -303,7 +303,11 @@ cdef void _drop_capsule(void* capsule) noexcept:
     Py_DECREF(<object> capsule)
 
 
-name_release(_drop_capsule, b"Py_DECREF")
+cdef PyObject* _capsule_itself(void* capsule) noexcept:
+    return <PyObject*> capsule
+
+
+describe_release(_drop_capsule, b"Py_DECREF", _capsule_itself)
 
 
 cdef MemoryBlock capsule_of(object obj):

@@ -45,7 +45,7 @@ from arrayhub._core.descriptor cimport (
     shape_tuple,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.memory cimport BUFFER, MemoryBlock, name_release, new_block
+from arrayhub._core.memory cimport BUFFER, MemoryBlock, describe_release, new_block
 from arrayhub._core.raised cimport raise_on
 from arrayhub._core.runtime cimport host_ready
 from arrayhub._core.shared cimport found
@@ -110,7 +110,12 @@ cdef void _release_held(void* held) noexcept:
     free_view(<Py_buffer*> held)
 
 
-name_release(_release_held, b"PyBuffer_Release")
+cdef PyObject* _exporter_of(void* held) noexcept:
+    """The object that a held buffer refers to: memoryview's own way to let the collector see it."""
+    return <PyObject*> (<Py_buffer*> held).obj
+
+
+describe_release(_release_held, b"PyBuffer_Release", _exporter_of)
 
 
 cdef Descriptor parse(object obj, object stream):

@@ -42,7 +42,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
-from arrayhub._core.memory cimport DLPACK, EXTERNAL, Release, allocate, name_release
+from arrayhub._core.memory cimport DLPACK, EXTERNAL, Release, allocate, describe_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub._core.raised cimport raise_on, take
 from arrayhub._core.type_notes cimport TypeNote, recall, write_down
@@ -53,6 +53,7 @@ from arrayhub.adapters.dlpack_abi cimport (
     DL_SUBBYTE_PADDED,
     DLPACK_MAJOR,
     DLPACK_MINOR,
+    PADDED_SINCE,
     DLManagedTensor,
     DLManagedTensorVersioned,
     DLPackExchangeAPI,
@@ -87,6 +88,7 @@ cdef const char* EXCHANGE = b"dlpack_exchange_api"
 cdef enum:
     MAX_TABLES = 16     # exchange tables of older versions that are looked through
     NO_DEVICE = 0       # DLPack counts its device types from one
+    NO_VERSION = -1     # of a consumer from before 1.0
 
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
 cdef tuple KEYWORDS = ("max_version",)
@@ -150,8 +152,19 @@ cdef void _delete_versioned(void* managed) noexcept:
     PyErr_Restore(kind, value, traceback)
 
 
-name_release(_delete_legacy, b"DLManagedTensor.deleter")
-name_release(_delete_versioned, b"DLManagedTensorVersioned.deleter")
+cdef PyObject* _array_of_legacy(void* managed) noexcept:
+    """The array behind a managed tensor of our own making; nobody can tell what another's refers to."""
+    cdef DLManagedTensor* tensor = <DLManagedTensor*> managed
+    return <PyObject*> tensor.manager_ctx if tensor.deleter == _legacy_deleter else NULL
+
+
+cdef PyObject* _array_of_versioned(void* managed) noexcept:
+    cdef DLManagedTensorVersioned* tensor = <DLManagedTensorVersioned*> managed
+    return <PyObject*> tensor.manager_ctx if tensor.deleter == _managed_deleter else NULL
+
+
+describe_release(_delete_legacy, b"DLManagedTensor.deleter", _array_of_legacy)
+describe_release(_delete_versioned, b"DLManagedTensorVersioned.deleter", _array_of_versioned)
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -382,7 +395,11 @@ cdef void _drop_object(void* held) noexcept:
     Py_DECREF(<object> <PyObject*> held)
 
 
-name_release(_drop_object, b"Py_DECREF")
+cdef PyObject* _object_itself(void* held) noexcept:
+    return <PyObject*> held
+
+
+describe_release(_drop_object, b"Py_DECREF", _object_itself)
 
 
 cdef int hold_object(Descriptor a, object held) noexcept:
@@ -597,10 +614,12 @@ cdef int check_flagless(Descriptor a, str what, str instead, bint allow_readonly
             f"DLPack: the array is read-only, and {what} cannot say so; {instead}, or call x.copy() first"
         )
     if flags_of(a) & DL_SUBBYTE_PADDED:
-        raise BufferError(
-            f"DLPack: the {a.dl_dtype_.bits}-bit elements are padded to bytes, and {what} means packed ones; {instead}"
-        )
+        raise padded(a, f"{what} means packed ones", instead)
     return 0
+
+
+cdef object padded(Descriptor a, str why, str instead):
+    return BufferError(f"DLPack: the {a.dl_dtype_.bits}-bit elements are padded to bytes, and {why}; {instead}")
 
 
 cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
@@ -669,10 +688,12 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
     BufferError
         The type or the strides have no DLPack form, or the memory is read-only and only a legacy capsule is wanted.
     """
-    cdef bint versioned = knows_versions(max_version)
+    cdef int minor = minor_known(max_version)
     order(a, stream)
-    if not versioned:
+    if minor == NO_VERSION:
         return emit_legacy(a, False)
+    if minor < PADDED_SINCE and flags_of(a) & DL_SUBBYTE_PADDED:
+        raise padded(a, f"DLPack 1.{minor} has no flag for that", f"ask with max_version=(1, {PADDED_SINCE}) or later")
     cdef DLManagedTensorVersioned* managed = new_managed(a)
     if sole and a.flags_ & COPIED:
         managed.flags |= DL_IS_COPIED
@@ -700,25 +721,32 @@ cdef int order(Descriptor a, object stream) except -1:
     return 0
 
 
-cdef bint knows_versions(object max_version) except -1:
-    """Whether a consumer takes versioned capsules. One of a later major version gets ours, and looks at its version."""
+cdef int minor_known(object max_version) except -2:
+    """The minor version of major 1 that a consumer knows, or NO_VERSION where it takes legacy capsules alone. One of a
+    later major version gets ours, and looks at its version."""
     if max_version is None:
-        return False
+        return NO_VERSION
     if type(max_version) is tuple and len(<tuple> max_version) == 2 and type((<tuple> max_version)[0]) is int \
             and type((<tuple> max_version)[1]) is int:
-        return (<tuple> max_version)[0] >= 1
+        return minor_of((<tuple> max_version)[0], (<tuple> max_version)[1])
     if not isinstance(max_version, tuple) or len(max_version) != 2 or not PyIndex_Check(max_version[0]) \
             or not PyIndex_Check(max_version[1]):
         raise TypeError(
             f"DLPack: max_version is {show(max_version)}; accepted: None or two integers such as {MAX_VERSION}"
         )
-    return operator.index(max_version[0]) >= 1
+    return minor_of(operator.index(max_version[0]), operator.index(max_version[1]))
+
+
+cdef int minor_of(object major, object minor) except -2:
+    if major != 1:
+        return DLPACK_MINOR if major > 1 else NO_VERSION
+    return max(0, min(minor, DLPACK_MINOR))
 
 
 cdef object emit_legacy(Descriptor a, bint allow_readonly):
     """A legacy capsule, which has no words for read-only memory."""
     check_sayable(a)
-    check_flagless(a, "a legacy capsule", "ask with max_version=(1, 0) or later", allow_readonly)
+    check_flagless(a, "a legacy capsule", f"ask with max_version={MAX_VERSION}", allow_readonly)
     cdef DLManagedTensor* managed = <DLManagedTensor*> PyMem_RawMalloc(sizeof(DLManagedTensor))
     if managed == NULL:
         raise MemoryError

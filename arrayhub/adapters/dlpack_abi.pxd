@@ -11,6 +11,7 @@ cdef enum:
     DL_READ_ONLY = 1
     DL_IS_COPIED = 2
     DL_SUBBYTE_PADDED = 4
+    PADDED_SINCE = 1     # the minor version that brought it; a reader from before takes the elements for packed ones
 
 cdef struct DLTensor:
     void* data

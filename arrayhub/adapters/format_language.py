@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from arrayhub._core.dtypes import is_native
 from arrayhub._core.errors import InterfaceError
 
 __all__ = ["parse_format", "write_format"]
@@ -517,19 +518,8 @@ def write_format(dtype: np.dtype, aligned: bool = True) -> str:
     -----
     Titles and metadata of fields are left out, and so is the subclass of a record. Field names go out in UTF-8.
     """
-    native = aligned and _c_alignment(dtype) is not None and _is_native(dtype)
+    native = aligned and _c_alignment(dtype) is not None and is_native(dtype)
     return _Writer(native).element(dtype, depth=0)
-
-
-def _is_native(dtype: np.dtype) -> bool:
-    """Whether every value is in the machine's byte order.
-
-    NumPy's own ``isnative`` overlooks fields that are sub-arrays.
-    """
-    _, dtype = _flatten(dtype)
-    if dtype.names is None:
-        return dtype.isnative
-    return all(_is_native(dtype.fields[name][0]) for name in dtype.names)  # type: ignore[index]
 
 
 def _unsaid(what: object, instead: str) -> BufferError:

@@ -18,7 +18,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport Descriptor, hold_resource
-from arrayhub._core.memory cimport EXTERNAL, name_release
+from arrayhub._core.memory cimport EXTERNAL, describe_release
 from arrayhub.libraries.torch_states cimport arrayhub_find_getter, arrayhub_getter, impl_of, is_ordinary
 
 cdef extern from *:
@@ -118,7 +118,7 @@ cdef int give_to_a_tensor(void* storage) except -1:
     return 0
 
 
-name_release(_release, b"StorageImpl::release")
+describe_release(_release, b"StorageImpl::release", NULL)
 
 
 cdef int look() except -1:

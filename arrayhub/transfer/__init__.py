@@ -19,6 +19,7 @@ import sys
 
 from arrayhub._core.copying import wanted
 from arrayhub._core.device import Device
+from arrayhub._core.dtypes import is_native
 from arrayhub.libraries.host import host_view, is_host_readable
 from arrayhub.runtimes.streams import ordered
 from arrayhub.transfer import host
@@ -194,7 +195,7 @@ def aligned(array, *, copy=None):
 def native(array, *, copy=None):
     """Return `array` with its elements in the machine's byte order. See ``USMArray.native``."""
     copy = wanted(copy, "native")
-    if array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative:  # our own types come in the machine's order only
+    if array.typenum >= FIRST_OWN_TYPENUM or is_native(array.dtype):  # our own types come in the machine's order only
         return _copy(array) if copy else array
     if copy is False:
         raise BufferError(f"native: from {array.dtype!r} takes a copy, and copy=False forbids one")
