@@ -41,6 +41,7 @@ cdef enum:
 cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
                   object order, object buffer_ctor_kwargs) except -1:
     """Fill a fresh array as seed 000's constructor says; see USMArray."""
+    refuse_filled(a)
     # Everything is checked on another array first, so that one whose construction fails never shows half a layout.
     cdef Descriptor layout_ = lay_out(shape, dtype, strides, order)
     cdef Py_ssize_t end
@@ -49,7 +50,15 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
     check_inside(layout_, end)
     layout_.data_ = layout_.block_.address_ + start
     seal(layout_)
+    refuse_filled(a)     # once more: an argument's code may have filled it meanwhile
     return move(layout_, a)
+
+
+cdef int refuse_filled(Descriptor a) except -1:
+    """Refuse an array that is one already: others may have its shape, and a view of its memory."""
+    if a.shape_ != NULL:
+        raise TypeError("USMArray: this array exists already; call USMArray(...) for another")
+    return 0
 
 
 cdef Descriptor lay_out(object shape, object dtype, object strides, object order):

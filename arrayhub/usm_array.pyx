@@ -134,8 +134,6 @@ cdef class USMArray(Descriptor):
 
     def __init__(self, shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C",
                  buffer_ctor_kwargs=dict()):
-        if self.shape_ != NULL:
-            raise TypeError("USMArray: this array exists already; call USMArray(...) for another")
         fill_new(self, shape, dtype, buffer, strides, offset, order, buffer_ctor_kwargs)
 
     # ---------------------------------------------------------------------------------------------- what it is
@@ -379,7 +377,7 @@ cdef class USMArray(Descriptor):
         USMArray
             A view that shares the memory block.
         """
-        return transpose(self, sequence(axes) if axes and axes != (None,) else None)
+        return transpose(self, None if not axes or len(axes) == 1 and axes[0] is None else sequence(axes))
 
     def align(self, *names):
         """Return a view with the dimensions in the order of their names.
@@ -633,10 +631,13 @@ cdef tuple integers(int nd, Py_ssize_t* values):
 
 
 cdef object sequence(tuple arguments):
-    """Several integers, or one tuple of them: both are usual."""
-    if len(arguments) == 1 and not hasattr(arguments[0], "__index__"):
-        return arguments[0]
-    return arguments
+    """Several integers, or one sequence of them: both are usual."""
+    if len(arguments) != 1:
+        return arguments
+    try:
+        return tuple(arguments[0])
+    except TypeError:      # no sequence: an integer, or an array without dimensions, which is one
+        return arguments
 
 
 register_class(USMArray)

@@ -555,3 +555,19 @@ def test_a_constructed_array_and_its_views_are_aligned_like_any_other(buffer):
         assert view.flags.aligned == (view.ptr % 8 == 0)
     aligned = USMArray((4,), "f8", buffer="cpu")
     assert aligned.flags.aligned and memoryview(aligned[1:]).format == "d"
+
+
+def test_an_array_that_is_made_while_it_is_made_stays_the_first():
+    class Reentrant:
+        def __index__(self):
+            if a.shape == ():
+                a.__init__((2, 3), "f8", "cpu")
+                shown.append(memoryview(a))
+            return 100_000
+
+    a, shown = USMArray.__new__(USMArray), []
+    for arguments in ((Reentrant(), "u1", "cpu"), ((1,) * 20 + (Reentrant(),), "u1", "cpu")):
+        a, shown = USMArray.__new__(USMArray), []
+        with pytest.raises(TypeError, match="exists already"):
+            a.__init__(*arguments)
+        assert (a.shape, a.dtype, a.nbytes, shown[0].shape) == ((2, 3), np.dtype("f8"), 48, (2, 3))

@@ -474,3 +474,11 @@ def test_the_page_like_a_notebook(tool, theme):
     assert "negative strides" in page
     screenshot = STATIC / f"notebook-{theme}.png"
     assert screenshot.read_bytes().startswith(b"\x89PNG") and screenshot.stat().st_size < 200_000
+
+
+def test_an_array_without_dimensions_is_an_integer():
+    assert arrayhub.layout(np.array(3)).shape == (3,)
+    assert arrayhub.layout(np.array([2, 3]), np.array([3, 1])).strides == (3, 1)
+    assert arrayhub.layout(np.int64(3), np.array(2), np.array(0), np.array(5)).size == 5
+    with pytest.raises(TypeError, match="layout: shape has array"):
+        arrayhub.layout(np.array(3.0))

@@ -4,6 +4,7 @@ import copy
 import gc
 import pickle
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -218,7 +219,7 @@ def test_what_is_no_permutation(axes):
     array = np.zeros((2, 3))
     with pytest.raises(ValueError):
         array.transpose(axes)
-    with pytest.raises(ValueError, match="no permutation of the 2 dimensions"):
+    with pytest.raises(ValueError, match="no permutation of the 2 dimensions|integers that fit in 64 bits"):
         arrayhub.asarray(array).transpose(axes)
     with pytest.raises(TypeError):
         arrayhub.asarray(array).transpose(0.0, 1.0)
@@ -526,3 +527,77 @@ def test_an_index_is_asked_for_once():
     row = a[i]
     assert i.asked == 1
     assert (row.ptr, row.dims) == (a.ptr + 32, ("y",))
+
+
+# --------------------------------------------------------------------------------- arguments that are nearly the usual
+
+
+class Pair(NamedTuple):
+    """A shape or an index as libraries name its parts."""
+
+    row: int
+    column: int
+
+
+def test_arguments_of_subclasses_are_what_they_are_subclasses_of():
+    a = np.arange(6.0).reshape(2, 3)
+    x = arrayhub.asarray(a, via=np.str_("array_interface"))
+    np.testing.assert_array_equal(x[Pair(1, 2)], a[1, 2])
+    np.testing.assert_array_equal(x[Pair(slice(None), 0)], a[:, 0])
+    np.testing.assert_array_equal(x.reshape(Pair(3, 2)), a.reshape(3, 2))
+    np.testing.assert_array_equal(x.transpose(Pair(1, 0)), a.T)
+    assert x.copy(np.str_("F")).flags.f_contiguous
+    assert x.to_device(np.str_("cpu")) is x
+    assert arrayhub.Device(Pair(1, 0)) == arrayhub.Device(np.str_("cpu"))
+    assert arrayhub.USMArray(Pair(2, 3), np.str_("f8"), np.str_("cpu"), order=np.str_("F")).shape == (2, 3)
+    assert arrayhub.convert(a, np.str_("numpy")) is not None
+
+
+def test_integers_in_other_sequences_are_taken():
+    x = arrayhub.asarray(np.arange(6.0))
+    assert x.reshape(np.array([2, 3])).shape == (2, 3)
+    assert x.reshape(iter([3, 2])).shape == (3, 2)
+    assert x.reshape(np.array(6)).shape == (6,)
+    assert x.reshape(2, 3).transpose(np.array([1, 0])).shape == (3, 2)
+
+
+@pytest.mark.parametrize("size", [0, 6])
+@pytest.mark.parametrize("shape", [(2**63,), (0, 2**63), (0, -(2**70)), (2**64, 0)])
+def test_a_length_past_64_bits_is_named(size, shape):
+    with pytest.raises(ValueError, match=r"reshape: shape has -?\d+.*; accepted: integers that fit in 64 bits"):
+        arrayhub.asarray(np.zeros(size)).reshape(shape)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: x.reshape("ab"), "reshape: shape has 'a' of type str"),
+        (lambda x: x.reshape(None), "reshape: shape has None of type NoneType"),
+        (lambda x: x.reshape(2.0, 3), "reshape: shape has 2.0 of type float"),
+        (lambda x: x.transpose("a"), "transpose: axes has 'a' of type str"),
+        (lambda x: x.transpose(0.0), "transpose: axes has 0.0 of type float"),
+    ],
+)
+def test_what_is_no_integer_is_named(call, message):
+    with pytest.raises(TypeError, match=message):
+        call(arrayhub.asarray(np.zeros(6)))
+
+
+@pytest.mark.parametrize("index", [2**63, -(2**63) - 1, 2**70, (2**70,), (slice(None), 2**70)])
+def test_an_index_past_64_bits_is_named(index):
+    with pytest.raises(IndexError, match=r"index -?\d+.* is out of bounds"):
+        arrayhub.asarray(np.zeros((3, 3)))[index]
+    assert arrayhub.asarray(np.zeros(3))[-(2**70) : 2**70 : 2**70].shape == (1,)
+
+
+@pytest.mark.parametrize("strides", [(3, 3, 3), (3, 8, 8), (8, 4, 1)])
+@pytest.mark.parametrize("shape", [(0, 2**62, 4), (2**40, 2**40, 0), (2**62, 0, 2**62)])
+def test_an_empty_array_whose_compact_strides_overflow_agrees_with_itself(shape, strides):
+    said = {"version": 3, "typestr": "<f8", "shape": shape, "strides": strides, "data": (4096, False)}
+    x = arrayhub.asarray(type("Producer", (), {"__array_interface__": said})())  # NumPy itself refuses such an array
+    assert (x.size, x.nbytes, x.shape) == (0, 0, shape)
+    assert x.byte_strides == tuple(8 * stride for stride in x.strides)
+    assert x.flags.c_contiguous and x.flags.f_contiguous and x.flags.aligned
+    assert memoryview(x).strides == x.byte_strides
+    y = x[:, :1]
+    assert y.byte_strides == tuple(8 * stride for stride in y.strides)

@@ -111,7 +111,7 @@ cdef DLDevice _parse(object spec) except *:
     return _parse_pair(reader(spec))
 
 
-cdef DLDevice _parse_string(str spec) except *:
+cdef DLDevice _parse_string(object spec) except *:
     match = _SPELLING.match(spec)
     if match is not None and match[1] in _TYPE_NUMBERS:
         return _parse_pair((_TYPE_NUMBERS[match[1]], int(match[2] or 0)))
@@ -121,7 +121,7 @@ cdef DLDevice _parse_string(str spec) except *:
     return _parse_pair(reader(spec))
 
 
-cdef DLDevice _parse_pair(tuple pair) except *:
+cdef DLDevice _parse_pair(object pair) except *:
     cdef DLDevice dl
     if len(pair) != 2:
         raise ValueError(f"device: {show(pair)} is no DLPack pair; accepted: two integers, (device_type, device_id)")

@@ -403,7 +403,7 @@ cdef object record_from_descr(object descr, int protocol, int depth, int* fields
         raise complaint(protocol, "descr", descr, f"{accepted} ({error})") from None
 
 
-cdef object field_type(tuple field, int protocol, int depth, int* fields):
+cdef object field_type(object field, int protocol, int depth, int* fields):
     """The type of one field, its shape included."""
     said = field[1]
     if isinstance(said, str):

@@ -160,9 +160,11 @@ def layout_of(array: USMArray) -> Layout:
 
 
 def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...]:
-    if not hasattr(values, "__iter__"):
-        values = (values,)
-    return tuple(_integer(name, value, least=least) for value in values)
+    try:
+        each = tuple(values)
+    except TypeError:  # no sequence: an integer, or an array without dimensions, which is one
+        each = (values,)
+    return tuple(_integer(name, value, least=least) for value in each)
 
 
 def _integer(name: str, value: Any, *, least: int = -_LIMIT) -> int:

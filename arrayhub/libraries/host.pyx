@@ -96,7 +96,7 @@ def is_packed(Descriptor array not None):
     return bool(array.flags_ & PACKED)
 
 
-def empty_like(Descriptor array not None, str order="C"):
+def empty_like(Descriptor array not None, object order="C"):
     """Return a fresh writable host array with the type and shape of `array`, compact in `order` (C, F or K), starting
     on a 64-byte boundary."""
     cdef Descriptor fresh = layout_for_copy(array)
@@ -143,7 +143,7 @@ def ndarray(Descriptor array not None):
     return numpy_room.emit(as_host(array))
 
 
-cdef int compact(Descriptor fresh, Descriptor array, str order) except -1:
+cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
     """Compact byte strides for `fresh`: C order, Fortran order, or the order of `array`'s own strides."""
     cdef Py_ssize_t step = array.itemsize_
     cdef int k
