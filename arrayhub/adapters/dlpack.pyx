@@ -693,6 +693,7 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
     if minor == NO_VERSION:
         return emit_legacy(a, False)
     if minor < PADDED_SINCE and flags_of(a) & DL_SUBBYTE_PADDED:
+        check_sayable(a)
         raise padded(a, f"DLPack 1.{minor} has no flag for that", f"ask with max_version=(1, {PADDED_SINCE}) or later")
     cdef DLManagedTensorVersioned* managed = new_managed(a)
     if sole and a.flags_ & COPIED:
