@@ -236,6 +236,9 @@ cdef int describe_by_dtype(Descriptor a, object exporter, Py_buffer* view) excep
     """Type and layout where the format is more than a native character; it may add the dimensions of a sub-array."""
     cdef object dtype = described_type(exporter, view)
     cdef tuple inner = dtype.shape
+    if view.ndim + len(inner) > layout.MAX_NDIM:
+        raise interface_error("PEP 3118 buffer", "ndim with those of the format", view.ndim + len(inner),
+                              f"0 to {layout.MAX_NDIM}")
     reserve(a, view.ndim + <int> len(inner))
     set_dtype(a, dtype.base)
     return fill_layout(a, view, inner)

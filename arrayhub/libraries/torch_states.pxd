@@ -8,7 +8,7 @@ cdef enum:
 
 cdef int plain_tensor(object tensor) except -1
 cdef int look_at_cuda(object device) except -1
-cdef bint is_ordinary(object tensor) except -1
+cdef bint in_a_mode() except -1
 cdef const void* impl_of(object tensor) noexcept
 
 cdef extern from *:

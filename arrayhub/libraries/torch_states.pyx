@@ -81,21 +81,28 @@ cdef bint is_ordinary(object tensor) except -1:
             and not torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
+cdef bint in_a_mode() except -1:
+    """Whether some mode of torch's changes what a tensor is: then one looks another time."""
+    try:
+        return not is_ordinary(sys.modules["torch"].zeros(3))
+    except PASSES_ON:
+        raise
+    except Exception:      # as in look()
+        return False
+
+
 cdef int look() except -1:
     """Find the two places, or find out that they cannot be found."""
     global _known
     with cython.critical_section(sys.modules["torch"]):
-        if is_done(&_looked):
-            return 0
-        try:
-            if not is_ordinary(sys.modules["torch"].zeros(3)):
-                return 0       # some mode of torch's is on: look again another time
-            _known = find()
-        except PASSES_ON:
-            raise
-        except Exception:      # private names of torch: whatever happens, asking by name still works
-            _known = False
-        mark_done(&_looked)
+        if not is_done(&_looked) and not in_a_mode():
+            try:
+                _known = find()
+            except PASSES_ON:
+                raise
+            except Exception:      # private names of torch: whatever happens, asking by name still works
+                _known = False
+            mark_done(&_looked)
     return 0
 
 

@@ -13,13 +13,17 @@ given back by resizing the storage to nothing, it is not. ``share_memory_`` move
 
 import sys
 
+cimport cython
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport Descriptor, hold_resource
 from arrayhub._core.memory cimport EXTERNAL, describe_release
-from arrayhub.libraries.torch_states cimport arrayhub_find_getter, arrayhub_getter, impl_of, is_ordinary
+from arrayhub._core.shared cimport is_done, mark_done
+from arrayhub.libraries.torch_states cimport arrayhub_find_getter, arrayhub_getter, impl_of, in_a_mode
+
+from arrayhub._core.errors import PASSES_ON
 
 cdef extern from *:
     """
@@ -54,7 +58,7 @@ cdef enum:
     COUNT_END = 16           # where its count ends, behind the table of its class
     UNKNOWN = -1
 
-cdef bint _looked = False
+cdef int _looked = 0
 cdef bint _known = False
 cdef Py_ssize_t _storage_at       # bytes into the TensorImpl: the pointer to its StorageImpl
 cdef Py_ssize_t _resizable_at     # bytes into the StorageImpl: the mark
@@ -66,7 +70,7 @@ cdef void* _data_closure
 cdef bint hold(Descriptor a, object tensor, bint on_host) except -1:
     """Make `a` hold the storage of an exact ``torch.Tensor``; False where that cannot be done here."""
     cdef void* storage
-    if not _looked:
+    if not is_done(&_looked):
         look()
     if not _known:
         return False
@@ -123,15 +127,16 @@ describe_release(_release, b"StorageImpl::release", NULL)
 
 cdef int look() except -1:
     """Find the places, or find out that they cannot be found."""
-    global _looked, _known
-    try:
-        if not is_ordinary(sys.modules["torch"].zeros(3)):
-            return 0           # some mode of torch's is on: look again another time
-        _looked = True
-        _known = ARRAYHUB_COUNTS and find()
-    except Exception:          # private names of torch: whatever happens, a detached tensor still holds
-        _looked = True
-        _known = False
+    global _known
+    with cython.critical_section(sys.modules["torch"]):
+        if not is_done(&_looked) and not in_a_mode():
+            try:
+                _known = ARRAYHUB_COUNTS and find()
+            except PASSES_ON:
+                raise
+            except Exception:      # private names of torch: whatever happens, a detached tensor still holds
+                _known = False
+            mark_done(&_looked)
     return 0
 
 
