@@ -403,3 +403,37 @@ def test_memory_stays_flat_with_torch(torch):
     del a
     gc.collect()
     assert sys.getrefcount(x) == before
+
+
+@pytest.mark.parametrize("change", ["data", "set_", "half", "storage known to Python"])
+def test_a_view_outlives_the_storage_of_its_tensor(change):
+    """torch hands the freed block to the next tensor of the size, whose values the view would show."""
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Linear(1 << 20, 1, bias=False).cuda().requires_grad_(False)
+    tensor = module.weight
+    tensor.fill_(7)
+    storage = tensor.untyped_storage() if change == "storage known to Python" else None
+    x = arrayhub.asarray(tensor)
+    if change == "set_":
+        tensor.set_(torch.zeros(2, device="cuda"))
+    elif change == "half":
+        module.half()
+    else:
+        tensor.data = torch.zeros(2, device="cuda")
+    del storage
+    others = [torch.full((1, 1 << 20), 3.0, device="cuda") for _ in range(4)]
+    assert (arrayhub.as_torch(x) == 7).all()
+    assert all((other == 3).all() for other in others)
+    before = torch.cuda.memory_allocated()
+    del x
+    assert torch.cuda.memory_allocated() == before - (1 << 22)
+
+
+def test_a_float8_array_without_elements():
+    """torch asserts something of the pointer here; whichever way it decides, it is no AssertionError."""
+    torch = pytest.importorskip("torch")
+    x = arrayhub.asarray(torch.empty((0, 3), dtype=torch.float8_e5m2, device="cuda"))
+    try:
+        assert arrayhub.as_torch(x).shape == (0, 3)
+    except BufferError as error:
+        assert str(error).startswith("torch: ")
