@@ -68,7 +68,9 @@ cdef extern from *:
             return Py_TYPE(args[0]) == name##_own ? Py_NewRef(args[0]) : name##_one(args[0]);                          \
         }                                                                                                              \
         static void name##_shortcut(PyObject *f, PyObject *(*one)(PyObject *), PyTypeObject *own) {                    \
-            vectorcallfunc *entry = (vectorcallfunc *)((char *)f + Py_TYPE(f)->tp_vectorcall_offset);                  \
+            Py_ssize_t offset = Py_TYPE(f)->tp_vectorcall_offset;                                                      \
+            vectorcallfunc *entry = (vectorcallfunc *)((char *)f + offset);                                            \
+            if (offset < (Py_ssize_t)sizeof(PyObject) || PyVectorcall_Function(f) == NULL || *entry == NULL) return;   \
             name##_any = *entry;                                                                                       \
             name##_one = one;                                                                                          \
             name##_own = own;                                                                                          \
@@ -459,7 +461,7 @@ cdef Descriptor ask(object obj, object stream, object protocol):
     for k in range(WAYS):
         if _WAYS[k].name.decode() == protocol:
             return _WAYS[k].parse(obj, stream)
-    raise SystemError(f"asarray: no protocol is called {protocol!r}")
+    raise ValueError(f"asarray: no protocol is called {show(protocol)}; accepted: those of ways_in")
 
 
 # ---------------------------------------------------------------------------- the same, to be looked at (see inspection)
@@ -467,6 +469,8 @@ cdef Descriptor ask(object obj, object stream, object protocol):
 
 def ways_in(cls, /):
     """Return whether a type is known exactly, and the names of the protocols its instances are asked for, in order."""
+    if not isinstance(cls, type):
+        raise TypeError(f"ways_in: {show(cls)} is no type")
     cdef unsigned int known = learn(<type> cls)
     names = [_WAYS[k].name.decode() for k in range(WAYS) if speaks_of(known) >> k & 1]
     return known_of(known) != NOT_KNOWN, tuple(names)

@@ -19,6 +19,7 @@ from arrayhub._core.descriptor cimport (
     labels_of,
     register_class,
     reshape,
+    same_layout,
     size_of,
     transpose,
 )
@@ -67,27 +68,32 @@ cdef class Flags:
     """
     cdef Descriptor array
 
+    cdef Descriptor owner(self):
+        if self.array is None:
+            raise TypeError("Flags: these are the flags of no array; take x.flags")
+        return self.array
+
     @property
     def c_contiguous(self):
-        return bool(self.array.flags_ & C_CONTIGUOUS)
+        return bool(self.owner().flags_ & C_CONTIGUOUS)
 
     @property
     def f_contiguous(self):
-        return bool(self.array.flags_ & F_CONTIGUOUS)
+        return bool(self.owner().flags_ & F_CONTIGUOUS)
 
     @property
     def aligned(self):
-        return bool(self.array.flags_ & ALIGNED)
+        return bool(self.owner().flags_ & ALIGNED)
 
     @property
     def writeable(self):
-        return bool(self.array.flags_ & WRITEABLE)
+        return bool(self.owner().flags_ & WRITEABLE)
 
     @writeable.setter
     def writeable(self, value):
         if not value:
-            self.array.flags_ &= ~WRITEABLE
-        elif not self.array.flags_ & WRITEABLE:
+            self.owner().flags_ &= ~WRITEABLE
+        elif not self.owner().flags_ & WRITEABLE:
             raise ValueError("flags.writeable: the array is read-only and stays so; x.copy() can be written")
 
     def __repr__(self):
@@ -244,7 +250,7 @@ cdef class USMArray(Descriptor):
         """MemoryBlock : who owns the bytes, where they are and how many; shared by all views."""
         cdef MemoryBlock block = block_of(self)
         if block.device_.device_id == UNRESOLVED_ID:      # it was put off until now
-            block.device_ = device_of(self)
+            settle_device(self, block)
         return block
 
     @property
@@ -609,6 +615,14 @@ cdef class USMArray(Descriptor):
         """The pair (device_type, device_id) of DLPack's DLDevice."""
         device = device_of(self)
         return (device.device_type, device.device_id)
+
+
+cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
+    """Find out the ordinal of a block's device, which is not always that of `a`: the host may view USM."""
+    cdef Descriptor whole = same_layout(a)
+    whole.device_ = block.device_
+    block.device_ = device_of(whole)
+    return 0
 
 
 cdef object _layout_of = None

@@ -63,8 +63,12 @@ cdef class Device:
         Anything that is no device at all.
     """
 
+    # Made once and never changed: one object stands for the host in the whole process.
+    def __cinit__(self, spec="cpu"):
+        self.dl = DLDevice(kDLCPU, 0) if type(spec) is str and spec == "cpu" else _parse(spec)
+
     def __init__(self, spec="cpu"):
-        self.dl = _parse(spec)
+        pass
 
     @property
     def type(self):
@@ -139,9 +143,11 @@ cdef Device _CPU = Device("cpu")
 
 
 cdef Device make_device(DLDevice dl):
-    """The Device of a pair that has been checked already."""
+    """The Device of a pair that has been checked already, or is that of an array or a block without memory."""
     if dl.device_type == kDLCPU and dl.device_id == 0:
         return _CPU
+    if dl.device_type <= 0:
+        raise BufferError("device: it was never given memory; make arrays with arrayhub.asarray or USMArray(...)")
     cdef Device device = Device.__new__(Device)
     device.dl = dl
     return device

@@ -231,7 +231,10 @@ cdef object dtype_of(const ElementType* row):
 
 def numpy_dtype(int typenum):
     """Return the NumPy dtype of a row's `typenum`; TypeError where neither NumPy nor ml_dtypes has one."""
-    return dtype_of(by_typenum(typenum))
+    cdef const ElementType* row = by_typenum(typenum)
+    if row == NULL:
+        raise TypeError(f"dtype: typenum is {typenum}; accepted: those of element_types()")
+    return dtype_of(row)
 
 
 cdef object _make_dtype(const ElementType* row):

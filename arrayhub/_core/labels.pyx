@@ -33,7 +33,7 @@ cdef class Labels:
     cdef readonly tuple halo
     cdef readonly tuple aligned_index
 
-    def indexed(self, tuple keys, Descriptor source):
+    def indexed(self, tuple keys not None, Descriptor source not None):
         """The labels of ``source[keys]``, or None where nothing is left to say.
 
         An integer drops its dimension, and a slice moves the indices. A step other than 1 leaves the names alone: the

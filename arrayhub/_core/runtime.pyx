@@ -1,5 +1,7 @@
 """One table: device type -> what its runtime does. A type without a row has nothing to wait for."""
 
+from arrayhub._core.device cimport make_device
+
 cdef Runtime _runtimes[DEVICE_TYPES]
 
 
@@ -27,6 +29,8 @@ cdef int adopt_on_device(Descriptor a) except -1:
 cdef DLDevice device_of(Descriptor a) except *:
     """The device of `a`, its ordinal looked up if that was put off until somebody asked."""
     cdef Runtime* runtime
+    if a.device_.device_type <= 0:
+        make_device(a.device_)     # which says what is wrong
     if a.device_.device_id == UNRESOLVED_ID:
         runtime = runtime_of(a.device_.device_type)
         if runtime.resolve_device != NULL:

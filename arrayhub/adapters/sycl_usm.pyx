@@ -40,8 +40,8 @@ cdef str NAME = "__sycl_usm_array_interface__"
 cdef Descriptor parse(object obj, object stream):
     """An array on the USM that an object's interface dict describes, or None where it has none.
 
-    The pointer is checked before anything else touches it: the first and the last byte that the view reaches must be USM
-    of the context that ``syclobj`` names.
+    The pointer is checked before anything else touches it: all bytes that the view reaches must lie in one allocation of
+    USM of the context that ``syclobj`` names.
 
     Raises
     ------
@@ -105,14 +105,14 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
 
 cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except -1:
     """The kind of USM that a run of bytes is, all of it."""
-    cdef int usm_type, last_type
-    sycl.usm_types_of(lowest, lowest + nbytes - 1, queue, &usm_type, &last_type)
+    cdef bint inside
+    cdef int usm_type = sycl.usm_type_of_run(lowest, nbytes, queue, &inside)
     if usm_type == 0:
         raise complaint(
             SYCL_DICT, "data", f"{<size_t> lowest:#x}",
             "a pointer to USM of the context that syclobj names; host memory comes in by the buffer protocol",
         )
-    if last_type != usm_type:
+    if not inside:
         raise complaint(
             SYCL_DICT, "shape, strides and offset", f"{nbytes} bytes from {<size_t> lowest:#x}",
             "a view that stays inside its USM allocation",

@@ -141,6 +141,8 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
     ImportError
         cupy is not installed.
     """
+    if a is None:
+        raise TypeError("cupy: None is no USMArray")
     check_reachable(a)
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError("cupy: the array is read-only, and cupy cannot say so; pass copy=True, or allow_readonly=True"

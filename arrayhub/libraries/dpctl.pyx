@@ -112,7 +112,8 @@ cdef Descriptor parse_memory(object obj, object stream):
 
 cdef Descriptor parse_dpnp(object obj, object stream):
     """A ``dpnp.ndarray``, which is a usm_ndarray in a Python wrapper."""
-    return parse_usm_ndarray(obj._array_obj, stream)
+    inner = getattr(obj, "_array_obj", None)      # private, so a later release may have none
+    return parse_by_dict(obj, stream) if inner is None else parse_usm_ndarray(inner, stream)
 
 
 cdef Descriptor parse_usm_ndarray(object obj, object stream):
@@ -299,7 +300,8 @@ cdef object emit_dpnp(Descriptor a):
     array = emit(a)
     import dpnp
 
-    return dpnp.ndarray._create_from_usm_ndarray(array)
+    create = getattr(dpnp.ndarray, "_create_from_usm_ndarray", None)     # private; the public way takes longer
+    return dpnp.asarray(array, copy=False) if create is None else create(array)
 
 
 # ----------------------------------------------------------------------------------------- for the transfer engine

@@ -19,7 +19,7 @@ from arrayhub._core.descriptor cimport (
     set_dtype,
     set_labels,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU
+from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLCPU
 from arrayhub._core.runtime cimport device_of, host_ready, order_consumer
 from arrayhub._core.memory cimport MemoryBlock, allocate
 from arrayhub.adapters cimport dlpack
@@ -41,7 +41,8 @@ cdef Descriptor as_host(Descriptor a):
     view.usm_type_ = NOT_USM
     view.flags_ &= ~OTHER_CONTEXT     # of no concern to who reads it as host memory
     view.stream_ = NULL
-    view.producer_ = None
+    if view.block_.device_.device_id != UNRESOLVED_ID:     # else the queue tells, once somebody asks for x.memory.device
+        view.producer_ = None
     return view
 
 
@@ -68,7 +69,7 @@ cdef class LegacyView:
     read-only, so it is left out. Host-readable memory is shown as host memory."""
     cdef Descriptor array
 
-    def __init__(self, Descriptor array):
+    def __cinit__(self, Descriptor array not None):
         self.array = as_host(array) if host_readable(array) else array
 
     def __dlpack__(self, *, stream=None, **ignored):

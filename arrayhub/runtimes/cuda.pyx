@@ -136,9 +136,17 @@ cdef int check(int error, str call) except -1:
                       " producer named")
 
 
+cdef inline int need_driver() except -1:
+    """Refuse to call functions of a driver that is not there."""
+    if _state != PRESENT:
+        driver_for(0)
+    return 0
+
+
 cdef Context primary_context(int device) except NULL:
     """The primary context of a device, which numba, torch, cupy and jax share."""
     cdef int handle
+    need_driver()
     if not 0 <= device < MAX_DEVICES:
         raise BufferError(f"CUDA: device {device}; accepted: 0 to {MAX_DEVICES - 1}")
     if _primary[device] == NULL:
@@ -155,6 +163,7 @@ cdef bint enter(intptr_t stream, int device) except -1:
     """
     cdef Context wanted = NULL, current = NULL
     cdef int handle = -1, now = -1
+    need_driver()
     check(_driver.context_current(&current), "cuCtxGetCurrent")
     if stream > PER_THREAD_STREAM:
         check(_driver.stream_context(<Stream> stream, &wanted), "cuStreamGetCtx")

@@ -14,7 +14,7 @@ cdef bint is_queue(object obj) except -1
 cdef bint speaks_as_memory(object obj) except -1
 cdef object queue_from(object syclobj, void* pointer)
 cdef int usm_type_of(void* pointer, object queue) except -1
-cdef int usm_types_of(void* first, void* last, object queue, int* first_type, int* last_type) except -1
+cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1
 cdef int memory_usm_type(object memory) except -1
 cdef char* memory_pointer(object memory) except? NULL
 cdef Py_ssize_t memory_nbytes(object memory) except -1

@@ -28,6 +28,7 @@ from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport USM, MemoryBlock, heir_of, new_block, owner_of, set_owner
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 from arrayhub._core.shared cimport found, is_done, mark_done
+from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, leave, look
 
 from arrayhub import sycl_runtime
 from arrayhub._core.device import READERS, Device
@@ -77,8 +78,10 @@ cdef class QueueContext:
     """A queue and its context, which takes time to get; held by whoever asks about pointers in it."""
     cdef object queue
     cdef ContextRef context
+    cdef Native native      # the same context to the runtime below
 
     def __dealloc__(self):
+        leave(&self.native)
         if self.context != NULL:
             _dpctl.delete_context(self.context)
 
@@ -90,7 +93,12 @@ cdef object _context_type = None
 cdef dict _ordinal_queues = {}
 cdef int _found = 0     # whether dpctl's functions and types are set
 cdef QueueContext _asked = None     # of the queue that pointers were last asked about
+cdef int _unknown_dpctl = 0     # it lacks a function that is needed
 cdef bint _forked = False     # this process was forked from one that used SYCL, whose threads did not come along
+
+cdef enum:
+    PAGE = 4096             # bytes
+    MOST_PAGES = 4096
 
 cdef str NAME = "__sycl_usm_array_interface__"
 
@@ -138,9 +146,16 @@ def _after_fork():
 
 
 cdef bint available() except -1:
-    """Whether dpctl's functions can be called, importing nothing that the producer has not imported already."""
-    if not is_done(&_found) and "dpctl.memory" in sys.modules:
-        import_dpctl()
+    """Whether dpctl's functions can be called, importing nothing that the producer has not imported already.
+
+    False, too, with a dpctl of an unknown kind, whose memory nobody here can look at: what has to do with it raises what
+    `import_dpctl` says, and all else goes on without it.
+    """
+    if not is_done(&_found) and not is_done(&_unknown_dpctl) and "dpctl.memory" in sys.modules:
+        try:
+            import_dpctl()
+        except ImportError:
+            mark_done(&_unknown_dpctl)
     return is_done(&_found)
 
 
@@ -158,7 +173,11 @@ cdef void* declared(object module, str name, str signature) except NULL:
 
 cdef void* exported(object library, str name) except NULL:
     """A function of dpctl's C library."""
-    return <void*> <size_t> ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    try:
+        return <void*> <size_t> ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    except AttributeError as error:
+        raise ImportError(f"dpctl: its C library has no function {name}; accepted: dpctl 0.20 to 0.22, or a later one that"
+                          " kept it") from error
 
 
 cdef int find_functions(object dpctl) except -1:
@@ -204,6 +223,7 @@ cdef int find_functions(object dpctl) except -1:
     _memory_type = memory._Memory
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
+    look(library)
     mark_done(&_found)
     return 0
 
@@ -214,8 +234,8 @@ cdef inline bint is_a(object obj, object cls) noexcept:
 
 
 cdef bint is_memory(object obj) except -1:
-    """Whether `obj` is one of dpctl's three Memory objects."""
-    return available() and is_a(obj, _memory_type)
+    """Whether `obj` is one of dpctl's three Memory objects, and has memory: one that was never initialised has not."""
+    return available() and is_a(obj, _memory_type) and _dpctl.memory_pointer(<PyObject*> obj) != NULL
 
 
 cdef bint is_queue(object obj) except -1:
@@ -252,6 +272,8 @@ cdef MemoryBlock block_of_memory(object memory):
     """The block of a whole dpctl Memory object."""
     if not is_done(&_found):
         import_dpctl()
+    if not is_memory(memory):
+        raise TypeError(f"USM: {show(memory)} is no dpctl.memory.MemoryUSM* with memory")
     return new_block(USM, memory, memory_pointer(memory), memory_nbytes(memory), DLDevice(kDLOneAPI, UNRESOLVED_ID))
 
 
@@ -287,17 +309,37 @@ cdef int usm_type_of(void* pointer, object queue) except -1:
     This must be asked before anything else is done with a foreign pointer: dpctl ends the process when it is handed one
     that is not USM of the context.
     """
-    cdef int usm_type
-    usm_types_of(pointer, pointer, queue, &usm_type, &usm_type)
-    return usm_type
-
-
-cdef int usm_types_of(void* first, void* last, object queue, int* first_type, int* last_type) except -1:
-    """The same of two pointers at once."""
     cdef QueueContext asked = context_of(queue)
-    first_type[0] = _dpctl.pointer_type(first, asked.context)
-    last_type[0] = first_type[0] if last == first else _dpctl.pointer_type(last, asked.context)
-    return 0
+    return _dpctl.pointer_type(pointer, asked.context)
+
+
+cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1:
+    """The same of the first of so many bytes, and whether all of them lie in its allocation."""
+    cdef QueueContext asked = context_of(queue)
+    cdef int kind = _dpctl.pointer_type(first, asked.context)
+    whole[0] = kind != 0 and (nbytes <= 1 or lies_in_one(asked, first, nbytes, kind))
+    return kind
+
+
+cdef bint lies_in_one(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
+    """Whether an allocation holds a run of bytes, of which the first is of that kind.
+
+    Where nobody can be asked for the allocation, each page is asked for its kind (of very long runs some thousand of them).
+    """
+    cdef char* last = first + nbytes - 1
+    cdef char* base
+    cdef char* page
+    cdef Py_ssize_t step
+    if asked.native.backend != OTHER:
+        base = allocation_of(&asked.native, last)
+        return base != NULL and base <= first
+    step = max(<Py_ssize_t> PAGE, nbytes // MOST_PAGES)
+    page = first + step
+    while page < last:
+        if _dpctl.pointer_type(page, asked.context) != kind:
+            return False
+        page += step
+    return _dpctl.pointer_type(last, asked.context) == kind
 
 
 cdef QueueContext context_of(object queue):
@@ -311,6 +353,7 @@ cdef QueueContext context_of(object queue):
     asked = QueueContext.__new__(QueueContext)
     asked.queue = queue
     asked.context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
+    enter(&asked.native, asked.context)
     with cython.critical_section(_USM_NAMES):
         last, _asked = _asked, asked      # the last one is let go later: what runs then may ask about another queue
     return asked
@@ -527,6 +570,7 @@ cdef int _adopt(Descriptor a) except -1:
     """
     cdef Py_ssize_t low, high
     cdef int usm_type
+    cdef bint whole
     try:
         import_dpctl()
     except ImportError:
@@ -535,10 +579,10 @@ cdef int _adopt(Descriptor a) except -1:
     if not is_a(queue, _queue_type):
         queue = queue_of_ordinal(a.device_.device_id)
     extent(a, &low, &high)
-    usm_type = usm_type_of(a.data_ + low, queue)
+    usm_type = usm_type_of_run(a.data_ + low, high - low, queue, &whole)
     if high == low:      # nothing to check, and the pointer may be anything; where it is USM, its kind is the array's
         usm_type = usm_type or USM_DEVICE
-    elif usm_type == 0 or usm_type_of(a.data_ + high - 1, queue) != usm_type:
+    elif not whole:
         raise interface_error(
             "DLPack", "data", f"{<size_t> a.data_:#x}",
             f"USM of the default context of oneapi:{a.device_.device_id}, all {high - low} bytes that the view reaches",
@@ -570,6 +614,10 @@ _row.allocate = _allocate
 # ----------------------------------------------------------------------------------- what the copies in transfer/ need
 
 
+cdef enum:
+    MOST_EVENTS = 4
+
+
 cdef class Event:
     """Work that was given to a queue."""
     cdef EventRef ref
@@ -580,6 +628,8 @@ cdef class Event:
 
     def wait(self):
         """Return once the work is done; other threads run meanwhile."""
+        if self.ref == NULL:
+            raise TypeError("Event: it stands for no work; submit_copy and submit_barrier make events")
         with nogil:
             _dpctl.wait_for_event(self.ref)
 
@@ -594,7 +644,7 @@ cdef Event new_event(EventRef ref, str what):
 
 def submit_barrier(queue):
     """Return an event that stands for all that a queue has been given so far."""
-    refuse_fork()
+    checked_queue(queue)
     return new_event(_dpctl.barrier(_dpctl.queue_ref(<PyObject*> queue)), "a barrier")
 
 
@@ -608,14 +658,19 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
         USM of the queue's context or host memory, which the caller keeps until the event is done.
     nbytes : int
     after : list of Event
-        At most four, which come first.
+        At most MOST_EVENTS, which come first.
     """
-    cdef EventRef events[4]
-    cdef int k, n = <int> len(after)
+    cdef EventRef events[MOST_EVENTS]
+    cdef int k, n = <int> min(len(after), MOST_EVENTS + 1)
+    checked_queue(queue)
     cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue)
     cdef EventRef done
+    if n > MOST_EVENTS:
+        raise ValueError(f"submit_copy: after has {len(after)} events; accepted: at most {MOST_EVENTS}")
     for k in range(n):
         events[k] = (<Event?> after[k]).ref
+        if events[k] == NULL:
+            raise TypeError(f"submit_copy: after[{k}] stands for no work")
     with nogil:     # a copy may be made at once
         done = _dpctl.copy(ref, <void*> target, <void*> source, nbytes, events, n)
     return new_event(done, f"a copy of {nbytes} bytes")

@@ -87,7 +87,7 @@ cdef class Pinned:
     cdef Driver* driver
     cdef int process               # the memory of a parent is not a child's to free
 
-    def __init__(self, Py_ssize_t nbytes, int device):
+    def __cinit__(self, Py_ssize_t nbytes, int device):
         cdef bint pushed
         cdef int error
         cdef void* memory = NULL
@@ -124,7 +124,7 @@ cdef class Lane:
     cdef Track track
     cdef int process               # as in Pinned
 
-    def __init__(self, int device):
+    def __cinit__(self, int device):
         cdef Track* track = &self.track
         cdef int error, k
         track.driver = driver_for(device)
@@ -209,6 +209,9 @@ def copy_by_lanes(Route route not None, bint to_host, Py_ssize_t piece, int slot
     cdef Lane lane
     cdef Py_ssize_t size = piece * route.plan.word, reported = 0, done
     cdef int count = <int> len(lanes), started = 0, running, k
+    if count == 0 or piece <= 0 or not 0 < slots <= MAX_SLOTS:
+        raise ValueError(f"copy_by_lanes: {count} lanes of {slots} slots of {piece} words; accepted: one lane or more, of 1 to"
+                         f" {MAX_SLOTS} slots, of one word or more")
     cdef Seat* seats = <Seat*> PyMem_Malloc(count * sizeof(Seat))
     if seats == NULL:
         raise MemoryError()

@@ -10,7 +10,7 @@ import math
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from arrayhub._core.descriptor cimport PACKED, Descriptor
+from arrayhub._core.descriptor cimport PACKED, Descriptor, shape_tuple, size_of
 
 cdef enum:
     LARGEST_WORD = 16      # bytes: what a device loads at once
@@ -38,10 +38,11 @@ cdef class Route:
         Whether that side lies in one piece in the order of the visit.
     """
 
-    def __init__(self, Descriptor near not None, Descriptor far not None):
+    def __cinit__(self, Descriptor near not None, Descriptor far not None):
         cdef Plan* plan = &self.plan
         cdef Py_ssize_t step, other
         cdef int axis, k
+        check_alike(near, far)
         self.near, self.far = near, far
         plan.host, plan.device = near.data_, far.data_
         axes = []      # (length, step on the host, step on the device), the slowest first
@@ -130,6 +131,14 @@ cdef void empty_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) n
         memcpy(plan.host + first * plan.word, run, count * plan.word)
     else:
         visit(plan, run, first, count, True)
+
+
+cdef int check_alike(Descriptor near, Descriptor far) except -1:
+    """Refuse arrays of different forms: the steps of one are not those of the other."""
+    if shape_tuple(near) != shape_tuple(far) or near.itemsize_ != far.itemsize_ or size_of(near) <= 0 \
+            or near.shape_ == NULL or far.shape_ == NULL or near.flags_ & PACKED != far.flags_ & PACKED:
+        raise ValueError("Route: the arrays differ in shape or item size; accepted: two alike, neither of them empty")
+    return 0
 
 
 cdef list slowest_first(Descriptor a):

@@ -367,6 +367,17 @@ cdef inline Py_ssize_t part(Py_ssize_t rest, Py_ssize_t side) noexcept nogil:
     return rest if rest < 2 * side else side
 
 
+cdef int check_alike(cnp.ndarray target, cnp.ndarray source) except -1:
+    """Refuse arrays that no loop over both could copy."""
+    cdef int k, nd = cnp.PyArray_NDIM(target)
+    cdef bint alike = nd == cnp.PyArray_NDIM(source) and cnp.PyArray_ITEMSIZE(target) == cnp.PyArray_ITEMSIZE(source)
+    for k in range(nd if alike else 0):
+        alike &= cnp.PyArray_DIMS(target)[k] == cnp.PyArray_DIMS(source)[k]
+    if not alike or not cnp.PyArray_ISWRITEABLE(target) or target.dtype.hasobject or source.dtype.hasobject:
+        raise ValueError("tiles: the arrays differ in shape or item size, hold Python objects, or the target is read-only")
+    return 0
+
+
 def copy(cnp.ndarray target not None, cnp.ndarray source not None):
     """Copy `source` into `target`, whatever their layouts are.
 
@@ -377,6 +388,7 @@ def copy(cnp.ndarray target not None, cnp.ndarray source not None):
         no elements that share bytes.
     """
     cdef Plan plan
+    check_alike(target, source)
     if cnp.PyArray_SIZE(target) == 0 or cnp.PyArray_ITEMSIZE(target) == 0:
         return
     begin(&plan, target, source)

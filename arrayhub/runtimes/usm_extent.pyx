@@ -1,0 +1,109 @@
+"""Which allocation a USM pointer lies in. SYCL tells the kind of a pointer and nothing of its allocation, so the runtime
+below it is asked, where its functions are found under the names known here; else nobody is.
+
+OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory). Level Zero: zeMemGetAddressRange (its core specification);
+its small allocations share larger ones of the runtime's, which are then what it tells.
+"""
+
+import ctypes
+
+cdef enum:
+    # dpctl's DPCTLSyclBackendType
+    DPCTL_OPENCL = 1 << 18
+    DPCTL_LEVEL_ZERO = 1 << 17
+    # OpenCL's headers
+    CONTEXT_DEVICES = 0x1081
+    DEVICE_PLATFORM = 0x1031
+    ALLOC_BASE = 0x419B
+
+ctypedef int (*GetInfo)(void* object, unsigned int what, size_t size, void* value, size_t* written) noexcept nogil
+ctypedef void* (*FindFunction)(void* platform, const char* name) noexcept nogil
+ctypedef int (*UseObject)(void* object) noexcept nogil
+ctypedef int (*AddressRange)(void* context, const void* pointer, void** base, size_t* size) noexcept nogil
+ctypedef void* (*GetNative)(const void* context) noexcept nogil
+
+cdef struct Functions:
+    int (*backend)(void* context) noexcept nogil
+    GetNative native
+    GetInfo context_info
+    GetInfo device_info
+    FindFunction find
+    UseObject release
+    AddressRange address_range
+
+cdef Functions _call
+
+
+cdef void* address(object library, str name) except? NULL:
+    """A function's address; NULL where there is no such library or name."""
+    try:
+        found = ctypes.CDLL(library) if isinstance(library, str) else library
+        return <void*> <size_t> ctypes.cast(found[name], ctypes.c_void_p).value
+    except (AttributeError, OSError):
+        return NULL
+
+
+cdef int look(object library) except -1:
+    """Find the functions; `library` is dpctl's C library. Those below it are found as SYCL has loaded them, by their names."""
+    _call.backend = <int (*)(void*) noexcept nogil> address(library, "DPCTLContext_GetBackend")
+    _call.native = <GetNative> address(library, "_ZNK4sycl3_V17context9getNativeEv")    # sycl::context::getNative() const
+    _call.context_info = <GetInfo> address("libOpenCL.so.1", "clGetContextInfo")
+    _call.device_info = <GetInfo> address("libOpenCL.so.1", "clGetDeviceInfo")
+    _call.find = <FindFunction> address("libOpenCL.so.1", "clGetExtensionFunctionAddressForPlatform")
+    _call.release = <UseObject> address("libOpenCL.so.1", "clReleaseContext")
+    _call.address_range = <AddressRange> address("libze_loader.so.1", "zeMemGetAddressRange")
+    return 0
+
+
+cdef int enter(Native* native, void* context) noexcept:
+    """Find out whom to ask about pointers of a SYCL context."""
+    cdef int backend
+    native.backend = OTHER
+    if _call.backend == NULL or _call.native == NULL:
+        return 0
+    backend = _call.backend(context)
+    if backend == DPCTL_OPENCL and _call.find != NULL and _call.release != NULL:
+        native.context = _call.native(context)     # with a reference of ours
+        native.backend = OPENCL
+        native.info = alloc_info(native.context)
+        if native.info == NULL:
+            leave(native)
+            native.backend = OTHER
+    elif backend == DPCTL_LEVEL_ZERO and _call.address_range != NULL:
+        native.context = _call.native(context)
+        native.backend = LEVEL_ZERO
+    return 0
+
+
+cdef AllocInfo alloc_info(void* context) noexcept:
+    """The extension's function for the platform of a context's first device; NULL where it has none."""
+    cdef void* devices[64]
+    cdef void* platform = NULL
+    cdef size_t written = 0
+    if _call.context_info == NULL or _call.device_info == NULL:
+        return NULL
+    if _call.context_info(context, CONTEXT_DEVICES, sizeof(devices), devices, &written) != 0 or written < sizeof(void*):
+        return NULL
+    if _call.device_info(devices[0], DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != 0:
+        return NULL
+    return <AllocInfo> _call.find(platform, b"clGetMemAllocInfoINTEL")
+
+
+cdef void leave(Native* native) noexcept:
+    """Give back what `enter` took."""
+    if native.backend == OPENCL:
+        _call.release(native.context)
+    native.backend = OTHER
+    native.context = NULL
+    native.info = NULL
+
+
+cdef char* allocation_of(const Native* native, const void* pointer) noexcept nogil:
+    """Where the allocation that holds `pointer` starts; NULL where it is in none."""
+    cdef void* base = NULL
+    cdef int error
+    if native.backend == OPENCL:
+        error = native.info(native.context, pointer, ALLOC_BASE, sizeof(base), &base, NULL)
+    else:
+        error = _call.address_range(native.context, pointer, &base, NULL)
+    return <char*> base if error == 0 else NULL

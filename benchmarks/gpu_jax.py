@@ -1,0 +1,190 @@
+"""What each way to a jax array's memory on a GPU costs, and whether its order can be relied upon.
+
+    python -m benchmarks.gpu_jax [--repeats N]
+
+One table: nanoseconds of each candidate (median of the repeats, with the middle half), in one process, in turns, beside
+`asarray` as it stands. Then what decides between them:
+
+- **ordered**: a long computation is dispatched, the way is taken at once, and another stream reads: the new value?
+- **held**: the array is deleted (`x.delete()`) after the way was taken; does what was taken keep the memory?
+
+`is_ready` alone orders nothing and holds nothing; where it is True nothing is in flight, and jax arrays are never
+written again, so that any way may then be taken without a stream. Only DLPack takes a reference that `delete` and
+donation heed.
+"""
+
+import argparse
+import os
+import statistics
+import timeit
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+CALLS = 2000
+
+
+def candidates(jax, x):
+    """Return {name: call} of everything that jax 0.10 to 0.12 may have; those that are missing or fail are left out."""
+    import arrayhub
+
+    direct = find_direct()
+    shard = x.addressable_data(0)
+    found = {
+        "arrayhub.asarray(x)": lambda: arrayhub.asarray(x),
+        "x.__cuda_array_interface__": lambda: x.__cuda_array_interface__,
+        "asarray(x, via='cuda')": lambda: arrayhub.asarray(x, via="cuda"),
+        "x.__dlpack__()": lambda: x.__dlpack__(),
+        "x.__dlpack__(stream=1)": lambda: x.__dlpack__(stream=1),
+        "direct(x, stream=None)": lambda: direct(x, stream=None),
+        "direct(x, stream=1)": lambda: direct(x, stream=1),
+        "direct(x.addressable_data(0), stream=1)": lambda: direct(x.addressable_data(0), stream=1),
+        "direct(shard, stream=1)": lambda: direct(shard, stream=1),
+        "x.unsafe_buffer_pointer()": lambda: x.unsafe_buffer_pointer(),
+        "x.is_ready()": lambda: x.is_ready(),
+        "x.block_until_ready() when ready": lambda: x.block_until_ready(),
+        "x.devices()": lambda: x.devices(),
+        "x.platform()": lambda: x.platform(),
+        "x.is_deleted()": lambda: x.is_deleted(),
+        "x.shape, x.dtype": lambda: (x.shape, x.dtype),
+        "x.addressable_data(0)": lambda: x.addressable_data(0),
+        "memoryview(x), refused": lambda: refused(lambda: memoryview(x)),
+    }
+    return {name: call for name, call in found.items() if works(name, call)}
+
+
+def find_direct():
+    """The C function under ``__dlpack__``, which a release may have under another name, or not at all."""
+    for module in ("jaxlib._jax", "jaxlib.xla_extension"):
+        try:
+            found = getattr(__import__(module, fromlist=["_"]), "buffer_to_dlpack_managed_tensor", None)
+        except ImportError:
+            continue
+        if found is not None:
+            return found
+    raise SystemExit("jaxlib has no buffer_to_dlpack_managed_tensor: leave the direct rows out")
+
+
+def refused(call):
+    try:
+        call()
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return True
+    return False
+
+
+def works(name, call):
+    try:
+        call()
+    except Exception as error:
+        print(f"{name:42} left out: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:80]}")
+        return False
+    return True
+
+
+def measure(calls, repeats):
+    """Return {name: (median, lower, upper)} in nanoseconds; the candidates take turns."""
+    times = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            times[name].append(timeit.timeit(call, number=CALLS) / CALLS * 1e9)
+    return {name: tuple(statistics.quantiles(series, n=4)[k] for k in (1, 0, 2)) for name, series in times.items()}
+
+
+def slow_result(jax):
+    """A fresh array of ones whose computation is still under way when this returns."""
+    jnp = jax.numpy
+
+    @jax.jit
+    def work(a):
+        for _ in range(30):
+            a = jnp.tanh(a @ a) * 0 + 1
+        return a
+
+    return work(jnp.zeros((4096, 4096), "f4"))
+
+
+def check_order(jax):
+    """Print, for each way, how often another stream that the way was told of (or not) reads an unfinished array."""
+    import cupy
+
+    import arrayhub
+
+    slow_result(jax).block_until_ready()  # compiled
+    theirs = cupy.cuda.Stream(non_blocking=True)
+    direct = find_direct()
+    ways = {
+        "nothing": lambda x: None,
+        "x.__cuda_array_interface__": lambda x: x.__cuda_array_interface__,
+        "x.__dlpack__()": lambda x: x.__dlpack__(),
+        "x.__dlpack__(stream=theirs)": lambda x: x.__dlpack__(stream=theirs.ptr),
+        "direct(x, stream=theirs)": lambda x: direct(x.addressable_data(0), stream=theirs.ptr),
+        "is_ready, else __dlpack__(stream=theirs)": lambda x: x.is_ready() or x.__dlpack__(stream=theirs.ptr),
+        "arrayhub.asarray(x, stream=theirs)": lambda x: arrayhub.asarray(x, stream=theirs),
+        "arrayhub.asarray(x) to cupy on theirs": lambda x: to_cupy(arrayhub.asarray(x), theirs),
+    }
+    for name, way in ways.items():
+        early = busy = 0
+        for _ in range(10):
+            x = slow_result(jax)
+            busy += not x.is_ready()
+            keep = way(x)
+            pointer = cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(x.unsafe_buffer_pointer(), x.nbytes, x), 0)
+            with theirs:
+                early += bool((cupy.ndarray(x.shape, "f4", pointer).copy().get(stream=theirs) != 1).any())
+            x.block_until_ready()
+            del keep
+        print(f"{name:42} unfinished in {early} of 10 rounds ({busy} under way when it was taken)")
+
+
+def to_cupy(array, stream):
+    import arrayhub
+
+    with stream:
+        return arrayhub.as_cupy(array, allow_readonly=True)
+
+
+def check_held(jax):
+    """Print, for each way, whether deleting the array gives its memory to the next one while the way is still held."""
+    import arrayhub
+
+    direct = find_direct()
+    ways = {
+        "x.__cuda_array_interface__": lambda x: x.__cuda_array_interface__,
+        "x.__dlpack__()": lambda x: x.__dlpack__(),
+        "direct(x)": lambda x: direct(x.addressable_data(0), stream=None),
+        "arrayhub.asarray(x)": lambda x: arrayhub.asarray(x),
+    }
+    for name, way in ways.items():
+        x = jax.numpy.ones(1 << 20).block_until_ready()
+        address, keep = x.unsafe_buffer_pointer(), way(x)
+        refusal = "" if not refused(x.delete) else ", and delete refuses"
+        others = [jax.numpy.zeros(1 << 20).block_until_ready() for _ in range(8)]
+        taken = any(other.unsafe_buffer_pointer() == address for other in others)
+        print(f"{name:42} {'given to another array' if taken else 'held'}{refusal}")
+        del keep
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=15)
+    options = parser.parse_args()
+    import jax
+
+    print(f"jax {jax.__version__} on {jax.devices()[0]}")
+    x = jax.numpy.arange(12, dtype="float32").reshape(3, 4).block_until_ready()
+    for name, (middle, low, high) in sorted(
+        measure(candidates(jax, x), options.repeats).items(), key=lambda row: row[1]
+    ):
+        print(f"{name:42} {middle:8.0f} ns   ({low:.0f} to {high:.0f})")
+    if jax.default_backend() != "gpu":
+        print("no GPU: order and holds are not looked at")
+        return
+    for look in (check_order, check_held):
+        try:
+            look(jax)
+        except ImportError as error:
+            print(f"{look.__name__}: left out, {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""Every function and class that Python can reach in a compiled module: nonsense raises and never ends the process."""
+
+import importlib.machinery
+import importlib.util
+import pkgutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import arrayhub
+
+SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
+
+
+def compiled_modules():
+    found = pkgutil.walk_packages(arrayhub.__path__, "arrayhub.")
+    return sorted(m.name for m in found if (importlib.util.find_spec(m.name).origin or "").endswith(SUFFIX))
+
+
+MODULES = compiled_modules()
+
+WALK = '''
+import importlib, inspect, itertools, os, sys
+import numpy as np
+import arrayhub
+
+try:
+    import dpctl.memory
+except ImportError:
+    dpctl = None
+
+name = sys.argv[1]
+module = importlib.import_module(name)
+# What would say nothing of the others afterwards: it tells the process that it is a fork's child.
+LEFT_OUT = {"_after_fork"}
+made = arrayhub.asarray(np.arange(6.0).reshape(2, 3))
+bare = arrayhub.USMArray.__new__(arrayhub.USMArray)
+values = [None, 0, -1, 99, 2**70, 1.5, "x", b"x", object(), int, (), [None], {}, made, bare, np.zeros((3, 3)),
+          np.zeros(2, "u1"), lambda *a: None]
+if dpctl is not None:
+    kinds = (dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost)
+    values += [kind.__new__(kind) for kind in kinds]
+calls = 0
+
+
+def call(what, function, *arguments):
+    """Call it; the last line of stdout names the call, should the process end in it."""
+    global calls
+    calls += 1
+    sys.stdout.write(f"{what}\\n")
+    sys.stdout.flush()
+    try:
+        result = function(*arguments)
+    except Exception as error:
+        assert not isinstance(error, (KeyError, SystemError)), f"{what}: {error!r}"
+        return None
+    try:
+        repr(result)
+    except Exception as error:
+        assert not isinstance(error, (KeyError, SystemError)), f"{what}: repr: {error!r}"
+    return result
+
+
+def parameters(function):
+    try:
+        kinds = [p for p in inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):
+        return 1, 1
+    required = [p for p in kinds if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    most = [p for p in kinds if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(required), len(most)
+
+
+def attack(what, function):
+    required, most = parameters(function)
+    for count in {0, 1, required, min(most, required + 1)}:
+        if count == 0:
+            call(f"{what}()", function)
+        elif count == 1:
+            for value in values:
+                call(f"{what}({type(value).__name__})", function, value)
+        else:
+            for k, value in itertools.product(range(count), values):
+                for filler in (None, made, 1):
+                    arguments = [filler] * count
+                    arguments[k] = value
+                    call(f"{what}({k}: {type(value).__name__}, {type(filler).__name__})", function, *arguments)
+
+
+def attack_instance(what, instance):
+    for attribute in dir(type(instance)):
+        if attribute in ("__class__", "__del__", "__dict__", "__getattribute__", "__init_subclass__", "__new__",
+                         "__setattr__", "__delattr__", "__subclasshook__", "__sizeof__", "__dir__"):
+            continue
+        value = call(f"{what}.{attribute}", getattr, instance, attribute)
+        call(f"{what}.{attribute} = False", setattr, instance, attribute, False)
+        if callable(value):
+            attack(f"{what}.{attribute}", value)
+    for function in (repr, str, hash, len, iter, bool, memoryview, np.asarray, arrayhub.asarray, arrayhub.as_numpy):
+        call(f"{function.__name__}({what})", function, instance)
+
+
+for key, value in list(vars(module).items()):
+    if getattr(value, "__module__", None) != name or key in LEFT_OUT or not callable(value):
+        continue
+    attack(key, value)
+    if isinstance(value, type):
+        instance = call(f"{key}.__new__({key})", value.__new__, value)
+        if instance is not None:
+            attack_instance(f"bare {key}", instance)
+            values.append(instance)
+# Once more, now that the values have bare objects of this module's classes among them.
+for key, value in list(vars(module).items()):
+    if getattr(value, "__module__", None) == name and key not in LEFT_OUT and callable(value):
+        attack(key, value)
+print(calls, "calls")
+'''
+
+
+def test_the_modules_are_found():
+    assert "arrayhub._core.dtypes" in MODULES
+    assert "arrayhub.runtimes.sycl" in MODULES
+    assert len(MODULES) > 25
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nonsense_raises(module):
+    done = subprocess.run([sys.executable, "-c", WALK, module], check=False, capture_output=True, text=True, timeout=600)
+    last = done.stdout.strip().splitlines()[-1:]
+    assert done.returncode == 0, f"{last}: {done.stderr[-2000:]}"
+    assert last[0].endswith("calls")
+
+
+# --------------------------------------------------------------------------------------- what was found, one by one
+
+
+def test_flags_of_no_array_write_nowhere():
+    kind = type(arrayhub.asarray(np.zeros(3)).flags)
+    for make in (kind, lambda: kind.__new__(kind)):
+        flags = make()
+        with pytest.raises(TypeError, match=r"take x\.flags"):
+            flags.writeable = False
+        for name in ("c_contiguous", "f_contiguous", "aligned", "writeable"):
+            with pytest.raises(TypeError, match=r"take x\.flags"):
+                getattr(flags, name)
+
+
+def test_a_device_never_changes():
+    host = arrayhub.asarray(np.zeros(3)).device
+    host.__init__("cuda:3")
+    assert str(host) == "cpu"
+    assert str(arrayhub.asarray(b"x").device) == "cpu"
+    assert arrayhub.Device.__new__(arrayhub.Device, "cuda:3") == arrayhub.Device("cuda:3")
+    with pytest.raises(ValueError, match="device"):
+        arrayhub.Device.__new__(arrayhub.Device, "nonsense")
+
+
+def test_an_array_without_memory_says_so():
+    x = arrayhub.USMArray.__new__(arrayhub.USMArray)
+    for ask in (
+        lambda: x.device,
+        lambda: x.memory,
+        lambda: repr(x),
+        lambda: x.copy(),
+        lambda: x[...],
+        x.__dlpack_device__,
+    ):
+        with pytest.raises(BufferError, match="never given memory"):
+            ask().device  # noqa: B018
+
+
+def test_a_type_number_that_there_is_none_of():
+    from arrayhub._core.dtypes import numpy_dtype
+
+    for number in (99, -1, 4095, 5000):
+        with pytest.raises(TypeError, match="element_types"):
+            numpy_dtype(number)
+
+
+def test_the_memory_of_a_host_view_is_where_it_was():
+    """Whoever asks, in whichever order: the block says where it lies, not who views it."""
+    dpctl = pytest.importorskip("dpctl")
+    pytest.importorskip("dpctl.memory")
+    if not dpctl.has_cpu_devices():
+        pytest.skip("no SYCL CPU device")
+    for first in range(2):
+        x = arrayhub.asarray(dpctl.memory.MemoryUSMShared(64))
+        described = type("P", (), {"__sycl_usm_array_interface__": x.__sycl_usm_array_interface__, "keep": x})()
+        for array in (x, arrayhub.asarray(described)):
+            views = [array, array.to_host()]
+            assert views[1].device == arrayhub.Device("cpu")
+            for view in (views[first], views[1 - first], views[first]):
+                assert view.memory.device.type == "oneapi"
+                assert view.memory.device.id == x.device.id
+
+
+@pytest.mark.skipif("dpctl" not in sys.modules and not importlib.util.find_spec("dpctl"), reason="needs dpctl")
+def test_memory_objects_that_have_no_memory():
+    import dpctl.memory
+
+    for kind in (dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost):
+        bare = kind.__new__(kind)
+        with pytest.raises((BufferError, TypeError, ValueError)):
+            arrayhub.asarray(bare, via="sycl")
+        with pytest.raises((BufferError, TypeError, ValueError)):
+            arrayhub.USMArray(1, "u1", buffer=bare)
