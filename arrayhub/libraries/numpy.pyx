@@ -44,20 +44,20 @@ cdef Descriptor parse(object obj, object stream):
     """
     if not cnp.PyArray_CheckExact(obj):
         refuse_mask(obj)     # first: it runs code of the subclass, which may change what is read below
-    cdef cnp.ndarray array = <cnp.ndarray> obj
-    # What the collector runs may change the array too: nothing is read before the descriptor stands.
+    # What the collector runs may change the array too: nothing is read before the descriptor stands. And no name for the
+    # ndarray itself: it would be one more reference, whose count threads may share.
     cdef Descriptor a = bare_array()
-    cdef cnp.dtype descr = <cnp.dtype> <PyObject*> cnp.PyArray_DESCR(array)
-    cdef int k, nd = cnp.PyArray_NDIM(array)
+    cdef cnp.dtype descr = <cnp.dtype> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> obj)
+    cdef int k, nd = cnp.PyArray_NDIM(<cnp.ndarray> obj)
     reserve(a, nd)
     a.protocol_ = ARRAY_INTERFACE
     a.base_ = obj
-    a.data_ = <char*> cnp.PyArray_DATA(array)
+    a.data_ = <char*> cnp.PyArray_DATA(<cnp.ndarray> obj)
     a.device_ = DLDevice(kDLCPU, 0)
     for k in range(nd):
-        a.shape_[k] = cnp.PyArray_DIMS(array)[k]
-        a.byte_strides_[k] = cnp.PyArray_STRIDES(array)[k]
-    if cnp.PyArray_FLAGS(array) & cnp.NPY_ARRAY_WRITEABLE:
+        a.shape_[k] = cnp.PyArray_DIMS(<cnp.ndarray> obj)[k]
+        a.byte_strides_[k] = cnp.PyArray_STRIDES(<cnp.ndarray> obj)[k]
+    if cnp.PyArray_FLAGS(<cnp.ndarray> obj) & cnp.NPY_ARRAY_WRITEABLE:
         a.flags_ |= WRITEABLE
     cdef const dtypes.ElementType* row = dtypes.by_typenum(descr.type_num)
     if row != NULL and row.typestr != NULL and descr.byteorder != c">":
