@@ -91,9 +91,10 @@ cdef class Flags:
 
     @writeable.setter
     def writeable(self, value):
+        cdef Descriptor array = self.owner()
         if not value:
-            self.owner().flags_ &= ~WRITEABLE
-        elif not self.owner().flags_ & WRITEABLE:
+            array.flags_ &= ~WRITEABLE
+        elif not array.flags_ & WRITEABLE:
             raise ValueError("flags.writeable: the array is read-only and stays so; x.copy() can be written")
 
     def __repr__(self):
