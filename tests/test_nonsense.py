@@ -40,8 +40,8 @@ bare = arrayhub.USMArray.__new__(arrayhub.USMArray)
 values = [None, 0, -1, 99, 2**70, 1.5, "x", b"x", object(), int, (), [None], {}, made, bare, np.zeros((3, 3)),
           np.zeros(2, "u1"), lambda *a: None]
 if dpctl is not None:
-    kinds = (dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost)
-    values += [kind.__new__(kind) for kind in kinds]
+    base = dpctl.memory._memory._Memory     # its subclasses allocate in __new__
+    values.append(base.__new__(base))
 calls = 0
 
 
@@ -200,9 +200,11 @@ def test_the_memory_of_a_host_view_is_where_it_was():
 def test_memory_objects_that_have_no_memory():
     import dpctl.memory
 
-    for kind in (dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost):
-        bare = kind.__new__(kind)
-        with pytest.raises((BufferError, TypeError, ValueError)):
-            arrayhub.asarray(bare, via="sycl")
-        with pytest.raises((BufferError, TypeError, ValueError)):
-            arrayhub.USMArray(1, "u1", buffer=bare)
+    base = dpctl.memory._memory._Memory     # its subclasses allocate in __new__
+    bare = base.__new__(base)
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        arrayhub.asarray(bare)
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        arrayhub.asarray(bare, via="sycl")
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        arrayhub.USMArray(1, "u1", buffer=bare)

@@ -94,24 +94,3 @@ def test_a_view_over_several_allocations_is_refused(gone):
     """By the base of the last byte's allocation; where nobody can be asked for it, by the kind of each page."""
     dpctl_device()
     run(HEAD + SPANNING, *gone)
-
-
-def test_dpnp_arrays_without_their_inner_one():
-    dpctl_device()
-    pytest.importorskip("dpnp")
-    run(
-        HEAD
-        + """
-    import dpnp
-    x = dpnp.arange(6)
-    class Bare(dpnp.ndarray):
-        pass
-    a = arrayhub.as_dpnp(x)
-    assert dpnp.asnumpy(a).tolist() == list(range(6))
-    create = dpnp.ndarray._create_from_usm_ndarray
-    del dpnp.ndarray._create_from_usm_ndarray
-    again = arrayhub.as_dpnp(arrayhub.asarray(x))
-    assert dpnp.asnumpy(again).tolist() == list(range(6))
-    assert arrayhub.asarray(again).ptr == arrayhub.asarray(x).ptr
-    """
-    )

@@ -102,7 +102,7 @@ cdef object detached(object tensor):
     """A tensor on the same storage that nobody else has, so that nobody can give it another."""
     try:
         return tensor.detach()
-    except MemoryError:
+    except PASSES_ON:
         raise
     except Exception as error:     # transforms and modes of torch's refuse in many ways
         raise no_memory(tensor, error) from error
