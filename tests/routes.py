@@ -309,7 +309,7 @@ def jax():
     import jax
 
     j = jax.numpy.arange(12.0).reshape(3, 4)
-    singles = arrayhub.empty((3, 4), "f4", alignment=64)
+    singles = arrayhub.empty((3, 4), "f4")  # starts on a 64-byte boundary
     return {
         "as_jax": arrayhub.as_jax, "j": j, "j16": j.astype("bfloat16"), "singles": singles,
         "uj": arrayhub.asarray(j), "jax": jax,
@@ -398,7 +398,7 @@ DPNP = (
     Route("asarray(shared)"),
     Route("asarray(memory)"),
     Route("asarray(by_queue)"),
-    Route("asarray(by_context)", SOME),
+    Route("asarray(by_context)", FEW // 10),  # dpctl itself loses 32 bytes whenever it finds the queue of a pointer
     Route("asarray(by_filter)", FEW),
     Route("asarray(by_capsule)", SOME),
     Route("asarray(d, via='dlpack')", SOME),

@@ -61,7 +61,7 @@ def main(library, times):
     delivered = rounds(times // 2)  # each line that an interrupt can come out of makes a traceback's code object once
     contents, before, counts = bytes(names["a"]), held(), references(names)  # held() collects first
     delivered += rounds(times // 2)
-    allowed = ALLOWED._replace(objects=500)  # for the lines that were met in the second half only
+    allowed = ALLOWED._replace(objects=1000)  # for the lines that were met in the second half only
     for go in ways:
         go(itertools.repeat(None, FEW))
     after, counted = held(), references(names)
