@@ -173,6 +173,8 @@ class Measured:
 
     def rows(self, overhead):
         """A row for each of the two shapes."""
+        if 0 in self.sizes:  # a layout that leaves nothing of so small a shape
+            return
         least = [min(times) for times in self.times]
         for k in (0, 1):
             ours, peer = least[2 * k : 2 * k + 2]

@@ -1,5 +1,7 @@
 """jax: its arrays in (they are immutable, which no protocol of theirs says, and their DLPack wants care), and out."""
 
+import sys
+
 from libc.stdint cimport intptr_t
 
 from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, get_dtype
@@ -12,28 +14,53 @@ from arrayhub._core.errors import PASSES_ON
 from arrayhub.libraries.host import LegacyView
 
 
+cdef bint _on_gpu = False       # where the last array lay, which is where the next one is looked for first
+cdef object _to_capsule = None  # jaxlib's function under ``__dlpack__``; False where it has none of that name
+
+
 cdef Descriptor parse(object obj, object stream):
     """An array on a ``jax.Array``: immutable, because nobody may write to one, jax itself included.
 
     Host memory comes by the buffer protocol, several times faster than by DLPack; what it cannot say (bfloat16, a GPU's
-    memory) by DLPack.
+    memory) by DLPack. On a GPU that is jaxlib's own function, past the Python in front of it. Its interface dict would be
+    quicker still, but holds nothing: memory that is donated or deleted goes to the next array, under the view.
 
     Raises
     ------
     BufferError
         The array was deleted or donated, is spread over several devices, or has a type that DLPack lacks too.
     """
-    cdef Descriptor a
-    try:
-        a = buffer.parse(obj, None)
-    except PASSES_ON:
-        raise
-    except (BufferError, RuntimeError, TypeError, ValueError):    # different words for types, devices and shards
-        a = None
+    cdef Descriptor a = parse_on_gpu(obj, stream) if _on_gpu else None
+    if a is None:
+        try:
+            a = buffer.parse(obj, None)
+        except PASSES_ON:
+            raise
+        except (BufferError, RuntimeError, TypeError, ValueError):    # different words for types, devices and shards
+            a = None
     if a is None:
         a = parse_by_dlpack(obj, stream)
     a.flags_ = (a.flags_ & ~WRITEABLE) | IMMUTABLE
     return a
+
+
+cdef Descriptor parse_on_gpu(object obj, object stream):
+    """By jaxlib's own function, where that is there; None: ask in the usual order, which has the words for what fails."""
+    global _on_gpu, _to_capsule
+    if _to_capsule is None:
+        jaxlib = sys.modules.get("jaxlib._jax") or sys.modules.get("jaxlib.xla_extension")
+        _to_capsule = getattr(jaxlib, "buffer_to_dlpack_managed_tensor", False)
+    if _to_capsule is False:
+        return None
+    try:
+        if obj.platform() == "cpu":
+            _on_gpu = False
+            return None
+        return on_gpu(obj, stream, _to_capsule(obj, stream=order_of(stream)))
+    except PASSES_ON:
+        raise
+    except Exception:      # private names of jaxlib, a deleted array, one on several devices
+        return None
 
 
 cdef Descriptor parse_by_dlpack(object obj, object stream):
@@ -58,12 +85,21 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
 
 cdef Descriptor parse_on_device(object obj, object stream, str platform):
     """By DLPack: on a GPU with a real stream, because jax fails on -1."""
-    cdef intptr_t handle = LEGACY_STREAM
+    global _on_gpu
     if platform == "cpu":
         return dlpack.parse(obj, None)
-    if stream is not None and stream_handle(stream) != NO_STREAM:
-        handle = stream_handle(stream)
-    cdef Descriptor a = dlpack.parse_capsule(obj.__dlpack__(stream=handle), False, obj)
+    _on_gpu = True
+    return on_gpu(obj, stream, obj.__dlpack__(stream=order_of(stream)))
+
+
+cdef intptr_t order_of(object stream) except? -1:
+    """The stream that is to wait for jax's work: the caller's, else CUDA's legacy default one, which all others heed."""
+    cdef intptr_t handle = NO_STREAM if stream is None else stream_handle(stream)
+    return LEGACY_STREAM if handle == NO_STREAM else handle
+
+
+cdef Descriptor on_gpu(object obj, object stream, object capsule):
+    cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
     if stream is not None:
         remember_stream(a, stream)
     return a

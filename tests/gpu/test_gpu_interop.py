@@ -295,6 +295,24 @@ def test_jax_with_a_stream(jax, cp):
     assert a.__cuda_array_interface__["stream"] == stream.ptr
 
 
+def test_jax_after_another(jax, cp):
+    """The second array from a GPU comes by jaxlib's own function: held, in words where it is gone, and told from others."""
+    asarray(jax.numpy.zeros(3))
+    x = jax.numpy.full(5, 7.0)
+    address = x.unsafe_buffer_pointer()
+    a = asarray(x)
+    assert (a.ptr, a.access, a.device.type) == (address, "immutable", "cuda")
+    x.delete()
+    others = [jax.numpy.full(5, 3.0).block_until_ready() for _ in range(4)]
+    assert (np.asarray(a.to_host()) == 7).all()
+    assert all(other.unsafe_buffer_pointer() != address for other in others)
+    with pytest.raises(BufferError, match="deleted"):
+        asarray(x)
+    near = jax.device_put(np.arange(4.0, dtype="f4"), jax.devices("cpu")[0])
+    assert asarray(near).device == arrayhub.Device("cpu")
+    assert asarray(jax.numpy.zeros(3)).device.type == "cuda"
+
+
 def test_into_jax(jax, cp):
     x = ramp(cp, "f4")
     y = jax.dlpack.from_dlpack(asarray(x))
