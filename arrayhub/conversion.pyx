@@ -551,8 +551,11 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
 
 
 cdef int forbid_copy(Descriptor a, object obj, str call) except -1:
-    """For copy=False: refuse an array that was a copy as soon as it came in."""
-    if a.flags_ & COPIED and a is not obj:
+    """For copy=False: refuse an array that was a copy as soon as it came in.
+
+    A copy that the caller holds, as itself or in a wrapper, is the caller's memory like any other.
+    """
+    if a.flags_ & COPIED and a is not obj and wrappers.known(type(obj)) is None:
         raise BufferError(f"{call}: {type(obj).__name__} gives no memory to view but a copy, and copy=False forbids one")
     return 0
 
@@ -656,7 +659,8 @@ def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
     MemoryError
         The host, or the device, has not enough memory.
     """
-    return transfer.to_device(import_allowed(obj, copy, "to_device", None), device, copy=copy, stream=stream, progress=progress)
+    a = import_allowed(obj, copy, "to_device", None)
+    return transfer.to_device(a, device, copy=copy, stream=stream, progress=progress)
 
 
 # ---------------------------------------------------------------------------------------------------------- ways out

@@ -4,7 +4,6 @@ import gc
 import math
 import operator
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -488,12 +487,14 @@ def test_a_getter_that_asks_for_itself():
 
 
 def test_a_wrapped_array_is_not_changed():
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
     inner = ah.asarray(np.zeros((2, 3)))
-    outer = ah.asarray(types.SimpleNamespace(ndarray=inner, dims=("x", "y")))
+    outer = ah.asarray(xarray.NamedArray(("x", "y"), inner))
     assert outer.dims == ("x", "y")
     assert inner.dims is None
     assert outer.ptr == inner.ptr
-    assert ah.asarray(types.SimpleNamespace(ndarray=outer)).dims == ("x", "y")
+    assert ah.asarray(xarray.NamedArray(("a", "b"), outer)).dims == ("a", "b")
+    assert outer.dims == ("x", "y")
 
 
 # ------------------------------------------------------------------------------------------------ get_dims, get_origin

@@ -51,7 +51,8 @@ def explain(obj: Any, to: str | None = None) -> Explanation:
         raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join(CONSUMERS)}")
     name = type_name(type(obj))
     array, taken, why = _way_in(obj, name)
-    offers = tuple(_offers(obj, array, taken, why)) if to is None else ()
+    taken_as_wrapper = array is not None and wrappers.known(type(obj)) is not None  # which is asked for no protocol
+    offers = tuple(_offers(obj, array, taken, why)) if to is None and not taken_as_wrapper else ()
     if array is None:
         return _of_what_has_no_memory(obj, name, offers, why, to)
     verdicts = tuple(_verdict(array, consumer, consumer == to) for consumer in CONSUMERS if to in (None, consumer))

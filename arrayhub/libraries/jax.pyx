@@ -114,9 +114,10 @@ cdef object address_of(object array):
 cdef object emit(Descriptor a, bint may_copy):
     """A ``jax.Array`` on the memory of `a`.
 
-    With `may_copy` jax may copy as it likes, but not narrow the values. Otherwise the memory itself must arrive there: jax takes host
-    memory without a copy only where it is compact, starts on a 64-byte boundary and has one of its own element types;
-    it copies silently otherwise, so the address is compared afterwards. jax never writes, so read-only memory is fine.
+    With `may_copy` jax may copy as it likes, but not narrow the values. Otherwise the memory itself must arrive there: jax
+    takes host memory without a copy only where it is compact, starts on a 64-byte boundary and has one of its own element
+    types; it copies silently otherwise, so the address is compared afterwards. jax never writes, so read-only memory is
+    fine.
 
     Raises
     ------
