@@ -56,7 +56,8 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
         if obj.platform() == "cpu":
             _on_gpu = False
             return None
-        return on_gpu(obj, stream, _to_capsule(obj, stream=order_of(stream)))
+        # Not of the array itself: giving back what that makes ends the process once the array is deleted (jaxlib 0.11).
+        return on_gpu(obj, stream, _to_capsule(obj.addressable_data(0), stream=order_of(stream)))
     except PASSES_ON:
         raise
     except Exception:      # private names of jaxlib, a deleted array, one on several devices
@@ -99,9 +100,9 @@ cdef intptr_t order_of(object stream) except? -1:
 
 
 cdef Descriptor on_gpu(object obj, object stream, object capsule):
+    """An array whose work a stream waits for by now; jax need not be asked again, nor could a deleted array answer."""
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
-    if stream is not None:
-        remember_stream(a, stream)
+    remember_stream(a, LEGACY_STREAM if stream is None else stream)
     return a
 
 
