@@ -30,6 +30,7 @@ from arrayhub._core.memory cimport MemoryBlock, allocate
 from arrayhub.adapters cimport buffer as buffer_room
 from arrayhub.runtimes cimport sycl
 
+from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import show
 
 cdef dict _USM_TYPES = {"device": USM_DEVICE, "shared": USM_SHARED, "host": USM_HOST}
@@ -88,7 +89,7 @@ cdef Descriptor lay_out(object shape, object dtype, object strides, object order
 
 cdef object as_dtype(object dtype):
     """A NumPy dtype of single elements of some size."""
-    made = np.dtype(dtype)
+    made = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
         raise TypeError(f"USMArray: dtype is {made!r}; accepted: one element of one byte or more. Put sub-arrays into shape")
     return made
@@ -173,7 +174,7 @@ cdef int take_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbyte
         if buffer in _USM_TYPES:
             return take_usm(a, buffer, options, nbytes)
         raise ValueError(
-            f"USMArray: buffer is {buffer!r}; accepted: 'device', 'shared', 'host' (USM), 'cpu', a dpctl.memory object, a"
+            f"USMArray: buffer is {show(buffer)}; accepted: 'device', 'shared', 'host' (USM), 'cpu', a dpctl.memory object, a"
             " USMArray, or an object with a writable buffer"
         )
     if isinstance(buffer, Descriptor):

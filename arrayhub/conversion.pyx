@@ -27,6 +27,7 @@ import arrayhub.libraries.devices  # noqa: F401 (enters the readers of the libra
 import arrayhub.usm_array  # noqa: F401 (registers the class that new arrays are of)
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
+from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, InterfaceError, show
 from arrayhub.adapters import dimensions
 from arrayhub.libraries import wrappers
@@ -539,10 +540,12 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
     result = a
     if dtype is not None and not same_dtype(a, dtype):
         if copy is False:
-            raise BufferError(f"asarray: from {a.dtype!r} to {numpy.dtype(dtype)!r} takes a copy, and copy=False forbids one")
+            raise BufferError(
+                f"asarray: from {a.dtype!r} to {requested_dtype(dtype)!r} takes a copy, and copy=False forbids one"
+            )
         if device is not None and not host_readable(a):     # on the host there is somebody who converts
             result = transfer.to_device(result, device, stream=stream)
-        result = transfer.astype(result, numpy.dtype(dtype))
+        result = transfer.astype(result, requested_dtype(dtype))
     if device is not None:
         result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)
     if copy and shares(a, result) and not (isinstance(obj, _VALUES) and a.flags_ & COPIED):
@@ -565,7 +568,7 @@ cdef bint shares(Descriptor a, object result):
 
 
 cdef bint same_dtype(Descriptor a, object dtype) except -1:
-    return a.dtype == numpy.dtype(dtype)
+    return a.dtype == requested_dtype(dtype)
 
 
 def from_dlpack(obj, /, *, device=None, copy=None):

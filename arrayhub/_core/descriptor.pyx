@@ -585,7 +585,7 @@ cdef object as_index(object part):
         i = operator.index(part)
     except TypeError:
         raise IndexError(
-            f"index {part!r}: accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). Other indexing"
+            f"index {show(part)}: accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). Other indexing"
             " copies: take arrayhub.as_numpy(x) or another library's array first"
         ) from None
     except OverflowError:

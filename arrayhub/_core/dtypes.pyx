@@ -9,6 +9,8 @@ from cpython.object cimport PyObject
 
 from arrayhub._core.shared cimport found, seen, set_once
 
+from arrayhub._core.errors import show
+
 cnp.import_array()
 
 # Where the numbers come from: NumPy's own column (typenum, kind, sizes, typestr) from NumPy itself by its character;
@@ -250,6 +252,16 @@ cdef object _make_dtype(const ElementType* row):
     if not hasattr(ml_dtypes, name):
         raise TypeError(f"dtype: neither NumPy nor ml_dtypes {ml_dtypes.__version__} has {name}; DLPack can still say it")
     return np.dtype(getattr(ml_dtypes, name))
+
+
+_DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
+
+
+def requested_dtype(object said):
+    """Return ``numpy.dtype(said)``; what is no dtype is refused here, since NumPy's refusal asks for its representation."""
+    if isinstance(said, _DTYPE_FORMS) or hasattr(said, "dtype") or hasattr(said, "__numpy_dtype__"):
+        return np.dtype(said)
+    raise TypeError(f"dtype: {show(said)} is no data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32")
 
 
 _SPEAKERS = {

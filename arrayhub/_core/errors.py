@@ -1,6 +1,9 @@
 """Errors for people: which protocol, which key, what value, what would be accepted."""
 
 import reprlib
+import types
+
+import numpy as np
 
 # One rule says what an exception out of somebody else's code means. Only an AttributeError says that there is no such
 # attribute. Whoever reads other exceptions as an answer of the object lets these pass, which speak of the process, and
@@ -15,13 +18,63 @@ class InterfaceError(ValueError):
     """
 
 
+_CONTAINERS = (tuple, list, dict, set, frozenset)
+# Types whose own representation calls nobody else's and takes no time. Subclasses are other types.
+_PLAIN = (
+    *(bool, int, float, complex, str, range, object, type, memoryview),
+    *(type(None), type(...), type(NotImplemented)),
+    *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType),
+)
+# What a subclass is shown as, and what makes the one of the other without asking the subclass.
+_BASES = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    tuple: lambda value: tuple.__getitem__(value, slice(None)),
+    list: lambda value: list.__getitem__(value, slice(None)),
+}
+
+
+class _Words(reprlib.Repr):
+    """Represents what is known to be harmless, at any depth, and names the type and the module of all else."""
+
+    def repr1(self, x: object, level: int) -> str:
+        kind = type(x)
+        if kind in (bytes, bytearray):
+            return super().repr1(x[: self.maxother], level)
+        if kind is slice:
+            return f"slice({', '.join(self.repr1(part, level) for part in (x.start, x.stop, x.step))})"
+        if kind in _CONTAINERS or kind in _PLAIN or _is_own(kind) or _is_numpy(x):
+            return super().repr1(x, level)
+        for base, plain in _BASES.items():
+            if issubclass(kind, base):
+                return super().repr1(plain(x), level)
+        return f"<{kind.__module__}.{kind.__qualname__} object>"
+
+
+def _is_own(kind: type) -> bool:
+    return str(kind.__module__).partition(".")[0] == __name__.partition(".")[0]
+
+
+def _is_numpy(x: object) -> bool:
+    """Say whether `x` is a dtype, or an array or a scalar of NumPy's own type that holds no Python objects."""
+    if isinstance(x, np.dtype):
+        return True
+    return (type(x) is np.ndarray or type(x) in np.sctypeDict.values()) and not x.dtype.hasobject
+
+
+_WORDS = _Words()
+
+
 def show(value: object) -> str:
     """Return a short representation of `value` on one line, whatever its ``__repr__`` does.
 
-    A hostile producer must not turn the report of its own fault into another one.
+    A hostile producer must not turn the report of its own fault into another one, so only what is known to be harmless
+    is asked for its representation. There are extension types whose own ends the process, and arrays whose own copies
+    them from their device.
     """
     try:
-        return " ".join(reprlib.repr(value).splitlines())  # those of tables and arrays have many lines
+        return " ".join(_WORDS.repr(value).splitlines())  # those of tables and arrays have many lines
     except Exception:
         return f"<{type(value).__name__} object>"
 

@@ -2,6 +2,8 @@
 
 from arrayhub._core.device cimport make_device
 
+from arrayhub._core.device import TYPE_NAMES
+
 cdef Runtime _runtimes[DEVICE_TYPES]
 
 
@@ -36,3 +38,9 @@ cdef DLDevice device_of(Descriptor a) except *:
         if runtime.resolve_device != NULL:
             runtime.resolve_device(a)
     return a.device_
+
+
+cdef str place_of(Descriptor a):
+    """Where `a` lies, in the words of an error; BufferError where it was never given memory."""
+    cdef DLDevice device = device_of(a)
+    return f"{TYPE_NAMES[device.device_type]}:{device.device_id}"

@@ -33,7 +33,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, describe_release, new_block
-from arrayhub._core.runtime cimport device_of, host_ready
+from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.interface_dict cimport (
     DATA,
@@ -52,7 +52,6 @@ from arrayhub.adapters.interface_dict cimport (
 
 import numpy
 
-from arrayhub._core.device import TYPE_NAMES
 
 cdef extern from "Python.h":
     const int INT_MAX
@@ -224,7 +223,7 @@ cdef list record_descr(Descriptor a, object dtype):
 cdef int check_host(Descriptor a, str attribute) except -1:
     if not host_readable(a):
         raise AttributeError(
-            f"{attribute}: the memory is on {TYPE_NAMES[a.device_.device_type]}:{device_of(a).device_id}, which the"
+            f"{attribute}: the memory is on {place_of(a)}, which the"
             " host cannot read; call arrayhub.to_host(x), which copies"
         )
     if a.flags_ & PACKED:

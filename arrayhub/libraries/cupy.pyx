@@ -33,13 +33,12 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.memory cimport EXTERNAL, new_block
-from arrayhub._core.runtime cimport device_of
+from arrayhub._core.runtime cimport place_of
 from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport cuda_array, dlpack
 from arrayhub.libraries.host cimport compact
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
 
-from arrayhub._core.device import TYPE_NAMES
 from arrayhub.runtimes.cuda import import_cupy
 
 cdef int _found = 0                    # whether what follows is set, when the first array comes in
@@ -49,7 +48,7 @@ cdef bint _is_hip = False
 
 cdef int _find_cupy() except -1:
     global _current_stream, _is_hip
-    cuda = sys.modules["cupy"].cuda
+    cuda = import_cupy("for its arrays").cuda
     is_hip, current_stream = cuda.runtime.is_hip, cuda.get_current_stream
     with cython.critical_section(cuda):
         if not is_done(&_found):
@@ -156,7 +155,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
-        raise BufferError(f"cupy: the memory is on {TYPE_NAMES[a.device_.device_type]}:{device_of(a).device_id}, which"
+        raise BufferError(f"cupy: the memory is on {place_of(a)}, which"
                           " CUDA cannot reach; call x.to_device('cuda:0'), or pass copy=True")
     return 0
 

@@ -6,6 +6,7 @@ A reader is called with the object in hand, so its library is loaded; none is im
 import sys
 
 from arrayhub._core.device import READERS
+from arrayhub._core.errors import show
 
 # torch's names of kinds of device, where DLPack has a number for them
 _TORCH_TYPES = {"cpu": 1, "cuda": 2, "mps": 8, "xpu": 14, "maia": 17}
@@ -16,7 +17,8 @@ def _read_torch(device):
     """Return the pair of a ``torch.device``; one without an index is the current device of its kind."""
     torch = sys.modules["torch"]
     if not isinstance(device, torch.device) or device.type not in _TORCH_TYPES:
-        raise TypeError(f"device: {device!r} of torch has no DLPack number; accepted: {sorted(_TORCH_TYPES)}")
+        what = repr(device.type) if isinstance(device, torch.device) else show(device)
+        raise TypeError(f"device: {what} of torch has no DLPack number; accepted: {sorted(_TORCH_TYPES)}")
     if device.type == "cpu":
         return (1, 0)
     index = device.index
@@ -30,7 +32,7 @@ def _read_cupy(device):
     """Return the pair of a ``cupy.cuda.Device``."""
     cupy = sys.modules["cupy"]
     if not isinstance(device, cupy.cuda.Device):
-        raise TypeError(f"device: {device!r} of cupy is no cupy.cuda.Device")
+        raise TypeError(f"device: {show(device)} of cupy is no cupy.cuda.Device")
     return (_ROCM if cupy.cuda.runtime.is_hip else 2, device.id)
 
 
@@ -42,13 +44,13 @@ def _read_jax(device):
     if platform in ("gpu", "cuda", "rocm"):
         rocm = "rocm" in f"{platform} {device.client.platform_version}".lower()
         return (_ROCM if rocm else 2, device.local_hardware_id)
-    raise TypeError(f"device: {device!r} of jax has no DLPack number; accepted: CPU and GPU devices")
+    raise TypeError(f"device: {show(device)} of jax has no DLPack number; accepted: CPU and GPU devices")
 
 
 def _read_cuda_core(device):
     """Return the pair of a ``cuda.core.Device``."""
     if type(device).__name__ != "Device":
-        raise TypeError(f"device: {device!r} of cuda.core is no cuda.core.Device")
+        raise TypeError(f"device: {show(device)} of cuda.core is no cuda.core.Device")
     return (2, device.device_id)
 
 

@@ -355,8 +355,10 @@ def pack(Descriptor array not None, Descriptor target not None):
 
 
 cdef Descriptor as_words(Descriptor array):
+    cdef bytes kind = _WORDS.get(array.itemsize_)
+    if kind is None or array.strides_ == NULL:
+        raise BufferError(f"dpnp: no type of elements of {array.itemsize_} bytes; see can_pack")
     cdef Descriptor words = same_layout(array)
-    cdef bytes kind = _WORDS[array.itemsize_]
     words.dtype_ = None
     set_type(words, dtypes.by_typestr(kind[0], array.itemsize_))
     return words

@@ -20,12 +20,11 @@ from arrayhub._core.descriptor cimport (
     set_labels,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLCPU
-from arrayhub._core.runtime cimport device_of, host_ready, order_consumer
+from arrayhub._core.runtime cimport device_of, host_ready, order_consumer, place_of
 from arrayhub._core.memory cimport MemoryBlock, allocate
 from arrayhub.adapters cimport dlpack
 from arrayhub.libraries cimport numpy as numpy_room
 
-from arrayhub._core.device import TYPE_NAMES
 
 cdef enum:
     HOST_ALIGNMENT = 64     # bytes: jax takes a host buffer without a copy only from such a boundary
@@ -59,7 +58,7 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
     if a.device_.device_type == other_device:
         return a
     raise BufferError(
-        f"{library}: the memory is on {TYPE_NAMES.get(a.device_.device_type, 'no device')}:{device_of(a).device_id}, which"
+        f"{library}: the memory is on {place_of(a)}, which"
         f" {library} cannot read; call arrayhub.to_host(x), or pass copy=True"
     )
 

@@ -21,10 +21,9 @@ from arrayhub._core.descriptor cimport (
     set_type,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.runtime cimport device_of, host_ready
+from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.adapters cimport array_interface
 
-from arrayhub._core.device import TYPE_NAMES
 
 cnp.import_array()
 
@@ -106,7 +105,7 @@ cdef object emit(Descriptor a):
     """
     if not host_readable(a):
         raise BufferError(
-            f"numpy: the memory is on {TYPE_NAMES[a.device_.device_type]}:{device_of(a).device_id}, which the host cannot"
+            f"numpy: the memory is on {place_of(a)}, which the host cannot"
             " read; call arrayhub.to_host(x), or pass copy=True"
         )
     if a.flags_ & PACKED:
@@ -151,7 +150,7 @@ cdef object emit_array(Descriptor a, object dtype, object copy):
     """
     if not host_readable(a):
         raise TypeError(
-            f"numpy: the memory is on {TYPE_NAMES[a.device_.device_type]}:{device_of(a).device_id}; NumPy reads host"
+            f"numpy: the memory is on {place_of(a)}; NumPy reads host"
             " memory, and nothing is copied implicitly. Call arrayhub.to_host(x), or arrayhub.as_numpy(x, copy=True)"
         )
     return np.array(emit(a), dtype=dtype, copy=copy)

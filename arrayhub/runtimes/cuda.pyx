@@ -610,7 +610,7 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     return 0
 
 
-def import_cupy(purpose):
+def import_cupy(str purpose not None):
     """Return the cupy module.
 
     Raises

@@ -2,10 +2,9 @@
 
 from arrayhub._core.descriptor cimport Descriptor, same_layout
 from arrayhub._core.device cimport kDLCPU
-from arrayhub._core.runtime cimport Runtime, runtime_of
+from arrayhub._core.runtime cimport Runtime, place_of, runtime_of
 from arrayhub.runtimes cimport cuda, sycl
 
-from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import show
 
 
@@ -61,7 +60,7 @@ cdef int ask_producer(Descriptor a, object stream) except -1:
     export = getattr(a.producer_, "__dlpack__", None)
     if export is None:
         raise BufferError(
-            f"stream is {show(stream)} for memory on {TYPE_NAMES[a.device_.device_type]}, whose producer has no __dlpack__ to"
+            f"stream is {show(stream)} for memory on {place_of(a)}, whose producer has no __dlpack__ to"
             " be asked for the order; accepted: None, after the producer's work is done"
         )
     export(stream=stream)

@@ -492,7 +492,10 @@ cdef object base_of(Descriptor a):
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     """Fresh USM of a kind, as the ``dpctl.memory.MemoryUSM*`` object that owns it."""
     memory = import_dpctl().memory
-    kind = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}[usm_type]
+    kinds = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}
+    kind = kinds.get(usm_type)
+    if kind is None:
+        raise ValueError(f"USM: the kind is {show(usm_type)}; accepted: {', '.join(kinds)}")
     try:
         return kind(nbytes, **options)
     except memory.USMAllocationError as error:
@@ -719,6 +722,8 @@ def queue_of_array(Descriptor array not None):
 
 def _read_device(obj):
     """The DLPack pair of dpctl's own objects."""
+    if available() and is_a(obj, _memory_type) and not is_memory(obj):     # asked for its device, it ends the process
+        raise TypeError(f"device: {show(obj)} has no memory; accepted: dpctl's devices, queues, and memory objects with memory")
     device = obj.sycl_device if hasattr(obj, "sycl_device") else obj
     return (kDLOneAPI, device.get_device_id())
 
@@ -732,7 +737,7 @@ def _read_filter(selector):
         raise
     except Exception as error:      # also where there is no dpctl: most such strings are no filters but slips
         raise ValueError(
-            f"device: {selector!r} is no device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"
+            f"device: {show(selector)} is no device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"
             f" string that selects a device here ({error}){cause_of(error)}"
         ) from error
 

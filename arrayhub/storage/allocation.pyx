@@ -32,6 +32,7 @@ import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core.device import Device
+from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.labels import label
 from arrayhub.conversion import asarray
@@ -173,7 +174,7 @@ cdef object new(tuple arguments, cnp.dtype element, object memory, object device
 
 cdef inline cnp.dtype element_of(object dtype):
     """The NumPy dtype of single elements that `dtype` says."""
-    cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else cnp.dtype(dtype)
+    cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else requested_dtype(dtype)
     if element.type_num == cnp.NPY_VOID:        # NumPy's number for sub-arrays too, which this refuses
         planning.element_type(element)
     return element

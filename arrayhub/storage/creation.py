@@ -111,7 +111,7 @@ def from_array(
     """
     source = _closer(data, device_data, options.get("memory", "cpu"))
     if dtype is not None and source.dtype != element_type(dtype):
-        source = transfer.astype(transfer.to_host(source), np.dtype(dtype))
+        source = transfer.astype(transfer.to_host(source), element_type(dtype))
     fresh = empty(source.shape, source.dtype, **_labelled_as(source, options))
     transfer.write(fresh, source)
     copied: USMArray = as_copy(fresh)

@@ -11,6 +11,7 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import show
 from arrayhub._core.integers import integer
 
@@ -125,7 +126,7 @@ def checked_lengths(shape: SupportsIndex | Iterable[SupportsIndex]) -> tuple[int
 
 def element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """Return a NumPy dtype of single elements of some size."""
-    made = np.dtype(dtype)
+    made: np.dtype[Any] = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
         raise TypeError(f"dtype: {made!r}; accepted: one element of one byte or more. Put sub-arrays into shape")
     return made

@@ -20,6 +20,7 @@ import sys
 from arrayhub._core.copying import wanted
 from arrayhub._core.device import Device
 from arrayhub._core.dtypes import is_native
+from arrayhub._core.errors import show
 from arrayhub.libraries.host import host_view, is_host_readable
 from arrayhub.runtimes.streams import ordered
 from arrayhub.transfer import host
@@ -97,7 +98,7 @@ def _engine(name):
 def copy(array, *, order="C", stream=None):
     """Return a writable copy of `array` on its own device, in the order of `stream`. See ``USMArray.copy``."""
     if order not in ("C", "F", "K"):
-        raise ValueError(f"copy: order is {order!r}; accepted: 'C', 'F' or 'K'")
+        raise ValueError(f"copy: order is {show(order)}; accepted: 'C', 'F' or 'K'")
     return _engine(_engine_name(array.device)).copy(ordered(array, stream), order, stream=stream)
 
 
@@ -168,7 +169,9 @@ def for_dlpack(array, dl_device, copy, stream):
         return _copy(array) if wanted(copy, "__dlpack__") else array
     device = Device(tuple(dl_device))
     if device == _CPU and stream is not None and array.device != _CPU:
-        raise BufferError(f"DLPack: stream is {stream!r} with dl_device {dl_device}; accepted: None for host memory")
+        raise BufferError(
+            f"DLPack: stream is {show(stream)} with dl_device {dl_device}; accepted: None for host memory"
+        )
     return to_device(array, device, copy=copy, stream=stream)
 
 
