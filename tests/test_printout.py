@@ -262,7 +262,7 @@ SCHEMA = exactly(
             release_function={
                 "enum": [
                     "Py_DECREF", "PyBuffer_Release", "PyMem_RawFree", "DLManagedTensor.deleter",
-                    "DLManagedTensorVersioned.deleter",
+                    "DLManagedTensorVersioned.deleter", "StorageImpl::release",
                 ]
             },
             release_address={"type": "integer", "minimum": 1},
@@ -278,7 +278,8 @@ BUFFER = ("buffer", "PyBuffer_Release")
 USM = ("usm", "Py_DECREF")
 DLPACK = {("dlpack", "DLManagedTensor.deleter"), ("dlpack", "DLManagedTensorVersioned.deleter")}  # by release of it
 BLOCKS = {
-    "numpy": OBJECT, "ml_dtypes": OBJECT, "torch": OBJECT, "bytes": OBJECT,
+    "numpy": OBJECT, "ml_dtypes": OBJECT, "bytes": OBJECT,
+    "torch": {("external", "StorageImpl::release"), OBJECT},     # the latter holds a detached tensor instead
     "jax": {BUFFER, *DLPACK},
     "dpnp (device)": USM, "dpnp (shared)": USM, "dpnp (host)": USM,
     "usm_ndarray (device)": USM, "usm_ndarray (shared)": USM, "usm_ndarray (host)": USM,

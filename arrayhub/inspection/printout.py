@@ -49,7 +49,8 @@ def inspect(x: Any) -> dict[str, Any]:
         As `asarray`.
     """
     x = asarray(x)
-    return _facts(x, _shared(sys.getrefcount(x)))
+    refcount = _shared(sys.getrefcount(x))  # before the next call, whose arguments may be references too
+    return _facts(x, refcount)
 
 
 def debug_repr(x: Any) -> str:
@@ -71,7 +72,8 @@ def debug_repr(x: Any) -> str:
         As `asarray`.
     """
     x = asarray(x)
-    return "\n".join(_lines(_facts(x, _shared(sys.getrefcount(x)))))
+    refcount = _shared(sys.getrefcount(x))  # as in `inspect`
+    return "\n".join(_lines(_facts(x, refcount)))
 
 
 def _shared(counted: int) -> int:
