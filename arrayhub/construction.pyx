@@ -1,7 +1,5 @@
 """The constructor of seed 000: a layout over new USM, over existing memory, or over host memory."""
 
-import numpy as np
-
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout

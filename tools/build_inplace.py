@@ -1,9 +1,9 @@
 """Compile every room listed in arrayhub/meson.build beside its source, with Cython and a C compiler alone.
 
 For machines without meson: afterwards ``PYTHONPATH=. python -m pytest`` runs on the checkout. Flags are those of
-arrayhub/meson.build, which stays the only place that says how the package is built. A room is compiled again where it or
-anything that it includes has changed, as Cython lists it; paths are relative, so that ccache knows one checkout from
-another's objects (``CC='ccache gcc'``).
+arrayhub/meson.build, which stays the only place that says how the package is built. A module is compiled again where it
+or anything that it includes has changed, as Cython lists it; paths are relative, so that ccache (``CC='ccache gcc'``)
+serves one checkout with another's objects.
 
     python tools/build_inplace.py [--jobs N] [--force]
 """
@@ -37,7 +37,8 @@ def commands(room, meson):
     import numpy
 
     # Where there are several NumPys, its declarations must come from the one whose headers are used.
-    cython = [sys.executable, "-m", "cython", "--depfile", "-I", ".", "-I", str(pathlib.Path(numpy.__file__).parent.parent)]
+    packages = pathlib.Path(numpy.__file__).parent.parent
+    cython = [sys.executable, "-m", "cython", "--depfile", "-I", ".", "-I", str(packages)]
     cython += [argument for argument in read_list(meson, r"cython_args: \[") if argument != "-I"]
     compiler = shlex.split(os.environ.get("CC", "gcc"))
     compiler += ["-O2", "-fPIC", "-shared", "-std=c11", "-pthread"]
@@ -49,7 +50,7 @@ def commands(room, meson):
 
 
 def newest_source(module, headers):
-    """Return when the last of a module's sources changed: those that Cython listed, and headers, which it does not see."""
+    """Return when the last of a module's sources changed: those that Cython listed, and headers, which it ignores."""
     listed = module.with_suffix(".c.dep")
     if not listed.exists():
         return float("inf")

@@ -260,7 +260,10 @@ _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 def requested_dtype(object said):
     """Return ``numpy.dtype(said)``; what is no dtype is refused here, since NumPy's refusal asks for its representation."""
     if isinstance(said, _DTYPE_FORMS) or hasattr(said, "dtype") or hasattr(said, "__numpy_dtype__"):
-        return np.dtype(said)
+        try:
+            return np.dtype(said)
+        except UnicodeError:     # a string that is no text, which NumPy tries to encode
+            pass
     raise TypeError(f"dtype: {show(said)} is no data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32")
 
 

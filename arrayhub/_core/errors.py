@@ -2,6 +2,7 @@
 
 import reprlib
 import types
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ _PLAIN = (
     *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType),
 )
 # What a subclass is shown as, and what makes the one of the other without asking the subclass.
-_BASES = {
+_BASES: dict[type, Any] = {
     str: str.__str__,
     int: int.__int__,
     float: float.__float__,
@@ -38,7 +39,7 @@ _BASES = {
 class _Words(reprlib.Repr):
     """Represents what is known to be harmless, at any depth, and names the type and the module of all else."""
 
-    def repr1(self, x: object, level: int) -> str:
+    def repr1(self, x: Any, level: int) -> str:
         kind = type(x)
         if kind in (bytes, bytearray):
             return super().repr1(x[: self.maxother], level)

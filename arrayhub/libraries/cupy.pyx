@@ -4,7 +4,6 @@ cupy is looked up in ``sys.modules`` on the way in and imported on the way out, 
 """
 
 import math
-import sys
 
 cimport cython
 from libc.stdint cimport intptr_t
