@@ -56,6 +56,15 @@ def jax():
 
 
 @pytest.fixture
+def kernels(cuda):
+    """Numba's compiler for kernels, which not every numba-cuda has with every NumPy."""
+    try:
+        import numba.cuda.cudaimpl  # noqa: F401
+    except AttributeError as error:
+        pytest.skip(f"numba-cuda cannot compile with this NumPy: {error}")
+
+
+@pytest.fixture
 def cuda():
     """numba.cuda."""
     cuda = pytest.importorskip("numba.cuda")

@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+from exporters import FAST_WAYS_OFF
 
 import arrayhub
 from arrayhub import InterfaceError, asarray
@@ -228,11 +229,13 @@ def test_torch_is_freed(torch, cp):
     died = weakref.ref(x)
     del x
     gc.collect()
-    assert died() is not None
+    assert FAST_WAYS_OFF or died() is not None     # a detached tensor on the same storage is held instead there
+    held = torch.cuda.memory_allocated()
     assert arrayhub.as_cupy(a).get().sum() == 4
     del a
     gc.collect()
     assert died() is None
+    assert torch.cuda.memory_allocated() < held
 
 
 def test_torch_by_its_dict(torch):
@@ -346,7 +349,7 @@ def test_numba_records(cuda):
     assert (np.asarray(arrayhub.to_host(a)).view(dtype) == host).all()
 
 
-def test_a_numba_kernel_takes_the_array(cuda, cp):
+def test_a_numba_kernel_takes_the_array(cuda, cp, kernels):
     @cuda.jit
     def double(out):
         i = cuda.grid(1)

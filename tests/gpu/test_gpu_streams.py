@@ -211,13 +211,8 @@ def test_numba_waits(cp, cuda, race):
         assert (y.copy_to_host() == value).all()
 
 
-def test_numba_writes_on_the_default_stream_without_saying_so(cp, cuda, race):
+def test_numba_writes_on_the_default_stream_without_saying_so(cp, cuda, kernels, race):
     """Its dict says stream None though a kernel without a stream is still at work."""
-
-    try:
-        import numba.cuda.cudaimpl  # noqa: F401
-    except AttributeError as error:
-        pytest.skip(f"numba-cuda cannot compile with this NumPy: {error}")
 
     @cuda.jit
     def slowly(out, value, turns):
