@@ -229,7 +229,7 @@ def test_torch_is_freed(torch, cp):
     died = weakref.ref(x)
     del x
     gc.collect()
-    assert FAST_WAYS_OFF or died() is not None     # a detached tensor on the same storage is held instead there
+    assert FAST_WAYS_OFF or died() is not None  # a detached tensor on the same storage is held instead there
     held = torch.cuda.memory_allocated()
     assert arrayhub.as_cupy(a).get().sum() == 4
     del a

@@ -48,6 +48,10 @@ class Cell(NamedTuple):
             return True
         return None if self.address is None else self.address % BOUNDARY == 0
 
+    def off(self, boundary):
+        """Whether element zero lies off a boundary."""
+        return self.layout.name == "unaligned" if self.address is None else self.address % boundary != 0
+
 
 class Refusal(NamedTuple):
     """A row of the table.
@@ -138,6 +142,12 @@ REFUSALS = [
         " capsules then",
     ),
     Refusal(
+        ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.padded, (RuntimeError, BufferError),
+        "no flag for that|Unsupported dtype",
+        "elements of less than a byte, padded to one: only DLPack 1.1 has a flag for it, and NumPy asks for 1.0; later ones"
+        " that ask for more do not know the types",
+    ),
+    Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.name not in NUMBERS, (RuntimeError, BufferError),
         "Unsupported dtype",
         "NumPy's DLPack reader knows NumPy's own numbers only; `numpy.asarray(x)` knows ml_dtypes' too",
@@ -145,6 +155,10 @@ REFUSALS = [
     Refusal(
         ("array_api_strict",), lambda c: c.element.name not in STANDARD, TypeError, "dtype",
         "the array API standard has no such type",
+    ),
+    Refusal(
+        ("torch",), lambda c: c.element.name == "complex128" and not c.empty and c.off(16),
+        BufferError, "16-byte boundaries", "torch reads complex128 by instructions that need it aligned; `copy=True`",
     ),
     Refusal(
         ("torch",), lambda c: c.element.name not in TORCH_HAS, BufferError, "torch: it takes no elements of type",
