@@ -21,7 +21,7 @@ class InterfaceError(ValueError):
 
 _CONTAINERS = (tuple, list, dict, set, frozenset)
 # Types whose own representation calls nobody else's and takes no time. Subclasses are other types.
-_PLAIN = (
+_PLAIN: tuple[type, ...] = (
     *(bool, int, float, complex, str, range, object, type, memoryview),
     *(type(None), type(...), type(NotImplemented)),
     *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType),

@@ -144,8 +144,8 @@ REFUSALS = [
     Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.padded, (RuntimeError, BufferError),
         "no flag for that|Unsupported dtype",
-        "elements of less than a byte, padded to one: only DLPack 1.1 has a flag for it, and NumPy asks for 1.0; later ones"
-        " that ask for more do not know the types",
+        "elements of less than a byte, padded to one: only DLPack 1.1 has a flag for it, and NumPy asks for 1.0; later"
+        " ones that ask for more do not know the types",
     ),
     Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.name not in NUMBERS, (RuntimeError, BufferError),
