@@ -27,10 +27,14 @@ ELSEWHERE = {
     "test_docs.py": "pages",
     "test_fast_paths_off.py": "this file",
     "test_format_language.py": "text",
+    "test_fuzz.py": "producers made by hand",
     "test_growth.py": "counts what its routes leave behind, those by protocols alone among them",
     "test_interrupts.py": "as test_growth.py",
+    "test_nonsense.py": "calls that no array comes into",
+    "test_private_names.py": "names that the fast ways use",
     "test_sycl_runtime.py": "the environment",
     "test_sycl_usm.py": "producers made by hand",
+    "test_threads.py": "as test_growth.py",
 }
 MINUTES = 30  # a limit for a hung test, not a judgement of speed
 FEWEST = 4000  # tests in what remains
