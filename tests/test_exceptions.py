@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from exporters import FAST_WAYS_OFF
 
 import arrayhub
 
@@ -249,7 +250,9 @@ RECORD = np.zeros(4, "i4,f8,S3")
     ],
     ids=["getattr", "dlpack", "via", "copy", "strides", "record", "as_numpy", "out", "dtype", "buffer", "zeros"],
 )
-def test_no_interrupt_is_lost_on_the_way(call):
+def test_no_interrupt_is_lost_on_the_way(call, request):
+    if FAST_WAYS_OFF and "record" in request.node.callspec.id:
+        pytest.skip("NumPy loses it itself while it describes the fields in its __array_interface__")
     call()  # what is imported and remembered on first use
     interrupted_everywhere(call)
 
