@@ -398,7 +398,7 @@ DPNP = (
     Route("asarray(shared)"),
     Route("asarray(memory)"),
     Route("asarray(by_queue)"),
-    Route("asarray(by_context)", FEW // 10),  # dpctl itself loses 32 bytes whenever it finds the queue of a pointer
+    Route("asarray(by_context)", SOME),
     Route("asarray(by_filter)", FEW),
     Route("asarray(by_capsule)", SOME),
     Route("asarray(d, via='dlpack')", SOME),

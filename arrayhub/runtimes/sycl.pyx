@@ -39,8 +39,9 @@ ctypedef size_t (*MemorySize)(PyObject*)
 ctypedef void* (*BorrowRef)(PyObject*)
 ctypedef object (*MemoryMake)(void*, size_t, QueueRef, object)
 ctypedef object (*MakeObject)(void*)
-ctypedef void* (*QueueFor)(void*, object) except? NULL
 ctypedef int (*PointerType)(void*, ContextRef) noexcept nogil
+ctypedef void* (*PointerDevice)(void*, ContextRef) noexcept nogil
+ctypedef QueueRef (*QueueCreate)(ContextRef, void*, void*, int) noexcept nogil
 ctypedef void* (*GetRef)(void*) noexcept nogil
 ctypedef void (*UseRef)(void*) noexcept nogil
 ctypedef EventRef (*Barrier)(QueueRef) noexcept nogil
@@ -53,7 +54,6 @@ cdef struct Functions:
     BorrowRef memory_queue
     BorrowRef memory_context
     MemoryMake memory_make
-    QueueFor queue_for
     # dpctl._sycl_queue, dpctl._sycl_context
     BorrowRef queue_ref
     MakeObject queue_make
@@ -61,6 +61,9 @@ cdef struct Functions:
     MakeObject context_make
     # the C library
     PointerType pointer_type
+    PointerDevice pointer_device
+    UseRef delete_device
+    QueueCreate queue_create
     GetRef queue_context
     UseRef delete_context
     UseRef delete_queue
@@ -196,8 +199,6 @@ cdef int find_functions(object dpctl) except -1:
         memory, "Memory_GetContextRef", f"DPCTLSyclContextRef ({Memory})")
     _dpctl.memory_make = <MemoryMake> declared(
         memory, "Memory_Make", "PyObject *(DPCTLSyclUSMRef, size_t, DPCTLSyclQueueRef, PyObject *)")
-    _dpctl.queue_for = <QueueFor> declared(
-        memory, "get_queue_ref_from_ptr_and_syclobj", "DPCTLSyclQueueRef (DPCTLSyclUSMRef, PyObject *)")
     _dpctl.queue_ref = <BorrowRef> declared(queue, "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({Queue})")
     _dpctl.queue_make = <MakeObject> declared(queue, "SyclQueue_Make", f"{Queue}(DPCTLSyclQueueRef)")
     _dpctl.context_ref = <BorrowRef> declared(
@@ -207,6 +208,9 @@ cdef int find_functions(object dpctl) except -1:
     # dpctl has loaded this very file already, so this finds that copy and starts no second runtime.
     library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), name))
     _dpctl.pointer_type = <PointerType> exported(library, "DPCTLUSM_GetPointerType")
+    _dpctl.pointer_device = <PointerDevice> exported(library, "DPCTLUSM_GetPointerDevice")
+    _dpctl.delete_device = <UseRef> exported(library, "DPCTLDevice_Delete")
+    _dpctl.queue_create = <QueueCreate> exported(library, "DPCTLQueue_Create")
     _dpctl.queue_context = <GetRef> exported(library, "DPCTLQueue_GetContext")
     _dpctl.delete_context = <UseRef> exported(library, "DPCTLContext_Delete")
     _dpctl.delete_queue = <UseRef> exported(library, "DPCTLQueue_Delete")
@@ -419,16 +423,20 @@ cdef object from_capsule(object syclobj):
 
 cdef object queue_from_context(object context, void* pointer):
     """A queue on the device of `pointer` in `context`; on any of its devices for an empty array or a foreign pointer."""
-    cdef QueueRef ref = NULL
+    cdef ContextRef ref = _dpctl.context_ref(<PyObject*> context)
     # Asked first: for a pointer that is not USM of the context the next function would end the process.
-    if pointer != NULL and _dpctl.pointer_type(pointer, _dpctl.context_ref(<PyObject*> context)) != 0:
-        ref = _dpctl.queue_for(pointer, context)
-    if ref == NULL:
+    if pointer == NULL or _dpctl.pointer_type(pointer, ref) == 0:
         return sys.modules["dpctl"].SyclQueue(context, context.get_devices()[0])
+    # In these steps, and not by dpctl's own function for it, which never gives the device back.
+    cdef void* device = _dpctl.pointer_device(pointer, ref)
+    cdef QueueRef queue = NULL if device == NULL else _dpctl.queue_create(ref, device, NULL, 0)
+    _dpctl.delete_device(device)
+    if queue == NULL:
+        raise RuntimeError("SYCL: dpctl makes no queue for the device of a pointer in its own context")
     try:
-        return _dpctl.queue_make(ref)
+        return _dpctl.queue_make(queue)
     finally:
-        _dpctl.delete_queue(ref)
+        _dpctl.delete_queue(queue)
 
 
 cdef object queue_of_ordinal(int ordinal):
