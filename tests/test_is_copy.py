@@ -82,7 +82,7 @@ def test_copy_false_refuses_what_has_no_memory(value):
         ah.to_device(value, "cpu", copy=False)
 
 
-@pytest.mark.parametrize("copy", ["no", "", 1, 0, np.array(True), []], ids=repr)
+@pytest.mark.parametrize("copy", ["no", "", 1, 0, np.array(True), []])
 def test_copy_is_true_false_or_none(copy):
     x = np.arange(3.0)
     a = ah.asarray(x)

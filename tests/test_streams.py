@@ -175,7 +175,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("stream", NO_STREAMS, ids=repr)
+@pytest.mark.parametrize("stream", NO_STREAMS)
 def test_what_is_no_stream_is_refused_for_host_memory(call, stream):
     for make in HOST.values():
         with pytest.raises((BufferError, TypeError, arrayhub.InterfaceError), match="stream"):
@@ -198,7 +198,7 @@ def test_a_queue_is_taken_for_host_memory(race):
     assert arrayhub.asarray(x, stream=race.reading) is x
 
 
-@pytest.mark.parametrize("stream", [*NO_STREAMS, -1, 1, 2, 0x7F0000001000], ids=repr)
+@pytest.mark.parametrize("stream", [*NO_STREAMS, -1, 1, 2, 0x7F0000001000])
 def test_what_is_no_queue_is_refused_for_usm(race, stream):
     x = arrayhub.asarray(race.memory)
     producers = (

@@ -142,7 +142,6 @@ def test_views_of_views(array, data):
         1j,
         range(2),
     ],
-    ids=repr,
 )
 def test_indexing_that_copies_is_refused_in_words(key):
     with pytest.raises(IndexError, match="accepted: integers, slices"):
