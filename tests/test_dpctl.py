@@ -141,6 +141,23 @@ def test_a_usm_ndarray_that_bears_another_name_and_one_that_is_none():
         ah.asarray(hollow)
 
 
+def test_memory_that_the_dict_does_not_mean():
+    """The dict and the Memory object are two answers of one producer: an array lies in both, or its own is believed."""
+    true = dpnp.arange(4, dtype="f4", usm_type="shared")
+    described = true._array_obj.__sycl_usm_array_interface__
+
+    class Inner:
+        usm_data = dpm.MemoryUSMShared(64)
+        __sycl_usm_array_interface__ = described
+
+    array = dpnp.zeros(4, dtype="f4")
+    array._array_obj = Inner()
+    x = ah.asarray(array)
+    assert x.memory.address == x.ptr == described["data"][0]
+    assert list(np.asarray(x)) == [0, 1, 2, 3]
+
+
+
 # ------------------------------------------------------------------------------------------------------- memory objects
 
 

@@ -132,13 +132,24 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
-    """Any of these by ``__sycl_usm_array_interface__``; the block is the whole allocation, which the dict does not say."""
+    """Any of these by ``__sycl_usm_array_interface__``; the block is the whole allocation, which the dict does not say.
+
+    The two are asked one after the other, so the array must be seen to lie in what the second answer names.
+    """
     cdef Descriptor a = sycl_usm.parse(obj, stream)
     array = getattr(obj, "_array_obj", obj)      # what a dpnp.ndarray wraps
     memory = getattr(array, "usm_data", array)
-    if a is not None and sycl.is_memory(memory):
+    if a is not None and sycl.is_memory(memory) and lies_in(a, memory):
         sycl.place(a, sycl.block_of_memory(memory), a.usm_type_)
     return a
+
+
+cdef bint lies_in(Descriptor a, object memory) except -1:
+    """Whether all bytes of a complete array are those of a Memory object."""
+    cdef Py_ssize_t low, high
+    cdef char* start = sycl.memory_pointer(memory)
+    extent(a, &low, &high)
+    return high == low or (a.data_ + low >= start and a.data_ + high <= start + sycl.memory_nbytes(memory))
 
 
 cdef Descriptor describe(UsmNdarray* u):
@@ -149,8 +160,6 @@ cdef Descriptor describe(UsmNdarray* u):
     cdef object memory = <object> u.base
     cdef int usm_type = sycl.memory_usm_type(memory)     # also refuses what is no Memory object
     cdef Descriptor a = new_array(u.nd)
-    cdef Py_ssize_t low, high, nbytes
-    cdef char* start
     cdef int k
     a.protocol_ = SYCL_DICT
     a.data_ = u.data
@@ -165,12 +174,9 @@ cdef Descriptor describe(UsmNdarray* u):
             a.byte_strides_[k] = u.strides[k] * a.itemsize_
     sycl.place_in(a, memory, usm_type)
     seal(a)
-    extent(a, &low, &high)
-    start = sycl.memory_pointer(memory)
-    nbytes = sycl.memory_nbytes(memory)
-    if high > low and (a.data_ + low < start or a.data_ + high > start + nbytes):
+    if not lies_in(a, memory):
         raise interface_error("usm_ndarray", "shape and strides", (a.shape, a.byte_strides),
-                              f"a view inside the {nbytes} bytes of its memory")
+                              f"a view inside the {sycl.memory_nbytes(memory)} bytes of its memory")
     return a
 
 
