@@ -36,15 +36,15 @@ def pairs(cupy):
 
         into = {"to_host": "to_host({})", "out=": "to_host({}, out=C)", "copy": "({}).copy()"}
         into["to_device"] = "to_device({}, 'cuda:0')"
-        yield sweep.Pair(f"{into[way].format(layout)}, {dtype} {{}}", "cupy", shapes, prepare)
+        yield sweep.Pair(into[way].format(layout), dtype, "cupy", shapes, prepare)
 
 
 def run(cupy):
     """Print the worst rows; return them for the report, and how many of those shown are above what is asked."""
-    rows, number, overhead = sweep.measure(pairs(cupy), SECONDS)
+    rows, number, costs = sweep.measure(pairs(cupy), SECONDS)
     worst = [row for row in rows if not row.small][: 3 * sweep.SHOWN]
     for row in worst:
         print(f"{row.ratio:7.3f}  {row.ours * 1e6:10.1f} us  {row.way}  ({row.peer * 1e6:.1f} us: {row.best})")
-    print(sweep.summary("CUDA", rows, number, overhead))
+    print(sweep.summary("CUDA", rows, number, costs))
     report = [{"way": r.way, "seconds": r.ours, "best": r.best, "peer": r.peer, "ratio": r.ratio} for r in worst]
     return report, sum(row.ratio > sweep.AT_MOST for row in worst)

@@ -3,8 +3,9 @@
 A call is compared with the best of what a peer takes for it and of what ours takes, an element, for a neighbouring
 shape: a power of two that shares few places in the caches must not cost more than the shape beside it.
 
-Calls are small whose best peer takes less than the fixed cost of a call of ours divided by 0.15: there Python and the
-checks are timed, not the copy. They are counted apart, by the time that they add.
+Calls are small whose best peer takes less than the fixed cost of such a call of ours divided by 0.15: there Python and
+the checks are timed, not the copy. They are counted apart, by the time that they add. What a call costs depends on its
+kind (where to, which layout), so each kind is asked with next to nothing to copy.
 """
 
 import itertools
@@ -24,6 +25,7 @@ BUDGET = 200  # samples of `options.sample` in each of `options.repeat` rounds: 
 TURN = 200e-6  # seconds of one timing at least; short, so that some fall between the turns of a busy machine
 ROUNDS = 5
 AGAIN = 4 * SHOWN  # rows that are measured again before they are believed
+TINY = (8, 8)  # a shape with next to nothing to copy
 TYPES = ("u1", "f2", "f4", "f8", "c16")
 OPAQUE = ("V3", "V12", "V32")  # which only NumPy has
 # Pairs of a shape of powers of two and one beside it, of 1 Ki to 8 Mi elements.
@@ -72,10 +74,14 @@ def turned(a):
 class Pair(NamedTuple):
     """A call on two shapes beside each other."""
 
-    way: str  # with {} for the shape
+    kind: str  # where to, and which layout
+    dtype: str
     peer: str
     shapes: tuple
     prepare: object  # gives for a shape: our call, the peer's, and how many elements either copies
+
+    def way(self, shape):
+        return f"{self.kind}, {self.dtype} {shape}"
 
 
 class Row(NamedTuple):
@@ -115,7 +121,7 @@ def host():
             return lambda: arrayhub.to_host(a, out=out), lambda: np.copyto(out, a), a.size
 
         into = "copy=True" if target == "fresh" else f"out={target}"
-        yield Pair(f"to_host({layout}, {into}), {dtype} {{}}", "np.copyto", shapes, prepare)
+        yield Pair(f"to_host({layout}, {into})", dtype, "np.copyto", shapes, prepare)
 
 
 def sycl():
@@ -144,7 +150,7 @@ def sycl():
             return made
 
         into = {"to_host": "to_host({})", "out=": "to_host({}, out=C)", "to_device": "to_device({}, 'oneapi:0')"}[way]
-        yield Pair(f"{into.format(layout)}, {dtype} {{}}", "dpnp", shapes, prepare)
+        yield Pair(into.format(layout), dtype, "dpnp", shapes, prepare)
 
 
 # One row an engine: its pairs, in an order that the same number always gives.
@@ -171,8 +177,8 @@ class Measured:
                 times.append(seconds(call, n))
         return self
 
-    def rows(self, overhead):
-        """A row for each of the two shapes."""
+    def rows(self, cost):
+        """A row for each of the two shapes; `cost` is the fixed one of a call of this kind."""
         if 0 in self.sizes:  # a layout that leaves nothing of so small a shape
             return
         least = [min(times) for times in self.times]
@@ -185,9 +191,8 @@ class Measured:
             else:
                 best, who, theirs = peer, self.pair.peer, self.times[2 * k + 1]
             ratios = [a / b for a, b in zip(self.times[2 * k], theirs, strict=True)]
-            small = min(peer, best) < overhead / (AT_MOST - 1)
-            way = self.pair.way.format(self.pair.shapes[k])
-            yield Row(way, who, ours, best, middle_half(ratios), small, self.pair)
+            small = best < cost / (AT_MOST - 1)
+            yield Row(self.pair.way(self.pair.shapes[k]), who, ours, best, middle_half(ratios), small, self.pair)
 
 
 def seconds(call, n):
@@ -204,12 +209,15 @@ def turns_of(call):
     return max(1, int(TURN / max(seconds(call, 1), 1e-7)))
 
 
-def fixed_cost(pairs):
-    """Seconds that a call of ours takes beyond the peer's where there is next to nothing to copy."""
-    pair = next(pair for pair in pairs if pair.way.startswith(("to_host(x, out=C), u1", "to_host(x), u1")))
-    ours, peer, _ = pair.prepare((1, 1))
-    times = [(seconds(ours, 20), seconds(peer, 20)) for _ in range(50)]
-    return max(min(a for a, _ in times) - min(b for _, b in times), 0.0)
+def fixed_costs(pairs):
+    """By kind of call: seconds that ours takes beyond the peer's where there is next to nothing to copy."""
+    costs = {}
+    for pair in {pair.kind: pair for pair in pairs}.values():
+        ours, peer, _ = pair.prepare(TINY)
+        turns_of(ours), turns_of(peer)
+        times = [(seconds(ours, 10), seconds(peer, 10)) for _ in range(30)]
+        costs[pair.kind] = max(min(a for a, _ in times) - min(b for _, b in times), 0.0)
+    return costs
 
 
 def measure(pairs, budget):
@@ -218,10 +226,10 @@ def measure(pairs, budget):
     Returns
     -------
     tuple
-        All rows, the worst first; how many pairs there are in all; the fixed cost of a call in seconds.
+        All rows, the worst first; how many pairs there are in all; the fixed cost of each kind of call in seconds.
     """
     pairs = list(pairs)
-    overhead = fixed_cost(pairs)
+    costs = fixed_costs(pairs)
     random.Random(0).shuffle(pairs)
     found, begin = {}, time.perf_counter()
     for pair in pairs:
@@ -230,7 +238,7 @@ def measure(pairs, budget):
             break
 
     def ranked():
-        rows = [row for measured in found.values() for row in measured.rows(overhead)]
+        rows = [row for measured in found.values() for row in measured.rows(costs[measured.pair.kind])]
         return sorted(rows, key=lambda row: (row.small, -row.ratio))
 
     for row in ranked()[:AGAIN]:  # a slow moment of the machine makes no cliff
@@ -238,21 +246,22 @@ def measure(pairs, budget):
             break
         if not row.small and row.ratio > AT_MOST:
             found[row.pair].measure(2 * ROUNDS)
-    return ranked(), len(pairs), overhead
+    return ranked(), len(pairs), costs
 
 
 # ------------------------------------------------------------------------------------------------------------ reporting
 
 
-def summary(engine, rows, pairs, overhead):
+def summary(engine, rows, pairs, costs):
     """What was found, as a sentence."""
     large, small = ([row for row in rows if row.small is kind] for kind in (False, True))
     above = sum(row.ratio > AT_MOST for row in large)
     added = max((row.ours - row.peer for row in small), default=0.0) * 1e6
+    least, most = min(costs.values()) * 1e6, max(costs.values()) * 1e6
     return (
         f"{engine}: of {2 * pairs} rows {len(rows)} were measured, {above} of {len(large)} above {AT_MOST};"
-        f" a call costs {overhead * 1e6:.1f} µs, so {len(small)} rows below {overhead / (AT_MOST - 1) * 1e6:.0f} µs"
-        f" are small: they took at most {added:.1f} µs more"
+        f" a call costs {least:.1f} to {most:.1f} µs more than the peer's, by its kind, so {len(small)} rows that take less"
+        f" than {1 / (AT_MOST - 1):.1f} times that are small: they took at most {added:.1f} µs more"
     )
 
 
@@ -260,10 +269,10 @@ def sweep(options):
     """Measure every engine; yield its worst rows as `Result`, a sentence on all, or why it is skipped."""
     for name, engine in ENGINES.items():
         try:
-            rows, pairs, overhead = measure(engine(), BUDGET * options.repeat * options.sample)
+            rows, pairs, costs = measure(engine(), BUDGET * options.repeat * options.sample)
         except Exception as error:  # not installed, or installed without a device to run on
             yield f"sweep of {name}", f"{type(error).__name__}: {error}"
             continue
         for row in [row for row in rows if not row.small][:SHOWN]:
             yield Result("sweep", row.way, row.best, row.ours * 1e9, row.peer * 1e9, row.ratio, row.spread, AT_MOST)
-        yield "sweep", summary(name, rows, pairs, overhead), True
+        yield "sweep", summary(name, rows, pairs, costs), True

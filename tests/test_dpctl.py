@@ -157,7 +157,6 @@ def test_memory_that_the_dict_does_not_mean():
     assert list(np.asarray(x)) == [0, 1, 2, 3]
 
 
-
 # ------------------------------------------------------------------------------------------------------- memory objects
 
 

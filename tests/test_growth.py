@@ -85,6 +85,7 @@ def main(library):
     return len(grown)
 
 
+@pytest.mark.timeout(1200)  # 10^6 times each, on any machine
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_nothing_grows(library):
     if not installed(library):

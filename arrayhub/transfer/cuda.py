@@ -42,7 +42,8 @@ from arrayhub.transfer.cuda_stream import (
 
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
-_A_LANE = 2 << 20  # bytes that are worth a lane
+_A_LANE = 1 << 20  # bytes that are worth a lane
+_THREADED = 3 << 20  # bytes of a copy whose elements the device sorts, or the host: fewer take as long on one thread
 _PAGE, _HUGE_PAGE = 4096, 2 << 20
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
 
@@ -138,8 +139,9 @@ def copy(array, order, *, stream=None):
         if array.device.type == "cuda_host":
             host.move(raw(fresh, writable=True), raw(array))
         elif array.nbytes:
-            words = as_words(array, slowest_first(fresh))
-            cupy.ndarray(words.shape, words.dtype, memory)[...] = words
+            route = Route(fresh, array)
+            kernel = 0 if route.host_runs and route.device_runs else cuda_kernel.handle(route.word)
+            queue_piece(route, True, 0, route.words, _number(current), ordinal, kernel, 0)
             hold_producer(array, _number(current))
         return fresh
 
@@ -215,7 +217,7 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
     """Copy by lanes whose slots, of `piece` bytes each, lie one after the other in host memory."""
     words = piece // route.word
     report = None if progress is None else progress.update
-    threaded = route.words * route.word >= SMALL_COPY
+    threaded = route.words * route.word >= _THREADED
     sorting = not route.device_runs
     with _sorting(route, ordinal, stream, sorting, len(lanes) * words if sorting else 0) as (kernel, staging):
         if sorting:  # the room is free in the order of the stream only: others may have queued work on it, and freed it

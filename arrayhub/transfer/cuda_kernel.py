@@ -11,24 +11,33 @@ struct Walk {
     long long target_steps[64];
 };
 
+/* Divisions decide how long this takes, and those of 64 bits take several times as long as those of 32. */
+#define VISIT(INDEX, WORD)                                                                                           \\
+    for (unsigned long long n = (unsigned long long) blockIdx.x * blockDim.x + threadIdx.x; n < count; n += stride) { \\
+        INDEX rest = (INDEX) (first + n);                                                                            \\
+        long long from = 0, to = 0;                                                                                  \\
+        for (int axis = (int) walk.axes - 1; axis > 0; --axis) {                                                     \\
+            const INDEX length = (INDEX) walk.shape[axis], quotient = rest / length;                                 \\
+            const long long place = (long long) (rest - quotient * length);                                          \\
+            from += place * walk.source_steps[axis];                                                                 \\
+            to += place * walk.target_steps[axis];                                                                   \\
+            rest = quotient;                                                                                         \\
+        }                                                                                                            \\
+        from += (long long) rest * walk.source_steps[0];                                                             \\
+        to += (long long) rest * walk.target_steps[0];                                                               \\
+        *(WORD*) (target + to) = *(const WORD*) (source + from);                                                     \\
+    }
+
 #define MOVE(BYTES, WORD)                                                                                            \\
     extern "C" __global__ void move##BYTES(const char* source, char* target, const Walk walk,                        \\
                                            unsigned long long first, unsigned long long count) {                     \\
         const unsigned long long stride = (unsigned long long) gridDim.x * blockDim.x;                               \\
-        for (unsigned long long n = (unsigned long long) blockIdx.x * blockDim.x + threadIdx.x; n < count;           \\
-             n += stride) {                                                                                          \\
-            unsigned long long rest = first + n;                                                                     \\
-            long long from = 0, to = 0;                                                                              \\
-            for (int axis = (int) walk.axes - 1; axis > 0; --axis) {                                                 \\
-                const unsigned long long length = walk.shape[axis], quotient = rest / length;                        \\
-                const long long place = (long long) (rest - quotient * length);                                      \\
-                from += place * walk.source_steps[axis];                                                             \\
-                to += place * walk.target_steps[axis];                                                               \\
-                rest = quotient;                                                                                     \\
-            }                                                                                                        \\
-            from += (long long) rest * walk.source_steps[0];                                                         \\
-            to += (long long) rest * walk.target_steps[0];                                                           \\
-            *(WORD*) (target + to) = *(const WORD*) (source + from);                                                 \\
+        bool is_short = first + count <= 0xffffffffu;                                                                \\
+        for (int axis = 0; axis < (int) walk.axes; ++axis) is_short = is_short && walk.shape[axis] <= 0xffffffffu;   \\
+        if (is_short) {                                                                                              \\
+            VISIT(unsigned int, WORD)                                                                                \\
+        } else {                                                                                                     \\
+            VISIT(unsigned long long, WORD)                                                                          \\
         }                                                                                                            \\
     }
 

@@ -7,17 +7,13 @@ for it. So the words that cross the bus always lie one after the other.
 
 import math
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from arrayhub._core.descriptor cimport PACKED, Descriptor, shape_tuple, size_of
+from arrayhub.transfer.loops cimport Kernel, kernel_of
 
 cdef enum:
     LARGEST_WORD = 16      # bytes: what a device loads at once
-
-ctypedef struct Pair:      # a word of 16 bytes, on any boundary of 8
-    uint64_t low
-    uint64_t high
 
 
 cdef class Route:
@@ -165,12 +161,13 @@ cdef list merged(list axes):
 
 
 cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
-    """Go through the host's array along its last axis, and step to the next row at its end."""
+    """Go through the host's array by rows along its last axis: as many whole ones at once as lie along the axis before."""
     cdef int64_t place[MAX_AXES]
     cdef const int64_t* shape = plan.shape
     cdef const int64_t* steps = plan.host_steps
     cdef char* memory = plan.host
-    cdef Py_ssize_t rest = first, here
+    cdef Kernel copy = kernel_of(plan.word, False)
+    cdef Py_ssize_t rest = first, here, rows, apart
     cdef int last = plan.axes - 1, k
     for k in range(last, -1, -1):
         place[k] = rest % shape[k]
@@ -178,40 +175,20 @@ cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint 
         memory += place[k] * steps[k]
     while count > 0:
         here = min(<Py_ssize_t> (shape[last] - place[last]), count)
+        k = last - 1 if last > 0 and here == shape[last] else last
+        rows = 1 if k == last else min(<Py_ssize_t> (shape[k] - place[k]), count // here)
+        apart = 0 if k == last else steps[k]
         if into_host:
-            row(memory, steps[last], run, plan.word, here, plan.word)
+            copy(memory, run, rows, here, apart, steps[last], here * plan.word, plan.word)
         else:
-            row(run, plan.word, memory, steps[last], here, plan.word)
-        run += here * plan.word
-        count -= here
-        memory += here * steps[last]
-        place[last] += here
-        k = last
+            copy(run, memory, rows, here, here * plan.word, plan.word, apart, steps[last])
+        run += rows * here * plan.word
+        count -= rows * here
+        rows = here if k == last else rows
+        memory += rows * steps[k]
+        place[k] += rows
         while k > 0 and place[k] == shape[k]:
             memory += steps[k - 1] - shape[k] * steps[k]
             place[k] = 0
             k -= 1
             place[k] += 1
-
-
-cdef void row(char* to, Py_ssize_t to_step, const char* source, Py_ssize_t source_step, Py_ssize_t count,
-              Py_ssize_t word) noexcept nogil:
-    """Copy `count` words; both sides begin on a boundary of the word, and step by multiples of it."""
-    cdef Py_ssize_t k
-    if to_step == word and source_step == word:
-        memcpy(to, source, count * word)
-    elif word == 16:
-        for k in range(count):
-            (<Pair*> (to + k * to_step))[0] = (<const Pair*> (source + k * source_step))[0]
-    elif word == 8:
-        for k in range(count):
-            (<uint64_t*> (to + k * to_step))[0] = (<const uint64_t*> (source + k * source_step))[0]
-    elif word == 4:
-        for k in range(count):
-            (<uint32_t*> (to + k * to_step))[0] = (<const uint32_t*> (source + k * source_step))[0]
-    elif word == 2:
-        for k in range(count):
-            (<uint16_t*> (to + k * to_step))[0] = (<const uint16_t*> (source + k * source_step))[0]
-    else:
-        for k in range(count):
-            (<uint8_t*> (to + k * to_step))[0] = (<const uint8_t*> (source + k * source_step))[0]

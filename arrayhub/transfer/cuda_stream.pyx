@@ -29,7 +29,7 @@ from arrayhub.transfer.cuda_route cimport Plan, Route, Walk, device_to_host, gat
 cdef enum:
     SMALL = 8 << 20             # bytes: below it the driver's own copy is as fast as any
     THREADS = 256               # of a block of the kernel
-    MOST_BLOCKS = 2048          # beyond it each thread moves several words
+    MOST_BLOCKS = 0x7fffffff    # the driver's; beyond it each thread moves several words
 
 SMALL_COPY = SMALL
 
@@ -128,15 +128,14 @@ def queue_piece(Route route not None, bint to_host, Py_ssize_t first, Py_ssize_t
     Parameters
     ----------
     route : Route
-        Its host side is pinned or managed memory, or that of another device; or any host memory where both sides lie in one
-        piece.
+        Its host side is pinned or managed memory, or that of a device; or any host memory where both sides lie in one piece.
     stream : int
         On `device`, and ordered behind whatever must be done before.
     kernel : int
         The handle of the kernel for the route's words; 0 where both sides lie in one piece.
     staging : int
-        The address of `count` words on the device, free in the order of the stream; not used where the host's side does
-        not lie in one piece.
+        The address of `count` words on the device, free in the order of the stream, where words that the kernel has sorted
+        wait to cross in one piece; 0 where the kernel reaches both sides itself, or none is needed.
     """
     cdef Driver* driver = driver_for(device)
     cdef Plan* plan = &route.plan
@@ -153,7 +152,7 @@ def queue_piece(Route route not None, bint to_host, Py_ssize_t first, Py_ssize_t
         if plan.host_runs and plan.device_runs:
             error = driver.memcpy_async(host, far, nbytes, queue) if to_host else driver.memcpy_async(
                 far, host, nbytes, queue)
-        elif not plan.host_runs:
+        elif staging == 0:
             walk = device_to_host(plan) if to_host else host_to_device(plan)
             error = (move(driver, kernel, plan.device, plan.host, &walk, first, count, queue) if to_host
                      else move(driver, kernel, plan.host, plan.device, &walk, first, count, queue))
