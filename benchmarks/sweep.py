@@ -260,8 +260,8 @@ def summary(engine, rows, pairs, costs):
     least, most = min(costs.values()) * 1e6, max(costs.values()) * 1e6
     return (
         f"{engine}: of {2 * pairs} rows {len(rows)} were measured, {above} of {len(large)} above {AT_MOST};"
-        f" a call costs {least:.1f} to {most:.1f} µs more than the peer's, by its kind, so {len(small)} rows that take less"
-        f" than {1 / (AT_MOST - 1):.1f} times that are small: they took at most {added:.1f} µs more"
+        f" a call costs {least:.1f} to {most:.1f} µs more than the peer's, by its kind, so {len(small)} rows that take"
+        f" less than {1 / (AT_MOST - 1):.1f} times that are small: they took at most {added:.1f} µs more"
     )
 
 
