@@ -9,7 +9,7 @@ import random
 import signal
 
 import pytest
-from exporters import run
+from exporters import FAST_WAYS_OFF, run
 from routes import LIBRARIES, SOME, installed, namespace, runner
 from test_growth import ALLOWED, FIRST, held, references
 
@@ -84,4 +84,5 @@ def test_interrupts_leave_nothing_behind(library):
     script = "import sys, test_interrupts; test_interrupts.main(sys.argv[1], int(sys.argv[2]))"
     delivered, *left = run(script, library, str(TIMES[library])).splitlines()
     assert left == []
-    assert int(delivered) > 0.9 * TIMES[library]
+    # NumPy itself loses some while it describes a record by its dict, which the fast ways do not ask for.
+    assert int(delivered) >= (0.9 if FAST_WAYS_OFF else 1) * TIMES[library]
