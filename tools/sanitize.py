@@ -92,8 +92,11 @@ FILES = (
     "test_views.py",
     "test_wrappers.py",
 )
-# They ask for the process's size, and ASan keeps what was freed for a while.
-LEFT_OUT = ("test_torch_storage.py::test_what_is_given_back_leaves_no_memory_behind",)
+# ASan keeps what was freed for a while, which is to see in the process's size; and it needs terabytes of addresses.
+LEFT_OUT = (
+    "test_torch_storage.py::test_what_is_given_back_leaves_no_memory_behind",
+    "test_lifetimes.py::test_new_host_memory_is_not_lost_where_its_block_cannot_be_made",
+)
 
 
 def copy_of_the_tree(target):
