@@ -5,7 +5,7 @@ shape: a power of two that shares few places in the caches must not cost more th
 
 Calls are small whose best peer takes less than the fixed cost of such a call of ours divided by 0.15: there Python and
 the checks are timed, not the copy. They are counted apart, by the time that they add. What a call costs depends on its
-kind (where to, which layout), so each kind is asked with next to nothing to copy.
+kind (where to, which layout, how many dimensions), so each kind is asked with next to nothing to copy.
 """
 
 import itertools
@@ -25,7 +25,7 @@ BUDGET = 200  # samples of `options.sample` in each of `options.repeat` rounds: 
 TURN = 200e-6  # seconds of one timing at least; short, so that some fall between the turns of a busy machine
 ROUNDS = 5
 AGAIN = 4 * SHOWN  # rows that are measured again before they are believed
-TINY = (8, 8)  # a shape with next to nothing to copy
+TINY = {1: (64,), 2: (8, 8), 3: (4, 4, 8)}  # shapes with next to nothing to copy, by their dimensions
 TYPES = ("u1", "f2", "f4", "f8", "c16")
 OPAQUE = ("V3", "V12", "V32")  # which only NumPy has
 # Pairs of a shape of powers of two and one beside it, of 1 Ki to 8 Mi elements.
@@ -82,6 +82,9 @@ class Pair(NamedTuple):
 
     def way(self, shape):
         return f"{self.kind}, {self.dtype} {shape}"
+
+    def dimensions(self):
+        return len(self.shapes[0])
 
 
 class Row(NamedTuple):
@@ -212,11 +215,11 @@ def turns_of(call):
 def fixed_costs(pairs):
     """By kind of call: seconds that ours takes beyond the peer's where there is next to nothing to copy."""
     costs = {}
-    for pair in {pair.kind: pair for pair in pairs}.values():
-        ours, peer, _ = pair.prepare(TINY)
+    for pair in {(pair.kind, pair.dimensions()): pair for pair in pairs}.values():
+        ours, peer, _ = pair.prepare(TINY[pair.dimensions()])
         turns_of(ours), turns_of(peer)
         times = [(seconds(ours, 10), seconds(peer, 10)) for _ in range(30)]
-        costs[pair.kind] = max(min(a for a, _ in times) - min(b for _, b in times), 0.0)
+        costs[pair.kind, pair.dimensions()] = max(min(a for a, _ in times) - min(b for _, b in times), 0.0)
     return costs
 
 
@@ -238,7 +241,7 @@ def measure(pairs, budget):
             break
 
     def ranked():
-        rows = [row for measured in found.values() for row in measured.rows(costs[measured.pair.kind])]
+        rows = [row for measured in found.values() for row in measured.rows(costs[measured.pair.kind, measured.pair.dimensions()])]
         return sorted(rows, key=lambda row: (row.small, -row.ratio))
 
     for row in ranked()[:AGAIN]:  # a slow moment of the machine makes no cliff

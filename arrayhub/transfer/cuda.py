@@ -93,7 +93,10 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     array = host_view(array)
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)
-        if array.nbytes and not at_once(array, fresh, current, False):
+        near = array
+        if array.nbytes < _THREADED and not (array.flags.c_contiguous or array.flags.f_contiguous):
+            near = host.copy(array, "C")  # as `fresh` lies
+        if array.nbytes and not at_once(near, fresh, current, False):
             route = Route(array, fresh)
             if is_device_reachable(array):
                 _on_stream(route, False, ordinal, _number(current), False, progress)
@@ -141,7 +144,8 @@ def copy(array, order, *, stream=None):
         elif array.nbytes:
             route = Route(fresh, array)
             kernel = 0 if route.host_runs and route.device_runs else cuda_kernel.handle(route.word)
-            queue_piece(route, True, 0, route.words, _number(current), ordinal, kernel, 0)
+            reading = reading_stream(array, _number(current))
+            queue_piece(route, True, 0, route.words, reading, ordinal, kernel, 0)
             hold_producer(array, _number(current))
         return fresh
 
@@ -194,6 +198,9 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
     """Copy to or from any host memory; the driver's own copy where pinned memory would not help or cannot be had."""
     nbytes = route.words * route.word
     straight = route.host_runs and route.device_runs
+    if route.host_runs and nbytes < _THREADED:  # sorted on the device, and across by the driver's own copy
+        _on_stream(route, to_host, ordinal, stream, False, progress)
+        return
     pool = pinned.pool
     mine = pool.is_mine()
     if not straight or (nbytes >= SMALL_COPY and not mine):

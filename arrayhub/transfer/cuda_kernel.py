@@ -11,9 +11,15 @@ struct Walk {
     long long target_steps[64];
 };
 
-/* Divisions decide how long this takes, and those of 64 bits take several times as long as those of 32. */
+#define PER_THREAD 4    /* words; transfer/cuda_stream.pyx divides by it */
+
+/* Divisions decide how long this takes, and those of 64 bits take several times as long as those of 32. What a thread does
+   once it does for several words, each beside those of the other threads of its block. */
 #define VISIT(INDEX, WORD)                                                                                           \\
-    for (unsigned long long n = (unsigned long long) blockIdx.x * blockDim.x + threadIdx.x; n < count; n += stride) { \\
+    _Pragma("unroll")                                                                                                \\
+    for (int turn = 0; turn < PER_THREAD; ++turn) {                                                                  \\
+        const unsigned long long n = begin + turn * blockDim.x;                                                      \\
+        if (n >= count) break;                                                                                       \\
         INDEX rest = (INDEX) (first + n);                                                                            \\
         long long from = 0, to = 0;                                                                                  \\
         for (int axis = (int) walk.axes - 1; axis > 0; --axis) {                                                     \\
@@ -31,7 +37,7 @@ struct Walk {
 #define MOVE(BYTES, WORD)                                                                                            \\
     extern "C" __global__ void move##BYTES(const char* source, char* target, const Walk walk,                        \\
                                            unsigned long long first, unsigned long long count) {                     \\
-        const unsigned long long stride = (unsigned long long) gridDim.x * blockDim.x;                               \\
+        const unsigned long long begin = (unsigned long long) blockIdx.x * PER_THREAD * blockDim.x + threadIdx.x;    \\
         bool is_short = first + count <= 0xffffffffu;                                                                \\
         for (int axis = 0; axis < (int) walk.axes; ++axis) is_short = is_short && walk.shape[axis] <= 0xffffffffu;   \\
         if (is_short) {                                                                                              \\

@@ -10,7 +10,7 @@ import math
 from libc.string cimport memcmp, memcpy
 
 from arrayhub._core.descriptor cimport PACKED, Descriptor, shape_tuple, size_of
-from arrayhub.transfer.loops cimport Kernel, kernel_of
+from arrayhub.transfer.loops cimport copy_runs, kernel_of
 
 cdef enum:
     LARGEST_WORD = 16      # bytes: what a device loads at once
@@ -166,7 +166,6 @@ cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint 
     cdef const int64_t* shape = plan.shape
     cdef const int64_t* steps = plan.host_steps
     cdef char* memory = plan.host
-    cdef Kernel copy = kernel_of(plan.word, False)
     cdef Py_ssize_t rest = first, here, rows, apart
     cdef int last = plan.axes - 1, k
     for k in range(last, -1, -1):
@@ -179,9 +178,9 @@ cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint 
         rows = 1 if k == last else min(<Py_ssize_t> (shape[k] - place[k]), count // here)
         apart = 0 if k == last else steps[k]
         if into_host:
-            copy(memory, run, rows, here, apart, steps[last], here * plan.word, plan.word)
+            copy_rows(plan.word, memory, run, rows, here, apart, here * plan.word, steps[last], plan.word)
         else:
-            copy(run, memory, rows, here, here * plan.word, plan.word, apart, steps[last])
+            copy_rows(plan.word, run, memory, rows, here, here * plan.word, apart, plan.word, steps[last])
         run += rows * here * plan.word
         count -= rows * here
         rows = here if k == last else rows
@@ -192,3 +191,13 @@ cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint 
             place[k] = 0
             k -= 1
             place[k] += 1
+
+
+cdef inline void copy_rows(Py_ssize_t word, char* target, const char* source, Py_ssize_t rows, Py_ssize_t words,
+                           Py_ssize_t target_row, Py_ssize_t source_row, Py_ssize_t target_step,
+                           Py_ssize_t source_step) noexcept nogil:
+    """Copy rows of words; all steps are in bytes."""
+    if target_step == word and source_step == word:
+        copy_runs(target, source, rows, words * word, target_row, source_row)
+    else:
+        kernel_of(word, False)(target, source, rows, words, target_row, target_step, source_row, source_step)

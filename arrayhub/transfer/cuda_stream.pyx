@@ -29,7 +29,7 @@ from arrayhub.transfer.cuda_route cimport Plan, Route, Walk, device_to_host, gat
 cdef enum:
     SMALL = 8 << 20             # bytes: below it the driver's own copy is as fast as any
     THREADS = 256               # of a block of the kernel
-    MOST_BLOCKS = 0x7fffffff    # the driver's; beyond it each thread moves several words
+    PER_THREAD = 4              # words; transfer/cuda_kernel.py has the same number
 
 SMALL_COPY = SMALL
 
@@ -117,7 +117,7 @@ cdef int move(Driver* driver, size_t kernel, const char* source, char* target, W
     """Queue the kernel on `count` words from the `first` of a walk. The memory's pointers are those of its word 0."""
     cdef uint64_t begin = first, number = count
     cdef void** arguments = [&source, &target, walk, &begin, &number]
-    cdef Py_ssize_t blocks = min((count + THREADS - 1) // THREADS, <Py_ssize_t> MOST_BLOCKS)
+    cdef Py_ssize_t blocks = (count + THREADS * PER_THREAD - 1) // (THREADS * PER_THREAD)     # the driver takes 2**31 - 1
     return driver.launch(<void*> kernel, <unsigned int> blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL)
 
 

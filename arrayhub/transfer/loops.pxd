@@ -1,7 +1,7 @@
 """Loops over words of 1, 2, 4, 8 or 16 bytes on any boundary, between two layouts of host memory. Steps are in bytes."""
 
 cdef extern from "../transfer/loops.h" nogil:
-    # `outer` rows of `inner` words; with tiles both are at least a line's words.
+    # Copy `outer` rows of `inner` words; by tiles, both are at least a line's words.
     ctypedef void (*Kernel "arrayhub_kernel")(
         char* target, const char* source, Py_ssize_t outer, Py_ssize_t inner, Py_ssize_t target_outer,
         Py_ssize_t target_inner, Py_ssize_t source_outer, Py_ssize_t source_inner) noexcept nogil
