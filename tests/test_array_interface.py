@@ -45,6 +45,7 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
+NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
 MEMORY = np.arange(64, dtype="u1")  # what foreign addresses in this file point to
 AT = address(MEMORY)
 
@@ -402,6 +403,8 @@ BAD = {
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in BAD.items() for value in values])
 def test_bad_values_are_named(key, value):
+    if NUMPY < (2, 3) and isinstance(value, tuple) and value and value[0] is np.True_:
+        pytest.skip("numpy.True_ is an index before NumPy 2.3")
     with pytest.raises(InterfaceError) as caught:
         dict_in(Says(**{**GOOD, key: value}))
     said = str(caught.value)
@@ -449,7 +452,7 @@ def test_an_attribute_that_is_no_dict(value):
 def test_numpys_stringdtype_is_refused():
     """Its dict gives a live pointer under a type string that numpy.dtype would understand."""
     x = np.array(["a", "b"], dtype=np.dtypes.StringDType())
-    with pytest.raises(InterfaceError, match="typestr is 'StringDType"):
+    with pytest.raises(InterfaceError, match=r"typestr is '(StringDType|\|T16)"):
         dict_in(Shows(x))
 
 
@@ -464,7 +467,8 @@ def test_size_zero_may_have_no_address():
     u = dict_in(Says(shape=(0, 3), typestr="<f8", data=(0, False)))
     assert (u.ptr, u.size) == (0, 0)
     assert np.asarray(u).shape == (0, 3)
-    assert np.asarray(Shows(u)).shape == (0, 3)
+    if NUMPY >= (2, 4):  # earlier ones ask for an address, also of nothing
+        assert np.asarray(Shows(u)).shape == (0, 3)
 
 
 # ---- The struct ----
