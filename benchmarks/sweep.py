@@ -241,7 +241,11 @@ def measure(pairs, budget):
             break
 
     def ranked():
-        rows = [row for measured in found.values() for row in measured.rows(costs[measured.pair.kind, measured.pair.dimensions()])]
+        rows = [
+            row
+            for measured in found.values()
+            for row in measured.rows(costs[measured.pair.kind, measured.pair.dimensions()])
+        ]
         return sorted(rows, key=lambda row: (row.small, -row.ratio))
 
     for row in ranked()[:AGAIN]:  # a slow moment of the machine makes no cliff
