@@ -183,6 +183,10 @@ def test_a_base_that_fails_for_lack_of_memory_leaves_the_memory_where_it_was(len
     assert int(survives(textwrap.dedent(FAILING) + textwrap.dedent(A_TENSOR_IN_USM) + ask, "_testcapi", "dpnp")) > 0
 
 
+@pytest.mark.skipif(
+    (3, 12) <= sys.version_info < (3, 14),
+    reason="CPython 3.12 and 3.13 crash by themselves: tuple(len(v) for v in ((),)) without memory to shrink the tuple",
+)
 def test_new_host_memory_is_not_lost_where_its_block_cannot_be_made():
     survives(
         """

@@ -10,6 +10,7 @@ cdef int plain_tensor(object tensor) except -1
 cdef int look_at_cuda(object device) except -1
 cdef bint in_a_mode() except -1
 cdef const void* impl_of(object tensor) noexcept
+cdef Py_ssize_t words_of(object tensor) noexcept
 
 cdef extern from *:
     """

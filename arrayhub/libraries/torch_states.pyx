@@ -19,8 +19,21 @@ from arrayhub._core.shared cimport is_done, mark_done
 
 from arrayhub._core.errors import PASSES_ON
 
+cdef extern from *:
+    """
+    /* How large a TensorImpl is differs between releases (the keys lie in the 22nd word of torch 2.11's, and 2.13's has no
+       more than 22), and torch does not tell. It lies alone in memory from malloc, which does. */
+    #if defined(__GLIBC__)
+    #include <malloc.h>
+    static inline size_t arrayhub_size_of_block(const void *block) { return malloc_usable_size((void *)block); }
+    #else
+    static inline size_t arrayhub_size_of_block(const void *block) { (void)block; return 22 * 8; }
+    #endif
+    """
+    size_t size_of_block "arrayhub_size_of_block"(const void* block) noexcept
+
 cdef enum:
-    IMPL_WORDS = 22       # the smallest TensorImpl since 2.0; nothing beyond is read
+    MOST_WORDS = 32       # of a TensorImpl
 
 cdef int _looked = 0
 cdef bint _known = False
@@ -121,7 +134,8 @@ cdef bint find() except -1:
     if len(impl_places) != 1:
         return False
     _impl_at = impl_places[0]
-    key_places = [8 * i for i in range(IMPL_WORDS) if all(key_at(sample, 8 * i) == keys_of(sample) for sample in samples)]
+    key_places = [at for at in range(0, 8 * min([words_of(sample) for sample in samples]), 8)
+                  if all(key_at(sample, at) == keys_of(sample) for sample in samples)]
     if len(key_places) != 1:
         return False
     _keys_at = key_places[0]
@@ -135,6 +149,11 @@ cdef uint64_t keys_of(object tensor) except? 0:
 
 cdef uint64_t key_at(object tensor, Py_ssize_t offset) noexcept:
     return word(impl_of(tensor), offset)
+
+
+cdef Py_ssize_t words_of(object tensor) noexcept:
+    """How many words of the TensorImpl of an exact ``torch.Tensor`` may be read."""
+    return min(<Py_ssize_t> (size_of_block(impl_of(tensor)) // sizeof(uint64_t)), <Py_ssize_t> MOST_WORDS)
 
 
 cdef const void* impl_of(object tensor) noexcept:

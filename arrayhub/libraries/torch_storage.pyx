@@ -21,7 +21,7 @@ from libc.stdint cimport uint64_t
 from arrayhub._core.descriptor cimport Descriptor, hold_resource
 from arrayhub._core.memory cimport EXTERNAL, describe_release
 from arrayhub._core.shared cimport is_done, mark_done
-from arrayhub.libraries.torch_states cimport arrayhub_find_getter, arrayhub_getter, impl_of, in_a_mode
+from arrayhub.libraries.torch_states cimport arrayhub_find_getter, arrayhub_getter, impl_of, in_a_mode, words_of
 
 from arrayhub._core.errors import PASSES_ON
 
@@ -53,8 +53,7 @@ cdef extern from *:
     bint arrayhub_count(void* storage, bint up) noexcept nogil
 
 cdef enum:
-    IMPL_WORDS = 22          # of a TensorImpl in every torch since 2.0; nothing beyond is read
-    STORAGE_BYTES = 72       # of a StorageImpl likewise
+    STORAGE_BYTES = 72       # of a StorageImpl in every torch since 2.0; nothing beyond is read
     COUNT_END = 16           # where its count ends, behind the table of its class
     UNKNOWN = -1
 
@@ -160,7 +159,7 @@ cdef bint find() except -1:
 cdef Py_ssize_t place_of_words(list tensors, list words) except? -1:
     """The first place in a TensorImpl where each of `tensors` has its word of `words`."""
     cdef Py_ssize_t at
-    for at in range(0, 8 * IMPL_WORDS, 8):
+    for at in range(0, 8 * min([words_of(tensor) for tensor in tensors]), 8):
         if all((<uint64_t*> (<char*> impl_of(tensor) + at))[0] == <uint64_t> word
                for tensor, word in zip(tensors, words, strict=True)):
             return at

@@ -94,8 +94,8 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)
         near = array
-        if array.nbytes < _THREADED and not (array.flags.c_contiguous or array.flags.f_contiguous):
-            near = host.copy(array, "C")  # as `fresh` lies
+        if array.nbytes < _THREADED and not array.flags.c_contiguous and slowest_first(array) == [*range(array.ndim)]:
+            near = host.copy(array, "C")  # as `fresh` lies; what lies in another order is sorted on the device
         if array.nbytes and not at_once(near, fresh, current, False):
             route = Route(array, fresh)
             if is_device_reachable(array):

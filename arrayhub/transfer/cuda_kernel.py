@@ -13,8 +13,8 @@ struct Walk {
 
 #define PER_THREAD 4    /* words; transfer/cuda_stream.pyx divides by it */
 
-/* Divisions decide how long this takes, and those of 64 bits take several times as long as those of 32. What a thread does
-   once it does for several words, each beside those of the other threads of its block. */
+/* Divisions decide how long this takes, and those of 64 bits take several times as long as those of 32. What a thread
+   does once it does for several words, each beside those of the other threads of its block. */
 #define VISIT(INDEX, WORD)                                                                                           \\
     _Pragma("unroll")                                                                                                \\
     for (int turn = 0; turn < PER_THREAD; ++turn) {                                                                  \\

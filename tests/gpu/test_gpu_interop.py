@@ -181,6 +181,16 @@ def test_destroyed_memory_does_not_bring_the_interpreter_down():
 # ---------------------------------------------------------------------------------------------------------- torch
 
 
+@pytest.mark.skipif(FAST_WAYS_OFF, reason="a detached tensor is held there")
+def test_the_storage_is_held_without_another_tensor(torch, monkeypatch):
+    """As on the host (tests/test_torch_storage.py); the first tensor of a device is looked at more closely."""
+    tensor, made = torch.zeros(3, device="cuda"), []
+    asarray(tensor)
+    monkeypatch.setattr(torch.Tensor, "detach", made.append)
+    asarray(tensor)
+    assert made == []
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool", "complex64", "float8_e4m3fn"])
 def test_torch_in_and_out(torch, dtype):
     x = torch.ones((3, 4), device="cuda").to(getattr(torch, dtype))[:, 1:]
