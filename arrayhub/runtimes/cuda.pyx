@@ -330,7 +330,7 @@ cdef object handle_of_object(object stream):
 
 cdef int check_handle(intptr_t stream) except -1:
     """Refuse what cannot be the address of a stream before the driver would follow it."""
-    if PER_THREAD_STREAM < stream < FIRST_POINTER:
+    if stream < 0 or PER_THREAD_STREAM < stream < FIRST_POINTER:
         raise BufferError(f"CUDA stream: {stream} is no handle of a stream; accepted: 1, 2, or a handle that CUDA gave")
     return 0
 
@@ -342,7 +342,9 @@ cdef uint64_t capture_of(intptr_t stream, int device) except? 0:
     """
     cdef int status = 0, error
     cdef uint64_t sequence = 0
-    cdef bint pushed = enter(stream, device)
+    cdef bint pushed
+    check_handle(stream)
+    pushed = enter(stream, device)
     error = _driver.stream_capture(<Stream> stream, &status, &sequence, NULL, NULL, NULL)
     leave(pushed)
     if error == CAPTURE_IMPLICIT:
