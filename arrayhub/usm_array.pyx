@@ -549,7 +549,8 @@ cdef class USMArray(Descriptor):
         buffer_room.emit(self, view, request)
 
     def __releasebuffer__(self, Py_buffer* view):
-        buffer_room.release(view)
+        if view.internal != NULL:
+            buffer_room.release(view)
 
     @property
     def __array_interface__(self):

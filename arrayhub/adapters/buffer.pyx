@@ -360,8 +360,10 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
         raise BufferError("buffer protocol: elements of less than a byte are packed; only DLPack can say that")
     if request & PyBUF_WRITABLE and not a.flags_ & WRITEABLE:
         raise BufferError("buffer protocol: a writable buffer was asked for of a read-only array; call x.copy() first")
-    check_contiguity(a, request)
-    host_ready(a)
+    if not a.flags_ & C_CONTIGUOUS or not request & PyBUF_ND or request & FORTRAN:
+        check_contiguity(a, request)
+    if a.device_.device_type != kDLCPU:
+        host_ready(a)
     out.format = NULL
     out.internal = NULL
     if request & PyBUF_FORMAT:
@@ -377,6 +379,10 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     out.suboffsets = NULL
     out.obj = a
     return 0
+
+
+cdef enum:
+    FORTRAN = PyBUF_F_CONTIGUOUS & ~PyBUF_STRIDES     # the bit that asks for it
 
 
 cdef int check_contiguity(Descriptor a, int request) except -1:
