@@ -121,8 +121,8 @@ def test_half_complex_is_that_of_ml_dtypes():
     dtype = np.dtype(ml_dtypes.complex32)
     assert parse_format("Ze", 4) == dtype
     assert parse_format("=Ze", 4) == dtype
-    assert parse_format(write_format(dtype), 4) == dtype
-    assert write_format(dtype, aligned=False) == "=Ze"
+    with pytest.raises(BufferError, match="complex32"):  # NumPy takes `Ze` for a half
+        write_format(dtype)
     with pytest.raises(InterfaceError):
         parse_format(FOREIGN + "Ze", 4)
 

@@ -67,7 +67,7 @@ _OWN_ROWS = [
     ("uint2",              4111,   1,   2,  1,  None, None),
     ("int1",               4112,   0,   1,  1,  None, None),
     ("uint1",              4113,   1,   1,  1,  None, None),
-    ("complex32",          4114,   5,  32,  4,  "Ze", "=Ze"),
+    ("complex32",          4114,   5,  32,  4,  None, None),     # `Ze` would say it, which NumPy takes for half of it
 ]
 
 cdef enum:

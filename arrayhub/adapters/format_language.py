@@ -584,9 +584,8 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     """Return the order and the code of a single value."""
     unaligned = "=" if dtype.isnative else _FOREIGN  # an order whose codes have standard sizes
     order = "@" if native else unaligned
-    if _is_half_complex(dtype) and dtype.isnative:
-        return order, "Ze"
-    # From number 256 on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects.
+    # From number 256 on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects. Its
+    # format would be `Ze`, which is read here; NumPy takes it for a half, and it tries the buffer first.
     if dtype.num >= 256 or dtype.char not in _BY_NATIVE:
         raise _unsaid(dtype, _who_can_say(dtype))
     row = _BY_NATIVE[dtype.char]
@@ -602,10 +601,6 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     if not dtype.isnative:
         raise _unsaid(f"{dtype} in foreign byte order", f"__array_interface__ can (typestr {dtype.str!r})")
     return "^", row.code
-
-
-def _is_half_complex(dtype: np.dtype) -> bool:
-    return dtype.type.__module__ == "ml_dtypes" and dtype.type.__name__ == "complex32"
 
 
 def _who_can_say(dtype: np.dtype) -> str:

@@ -41,6 +41,12 @@ def _ml(name, padded=False):
     return Element(name, dtype, True, False, padded, dtype)
 
 
+def _of_ml(name):
+    """A dtype of ml_dtypes, or None: its releases have more and more of them."""
+    scalar = getattr(ml_dtypes, name, None)
+    return None if scalar is None else np.dtype(scalar)
+
+
 BOOL = ["bool"]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "float32", "float64"]
@@ -62,7 +68,7 @@ ELEMENTS = {
         *(_numpy(name) for name in NUMBERS),
         *(_ml(name) for name in ["bfloat16", *FLOAT8]),
         *(_ml(name, padded=True) for name in SMALL),
-        Element("complex32", None, True, True, False, np.dtype("V4")),
+        Element("complex32", _of_ml("complex32"), True, False, False, np.dtype("V4")),
         *(_numpy(name, dlpack=False) for name in EXTENDED + TEXT + SWAPPED),
         *(_numpy(name, dlpack=False, pep3118=False) for name in DATES),
         _numpy("record", dlpack=False, dtype=np.dtype([("x", "f8"), ("n", "i4"), ("m", "i4")])),

@@ -169,11 +169,6 @@ REFUSALS = [
         "PEP 3118 has no format for ml_dtypes' types and for dates",
     ),
     Refusal(
-        ("numpy.asarray",), lambda c: c.element.name == "complex32", RuntimeError, "Ze",
-        "NumPy's reader of PEP 3118 takes complex32's format `Ze` for half of it; `as_numpy(x)`, with an ml_dtypes that"
-        " has it",
-    ),
-    Refusal(
         ("numba",), lambda c: c.element.name == "float16", BufferError, "numba: its compiled functions",
         "numba compiles no half precision for the CPU",
     ),
