@@ -1,7 +1,5 @@
 """The sweep of ``benchmarks.sweep`` on a GPU, beside cupy: copies to the host, to a device, and on it."""
 
-import itertools
-
 import arrayhub
 
 from . import sweep
@@ -17,7 +15,7 @@ def pairs(cupy):
         cupy.cuda.get_current_stream().synchronize()
         return made
 
-    for dtype, shapes, layout, way in itertools.product(sweep.TYPES, sweep.SHAPES, sweep.LAYOUTS, SIDES):
+    for dtype, shapes, layout, way in sweep.cases(sweep.TYPES, SIDES):
 
         def prepare(shape, dtype=dtype, layout=layout, way=way):
             a = sweep.filled(shape, dtype)

@@ -584,8 +584,8 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     """Return the order and the code of a single value."""
     unaligned = "=" if dtype.isnative else _FOREIGN  # an order whose codes have standard sizes
     order = "@" if native else unaligned
-    # From number 256 on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects. Its
-    # format would be `Ze`, which is read here; NumPy takes it for a half, and it tries the buffer first.
+    # From number 256 on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects.
+    # Its format would be `Ze`, which is read here; NumPy takes it for a half, and tries the buffer first.
     if dtype.num >= 256 or dtype.char not in _BY_NATIVE:
         raise _unsaid(dtype, _who_can_say(dtype))
     row = _BY_NATIVE[dtype.char]
