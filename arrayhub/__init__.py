@@ -30,7 +30,7 @@ from arrayhub.usm_array import USMArray  # noqa: E402
 
 __version__ = "0.1.0"
 
-enter_layout()  # which gives USMArray its pictures, a floor above it
+enter_layout()  # which gives USMArray its pictures, a layer above it
 
 if TYPE_CHECKING:
     from arrayhub.inspection.check import check
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
         zeros_like,
     )
 
-# Public names whose rooms are imported when they are first asked for: who only passes arrays on has no need of them.
+# Public names whose modules are imported when they are first asked for: who only passes arrays on has no need of them.
 _LAZY = {
-    name: room
-    for room, names in {
+    name: module
+    for module, names in {
         "arrayhub.inspection.check": ("check",),
         "arrayhub.inspection.datashape": ("Type", "parse_type", "typestr"),
         "arrayhub.inspection.explain": ("explain",),

@@ -1,4 +1,4 @@
-"""The command line: ``python -m arrayhub COMMAND``. One row a command: its name, what it is for, its function."""
+"""The command line: ``python -m arrayhub COMMAND``. One row per command: its name, what it is for, its function."""
 
 import sys
 

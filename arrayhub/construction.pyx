@@ -1,4 +1,4 @@
-"""The constructor of seed 000: a layout over new USM, over existing memory, or over host memory."""
+"""The constructor of the USM array specification: a layout over new USM, over existing memory, or over host memory."""
 
 from libc.string cimport memcpy
 
@@ -25,7 +25,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.integers cimport integer
 from arrayhub._core.memory cimport MemoryBlock, allocate
-from arrayhub.adapters cimport buffer as buffer_room
+from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.runtimes cimport sycl
 
 from arrayhub._core.dtypes import requested_dtype
@@ -39,7 +39,7 @@ cdef enum:
 
 cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
                   object order, object buffer_ctor_kwargs) except -1:
-    """Fill a fresh array as seed 000's constructor says; see USMArray."""
+    """Fill a fresh array as the specification's constructor says; see USMArray."""
     refuse_filled(a)
     # Everything is checked on another array first, so that one whose construction fails never shows half a layout.
     cdef Descriptor layout_ = lay_out(shape, dtype, strides, order)
@@ -128,7 +128,7 @@ cdef Py_ssize_t checked_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_s
 
 
 cdef int check_inside(Descriptor a, Py_ssize_t end) except -1:
-    """Refuse a layout that leaves its memory: the seed leaves that to the user, who then gets a crash."""
+    """Refuse a layout that leaves its memory: the specification leaves that to the user, who then gets a crash."""
     cdef Py_ssize_t nbytes = block_of(a).nbytes_
     if end > nbytes:
         raise ValueError(
@@ -252,7 +252,7 @@ cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
 
 cdef int take_buffer(Descriptor a, object obj, dict options) except -1:
     """Lay `a` over the bytes that an object exports by the buffer protocol."""
-    cdef Descriptor exported = buffer_room.parse(obj, None)
+    cdef Descriptor exported = buffer_adapter.parse(obj, None)
     if exported is None:
         raise TypeError(
             f"USMArray: buffer is {show(obj)}; accepted: 'device', 'shared', 'host', 'cpu', a dpctl.memory object, a USMArray,"

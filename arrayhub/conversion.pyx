@@ -16,10 +16,10 @@ from arrayhub._core.type_version cimport version_tag
 from arrayhub.adapters cimport array_interface, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport arrow, dpctl
-from arrayhub.libraries cimport cupy as cupy_room
-from arrayhub.libraries cimport jax as jax_room
-from arrayhub.libraries cimport numpy as numpy_room
-from arrayhub.libraries cimport torch as torch_room
+from arrayhub.libraries cimport cupy as cupy_library
+from arrayhub.libraries cimport jax as jax_library
+from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.libraries cimport torch as torch_library
 from arrayhub.runtimes.streams cimport on_stream
 from arrayhub.usm_array cimport USMArray, register_way_in
 
@@ -104,7 +104,7 @@ cdef struct NamedWay:
 cdef enum:
     WAYS = 7
 
-# One row a protocol, in the order in which an unknown type is asked. docs/protocols.md gives the reasons.
+# One row per protocol, in the order in which an unknown type is asked. docs/protocols.md gives the reasons.
 cdef NamedWay _WAYS[WAYS]
 _WAYS[0] = NamedWay(b"sycl", b"__sycl_usm_array_interface__", True, sycl_usm.parse)
 _WAYS[1] = NamedWay(b"cuda", b"__cuda_array_interface__", True, cuda_array.parse)
@@ -127,7 +127,7 @@ _VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack")
 
 
 cdef Descriptor parse_exchange(object obj, object stream):
-    """By the exchange table of a type other than torch's, which has a room of its own."""
+    """By the exchange table of a type other than torch's, which has a module of its own."""
     cls = type(obj)      # held: code of a metaclass may run, and give the object another class
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(cls)
     return None if api == NULL else dlpack.parse_exchange(obj, api)
@@ -174,7 +174,7 @@ cdef object _DIMS = sys.intern("dims")
 # Where the known types come from; a subclass of theirs that somebody else defines may have more attributes.
 cdef tuple _KNOWN_ROOTS = ("cupy", "dpctl", "dpnp", "jax", "jaxlib", "numpy", "pyarrow", "torch")
 
-# Switched off, known types are read by a protocol each; what their rooms know besides is still said.
+# Switched off, known types are read by a protocol each; what their modules know besides is still said.
 cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
 
@@ -265,17 +265,17 @@ cdef Known known_type(type cls) except? NOT_KNOWN:
     return NOT_KNOWN
 
 
-# One row a known type: past the protocols, or by one of them with what is known besides.
+# One row per known type: past the protocols, or by one of them with what is known besides.
 cdef Way _KNOWN_WAYS[<int> KNOWN_TYPES]
 _KNOWN_WAYS[<int> NOT_KNOWN] = NULL
 _KNOWN_WAYS[<int> OWN_ARRAY] = itself
 _KNOWN_WAYS[<int> SCALAR] = copy_scalar
-_KNOWN_WAYS[<int> NDARRAY] = numpy_room.parse if _fast_ways else numpy_room.parse_by_dict
+_KNOWN_WAYS[<int> NDARRAY] = numpy_library.parse if _fast_ways else numpy_library.parse_by_dict
 _KNOWN_WAYS[<int> BYTES] = buffer.parse_bytes if _fast_ways else buffer.parse
 _KNOWN_WAYS[<int> BUFFER] = buffer.parse
-_KNOWN_WAYS[<int> TENSOR] = torch_room.parse if _fast_ways else torch_room.parse_by_dlpack
-_KNOWN_WAYS[<int> CUPY_ARRAY] = cupy_room.parse if _fast_ways else cupy_room.parse_by_dict
-_KNOWN_WAYS[<int> JAX_ARRAY] = jax_room.parse
+_KNOWN_WAYS[<int> TENSOR] = torch_library.parse if _fast_ways else torch_library.parse_by_dlpack
+_KNOWN_WAYS[<int> CUPY_ARRAY] = cupy_library.parse if _fast_ways else cupy_library.parse_by_dict
+_KNOWN_WAYS[<int> JAX_ARRAY] = jax_library.parse
 _KNOWN_WAYS[<int> ARROW] = arrow.parse
 _KNOWN_WAYS[<int> DPNP_ARRAY] = dpctl.parse_dpnp if _fast_ways else dpctl.parse_by_dict
 _KNOWN_WAYS[<int> USM_NDARRAY] = dpctl.parse_usm_ndarray if _fast_ways else dpctl.parse_by_dict
@@ -353,7 +353,7 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
             continue
         answer = attempt(_WAYS[k].parse, obj, stream)
         if answer == NULL:
-            reason = refusal()      # first: nothing may run while it is set
+            reason = taken_error()      # first: nothing may run while it is set
             refusals = refusals or []
             refusals.append((_WAYS[k].name.decode(), reason))
             continue
@@ -363,7 +363,7 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
     return by_other_means(obj, stream, refusals)
 
 
-cdef object refusal():
+cdef object taken_error():
     """The exception that a way has just raised, if it is one that passes on to the next; else it is raised on."""
     try:
         raise_on()
@@ -418,7 +418,7 @@ cdef Descriptor copy_python_values(object obj):
         raise TypeError(f"asarray: {show(obj)} is no regular nested sequence of numbers ({error})") from error
     if array.dtype == object:
         raise TypeError(f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type")
-    cdef Descriptor a = numpy_room.parse(array, None)
+    cdef Descriptor a = numpy_library.parse(array, None)
     a.flags_ |= COPIED
     return a
 
@@ -456,9 +456,9 @@ cdef Descriptor ask(object obj, object stream, object protocol):
     if protocol == "dlpack" and is_torch(<type> cls):     # whose own __dlpack__ crashes on some of its tensors
         return _KNOWN_WAYS[<int> TENSOR](obj, stream)
     if wrappers.known(cls) is not None:     # whose own description of the memory leaves out what they add to it
-        raise wrappers.refusal(obj, "is asked for no protocol")
+        raise wrappers.wrapper_error(obj, "is asked for no protocol")
     if issubclass(cls, numpy.ndarray):
-        numpy_room.refuse_mask(obj)
+        numpy_library.refuse_mask(obj)
     for k in range(WAYS):
         if _WAYS[k].name.decode() == protocol:
             return _WAYS[k].parse(obj, stream)
@@ -691,7 +691,7 @@ def as_numpy(obj, /, *, copy=None):
     numpy.ndarray
         Read-only where the memory is.
     """
-    return numpy_room.emit(import_for(obj, copy, "as_numpy", transfer.copy_for, "cpu"))
+    return numpy_library.emit(import_for(obj, copy, "as_numpy", transfer.copy_for, "cpu"))
 
 
 def as_torch(obj, /, *, copy=None, allow_readonly=False):
@@ -710,18 +710,18 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False):
     -------
     torch.Tensor
     """
-    return torch_room.emit(import_for(obj, copy, "as_torch", transfer.copy_for, "cuda"), allow_readonly)
+    return torch_library.emit(import_for(obj, copy, "as_torch", transfer.copy_for, "cuda"), allow_readonly)
 
 
 def as_jax(obj, /, *, copy=None):
     """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax takes compact memory on a 64-byte boundary."""
     cdef Descriptor a = import_for(obj, copy, "as_jax", transfer.copy_for, "cuda")
-    return jax_room.emit(a, bool(copy))
+    return jax_library.emit(a, bool(copy))
 
 
 def as_cupy(obj, /, *, copy=None, allow_readonly=False):
     """Return a ``cupy.ndarray`` on the memory of `obj`; see `as_numpy` and, for `allow_readonly`, `as_torch`."""
-    return cupy_room.emit(import_for(obj, copy, "as_cupy", transfer.copy_to, "cuda"), allow_readonly)
+    return cupy_library.emit(import_for(obj, copy, "as_cupy", transfer.copy_to, "cuda"), allow_readonly)
 
 
 def as_dpnp(obj, /, *, copy=None):
@@ -741,11 +741,11 @@ cdef object asarray_of_one(object obj):
 
 
 cdef object as_numpy_of_one(object obj):
-    return numpy_room.emit(import_array(obj, None))
+    return numpy_library.emit(import_array(obj, None))
 
 
 cdef object as_torch_of_one(object obj):
-    return torch_room.emit(import_array(obj, None), False)
+    return torch_library.emit(import_array(obj, None), False)
 
 
 register_way_in(asarray)
@@ -756,7 +756,7 @@ for _function in (asarray, as_numpy, as_torch):
     refer_from_everywhere(_function)
 
 
-# One row a library that `convert` knows by name.
+# One row per library that `convert` knows by name.
 _WAYS_OUT = {
     "numpy": as_numpy,
     "torch": as_torch,

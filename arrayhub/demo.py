@@ -164,9 +164,9 @@ class SyclResult:
 
 def _aligned(values: Any) -> Any:
     """A copy that starts on a 64-byte boundary, without which jax on the CPU cannot share memory."""
-    room = np.empty(values.nbytes + 64, "u1")
-    start = -room.ctypes.data % 64
-    result = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    memory = np.empty(values.nbytes + 64, "u1")
+    start = -memory.ctypes.data % 64
+    result = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
     result[...] = values
     return result
 

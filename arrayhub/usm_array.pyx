@@ -1,4 +1,4 @@
-"""USMArray: the descriptor plus every protocol's attribute, each a line or two that calls its room."""
+"""USMArray: the descriptor plus every protocol's attribute, each a line or two that calls its adapter."""
 
 cimport cython
 from cpython.long cimport PyLong_FromSsize_t
@@ -27,9 +27,9 @@ from arrayhub._core.device cimport UNRESOLVED_ID, make_device
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport array_interface, cuda_array, dlpack, sycl_usm
-from arrayhub.adapters cimport buffer as buffer_room
+from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.libraries cimport dpctl
-from arrayhub.libraries cimport numpy as numpy_room
+from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.construction cimport fill_new
 from arrayhub.runtimes cimport sycl
 
@@ -41,7 +41,7 @@ from arrayhub.adapters import dimensions
 
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
-cdef object _way_in = None         # asarray, of a floor above
+cdef object _way_in = None         # asarray, of a layer above
 
 
 cdef void register_way_in(object asarray):
@@ -360,7 +360,7 @@ cdef class USMArray(Descriptor):
                 f"bool: an array of {size_of(self)} elements is neither true nor false; ask for x.size, or call"
                 " arrayhub.as_numpy(x).any() or .all()"
             )
-        return bool(numpy_room.emit_array(self, None, None))
+        return bool(numpy_library.emit_array(self, None, None))
 
     def __getitem__(self, key):
         """Basic indexing (integers, slices, Ellipsis, newaxis): always a view, which shares the memory block."""
@@ -546,11 +546,11 @@ cdef class USMArray(Descriptor):
             raise AttributeError(f"data: {error}") from error
 
     def __getbuffer__(self, Py_buffer* view, int request):
-        buffer_room.emit(self, view, request)
+        buffer_adapter.emit(self, view, request)
 
     def __releasebuffer__(self, Py_buffer* view):
         if view.internal != NULL:
-            buffer_room.release(view)
+            buffer_adapter.release(view)
 
     @property
     def __array_interface__(self):
@@ -562,7 +562,7 @@ cdef class USMArray(Descriptor):
 
     def __array__(self, dtype=None, copy=None):
         """For what the array interface cannot say (ml_dtypes' types), and to refuse in words."""
-        return numpy_room.emit_array(self, dtype, copy)
+        return numpy_library.emit_array(self, dtype, copy)
 
     @property
     def __cuda_array_interface__(self):
@@ -631,7 +631,7 @@ cdef object _layout_of = None
 
 
 def register_layout(layout_of):
-    """Say what makes ``USMArray.layout``: the floors above draw, and this one must not know them."""
+    """Say what makes ``USMArray.layout``: the layers above draw, and this one must not know them."""
     global _layout_of
     _layout_of = layout_of
 

@@ -8,7 +8,7 @@ from arrayhub import sycl_runtime
 from . import copies, growth, report, rows, startup, storage, sweep
 from .measure import Result
 
-# One row a group: its name, what it asks, and the function that measures it.
+# One row per group: its name, what it asks, and the function that measures it.
 GROUPS = {
     "reach": ("every way in and out beside its peer", rows.reach),
     "storage": ("new arrays beside those of GT4Py and NumPy", storage.storage),

@@ -26,7 +26,7 @@ def loop(n, asarray, x):
         asarray(x)
 loop(int(sys.argv[1]), asarray, x)
 """
-# One row a way: what it is called, and the object.
+# One row per way: what it is called, and the object.
 WAYS = {
     "asarray(numpy array)": "x = np.arange(12.0).reshape(3, 4)",
     "asarray(bytearray)": "x = bytearray(32)",

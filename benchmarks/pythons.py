@@ -20,7 +20,7 @@ def ratios(results):
 
 
 def table(runs):
-    """One row a way, one column a run; a dash where a library was not there."""
+    """One row per way, one column per run; a dash where a library was not there."""
     columns = [ratios(run) for run in runs]
     heads = (
         "way",

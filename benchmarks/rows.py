@@ -142,7 +142,7 @@ def gt4py():
     return {"gt4py": gt4py}
 
 
-# One row a library: its module, and the names it adds.
+# One row per library: its module, and the names it adds.
 SAMPLES = {
     "torch": torch,
     "jax": jax,

@@ -1,6 +1,6 @@
-"""The house's one rule, held to the code: imports run along a floor or down, never in circles.
+"""The one rule of the layers, held to the code: imports run along a layer or down, never in circles.
 
-docs/architecture.md gives the floors; FLOORS below is the same list, and a test compares the two.
+docs/architecture.md gives the layers; LAYERS below is the same list, and a test compares the two.
 """
 
 import ast
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "arrayhub"
 
 # Lowest first. A name is a folder or a module of arrayhub.
-FLOORS = (
+LAYERS = (
     ("_core",),
     ("runtimes", "sycl_runtime"),
     ("adapters",),
@@ -25,7 +25,7 @@ FLOORS = (
     ("numba_typing", "storage", "inspection"),
     ("_clone", "cli", "demo", "__init__", "__main__"),
 )
-FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS, start=1) for name in names}
+LAYER_OF = {name: layer for layer, names in enumerate(LAYERS, start=1) for name in names}
 
 CYTHON_IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
@@ -80,17 +80,17 @@ def import_graph(package):
     return graph
 
 
-def floor_of(module):
+def layer_of(module):
     parts = module.split(".")
-    return FLOOR_OF[parts[1] if len(parts) > 1 else "__init__"]
+    return LAYER_OF[parts[1] if len(parts) > 1 else "__init__"]
 
 
 def upward_imports(graph):
     return sorted(
-        f"{importer} (floor {floor_of(importer)}) imports {imported} (floor {floor_of(imported)})"
+        f"{importer} (layer {layer_of(importer)}) imports {imported} (layer {layer_of(imported)})"
         for importer, imports in graph.items()
         for imported in imports
-        if floor_of(imported) > floor_of(importer)
+        if layer_of(imported) > layer_of(importer)
     )
 
 
@@ -98,9 +98,9 @@ GRAPH = import_graph(PACKAGE)
 INSTALLED_AS_IT_IS = {".py", ".pyi", ".pxd", ".h", ".typed"}
 
 
-def test_every_room_has_a_floor():
-    unknown = {module for module in GRAPH if "." in module and module.split(".")[1] not in FLOOR_OF}
-    assert not unknown, f"add to FLOORS and to docs/architecture.md: {sorted(unknown)}"
+def test_every_module_has_a_layer():
+    unknown = {module for module in GRAPH if "." in module and module.split(".")[1] not in LAYER_OF}
+    assert not unknown, f"add to LAYERS and to docs/architecture.md: {sorted(unknown)}"
 
 
 def test_no_import_goes_up():
@@ -139,7 +139,7 @@ def test_an_upward_import_is_found(tmp_path, name, text):
     (package / "adapters" / "dlpack.pyx").write_text("")
     (package / "_core" / name).write_text(text)
     assert upward_imports(import_graph(package)) == [
-        "arrayhub._core.layout (floor 1) imports arrayhub.adapters.dlpack (floor 3)"
+        "arrayhub._core.layout (layer 1) imports arrayhub.adapters.dlpack (layer 3)"
     ]
 
 
@@ -154,16 +154,16 @@ def test_every_file_is_installed():
     }
     tree = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*") if file.suffix in INSTALLED_AS_IT_IS}
     # The headers are Cython's, of a build in place.
-    beside_compiled = {f"{room}{suffix}" for room in compiled for suffix in (".pxd", ".pyi", ".h", "_api.h")}
+    beside_compiled = {f"{module}{suffix}" for module in compiled for suffix in (".pxd", ".pyi", ".h", "_api.h")}
     assert {file.relative_to(PACKAGE).with_suffix("").as_posix() for file in PACKAGE.rglob("*.pyx")} == compiled
     assert tree - beside_compiled == sources - beside_compiled
 
 
-def test_the_docs_show_these_floors():
+def test_the_docs_show_these_layers():
     text = (ROOT / "docs" / "architecture.md").read_text()
     rows = re.findall(r"^\| (\d+) \| (.+?) \|", text, re.MULTILINE)
     documented = {int(number): set(re.findall(r"`(\w+)/?`", names)) for number, names in rows}
     built = {name for module in GRAPH for name in module.split(".")[1:2]} | {"__init__"}
     assert documented == {
-        floor: set(names) & built for floor, names in enumerate(FLOORS, start=1) if set(names) & built
+        layer: set(names) & built for layer, names in enumerate(LAYERS, start=1) if set(names) & built
     }

@@ -1,4 +1,4 @@
-"""The constructor of seed 000: every worked example, every kind of buffer, and what it refuses."""
+"""The constructor of the USM array specification: every worked example, every kind of buffer, and what it refuses."""
 
 import array
 import ctypes
@@ -77,7 +77,7 @@ def test_instance_negative_strides():
 
 def test_example_new_device_memory():
     a = USMArray((2, 3), dtype="u2", buffer="device")
-    assert a.memory.nbytes == a.base.nbytes == 12  # six elements of two bytes; the seed's "12" is a slip
+    assert a.memory.nbytes == a.base.nbytes == 12  # six elements of two bytes; the specification's "12" is a slip
     assert (a.usm_type, a.strides, a.dtype) == ("device", (3, 1), np.uint16)
     assert isinstance(a.base, dpm.MemoryUSMDevice)
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from arrayhub import transfer
 from arrayhub.transfer import host, pinned, tiles
-from arrayhub.transfer import progress as progress_room
-from arrayhub.transfer import settings as settings_room
+from arrayhub.transfer import progress as progress_module
+from arrayhub.transfer import settings as settings_module
 
 
 @pytest.fixture(autouse=True)
@@ -273,15 +273,15 @@ def bytes_at(a):
 class Copies:
     """Watches the copies that queues are given."""
 
-    def __init__(self, monkeypatch, room):
+    def __init__(self, monkeypatch, module):
         self.spans = []
-        submit = room.submit_copy
+        submit = module.submit_copy
 
         def watched(queue, target, source, nbytes, after):
             self.spans.append((source, nbytes))
             return submit(queue, target, source, nbytes, after)
 
-        monkeypatch.setattr(room, "submit_copy", watched)
+        monkeypatch.setattr(module, "submit_copy", watched)
 
 
 def test_only_the_bytes_that_a_view_reaches_move(sycl, monkeypatch):
@@ -502,7 +502,7 @@ def test_what_the_function_raises_ends_the_copy(sycl, monkeypatch):
 
 def test_true_draws_a_bar_by_tqdm_or_writes_a_line(monkeypatch, capsys):
     pytest.importorskip("tqdm")
-    monkeypatch.setattr(progress_room, "_SHOWN_AFTER", 0)
+    monkeypatch.setattr(progress_module, "_SHOWN_AFTER", 0)
     monkeypatch.setattr(host, "_PIECE", 1000)
     a = np.arange(2000.0)
     assert same(arrayhub.to_host(a, copy=True, progress=True), a)
@@ -537,17 +537,17 @@ def test_a_function_that_is_false_is_still_called():
 
 
 def test_settings_are_chosen_from_the_machine_and_can_be_set():
-    chosen = settings_room.threads(), settings_room.chunk(), settings_room.buffers()
+    chosen = settings_module.threads(), settings_module.chunk(), settings_module.buffers()
     assert min(chosen) >= 1
     transfer.configure(threads=3, chunk=1 << 16)
-    assert (settings_room.threads(), settings_room.chunk(), settings_room.buffers()) == (3, 1 << 16, chosen[2])
+    assert (settings_module.threads(), settings_module.chunk(), settings_module.buffers()) == (3, 1 << 16, chosen[2])
     with pytest.raises(ValueError, match="buffers is 1; accepted: 2 or more"):
         transfer.configure(threads=5, buffers=1)
     with pytest.raises(TypeError):
         transfer.configure(chunk="a lot")
-    assert settings_room.threads() == 3
+    assert settings_module.threads() == 3
     transfer.configure(threads=0, chunk=0)
-    assert (settings_room.threads(), settings_room.chunk(), settings_room.buffers()) == chosen
+    assert (settings_module.threads(), settings_module.chunk(), settings_module.buffers()) == chosen
 
 
 def test_a_release_during_a_copy_comes_after_it():

@@ -119,7 +119,7 @@ def test_every_type(dtype):
 
 
 def test_an_unknown_struct_falls_back_to_the_dict():
-    class Other(dpt.usm_ndarray):  # of another size: it has room for a dict
+    class Other(dpt.usm_ndarray):  # of another size: it has space for a dict
         pass
 
     plain = whole("shared", "f4")

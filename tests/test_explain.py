@@ -36,9 +36,9 @@ def outcome(obj, consumer):
 
 def aligned(values):
     """The values from a 64-byte boundary on, where jax takes them."""
-    room = np.zeros(values.nbytes + 64, "u1")
-    start = -room.ctypes.data % 64
-    array = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    memory = np.zeros(values.nbytes + 64, "u1")
+    start = -memory.ctypes.data % 64
+    array = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
     array[...] = values
     return array
 

@@ -1,8 +1,8 @@
 """With ARRAYHUB_DISABLE_FAST_PATHS=1: the protocols alone, and the same answers.
 
-What a library's room knows besides its protocol (a mask, a tensor's state, a dtype that no type string says) is no fast
-way and stays on. So the whole suite has to pass as it stands. Here all that libraries' arrays go through does so, each
-file in a process of its own; CONTRIBUTING.md has the command for the rest.
+What a library's module knows besides its protocol (a mask, a tensor's state, a dtype that no type string says) is no
+fast way and stays on. So the whole suite has to pass as it stands. Here all that libraries' arrays go through does so,
+each file in a process of its own; CONTRIBUTING.md has the command for the rest.
 """
 
 import importlib.util

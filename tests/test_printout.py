@@ -25,7 +25,7 @@ def form(text):
     return re.sub(rf"\b{HEX}\b", lambda found: seen.setdefault(found[0], f"<{len(seen)}>"), text)
 
 
-# -------------------------------------------------------------------------------------------------- the seed's examples
+# -------------------------------------------------------------------------------------------------- DyND's examples
 
 
 def test_an_array():

@@ -1,4 +1,4 @@
-"""``__sycl_usm_array_interface__``: every rule of seeds 002 and 003, hostile producers, and third-party outputs."""
+"""``__sycl_usm_array_interface__``: every rule of its specification, hostile producers, and third-party outputs."""
 
 import ctypes
 import gc
@@ -731,7 +731,7 @@ def test_onedal_tables(usm_type, source):
     x = source(values, usm_type=usm_type)
     table = to_table(x)
     assert "onedal" in type(table).__module__
-    assert isinstance(getattr(table, NAME)["data"], list)  # where the seed has a tuple
+    assert isinstance(getattr(table, NAME)["data"], list)  # where the specification has a tuple
     a = ah.asarray(table)
     assert (a.shape, a.dtype, a.usm_type, a.protocol) == ((4, 3), np.float32, usm_type, "sycl")
     assert a.ptr == ah.asarray(x).ptr

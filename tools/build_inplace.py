@@ -1,4 +1,4 @@
-"""Compile every room listed in arrayhub/meson.build beside its source, with Cython and a C compiler alone.
+"""Compile every module listed in arrayhub/meson.build beside its source, with Cython and a C compiler alone.
 
 For machines without meson: afterwards ``PYTHONPATH=. python -m pytest`` runs on the checkout. Flags are those of
 arrayhub/meson.build, which stays the only place that says how the package is built. A module is compiled again where it
@@ -29,9 +29,9 @@ def read_list(text, start, end=r"\]"):
     return re.findall(r"'([^'\n]*)'", re.sub(r"#.*", "", body))
 
 
-def commands(room, meson):
-    """Return the two commands that make a room's extension module, all paths relative to the checkout; and its path."""
-    source = (PACKAGE / f"{room}.pyx").relative_to(ROOT)
+def commands(name, meson):
+    """Return the two commands that make an extension module, all paths relative to the checkout; and its path."""
+    source = (PACKAGE / f"{name}.pyx").relative_to(ROOT)
     generated = source.with_suffix(".c")
     module = source.with_suffix(SUFFIX)
     import numpy
@@ -59,24 +59,24 @@ def newest_source(module, headers):
     return max([headers, *(path.stat().st_mtime for path in paths if path.exists())])
 
 
-def build(room, meson, headers, force):
-    """Build one room unless its module is newer than every source; return what the compilers said."""
-    generate, compile_, module = commands(room, meson)
+def build(name, meson, headers, force):
+    """Build one module unless it is newer than every source; return what the compilers said."""
+    generate, compile_, module = commands(name, meson)
     if not force and module.exists() and module.stat().st_mtime > newest_source(module, headers):
-        return room, 0, ""
+        return name, 0, ""
     for command in (generate, compile_):
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
         if done.returncode:
-            return room, done.returncode, done.stdout + done.stderr
+            return name, done.returncode, done.stdout + done.stderr
     generated = ROOT / generate[-1]
     generated.with_name(generated.name + ".dep").replace(module.with_suffix(".c.dep"))
     for made in (generated, generated.with_suffix(".h"), generated.with_name(f"{generated.stem}_api.h")):
-        made.unlink(missing_ok=True)  # headers of what a room declares public or api: nobody includes them
-    return room, 0, ""
+        made.unlink(missing_ok=True)  # headers of what a module declares public or api: nobody includes them
+    return name, 0, ""
 
 
 def main():
-    """Build all rooms in parallel; the exit status is the number of those that failed."""
+    """Build all modules in parallel; the exit status is the number of those that failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--force", action="store_true", help="rebuild also what is up to date")
@@ -85,10 +85,10 @@ def main():
     headers = max(path.stat().st_mtime for kind in ("*.h", "meson.build") for path in PACKAGE.rglob(kind))
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        rooms = read_list(meson, r"compiled = \[")
-        for room, status, said in pool.map(lambda room: build(room, meson, headers, options.force), rooms):
+        names = read_list(meson, r"compiled = \[")
+        for name, status, said in pool.map(lambda name: build(name, meson, headers, options.force), names):
             failed += status != 0
-            print(f"{'FAILED' if status else 'built '} {room}\n{said}".rstrip(), flush=True)
+            print(f"{'FAILED' if status else 'built '} {name}\n{said}".rstrip(), flush=True)
     return failed
 
 

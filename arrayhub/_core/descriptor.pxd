@@ -39,7 +39,7 @@ cdef enum:
     INLINE_NDIM = 6           # up to here shape and strides lie in the object; beyond it they take one allocation
 
 
-# The first seven fields are the seed's, in its order and with its names.
+# The first seven fields are those of the USM array's specification, in its order and with its names.
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef int nd_ "nd"
     cdef char* data_ "data"                       # element zero
@@ -95,23 +95,23 @@ cdef void register_class(type array_class) noexcept
 cdef void register_block_maker(int kind, BlockMaker maker) noexcept
 
 
-cdef inline void point_to_room(Descriptor a, int nd, Py_ssize_t* room) noexcept:
+cdef inline void point_to_space(Descriptor a, int nd, Py_ssize_t* space) noexcept:
     a.nd_ = nd
-    a.shape_ = room
-    a.strides_ = room + nd
-    a.byte_strides_ = room + 2 * nd
+    a.shape_ = space
+    a.strides_ = space + nd
+    a.byte_strides_ = space + 2 * nd
 
 
 cdef inline int reserve(Descriptor a, int nd) except -1:
-    """Point shape and strides at room for `nd` dimensions."""
+    """Point shape and strides at space for `nd` dimensions."""
     if nd > INLINE_NDIM:
         return reserve_heap(a, nd)
-    point_to_room(a, nd, a.inline_)
+    point_to_space(a, nd, a.inline_)
     return 0
 
 
 cdef inline Descriptor new_array(int nd):
-    """An array with room for `nd` dimensions; everything else is zero."""
+    """An array with space for `nd` dimensions; everything else is zero."""
     cdef Descriptor a = bare_array()
     reserve(a, nd)
     return a

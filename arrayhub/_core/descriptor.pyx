@@ -17,7 +17,7 @@ from arrayhub._core.shared cimport seen, set_once
 
 import operator
 
-# One row a protocol: the number in the struct, the name that `protocol` and `via=` use, the name in messages.
+# One row per protocol: the number in the struct, the name that `protocol` and `via=` use, the name in messages.
 PROTOCOL_NAMES = {
     CONSTRUCTED: "constructed",
     ARRAY_INTERFACE: "array_interface",
@@ -97,7 +97,7 @@ cdef extern from *:
     #define arrayhub_dtype_place(a) (&(a)->dtype_)
     #define arrayhub_block_place(a) ((PyObject **)&(a)->block_)
 
-    /* What a fresh array is: all zero but for the objects, and not the room for its dimensions. Copying this takes a
+    /* What a fresh array is: all zero but for the objects, and not the space for its dimensions. Copying this takes a
        few vector instructions; compilers turn zeroing as much into a loop of the processor's own, which starts slowly. */
     static struct PyUSMArrayObject arrayhub_blank;
     #define ARRAYHUB_BLANK_BYTES (offsetof(struct PyUSMArrayObject, inline_) - sizeof(PyObject))
@@ -165,7 +165,7 @@ cdef type _array_class_reference = None
 
 
 cdef void register_class(type array_class) noexcept:
-    """Say which subclass of Descriptor `new_array` makes: the one that the floors above give all protocols to."""
+    """Say which subclass of Descriptor `new_array` makes: the one that the layers above give all protocols to."""
     global _array_class, _array_class_reference, _base_class
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
@@ -196,18 +196,18 @@ cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
 
 
 cdef Descriptor bare_array():
-    """An array of the registered class with every field zero and no room for dimensions yet."""
+    """An array of the registered class with every field zero and no space for dimensions yet."""
     return arrayhub_instantiate(_array_class, _base_class, <PyObject*> _NO_ARGUMENTS)
 
 
 cdef int reserve_heap(Descriptor a, int nd) except -1:
-    """Point shape and strides at room for more dimensions than the object itself has."""
+    """Point shape and strides at space for more dimensions than the object itself has."""
     if nd > layout.MAX_NDIM:
         raise ValueError(f"USMArray: {nd} dimensions; accepted: at most {layout.MAX_NDIM}, as in NumPy")
     a.heap = <Py_ssize_t*> PyMem_RawMalloc(3 * nd * sizeof(Py_ssize_t))
     if a.heap == NULL:
         raise MemoryError
-    point_to_room(a, nd, a.heap)
+    point_to_space(a, nd, a.heap)
     return 0
 
 
@@ -277,12 +277,12 @@ cdef int seal_any(Descriptor a) except -1:
     cdef bint whole = True
     for k in range(a.nd_):
         if a.shape_[k] < 0:
-            raise fault(a, f"shape[{k}]", a.shape_[k], "a length of zero or more")
+            raise field_error(a, f"shape[{k}]", a.shape_[k], "a length of zero or more")
     size = layout.count(a.nd_, a.shape_)
     if a.flags_ & PACKED:
         return seal_packed(a, size)
     if size < 0 or layout.checked_mul(size, a.itemsize_, &total):
-        raise fault(a, "shape", shape_tuple(a), "sizes whose product in bytes stays below 2**63")
+        raise field_error(a, "shape", shape_tuple(a), "sizes whose product in bytes stays below 2**63")
     step = a.itemsize_
     for k in range(a.nd_ - 1, -1, -1):
         if a.shape_[k] == 1:       # nobody ever steps along it: say what C order would
@@ -292,7 +292,7 @@ cdef int seal_any(Descriptor a) except -1:
         if a.shape_[k] == 0 or layout.checked_mul(last, a.shape_[k], &step):
             step = last
     if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high):
-        raise fault(a, "strides", stride_tuple(a), "strides whose extent in bytes stays below 2**63")
+        raise field_error(a, "strides", stride_tuple(a), "strides whose extent in bytes stays below 2**63")
     if size != 0:
         check_address(a, low, high)
     if not whole and size == 0:         # nobody ever steps at all
@@ -317,9 +317,9 @@ cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
     cdef Py_ssize_t bits
     cdef int k
     if size < 0 or layout.checked_mul(size, a.dl_dtype_.bits, &bits) or layout.checked_add(bits, 7, &bits):
-        raise fault(a, "shape", shape_tuple(a), "fewer than 2**63 bits in all")
+        raise field_error(a, "shape", shape_tuple(a), "fewer than 2**63 bits in all")
     if layout.fill_strides(a.nd_, a.shape_, 1, False, compact):
-        raise fault(a, "shape", shape_tuple(a), "lengths whose product stays below 2**63")
+        raise field_error(a, "shape", shape_tuple(a), "lengths whose product stays below 2**63")
     for k in range(a.nd_):
         if size != 0 and a.shape_[k] > 1 and a.strides_[k] != compact[k]:
             raise BufferError(
@@ -342,9 +342,9 @@ cdef int check_address(Descriptor a, Py_ssize_t low, Py_ssize_t high) except -1:
     cdef Py_ssize_t address = <Py_ssize_t> a.data_
     cdef Py_ssize_t ignored
     if a.data_ == NULL and high > low:
-        raise fault(a, "data", 0, "the address of the elements; 0 only for an array without any")
+        raise field_error(a, "data", 0, "the address of the elements; 0 only for an array without any")
     if address < 0 or address + low < 0 or layout.checked_add(address, high, &ignored):
-        raise fault(a, "data", <size_t> a.data_, "an address that stays below 2**63 with all elements")
+        raise field_error(a, "data", <size_t> a.data_, "an address that stays below 2**63 with all elements")
     return 0
 
 
@@ -365,7 +365,7 @@ cdef int set_layout_flags(Descriptor a) except -1:
     return 0
 
 
-cdef object fault(Descriptor a, str key, object value, str accepted):
+cdef object field_error(Descriptor a, str key, object value, str accepted):
     return interface_error(_IN_MESSAGES[a.protocol_], key, value, accepted)
 
 
@@ -461,7 +461,7 @@ cdef int copy_fields(Descriptor a, Descriptor other) except -1:
 
 
 cdef Descriptor view_of(Descriptor a, int nd):
-    """A new array on the memory of `a`, with room for `nd` dimensions and everything but the layout copied."""
+    """A new array on the memory of `a`, with space for `nd` dimensions and everything but the layout copied."""
     cdef Descriptor view = new_array(nd)
     copy_fields(a, view)
     view.block_ = block_of(a)

@@ -5,7 +5,7 @@ import re
 
 from arrayhub._core.errors import show
 
-# One row a device type: DLPack's number and the name in "name:id".
+# One row per device type: DLPack's number and the name in "name:id".
 TYPE_NAMES = {
     1: "cpu",
     2: "cuda",
@@ -26,7 +26,7 @@ TYPE_NAMES = {
 }
 _TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
-# Readers of library's own device objects, by the root package of the object's type. The rooms of the libraries
+# Readers of library's own device objects, by the root package of the object's type. The modules of the libraries
 # enter theirs; a reader returns a DLPack pair. Strings of an unknown form are offered to the readers under "str".
 READERS = {}
 

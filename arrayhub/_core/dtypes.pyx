@@ -1,4 +1,4 @@
-"""THE table of element types: one row a type, one column a protocol. Nobody else converts type codes."""
+"""THE table of element types: one row per type, one column per protocol. Nobody else converts type codes."""
 
 import sys
 
@@ -285,7 +285,7 @@ def element_types():
     Returns
     -------
     list of dict
-        A row a type: name, typenum, kind, bits (of one element), itemsize (bytes), dlpack (code, bits, lanes) or
+        A row per type: name, typenum, kind, bits (of one element), itemsize (bytes), dlpack (code, bits, lanes) or
         None, typestr or None, format and packed_format (PEP 3118) or None.
     """
     rows = []

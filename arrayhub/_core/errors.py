@@ -81,7 +81,7 @@ def show(value: object) -> str:
 
 
 def interface_error(protocol: str, key: str, value: object, accepted: str) -> InterfaceError:
-    """Build the one form that every complaint about a producer has.
+    """Build the one form that every error about a producer has.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""An argument that has to be an integer: read by ``__index__``, with the one complaint that is made otherwise."""
+"""An argument that has to be an integer: read by ``__index__``, with the one error that is made otherwise."""
 
 import operator
 

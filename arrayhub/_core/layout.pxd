@@ -1,6 +1,6 @@
 """Arithmetic of shapes and strides: contiguity, extent, overflow. C only: no Python object is touched here.
 
-All strides in this room are in bytes unless a name says elements.
+All strides in this module are in bytes unless a name says elements.
 """
 
 cdef extern from "checked.h" nogil:

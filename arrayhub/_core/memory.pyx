@@ -11,7 +11,7 @@ cdef extern from "Python.h":
     void Py_DecRef(void*)
     const Py_ssize_t PY_SSIZE_T_MAX
 
-# One row a kind: BlockKind's number and the name that `USMArray.memory.kind` gives.
+# One row per kind: BlockKind's number and the name that `USMArray.memory.kind` gives.
 KIND_NAMES = {EXTERNAL: "external", BUFFER: "buffer", DLPACK: "dlpack", USM: "usm", OWNED: "owned"}
 
 

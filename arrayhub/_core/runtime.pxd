@@ -1,4 +1,4 @@
-"""What a device's runtime does for its memory: one row a DLPack device type, entered by the rooms of runtimes/."""
+"""What a device's runtime does for its memory: one row per DLPack device type, entered by the modules of runtimes/."""
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice

@@ -1,4 +1,4 @@
-"""What is remembered of types, a word each: the version of the type and what is known of it, read and written whole.
+"""What is remembered of types, one word each: the version of the type and what is known of it, read and written whole.
 
 Any number of threads may do so at once. No two live types share a version and none comes back, so that the word needs to
 say nothing else of whom it is about, and keeps no type alive.

@@ -40,7 +40,7 @@ from arrayhub.adapters.interface_dict cimport (
     OFFSET,
     Entries,
     begin,
-    complaint,
+    dict_error,
     dtype_from_descr,
     entry,
     let_go,
@@ -135,7 +135,7 @@ cdef Descriptor described(object obj, const Entries* entries, object dtype):
         return a
     set_pointer(a, data)
     if offset is not None and whole(offset, ARRAY_INTERFACE, "offset", -1) != 0:
-        raise complaint(ARRAY_INTERFACE, "offset", offset, "none or 0 where data is an address: add it to the address")
+        raise dict_error(ARRAY_INTERFACE, "offset", offset, "none or 0 where data is an address: add it to the address")
     a.base_ = obj
     seal(a)
     return a
@@ -153,12 +153,12 @@ cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -
     cdef Py_ssize_t low, high
     cdef Py_ssize_t start = whole(offset, ARRAY_INTERFACE, "offset", -1)
     if not PyObject_CheckBuffer(exporter):
-        raise complaint(ARRAY_INTERFACE, "data", exporter,
-                        "a pair (address, read-only), an object with a buffer, or nothing where the producer has one")
+        raise dict_error(ARRAY_INTERFACE, "data", exporter,
+                         "a pair (address, read-only), an object with a buffer, or nothing where the producer has one")
     cdef MemoryBlock block = buffer.hold(exporter, PyBUF_SIMPLE)
     cdef Py_buffer* view = <Py_buffer*> block.resource
     if start < 0 or start > view.len:
-        raise complaint(ARRAY_INTERFACE, "offset", start, f"0 to the {view.len} bytes of the buffer")
+        raise dict_error(ARRAY_INTERFACE, "offset", start, f"0 to the {view.len} bytes of the buffer")
     a.block_ = block
     a.base_ = exporter
     a.data_ = <char*> view.buf + start
@@ -166,7 +166,7 @@ cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -
     seal(a)
     extent(a, &low, &high)
     if start + low < 0 or high > view.len - start:
-        raise complaint(
+        raise dict_error(
             ARRAY_INTERFACE, "shape", shape_tuple(a),
             f"what fits the buffer: its {view.len} bytes end before byte {start + high}" if high > view.len - start
             else f"what fits the buffer: with these strides it starts {-low - start} bytes before it",
@@ -189,7 +189,7 @@ cdef object emit(Descriptor a):
     """
     check_host(a, "__array_interface__")
     if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM:
-        raise unsayable(a, "__array_interface__")
+        raise emit_error(a, "__array_interface__")
     dtype = get_dtype(a)
     cdef object descr = [("", dtype.str)] if dtype.names is None else record_descr(a, dtype)
     host_ready(a)
@@ -216,7 +216,7 @@ cdef list record_descr(Descriptor a, object dtype):
         if numpy.dtype(descr) != dtype:
             write_format(dtype)
     except (ValueError, BufferError):      # fields that overlap or are out of order; no format
-        raise unsayable(a, "__array_interface__") from None
+        raise emit_error(a, "__array_interface__") from None
     return descr
 
 
@@ -231,7 +231,7 @@ cdef int check_host(Descriptor a, str attribute) except -1:
     return 0
 
 
-cdef object unsayable(Descriptor a, str attribute):
+cdef object emit_error(Descriptor a, str attribute):
     """The error where a protocol has no words for the elements."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     kind = row.name.decode() if a.dtype_ is None else repr(a.dtype_)
@@ -260,7 +260,7 @@ cdef Descriptor parse_struct(object obj, object stream):
     if block is None:
         return None
     if not PyCapsule_CheckExact(<object> block.resource) or not PyCapsule_IsValid(<object> block.resource, NULL):
-        raise complaint(ARRAY_STRUCT, "the attribute", <object> block.resource, "a capsule without a name")
+        raise dict_error(ARRAY_STRUCT, "the attribute", <object> block.resource, "a capsule without a name")
     cdef Look look
     take(&look, <ArrayStruct*> PyCapsule_GetPointer(<object> block.resource, NULL))
     cdef ArrayStruct* seen = &look.said
@@ -288,13 +288,13 @@ cdef int take(Look* look, const ArrayStruct* seen) except -1:
 cdef int check_struct(const ArrayStruct* seen) except -1:
     """Refuse what must not even be read."""
     if seen.two != 2:
-        raise complaint(ARRAY_STRUCT, "two", seen.two, "2: anything else is another struct")
+        raise dict_error(ARRAY_STRUCT, "two", seen.two, "2: anything else is another struct")
     if seen.nd < 0 or seen.nd > layout.MAX_NDIM:
-        raise complaint(ARRAY_STRUCT, "nd", seen.nd, f"0 to {layout.MAX_NDIM}")
+        raise dict_error(ARRAY_STRUCT, "nd", seen.nd, f"0 to {layout.MAX_NDIM}")
     if seen.nd > 0 and seen.shape == NULL:
-        raise complaint(ARRAY_STRUCT, "shape", None, f"a pointer to {seen.nd} lengths")
+        raise dict_error(ARRAY_STRUCT, "shape", None, f"a pointer to {seen.nd} lengths")
     if seen.itemsize < 0:
-        raise complaint(ARRAY_STRUCT, "itemsize", seen.itemsize, "a size in bytes")
+        raise dict_error(ARRAY_STRUCT, "itemsize", seen.itemsize, "a size in bytes")
     return 0
 
 
@@ -354,8 +354,8 @@ cdef int set_struct_strides(Descriptor a, const ArrayStruct* seen) except -1:
     if seen.strides != NULL and seen.nd > 0:
         memcpy(a.byte_strides_, seen.strides, seen.nd * sizeof(Py_ssize_t))
     elif layout.fill_strides(a.nd_, a.shape_, a.itemsize_, fortran, a.byte_strides_):
-        raise complaint(ARRAY_STRUCT, "shape", shape_tuple(a),
-                        "sizes whose product in bytes stays below 2**63")
+        raise dict_error(ARRAY_STRUCT, "shape", shape_tuple(a),
+                         "sizes whose product in bytes stays below 2**63")
     return 0
 
 
@@ -370,10 +370,10 @@ cdef int set_struct_type(Descriptor a, const ArrayStruct* seen, object descr) ex
     if kind in (c"V", c"M", c"m") and descr is not None:
         dtype = dtype_from_descr(descr, ARRAY_STRUCT)
         if dtype.itemsize != seen.itemsize:
-            raise complaint(ARRAY_STRUCT, "descr", descr, f"fields that add up to {seen.itemsize} bytes")
+            raise dict_error(ARRAY_STRUCT, "descr", descr, f"fields that add up to {seen.itemsize} bytes")
         return set_dtype(a, dtype)
     if row == NULL and (kind not in (c"S", c"U", c"V") or seen.itemsize % unit != 0):
-        raise complaint(
+        raise dict_error(
             ARRAY_STRUCT, "typekind and itemsize", (chr(kind), seen.itemsize),
             "a kind of b i u f c S U V and a size NumPy has for it; M and m need a unit: see __array_interface__",
         )
@@ -398,7 +398,7 @@ cdef object emit_struct(Descriptor a):
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     check_host(a, "__array_struct__")
     if row.kind not in (c"b", c"i", c"u", c"f", c"c", c"S") or a.itemsize_ > INT_MAX:
-        raise unsayable(a, "__array_struct__")
+        raise emit_error(a, "__array_struct__")
     host_ready(a)
     cdef OwnedStruct* said = <OwnedStruct*> PyMem_RawMalloc(sizeof(OwnedStruct))
     if said == NULL:

@@ -29,7 +29,7 @@ from arrayhub.adapters.interface_dict cimport (
     VERSION,
     Entries,
     begin,
-    complaint,
+    dict_error,
     entry,
     let_go,
     new_from_dict,
@@ -108,8 +108,8 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
     if named is not None:
         handle = whole(named, CUDA_DICT, "stream", -1)
         if handle <= 0:
-            raise complaint(CUDA_DICT, "stream", named, "None (nothing to wait for), 1 (legacy default stream), 2"
-                            " (per-thread default stream) or the handle of a stream; 0 could be either default stream")
+            raise dict_error(CUDA_DICT, "stream", named, "None (nothing to wait for), 1 (legacy default stream), 2"
+                             " (per-thread default stream) or the handle of a stream; 0 could be either default stream")
         a.stream_ = <void*> <intptr_t> handle
         return 0
     cls = type(obj)      # held: code of a metaclass may run, and give the object another class

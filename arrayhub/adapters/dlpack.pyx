@@ -228,17 +228,17 @@ cdef long long device_type_of(object obj) except? -1:
     cdef int overflow = 0
     pair = obj.__dlpack_device__()
     if not isinstance(pair, tuple) or len(<tuple> pair) != 2:
-        raise bad_device(pair)
+        raise device_error(pair)
     kind, ordinal = (<tuple> pair)[0], (<tuple> pair)[1]
     if not PyLong_CheckExact(kind) or not PyLong_CheckExact(ordinal):
         if not PyIndex_Check(kind) or not PyIndex_Check(ordinal) or isinstance(kind, bool):
-            raise bad_device(pair)
+            raise device_error(pair)
         kind = operator.index(kind)
     cdef long long number = PyLong_AsLongLongAndOverflow(kind, &overflow)
     return NO_DEVICE if overflow != 0 else number
 
 
-cdef object bad_device(object pair):
+cdef object device_error(object pair):
     return interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
 
 
@@ -305,11 +305,11 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
         take_over(a, capsule, LEGACY_USED, legacy, _delete_legacy)
         describe(a, &legacy.dl_tensor, producer, 0 if legacy_is_writable else DL_READ_ONLY)
     else:
-        raise unknown_capsule(capsule)
+        raise capsule_error(capsule)
     return a
 
 
-cdef object unknown_capsule(object capsule):
+cdef object capsule_error(object capsule):
     """The error about a capsule that is not taken. It holds the capsule, whose destructor may clear what is on its way."""
     name = PyCapsule_GetName(capsule)
     error = interface_error(
@@ -337,7 +337,7 @@ cdef Descriptor peek(object capsule):
     elif PyCapsule_IsValid(capsule, LEGACY):
         tensor = &(<DLManagedTensor*> PyCapsule_GetPointer(capsule, LEGACY)).dl_tensor
     else:
-        raise unknown_capsule(capsule)
+        raise capsule_error(capsule)
     fill(a, tensor, flags)
     a.base_ = capsule
     if not flags & DL_READ_ONLY:

@@ -209,7 +209,7 @@ class _Reader:
     def record(self, start: int, depth: int) -> _Record:
         """Read items up to the closing brace of the record that opened at `start`; at depth 0, up to the end."""
         if depth > _MAX_NESTING:
-            raise self.refusal(start, "nests too deeply", f"at most {_MAX_NESTING} levels of T{{...}}")
+            raise self.error_at(start, "nests too deeply", f"at most {_MAX_NESTING} levels of T{{...}}")
         items: list[_Item] = []
         names: set[str] = set()
         while True:
@@ -219,7 +219,7 @@ class _Reader:
             if self.position == len(self.text):
                 if depth == 0:
                     break
-                raise self.refusal(start, "opens a record that does not end", "T{...} with a closing brace")
+                raise self.error_at(start, "opens a record that does not end", "T{...} with a closing brace")
             items.append(self.item(depth, names))
         return _Record(items, aligned=self.order == "@")
 
@@ -245,13 +245,13 @@ class _Reader:
     def element(self, row: _Code, count: int, start: int) -> np.dtype:
         """Return the dtype of one code under the order in force; `start` is where the code stands."""
         if row.standard is None and self.order == _FOREIGN:
-            raise self.refusal(start, f"has no size in the byte order {self.order}", f"{row.code} after @ ^ or =")
+            raise self.error_at(start, f"has no size in the byte order {self.order}", f"{row.code} after @ ^ or =")
         if row.native == "complex32":
             return self.half_complex(start)
         name = row.native if self.order in "@^" or row.standard is None else row.standard
         if row.says_length:
             if count * np.dtype(name + "1").itemsize > _MAX_BYTES:
-                raise self.refusal(start, f"has a length of {count}", f"at most {_MAX_BYTES} bytes")
+                raise self.error_at(start, f"has a length of {count}", f"at most {_MAX_BYTES} bytes")
             name += str(count)
         return np.dtype(name).newbyteorder(self.order if self.order in "<>" else "=")  # type: ignore[arg-type]
 
@@ -261,7 +261,7 @@ class _Reader:
             from ml_dtypes import complex32
         except ImportError:
             accepted = "it where ml_dtypes is installed and has complex32"
-            raise self.refusal(start, "begins Ze, complex32, which NumPy does not have", accepted) from None
+            raise self.error_at(start, "begins Ze, complex32, which NumPy does not have", accepted) from None
         return np.dtype(complex32)  # type: ignore[no-any-return]
 
     # -- the words of the language, each leaving the position behind what it took
@@ -269,7 +269,7 @@ class _Reader:
     def peek(self) -> str:
         """Return the next character; at the end raise, because every caller still needs an element."""
         if self.position == len(self.text):
-            raise self.refusal(self.position, "is where an element is missing", _ACCEPTED)
+            raise self.error_at(self.position, "is where an element is missing", _ACCEPTED)
         return self.text[self.position]
 
     def take(self, word: str) -> bool:
@@ -298,10 +298,10 @@ class _Reader:
         start = self.position
         digits = self.take_all(_DIGITS)
         if not digits:
-            raise self.refusal(start, "is no length", "a shape such as (2,3)")
+            raise self.error_at(start, "is no length", "a shape such as (2,3)")
         # The number of digits first: Python refuses to convert thousands of them.
         if len(digits) > len(str(_MAX_BYTES)) or int(digits) > _MAX_BYTES:
-            raise self.refusal(start, "begins a number that is too large", f"at most {_MAX_BYTES}")
+            raise self.error_at(start, "begins a number that is too large", f"at most {_MAX_BYTES}")
         return int(digits)
 
     def take_shape(self) -> tuple[int, ...]:
@@ -316,16 +316,16 @@ class _Reader:
             if self.take(")"):
                 return tuple(shape)
             if not self.take(","):
-                raise self.refusal(self.position, "does not belong in a shape", "lengths, commas and a closing )")
+                raise self.error_at(self.position, "does not belong in a shape", "lengths, commas and a closing )")
 
     def take_code(self) -> _Code:
         """Take the code of an element."""
         start, letter = self.position, self.peek()
         code = self.text[start : start + 2] if letter == "Z" else letter
         if code in _UNSAYABLE:
-            raise self.refusal(start, f"means {_UNSAYABLE[code]}, which no array here can hold", _ACCEPTED)
+            raise self.error_at(start, f"means {_UNSAYABLE[code]}, which no array here can hold", _ACCEPTED)
         if code not in _BY_CODE:
-            raise self.refusal(start, "is no code of an element", _ACCEPTED)
+            raise self.error_at(start, "is no code of an element", _ACCEPTED)
         self.position += len(code)
         return _BY_CODE[code]
 
@@ -336,17 +336,17 @@ class _Reader:
             return None
         end = self.text.find(":", self.position)
         if end < 0:
-            raise self.refusal(start, "begins a name that does not end", ":name: with a closing colon")
+            raise self.error_at(start, "begins a name that does not end", ":name: with a closing colon")
         name = self.text[self.position : end]
         if not _is_sayable(name):
-            raise self.refusal(start, "begins a name that is no text", "names in UTF-8")
+            raise self.error_at(start, "begins a name that is no text", "names in UTF-8")
         if name in names:
-            raise self.refusal(start, f"begins the name {_show(name)} a second time", "a name for each field")
+            raise self.error_at(start, f"begins the name {_show(name)} a second time", "a name for each field")
         names.add(name)
         self.position = end + 1
         return name
 
-    def refusal(self, position: int, why: str, accepted: str) -> InterfaceError:
+    def error_at(self, position: int, why: str, accepted: str) -> InterfaceError:
         """Return the error about the character at `position`, counted from 0."""
         what = repr(self.text[position]) if position < len(self.text) else "the end"
         return InterfaceError(
@@ -522,7 +522,7 @@ def write_format(dtype: np.dtype, aligned: bool = True) -> str:
     return _Writer(native).element(dtype, depth=0)
 
 
-def _unsaid(what: object, instead: str) -> BufferError:
+def _write_error(what: object, instead: str) -> BufferError:
     return BufferError(f"PEP 3118 format: cannot say {what}; {instead}")
 
 
@@ -552,16 +552,16 @@ class _Writer:
     def record(self, dtype: np.dtype, depth: int) -> str:
         """Return the format of a record, with every byte accounted for."""
         if depth > _MAX_NESTING:
-            raise _unsaid("so many levels of records", f"accepted: at most {_MAX_NESTING}")
+            raise _write_error("so many levels of records", f"accepted: at most {_MAX_NESTING}")
         parts, end = [], 0
         for name in dtype.names:  # type: ignore[union-attr]
             field, offset = dtype.fields[name][:2]  # type: ignore[index]
             if offset < end:
-                raise _unsaid(
+                raise _write_error(
                     "fields that overlap or are out of order", "copy the array with a dtype whose offsets only grow"
                 )
             if not _is_sayable(name):
-                raise _unsaid(f"the field name {name!r}", "rename it: accepted is text without a colon or a null")
+                raise _write_error(f"the field name {name!r}", "rename it: accepted is text without a colon or a null")
             parts += [_padding(offset - end), self.element(field, depth), f":{name}:"]
             end = offset + field.itemsize
         return "".join(["T{", *parts, _padding(dtype.itemsize - end), "}"])
@@ -587,7 +587,7 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     # From number 256 on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects.
     # Its format would be `Ze`, which is read here; NumPy takes it for a half, and tries the buffer first.
     if dtype.num >= 256 or dtype.char not in _BY_NATIVE:
-        raise _unsaid(dtype, _who_can_say(dtype))
+        raise _write_error(dtype, _who_can_say(dtype))
     row = _BY_NATIVE[dtype.char]
     if row.says_length:
         unit = np.dtype(row.native + "1").itemsize
@@ -599,7 +599,7 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     if standard is not None:
         return unaligned, standard.code
     if not dtype.isnative:
-        raise _unsaid(f"{dtype} in foreign byte order", f"__array_interface__ can (typestr {dtype.str!r})")
+        raise _write_error(f"{dtype} in foreign byte order", f"__array_interface__ can (typestr {dtype.str!r})")
     return "^", row.code
 
 

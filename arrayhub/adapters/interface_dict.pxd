@@ -28,7 +28,7 @@ cdef int read(object interface, int protocol, Entries* entries) except -1
 cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype)
 cdef int set_pointer(Descriptor a, object data) except -1
 cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) except? -1
-cdef object complaint(int protocol, str key, object value, str accepted)
+cdef object dict_error(int protocol, str key, object value, str accepted)
 cdef object dtype_from_descr(object descr, int protocol)
 
 

@@ -1,7 +1,7 @@
 """The keys that ``__array_interface__``, ``__cuda_array_interface__`` and ``__sycl_usm_array_interface__`` share.
 
 One function reads shape, typestr, descr, strides, mask and version for all three; what differs is a row of a table.
-The rooms of the protocols add what is theirs: the pointer or buffer, offset, stream, queue. On the good path the dict
+The modules of the protocols add what is theirs: the pointer or buffer, offset, stream, queue. On the good path the dict
 is gone through once, with no look-up and no Python call; complaints may take their time.
 """
 
@@ -114,7 +114,7 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
     """
     cdef bint strange
     if not PyDict_Check(interface):
-        raise complaint(protocol, "the attribute", interface, "a dict")
+        raise dict_error(protocol, "the attribute", interface, "a dict")
     with cython.critical_section(interface):     # another thread may be changing it
         strange = go_through(<dict> interface, _names[protocol], entries)
     if strange:
@@ -177,12 +177,12 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     if dialect.has_mask:
         mask = entry(entries, MASK)
         if mask is not None:
-            raise complaint(protocol, "mask", mask, "None: no protocol can carry a mask. Fill the masked ones first")
+            raise dict_error(protocol, "mask", mask, "None: no protocol can carry a mask. Fill the masked ones first")
     lengths = entry(entries, SHAPE)
     if not isinstance(lengths, tuple):
-        raise complaint(protocol, "shape", lengths, "a tuple of integers, lengths in elements")
+        raise dict_error(protocol, "shape", lengths, "a tuple of integers, lengths in elements")
     if len(<tuple> lengths) > layout.MAX_NDIM:
-        raise complaint(protocol, "shape", lengths, f"at most {layout.MAX_NDIM} dimensions, as in NumPy")
+        raise dict_error(protocol, "shape", lengths, f"at most {layout.MAX_NDIM} dimensions, as in NumPy")
     cdef Descriptor a = new_array(<int> len(<tuple> lengths))
     a.protocol_ = protocol
     cdef int k
@@ -201,10 +201,10 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
 cdef int set_pointer(Descriptor a, object data) except -1:
     """Read ``data`` where it is the pair (address, read-only)."""
     if not isinstance(data, tuple) or len(<tuple> data) != 2:
-        raise complaint(a.protocol_, "data", data, "a pair (address as an integer, read-only as a bool)")
+        raise dict_error(a.protocol_, "data", data, "a pair (address as an integer, read-only as a bool)")
     cdef Py_ssize_t address = whole((<tuple> data)[0], a.protocol_, "data[0]", -1)
     if address < 0:
-        raise complaint(a.protocol_, "data[0]", address, "an address from 0 to 2**63 - 1")
+        raise dict_error(a.protocol_, "data[0]", address, "an address from 0 to 2**63 - 1")
     a.data_ = <char*> address
     read_only = (<tuple> data)[1]
     if read_only is False:
@@ -217,7 +217,7 @@ cdef int set_pointer(Descriptor a, object data) except -1:
 cdef int set_access(Descriptor a, object read_only) except -1:
     """Read-only flags that are not Python's bool: NumPy's, and the integers that C code writes."""
     if not isinstance(read_only, numpy.bool_) and (type(read_only) is not int or read_only not in (0, 1)):
-        raise complaint(a.protocol_, "data[1]", read_only, "True (read-only) or False")
+        raise dict_error(a.protocol_, "data[1]", read_only, "True (read-only) or False")
     if not read_only:
         a.flags_ |= WRITEABLE
     return 0
@@ -233,7 +233,7 @@ cdef int check_version(object version, int protocol, const Dialect* dialect) exc
         if dialect.oldest <= number <= dialect.newest:
             return 0
     accepted = f"{dialect.oldest}" + (" or later" if dialect.newest == ANY_LATER else "")
-    raise complaint(protocol, "version", version, accepted)
+    raise dict_error(protocol, "version", version, accepted)
 
 
 cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) except? -1:
@@ -247,14 +247,14 @@ cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) 
     if position >= 0:
         key = f"{key}[{position}]"
     if isinstance(value, bool):
-        raise complaint(protocol, key, value, "an integer, not a bool")
+        raise dict_error(protocol, key, value, "an integer, not a bool")
     try:
         exact = operator.index(value)
     except TypeError:
-        raise complaint(protocol, key, value, "an integer, or what __index__ makes one of") from None
+        raise dict_error(protocol, key, value, "an integer, or what __index__ makes one of") from None
     number = <Py_ssize_t> PyLong_AsLongLongAndOverflow(exact, &overflow)
     if overflow != 0:
-        raise complaint(protocol, key, value, "an integer from -2**63 to 2**63 - 1")
+        raise dict_error(protocol, key, value, "an integer from -2**63 to 2**63 - 1")
     return number
 
 
@@ -265,16 +265,16 @@ cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* 
     cdef int k
     if strides is None:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise complaint(protocol, "shape", shape_tuple(a),
-                            "sizes whose product in bytes stays below 2**63")
+            raise dict_error(protocol, "shape", shape_tuple(a),
+                             "sizes whose product in bytes stays below 2**63")
         return 0
     if not isinstance(strides, tuple) or len(<tuple> strides) != a.nd_:
-        raise complaint(protocol, "strides", strides, f"None, or a tuple of {a.nd_} integers, steps in"
-                        f" {'elements' if dialect.in_elements else 'bytes'}")
+        raise dict_error(protocol, "strides", strides, f"None, or a tuple of {a.nd_} integers, steps in"
+                         f" {'elements' if dialect.in_elements else 'bytes'}")
     for k in range(a.nd_):
         overflow |= layout.checked_mul(whole((<tuple> strides)[k], protocol, "strides", k), unit, &a.byte_strides_[k])
     if overflow:
-        raise complaint(protocol, "strides", strides, "steps that stay below 2**63 in bytes")
+        raise dict_error(protocol, "strides", strides, "steps that stay below 2**63 in bytes")
     return 0
 
 
@@ -331,14 +331,14 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
     cdef object dtype
     match = _TYPESTR.fullmatch(typestr) if isinstance(typestr, str) else None
     if match is None:
-        raise complaint(protocol, key, typestr, _ACCEPTED_TYPESTR)
+        raise dict_error(protocol, key, typestr, _ACCEPTED_TYPESTR)
     try:
         dtype = numpy.dtype(match[0])
     except (TypeError, ValueError, OverflowError, MemoryError):
-        raise complaint(protocol, key, typestr, _ACCEPTED_TYPESTR) from None
+        raise dict_error(protocol, key, typestr, _ACCEPTED_TYPESTR) from None
     kind, size = match[1] or match[3], int(match[2] or 8) * (4 if match[1] == "U" else 1)
     if dtype.kind != kind or dtype.itemsize != size:    # NumPy reads 'c1' as a string, for one
-        raise complaint(protocol, key, typestr, _ACCEPTED_TYPESTR)
+        raise dict_error(protocol, key, typestr, _ACCEPTED_TYPESTR)
     if len(_described) >= REMEMBERED_TYPESTRS:
         _described.clear()
     _described[match[0]] = dtype
@@ -352,8 +352,8 @@ cdef object fields_from_descr(object descr, object void, int protocol):
         return last[1]
     dtype = dtype_from_descr(descr, protocol)
     if dtype.itemsize != void.itemsize:
-        raise complaint(protocol, "descr", descr, f"fields that add up to the {void.itemsize} bytes of typestr, not"
-                        f" {dtype.itemsize}")
+        raise dict_error(protocol, "descr", descr, f"fields that add up to the {void.itemsize} bytes of typestr, not"
+                         f" {dtype.itemsize}")
     if len(_records) >= REMEMBERED_TYPESTRS:
         _records.clear()
     _records[void] = (copy.deepcopy(descr), dtype)    # the producer may change its list
@@ -379,13 +379,13 @@ cdef object record_from_descr(object descr, int protocol, int depth, int* fields
     cdef list names = [], formats = [], offsets = [], titles = []
     offset = 0
     if not isinstance(descr, list) or depth > MAX_NESTING:
-        raise complaint(protocol, "descr", descr, accepted)
+        raise dict_error(protocol, "descr", descr, accepted)
     for k, field in enumerate(list(descr)):
         if not isinstance(field, tuple) or not 2 <= len(field) <= 3:
-            raise complaint(protocol, "descr", descr, accepted)
+            raise dict_error(protocol, "descr", descr, accepted)
         fields[0] += 1
         if fields[0] > MAX_FIELDS:
-            raise complaint(protocol, "descr", descr, f"at most {MAX_FIELDS} fields, those of records within included")
+            raise dict_error(protocol, "descr", descr, f"at most {MAX_FIELDS} fields, those of records within included")
         element = field_type(field, protocol, depth, fields)
         # A title comes before the name; a field without a name gets NumPy's.
         title, name = field[0] if isinstance(field[0], tuple) and len(field[0]) == 2 else (None, field[0])
@@ -400,7 +400,7 @@ cdef object record_from_descr(object descr, int protocol, int depth, int* fields
             {"names": names, "formats": formats, "offsets": offsets, "titles": titles, "itemsize": offset}
         )
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
-        raise complaint(protocol, "descr", descr, f"{accepted} ({error})") from None
+        raise dict_error(protocol, "descr", descr, f"{accepted} ({error})") from None
 
 
 cdef object field_type(object field, int protocol, int depth, int* fields):
@@ -414,23 +414,23 @@ cdef object field_type(object field, int protocol, int depth, int* fields):
         return element
     lengths = field[2]
     if not isinstance(lengths, tuple):
-        raise complaint(protocol, "descr, shape of a field", lengths, "a tuple of integers")
+        raise dict_error(protocol, "descr, shape of a field", lengths, "a tuple of integers")
     try:
         return numpy.dtype((element, tuple([whole(lengths[k], protocol, "descr, shape of a field", k)
                                             for k in range(len(lengths))])))
     except InterfaceError:
         raise
     except (TypeError, ValueError, OverflowError, MemoryError):
-        raise complaint(protocol, "descr, shape of a field", lengths, "lengths below 2**31 bytes in all") from None
+        raise dict_error(protocol, "descr, shape of a field", lengths, "lengths below 2**31 bytes in all") from None
 
 
 cdef int check_descr(Descriptor a, object descr, int protocol) except -1:
     """Refuse a description that contradicts the type string."""
     if descr is not None and dtype_from_descr(descr, protocol) != get_dtype(a):
-        raise complaint(protocol, "typedescr", descr, f"what typestr says: [('', '{get_dtype(a).str}')]")
+        raise dict_error(protocol, "typedescr", descr, f"what typestr says: [('', '{get_dtype(a).str}')]")
     return 0
 
 
-cdef object complaint(int protocol, str key, object value, str accepted):
+cdef object dict_error(int protocol, str key, object value, str accepted):
     """The error about a key, to be raised; see `interface_error`."""
     return interface_error(_ATTRIBUTES[protocol], key, value, accepted)

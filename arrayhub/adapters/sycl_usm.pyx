@@ -1,4 +1,5 @@
-"""``__sycl_usm_array_interface__`` version 1: parse and emit. Source of every rule: seeds 002 and 003."""
+"""``__sycl_usm_array_interface__`` version 1: parse and emit. Source of every rule: dpctl's
+documentation of the attribute, and its page on zero-copy data exchange by SYCL USM."""
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -24,7 +25,7 @@ from arrayhub.adapters.interface_dict cimport (
     TYPESTR,
     Entries,
     begin,
-    complaint,
+    dict_error,
     entry,
     let_go,
     new_from_dict,
@@ -67,16 +68,16 @@ cdef Descriptor described(object obj, const Entries* entries):
     data = entry(entries, DATA)
     offset = entry(entries, OFFSET)
     if layout.checked_mul(0 if offset is None else whole(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
-        raise complaint(SYCL_DICT, "offset", offset, "elements whose bytes stay below 2**63")
+        raise dict_error(SYCL_DICT, "offset", offset, "elements whose bytes stay below 2**63")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:     # which has numbers for just the types that SYCL has
-        raise complaint(SYCL_DICT, "typestr", entry(entries, TYPESTR),
-                        "a bool, integer, floating-point or complex type that SYCL has, in native byte order, such as '|f8'")
+        raise dict_error(SYCL_DICT, "typestr", entry(entries, TYPESTR),
+                         "a bool, integer, floating-point or complex type that SYCL has, in native byte order, such as '|f8'")
     if data is None:
         return on_buffer(a, obj, entries, distance)
     set_pointer(a, tuple(data) if type(data) is list else data)     # oneDAL's tables write a list
     if a.data_ != NULL:
         if layout.checked_add(<Py_ssize_t> a.data_, distance, &distance):
-            raise complaint(SYCL_DICT, "offset", offset, "an offset that stays in the address space")
+            raise dict_error(SYCL_DICT, "offset", offset, "an offset that stays in the address space")
         a.data_ = <char*> distance
     seal(a)
     on_pointer(a, obj, entry(entries, SYCLOBJ))
@@ -108,12 +109,12 @@ cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except 
     cdef bint inside
     cdef int usm_type = sycl.usm_type_of_run(lowest, nbytes, queue, &inside)
     if usm_type == 0:
-        raise complaint(
+        raise dict_error(
             SYCL_DICT, "data", f"{<size_t> lowest:#x}",
             "a pointer to USM of the context that syclobj names; host memory comes in by the buffer protocol",
         )
     if not inside:
-        raise complaint(
+        raise dict_error(
             SYCL_DICT, "shape, strides and offset", f"{nbytes} bytes from {<size_t> lowest:#x}",
             "a view that stays inside its USM allocation",
         )
@@ -121,22 +122,22 @@ cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except 
 
 
 cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_ssize_t distance):
-    """An array on the object's own buffer, which seed 002 puts in place of a missing ``data``.
+    """An array on the object's own buffer, which the specification puts in place of a missing ``data``.
 
     The buffer may be USM of the kinds the host can read, or ordinary host memory.
     """
     cdef Py_ssize_t low, high, start, end
     cdef Descriptor exported = buffer.parse(obj, None)
     if exported is None or not exported.flags_ & C_CONTIGUOUS:
-        raise complaint(SYCL_DICT, "data", None, "a pair (address, read-only), or an object with a contiguous buffer")
+        raise dict_error(SYCL_DICT, "data", None, "a pair (address, read-only), or an object with a contiguous buffer")
     cdef MemoryBlock block = block_of(exported)
     a.data_ = exported.data_
     seal(a)
     extent(a, &low, &high)
     if layout.checked_add(distance, low, &start) or start < 0 \
             or layout.checked_add(distance, high, &end) or end > block.nbytes_:
-        raise complaint(SYCL_DICT, "shape, strides and offset", (a.shape, a.byte_strides, distance),
-                        f"a view that stays inside the buffer's {block.nbytes_} bytes")
+        raise dict_error(SYCL_DICT, "shape, strides and offset", (a.shape, a.byte_strides, distance),
+                         f"a view that stays inside the buffer's {block.nbytes_} bytes")
     a.data_ += distance
     a.flags_ |= exported.flags_ & (WRITEABLE | IMMUTABLE)
     seal(a)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def enter_layout() -> None:
-    """Give ``USMArray.layout`` its function. The room that draws is imported when somebody asks for a drawing."""
+    """Give ``USMArray.layout`` its function. The module that draws is imported when somebody asks for a drawing."""
     register_layout(_layout_of)
 
 

@@ -8,8 +8,9 @@
               | "void" "[" size "]" | ( "datetime64" | "timedelta64" ) [ "[" unit "]" ]
     field     = ( name | quoted ) ":" type
 
-Source: the datashape specification and seed 004. ``void`` (NumPy's bytes without a meaning) and the units of dates are
-additions, so that a NumPy dtype has a spelling of its own. Where fields lie in a record is not part of its type.
+Source: the datashape specification, and the documentation of DyND's array. ``void`` (NumPy's bytes without a meaning)
+and the units of dates are additions, so that a NumPy dtype has a spelling of its own. Where fields lie in a record is
+not part of its type.
 """
 
 import json

@@ -17,7 +17,7 @@ _PATIENCE = 60  # seconds for one library
 _SYCL = "pip install 'arrayhub[sycl]'"
 _CUDA = {"12": "pip install 'arrayhub[cuda12]'", "13": "pip install 'arrayhub[cuda13]'"}
 
-# One row a library: what installs it. numpy is the only one that has to be there.
+# One row per library: what installs it. numpy is the only one that has to be there.
 LIBRARIES = {
     "numpy": "pip install 'numpy>=2.0'",
     "torch": "pip install torch",

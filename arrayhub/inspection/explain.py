@@ -148,7 +148,7 @@ def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str) -> It
     for protocol in ("dlpack",) if type(obj) is _CAPSULE else protocols:
         if protocol == taken and array is not None:
             yield Offer(protocol, True, _summary(array))
-        elif protocol == "exchange" and known:  # its room looks at more than the table says
+        elif protocol == "exchange" and known:  # its module looks at more than the table says
             yield Offer(
                 protocol, array is not None, why if array is None else "DLPack's C table, without a Python call"
             )

@@ -214,7 +214,7 @@ def _draw_strip(canvas: Canvas, scene: Scene) -> None:
     """The buffer: its places in a row, as many rows as it takes."""
     tall = CELL + 10 if any(place.sharing > 1 for place in scene.places) else CELL
     x, widest = float(MARGIN), _strip_cell_width(scene)
-    canvas.y += 14  # room for the marker
+    canvas.y += 14  # space for the marker
     for place in scene.places:
         width = _place_width(place, widest, scene.layout)
         if x > MARGIN and x + width > WIDTH:

@@ -1,6 +1,6 @@
 """pyarrow: arrays in by DLPack, and for all that DLPack cannot say, the call that makes it sayable.
 
-Buffers and Tensors of pyarrow have a PEP 3118 buffer and need no room.
+Buffers and Tensors of pyarrow have a PEP 3118 buffer and need no module here.
 """
 
 import sys
@@ -48,7 +48,7 @@ cdef inline object capsule_of(object obj):
     arguments[1] = <PyObject*> MAX_VERSION
     cdef PyObject* found = look_up(Py_TYPE(obj), METHOD)
     if found == NULL:
-        raise refusal(obj, "it has no __dlpack__")
+        raise pyarrow_error(obj, "it has no __dlpack__")
     method = take(found)
     cdef PyObject* capsule = PyObject_Vectorcall(method, arguments, 1, KEYWORDS)
     if capsule == NULL:
@@ -66,11 +66,11 @@ cdef object legacy_capsule(object obj):
         raise
     except Exception as error:      # ArrowInvalid, ArrowTypeError and others, by the version
         if type(error) is not TypeError:      # which alone is Python's own, about the keyword
-            raise refusal(obj, error) from error
+            raise pyarrow_error(obj, error) from error
     return obj.__dlpack__()
 
 
-cdef object refusal(object obj, object reason):
+cdef object pyarrow_error(object obj, object reason):
     return BufferError(f"pyarrow: {type(obj).__name__} {advice(obj, reason)}")
 
 

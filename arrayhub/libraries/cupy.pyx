@@ -1,6 +1,6 @@
 """cupy: its arrays in and out by their attributes, which say more than its protocols (bfloat16, records) and cost less.
 
-cupy is looked up in ``sys.modules`` on the way in and imported on the way out, never when this room is.
+cupy is looked up in ``sys.modules`` on the way in and imported on the way out, never when this module is.
 """
 
 import math

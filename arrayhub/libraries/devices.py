@@ -1,4 +1,4 @@
-"""Device objects of the libraries, read as DLPack pairs: one row a library.
+"""Device objects of the libraries, read as DLPack pairs: one row per library.
 
 A reader is called with the object in hand, so its library is loaded; none is imported here.
 """

@@ -23,7 +23,7 @@ from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLCPU
 from arrayhub._core.runtime cimport device_of, host_ready, order_consumer, place_of
 from arrayhub._core.memory cimport MemoryBlock, allocate
 from arrayhub.adapters cimport dlpack
-from arrayhub.libraries cimport numpy as numpy_room
+from arrayhub.libraries cimport numpy as numpy_library
 
 
 cdef enum:
@@ -140,7 +140,7 @@ def typed_like(Descriptor array not None, dtype):
 
 def ndarray(Descriptor array not None):
     """Return host-readable memory as an ndarray of its own element type, which keeps it alive."""
-    return numpy_room.emit(as_host(array))
+    return numpy_library.emit(as_host(array))
 
 
 cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
@@ -166,4 +166,4 @@ def raw(Descriptor array not None, writable=False):
     cdef Descriptor view = as_host(array)
     if writable and not array.flags_ & WRITEABLE:
         raise ValueError("out: the array is read-only; accepted: a writable one")
-    return numpy_room.emit_raw(view)
+    return numpy_library.emit_raw(view)

@@ -87,9 +87,9 @@ cdef Descriptor parse_by_table(object obj, int plain, DLPackExchangeAPI* api):
         shown = detached(obj)
         dlpack.hold_object(a, shown)
     if api.dltensor_from_py_object_no_sync(<PyObject*> shown, &tensor) != 0:
-        raise pending_as_no_memory(obj)
+        raise pending_as_tensor_error(obj)
     if tensor.data == NULL and obj.numel() != 0:
-        raise no_memory(obj, "its address is 0")
+        raise tensor_error(obj, "its address is 0")
     if tensor.dtype.bits < 8 or tensor.dtype.lanes != 1:    # a borrowed tensor has no flag to say if they are packed
         return parse_slowly(obj, None)
     dlpack.describe_borrowed(a, obj, &tensor)
@@ -105,17 +105,17 @@ cdef object detached(object tensor):
     except PASSES_ON:
         raise
     except Exception as error:     # transforms and modes of torch's refuse in many ways
-        raise no_memory(tensor, error) from error
+        raise tensor_error(tensor, error) from error
 
 
-cdef object pending_as_no_memory(object tensor):
+cdef object pending_as_tensor_error(object tensor):
     """What torch's table reported, as the error to be raised."""
     try:
         dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")
     except PASSES_ON:
         raise
     except Exception as error:
-        return no_memory(tensor, error)
+        return tensor_error(tensor, error)
 
 
 cdef Descriptor parse_by_dlpack(object obj, object stream):
@@ -129,7 +129,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
     except PASSES_ON:
         raise
     except Exception as error:     # whatever its __torch_function__ raises
-        raise no_memory(obj, error) from error
+        raise tensor_error(obj, error) from error
     return parse_slowly(obj, stream)
 
 
@@ -141,7 +141,7 @@ cdef Descriptor parse_slowly(object obj, object stream):
     except PASSES_ON:
         raise
     except Exception as error:
-        raise no_memory(obj, error) from error
+        raise tensor_error(obj, error) from error
     if stream is None and a is not None and a.device_.device_type == kDLCUDA:
         note_current_stream(a, table())
     return a
@@ -167,7 +167,7 @@ _WITHOUT_MEMORY = (
 )
 
 
-cdef object no_memory(object tensor, object reason):
+cdef object tensor_error(object tensor, object reason):
     """The BufferError for a tensor that cannot be had, which says what helps where that is known."""
     torch = _torch
     for applies, advice in _WITHOUT_MEMORY:
@@ -291,7 +291,7 @@ cdef object by_capsule(Descriptor a, object capsule):
     except PASSES_ON:
         raise
     except Exception as error:       # RuntimeError, BufferError, AssertionError: by the version and the device
-        raise refusal(a, error) from None
+        raise torch_error(a, error) from None
 
 
 cdef object pending_as_refusal(Descriptor a):
@@ -301,10 +301,10 @@ cdef object pending_as_refusal(Descriptor a):
     except PASSES_ON:
         raise
     except (BufferError, RuntimeError) as error:
-        return refusal(a, error)
+        return torch_error(a, error)
 
 
-cdef object refusal(Descriptor a, object error):
+cdef object torch_error(Descriptor a, object error):
     """A BufferError with the first line of torch's own message, which goes on with a backtrace through its C++."""
     return BufferError(
         f"torch: it takes no elements of type {dtypes.by_typenum(a.typenum_).name.decode()}"

@@ -55,7 +55,7 @@ _READ = "x[...], which reads a copy into memory"
 _XARRAY = "x.load(), which reads it into memory, or x.to_numpy()"
 _OPENVINO_CALL = "x.data, which shows types that NumPy lacks as other types or as bytes"
 
-# One row a type: the first part of its module's name, and the name of the class.
+# One row per type: the first part of its module's name, and the name of the class.
 _TABLE = {
     ("astropy", "NDData"): Wrapper(_DATA_AND_MASK + "; x.unit and x.uncertainty are not in it either"),
     ("astropy", "Table"): Wrapper("x.as_array(), a copy, or x['name'] for a column"),
@@ -125,10 +125,10 @@ def inside(obj):
     """
     row = known(type(obj))
     if row.attribute is None:
-        raise refusal(obj, "is not taken for an array")
+        raise wrapper_error(obj, "is not taken for an array")
     said = row.dtype(obj)
     if said is not None and not isinstance(said, np.dtype):
-        raise refusal(obj, f"has elements of {said}, which no array has as they are")
+        raise wrapper_error(obj, f"has elements of {said}, which no array has as they are")
     return getattr(obj, row.attribute)
 
 
@@ -141,16 +141,16 @@ def check(obj, array, again):
         It made a copy for each look, or the array has another shape or type than the wrapper says.
     """
     if array.size and array.ptr != again.ptr:
-        raise refusal(obj, "makes a copy at each look, in which writes would be lost")
+        raise wrapper_error(obj, "makes a copy at each look, in which writes would be lost")
     said = known(type(obj)).dtype(obj)
     if said is not None and array.dtype != said:
-        raise refusal(obj, f"has elements of type {said}, and shows {array.dtype}")
+        raise wrapper_error(obj, f"has elements of type {said}, and shows {array.dtype}")
     shape = tuple(getattr(obj, "shape", array.shape))
     if shape != array.shape:
-        raise refusal(obj, f"has shape {shape}, and shows {array.shape}")
+        raise wrapper_error(obj, f"has shape {shape}, and shows {array.shape}")
 
 
-def refusal(obj, why):
+def wrapper_error(obj, why):
     """Return the TypeError for a wrapper that is not taken."""
     cls = type(obj)
     name = f"{_module(cls).partition('.')[0]}.{_qualname(cls).rpartition('.')[2]}"

@@ -1,4 +1,4 @@
-"""The CUDA driver as the other rooms see it: where memory lies, and streams in order."""
+"""The CUDA driver as the other modules see it: where memory lies, and streams in order."""
 
 from libc.stdint cimport intptr_t, uint64_t
 

@@ -300,7 +300,7 @@ cdef intptr_t stream_handle(object stream) except? 0:
 
 
 def stream_number(stream):
-    """Return a stream as the integer that `stream_handle` makes of it; for rooms in Python."""
+    """Return a stream as the integer that `stream_handle` makes of it; for modules in Python."""
     return stream_handle(stream)
 
 

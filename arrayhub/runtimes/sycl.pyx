@@ -476,7 +476,7 @@ cdef object queue_of(Descriptor a):
 
 
 cdef object base_of(Descriptor a):
-    """The ``dpctl.memory.MemoryUSM*`` that seed 000 wants as the owner.
+    """The ``dpctl.memory.MemoryUSM*`` that the specification of the USM array wants as the owner.
 
     Where an array came in by a dict it is made now, once a block: making it takes longer than all the rest.
     """

@@ -1,4 +1,4 @@
-"""New arrays with layout, alignment and labelled dimensions, in any kind of memory (seed 001)."""
+"""New arrays with layout, alignment and labelled dimensions, in any kind of memory (GT4Py's storage proposal)."""
 
 from arrayhub.storage import layouts
 from arrayhub.storage.allocation import empty, zeros

@@ -45,7 +45,7 @@ cnp.import_array()
 
 
 cdef struct Kind:
-    # Give `a` memory with room for a recipe: block, base and device.
+    # Give `a` memory with space for a recipe: block, base and device.
     int (*take)(Descriptor a, Recipe recipe, const Kind* kind, object device, bint zeroed) except -1
     const char* name
     int number      # DLPack's device type, or the kind of USM
@@ -54,7 +54,7 @@ cdef struct Kind:
 cdef enum:
     KINDS = 7
 
-# One row a name that `memory=` takes.
+# One row per name that `memory=` takes.
 cdef Kind _KINDS[KINDS]
 _KINDS[0] = Kind(take_host, b"cpu", kDLCPU, True)
 _KINDS[1] = Kind(take_sycl, b"usm_host", USM_HOST, False)
@@ -266,7 +266,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
 
 
 cdef object names_of(object dimensions, object dims):
-    """The names of the dimensions, under either keyword; under the seed's only those that a stencil has."""
+    """The names of the dimensions, under either keyword; under the proposal's only those that a stencil has."""
     if dimensions is None:
         return dims
     names = layouts.checked_dimensions(dimensions)

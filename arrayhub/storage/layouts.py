@@ -2,7 +2,8 @@
 
 A preset says how the dimensions I, J and K are ranked, and how many elements rows are padded to. Dimensions are ranked
 by what they mean, whatever their order is: data dimensions have the largest strides, in numeric order, then follow I, J
-and K as the preset ranks them. This is the seed's rule; GT4Py itself goes by position where the order is another one.
+and K as the preset ranks them. This is the rule of GT4Py's storage proposal; GT4Py itself goes by position where the
+order is another one.
 """
 
 import sys
@@ -59,7 +60,7 @@ class OfGT4Py:
         return tuple(int(ranks[in_order.index(name)]) for name in dimensions)
 
 
-# One row a base layout of I, J, K, as GT4Py 1.1 has them; so the names are there without GT4Py.
+# One row per base layout of I, J, K, as GT4Py 1.1 has them; so the names are there without GT4Py.
 _BUILT_IN = {
     name: Preset(ByMeaning(base), alignment)
     for base, alignment, names in (

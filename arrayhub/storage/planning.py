@@ -1,6 +1,6 @@
 """plan: where the elements of an array lie in a buffer, worked out before there is one.
 
-Source of the rules: the seed's document on allocation, and GT4Py's allocator where that is silent.
+Source of the rules: GT4Py's storage proposal, and GT4Py's allocator where that is silent.
 """
 
 import math
@@ -42,7 +42,7 @@ class Plan:
     offset : int
         Elements from an address on the boundary to element zero.
     nbytes : int
-        Bytes of a buffer that has room for the array wherever it starts.
+        Bytes of a buffer that has space for the array wherever it starts.
     alignment : int
         Bytes: the boundary.
     """

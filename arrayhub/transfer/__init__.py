@@ -33,11 +33,11 @@ __all__ = ["configure", "held", "release"]
 
 _CPU = Device("cpu")
 
-# One row a device type: the engine that copies from and to its memory.
+# One row per device type: the engine that copies from and to its memory.
 _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
 
-# One row a pair of engines: what brings an array from one's memory to a device of the other. All but the last happen in
-# the engine that it comes from, the last in the one that it goes to.
+# One row per pair of engines: what brings an array from one's memory to a device of the other. All but the last happen
+# in the engine that it comes from, the last in the one that it goes to.
 _ROUTES = {
     ("host", "sycl"): ("from_host",),
     ("host", "cuda"): ("from_host",),
@@ -50,7 +50,7 @@ _ROUTES = {
 # Kinds of memory that only their own library allocates.
 _NO_TARGETS = ("cuda_host", "cuda_managed")
 
-# One row a kind of memory that is kept between copies: the room that keeps it.
+# One row per kind of memory that is kept between copies: the module that keeps it.
 _POOLS = {"pinned": "arrayhub.transfer.pinned"}
 
 
@@ -63,14 +63,14 @@ def held():
         ``"pinned"``: pinned host memory for CUDA, at most ``buffers * chunk`` bytes of the settings (`configure`); 0
         until the first copy that needs it. Host and SYCL copies keep nothing.
     """
-    return {kind: sys.modules[room].held() if room in sys.modules else 0 for kind, room in _POOLS.items()}
+    return {kind: sys.modules[module].held() if module in sys.modules else 0 for kind, module in _POOLS.items()}
 
 
 def release():
     """Give back what `held` counts. Copies under way keep what they use until they are done."""
-    for room in _POOLS.values():
-        if room in sys.modules:
-            sys.modules[room].release()
+    for module in _POOLS.values():
+        if module in sys.modules:
+            sys.modules[module].release()
 
 
 def _engine_name(device):
@@ -83,7 +83,7 @@ def _engine_name(device):
 
 
 def _engine(name):
-    """The room of an engine. Those of devices are imported once somebody has an array there."""
+    """The module of an engine. Those of devices are imported once somebody has an array there."""
     if name == "host":
         return host
     if name == "sycl":

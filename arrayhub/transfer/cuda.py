@@ -227,7 +227,7 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
     threaded = route.words * route.word >= _THREADED
     sorting = not route.device_runs
     with _sorting(route, ordinal, stream, sorting, len(lanes) * words if sorting else 0) as (kernel, staging):
-        if sorting:  # the room is free in the order of the stream only: others may have queued work on it, and freed it
+        if sorting:  # the memory is free in the order of the stream only: others may have queued work on it before
             wait(stream, ordinal)
         copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging, report, threaded)
 
@@ -244,7 +244,7 @@ def _cut(nbytes, threads):
 
 @contextlib.contextmanager
 def _sorting(route, ordinal, stream, sorting, words):
-    """Give the kernel that sorts the route's words, and the address of room for `words` of them; 0 where not needed."""
+    """Give the kernel that sorts the route's words, and the address of memory for `words` of them; 0 where none."""
     if not sorting:
         yield 0, 0
         return

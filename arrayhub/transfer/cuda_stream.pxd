@@ -1,4 +1,4 @@
-"""The kernel that sorts words, for other compiled rooms."""
+"""The kernel that sorts words, for other compiled modules."""
 
 from arrayhub.runtimes.cuda cimport Driver, Stream
 from arrayhub.transfer.cuda_route cimport Walk
