@@ -86,8 +86,8 @@ def applies(way, producer):
 
 
 def test_without_a_stream_nothing_is_ordered(race):
-    """Otherwise the tests below could not fail."""
-    assert race.stale(lambda queue: arrayhub.asarray(race.memory)) > 0
+    """Otherwise the tests below could not fail. A busy machine may win a race by chance, but not all of them."""
+    assert any(race.stale(lambda queue: arrayhub.asarray(race.memory)) for _ in range(20))
 
 
 @pytest.mark.parametrize(
