@@ -1,5 +1,7 @@
-"""What ``from arrayhub cimport USMArray`` gives: the public C struct of an array. See docs/c_interface.md."""
+"""What ``from arrayhub cimport USMArray`` gives: the public C struct of an array, and the functions that take and make
+arrays. See docs/c_interface.md and docs/howto/cython_author.md."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint16_t
 
 cdef extern from "arrayhub.h":
@@ -24,7 +26,18 @@ cdef extern from "arrayhub.h":
         USM_ARRAY_SYCL_DICT
         USM_ARRAY_PEP3118
         USM_ARRAY_DLPACK
+        USM_ARRAY_ARROW
         USM_ARRAY_NO_DLPACK
+        USM_ARRAY_WHOLE_STRIDES
+        USM_ARRAY_ON_HOST
+        USM_ARRAY_ON_USM
+        USM_ARRAY_ON_CUDA
+        USM_ARRAY_ANYWHERE
+        USM_ARRAY_MAY_CAST
+        USM_ARRAY_MAY_RELAYOUT
+        USM_ARRAY_MAY_TRANSFER
+        USM_ARRAY_MAY_BUILD
+        USM_ARRAY_READONLY
 
     ctypedef struct PyUSMArrayDevice:
         int32_t device_type
@@ -34,6 +47,62 @@ cdef extern from "arrayhub.h":
         uint8_t code
         uint8_t bits
         uint16_t lanes
+
+    const PyUSMArrayDataType USM_ARRAY_BOOL
+    const PyUSMArrayDataType USM_ARRAY_INT8
+    const PyUSMArrayDataType USM_ARRAY_INT16
+    const PyUSMArrayDataType USM_ARRAY_INT32
+    const PyUSMArrayDataType USM_ARRAY_INT64
+    const PyUSMArrayDataType USM_ARRAY_UINT8
+    const PyUSMArrayDataType USM_ARRAY_UINT16
+    const PyUSMArrayDataType USM_ARRAY_UINT32
+    const PyUSMArrayDataType USM_ARRAY_UINT64
+    const PyUSMArrayDataType USM_ARRAY_FLOAT16
+    const PyUSMArrayDataType USM_ARRAY_FLOAT32
+    const PyUSMArrayDataType USM_ARRAY_FLOAT64
+    const PyUSMArrayDataType USM_ARRAY_BFLOAT16
+    const PyUSMArrayDataType USM_ARRAY_COMPLEX64
+    const PyUSMArrayDataType USM_ARRAY_COMPLEX128
+    const PyUSMArrayDataType USM_ARRAY_FLOAT8_E4M3FN
+    const PyUSMArrayDataType USM_ARRAY_FLOAT8_E5M2
+
+    ctypedef struct PyUSMArrayRequest:
+        Py_ssize_t struct_size             # sizeof(PyUSMArrayRequest)
+        const char* name
+        const PyUSMArrayDataType* dtypes
+        int ndtypes
+        int min_nd
+        int max_nd
+        const Py_ssize_t* shape
+        int flags
+        int as_is
+        int where
+        int may
+        PyObject* stream
+
+    ctypedef struct PyUSMArraySpec:
+        Py_ssize_t struct_size             # sizeof(PyUSMArraySpec)
+        void* data
+        int nd
+        const Py_ssize_t* shape
+        const Py_ssize_t* byte_strides
+        PyUSMArrayDataType dtype
+        int typenum
+        int access
+        PyUSMArrayDevice device
+        PyObject* owner
+        void (*release)(void* context) noexcept
+        void* context
+        PyObject* queue
+        void* queue_ref
+        void* stream
+
+    ctypedef struct PyUSMArrayElement:
+        const char* name
+        PyUSMArrayDataType dtype
+        int typenum
+        Py_ssize_t itemsize
+        Py_ssize_t alignment
 
     # Fields are added at the end, so an installed arrayhub may be larger than this declaration.
     ctypedef class arrayhub.USMArray [object PyUSMArrayObject, check_size ignore]:
@@ -54,3 +123,17 @@ cdef extern from "arrayhub.h":
 
     int import_arrayhub() except -1
     bint PyUSMArray_Check(object obj)
+    USMArray PyUSMArray_FromObject(object obj)
+    USMArray PyUSMArray_Request(object obj, const PyUSMArrayRequest* request)
+    bint PyUSMArray_Match(object array, const PyUSMArrayRequest* request)
+    object PyUSMArray_Explain(object obj, const PyUSMArrayRequest* request)
+    USMArray PyUSMArray_New(const PyUSMArraySpec* spec)
+    USMArray PyUSMArray_ToHost(object obj)
+    int PyUSMArray_HostReady(object array) except -1
+    int PyUSMArray_Device(object array, PyUSMArrayDevice* out) except -1
+    int PyUSMArray_QueueRef(object array, void** out) except -1
+    int PyUSMArray_TypeOfNumber(int typenum, PyUSMArrayElement* out) except -1
+    int PyUSMArray_TypeOfDLPack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except -1
+    int PyUSMArray_TypeOfObject(object dtype, PyUSMArrayElement* out) except -1
+    object PyUSMArray_Convert(object obj, const char* library)
+    object PyUSMArray_Like(object obj, object model, bint may_copy)

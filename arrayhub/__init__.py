@@ -1,4 +1,32 @@
-"""A hub between array protocols: any foreign array in, one descriptor that every consumer understands out."""
+"""A hub between array protocols: any foreign array in, one descriptor that every consumer understands out.
+
+In
+    asarray(obj)            any array of any library, without a copy, as a USMArray
+    from_dlpack(obj)        the same by DLPack alone
+    asarray(obj, device=d)  there; also to_device(obj, d), to_host(obj): the explicit copies
+
+Out
+    as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba
+                            an array of that library on the same memory; convert(obj, "torch") says it by name
+    x.__dlpack__, x.__array_interface__, x.__cuda_array_interface__, x.__sycl_usm_array_interface__, memoryview(x)
+                            what consumers ask a USMArray x themselves
+
+New arrays
+    empty, zeros, ones, full, from_array and their _like
+                            over host, CUDA or SYCL memory, with layout, alignment, halo and named dimensions;
+                            plan says where the elements would lie, layout_for which order a backend wants
+    USMArray(shape, dtype)  the specification's own constructor
+
+Questions
+    explain(obj)            why it can or cannot reach a library
+    check(x)                what a stencil library would find wrong with it
+    inspect, debug_repr, layout, typestr
+                            an array taken apart, drawn, and its type in words
+    Device, get_dims, get_origin
+
+An array computes nothing: take as_numpy(x), or another library's array, to do so. USM is SYCL's unified shared memory.
+``python -m arrayhub doctor`` says what works on this machine.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -22,22 +50,32 @@ from arrayhub.conversion import (  # noqa: E402
     asarray,
     convert,
     from_dlpack,
+    register_loader,
     to_device,
     to_host,
 )
+from arrayhub.engines import enter_engines  # noqa: E402
 from arrayhub.inspection import enter_layout  # noqa: E402
+from arrayhub.native import table as _table  # noqa: E402, F401 (fills in the functions that C code calls)
 from arrayhub.usm_array import USMArray  # noqa: E402
 
 __version__ = "0.1.0"
 
-enter_layout()  # which gives USMArray its pictures, a layer above it
+# What the layers above USMArray give it: its pictures, and what it answers pickle and dask.
+register_loader(lambda: import_module("arrayhub.nested"))  # for who names libraries or types of what is not dense
+enter_layout()
+enter_engines()
 
 if TYPE_CHECKING:
+    from arrayhub.engines.mpi import as_mpi
+    from arrayhub.engines.pickling import _unpickle as _unpickle
+    from arrayhub.engines.policy import pickling
     from arrayhub.inspection.check import check
     from arrayhub.inspection.datashape import Type, parse_type, typestr
     from arrayhub.inspection.explain import explain
     from arrayhub.inspection.layout import layout
     from arrayhub.inspection.printout import debug_repr, inspect
+    from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars, asnested
     from arrayhub.storage import (
         Plan,
         empty,
@@ -58,11 +96,16 @@ if TYPE_CHECKING:
 _LAZY = {
     name: module
     for module, names in {
+        "arrayhub.engines.mpi": ("as_mpi",),
+        "arrayhub.engines.pickling": ("_unpickle",),
+        "arrayhub.engines.policy": ("pickling",),
+        "arrayhub.engines.refusal": ("_refused",),
         "arrayhub.inspection.check": ("check",),
         "arrayhub.inspection.datashape": ("Type", "parse_type", "typestr"),
         "arrayhub.inspection.explain": ("explain",),
         "arrayhub.inspection.layout": ("layout",),
         "arrayhub.inspection.printout": ("debug_repr", "inspect"),
+        "arrayhub.nested": ("NestedArray", "as_arrow", "as_awkward", "as_pandas", "as_polars", "asnested"),
         "arrayhub.storage": (
             *("Plan", "plan", "layout_for", "layouts", "from_array"),
             *("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like", "full_like"),
@@ -74,16 +117,23 @@ _LAZY = {
 __all__ = [
     "Device",
     "InterfaceError",
+    "NestedArray",
     "Plan",
     "Type",
     "USMArray",
+    "as_arrow",
+    "as_awkward",
     "as_cupy",
     "as_dpnp",
     "as_jax",
+    "as_mpi",
     "as_numba",
     "as_numpy",
+    "as_pandas",
+    "as_polars",
     "as_torch",
     "asarray",
+    "asnested",
     "check",
     "convert",
     "debug_repr",
@@ -104,6 +154,7 @@ __all__ = [
     "ones",
     "ones_like",
     "parse_type",
+    "pickling",
     "plan",
     "to_device",
     "to_host",
@@ -122,4 +173,4 @@ if not TYPE_CHECKING:  # which would then take any name for one of arrayhub's
         return value
 
     def __dir__():
-        return sorted({*globals(), *__all__})
+        return sorted({name for name in globals() if name.startswith("__")} | {*__all__, "sycl_runtime", "transfer"})

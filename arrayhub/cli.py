@@ -50,11 +50,26 @@ def _sentence(purpose: str) -> str:
     return f"{purpose[0].upper()}{purpose[1:]}."
 
 
+def config(parser: argparse.ArgumentParser) -> Run:
+    """Where compilers and build systems find the headers."""
+    from arrayhub.native.config import OPTIONS
+
+    chosen = parser.add_mutually_exclusive_group(required=True)
+    for name, (what, _) in OPTIONS.items():
+        chosen.add_argument(f"--{name}", dest="option", action="store_const", const=name, help=what)
+
+    def run(options: argparse.Namespace) -> int:
+        print(OPTIONS[options.option][1])
+        return 0
+
+    return run
+
+
 def demo(parser: argparse.ArgumentParser) -> Run:
     """Real arrays through every installed library."""
 
     def run(options: argparse.Namespace) -> int:
-        from arrayhub import demo
+        from arrayhub.examples import demo
 
         return demo.run()
 

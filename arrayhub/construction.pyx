@@ -24,7 +24,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.integers cimport integer
-from arrayhub._core.memory cimport MemoryBlock, allocate
+from arrayhub._core.memory cimport BOUNDARY, MemoryBlock, allocate
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.runtimes cimport sycl
 
@@ -33,8 +33,6 @@ from arrayhub._core.errors import show
 
 cdef dict _USM_TYPES = {"device": USM_DEVICE, "shared": USM_SHARED, "host": USM_HOST}
 cdef tuple _OPTIONS = ("queue", "alignment", "copy")
-cdef enum:
-    HOST_ALIGNMENT = 64     # bytes: jax takes a host buffer without a copy only from such a boundary
 
 
 cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
@@ -185,7 +183,7 @@ cdef int take_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbyte
 cdef int take_host(Descriptor a, dict options, Py_ssize_t nbytes) except -1:
     if options.get("queue") is not None:
         raise ValueError("USMArray: a queue is of no use for buffer='cpu'; accepted: buffer='host', 'shared' or 'device'")
-    cdef MemoryBlock block = allocate(nbytes, max(<Py_ssize_t> (options.get("alignment") or 0), HOST_ALIGNMENT))
+    cdef MemoryBlock block = allocate(nbytes, max(<Py_ssize_t> (options.get("alignment") or 0), BOUNDARY))
     a.block_ = block
     a.base_ = block
     a.device_ = DLDevice(kDLCPU, 0)

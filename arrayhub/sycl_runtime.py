@@ -115,18 +115,17 @@ def _decide(environ, search_path, vendor_folder):
     return library, "this is the OpenCL CPU runtime that pip installed", "pip install --force-reinstall intel-opencl-rt"
 
 
-def _find_runtime(search_path, windows=os.name == "nt"):
+def _find_runtime(search_path):
     """Return the path of the first pip-installed CPU runtime that belongs to a folder of ``search_path``, or None.
 
-    pip unpacks the runtime beside ``site-packages``, at a place relative to it: two levels up on Linux, where dpctl's
-    own RPATH looks for SYCL too, and in ``Library/bin`` of the environment on Windows. So the import path leads to it
-    in a virtual environment, in the user's site and in the system's Python, and in the order in which they count.
+    pip unpacks the runtime beside ``site-packages``, two levels up, where dpctl's own RPATH looks for SYCL too. So the
+    import path leads to it in a virtual environment, in the user's site and in the system's Python, and in the order in
+    which they count.
     """
     for folder in search_path:
         if os.path.basename(folder) not in ("site-packages", "dist-packages"):
             continue
-        parts = ("Library", "bin", "intelocl64.dll") if windows else ("libintelocl.so",)
-        library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(folder))), *parts)
+        library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(folder))), "libintelocl.so")
         if os.path.isfile(library):
             return library
     return None

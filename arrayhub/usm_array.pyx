@@ -1,15 +1,13 @@
 """USMArray: the descriptor plus every protocol's attribute, each a line or two that calls its adapter."""
 
 cimport cython
+from cpython.buffer cimport PyBUF_WRITABLE
 from cpython.long cimport PyLong_FromSsize_t
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from arrayhub._core.descriptor cimport (
-    ALIGNED,
-    C_CONTIGUOUS,
     COPIED,
-    F_CONTIGUOUS,
     IMMUTABLE,
     WRITEABLE,
     Descriptor,
@@ -26,18 +24,32 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport UNRESOLVED_ID, make_device
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
-from arrayhub.adapters cimport array_interface, cuda_array, dlpack, sycl_usm
+from arrayhub.adapters cimport array_interface, arrow, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters cimport buffer as buffer_adapter
-from arrayhub.libraries cimport dpctl
+from arrayhub.flags cimport flags_of
+from arrayhub.libraries cimport dpctl, torch_reading
 from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.arithmetic cimport refuse_arithmetic
 from arrayhub.construction cimport fill_new
+from arrayhub.elements cimport as_index, formatted, item, iterator, only_element, tobytes, tolist
+from arrayhub.numpy_ways cimport astype, ctypes_of, flatten, ravel, view_as
 from arrayhub.runtimes cimport sycl
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import PROTOCOL_NAMES
 from arrayhub._core.errors import show
 from arrayhub._core.labels import relabelled
+from arrayhub._core.strides import Strides
 from arrayhub.adapters import dimensions
+from arrayhub.arithmetic import names
+from arrayhub.assignment import assign
+from arrayhub.transfer.gather import footprint_bytes, gathered
+
+cdef extern from *:
+    """
+    #define arrayhub_alloc(cls, items) PyType_GenericAlloc((PyTypeObject *)cls, items)
+    """
+    object PyType_GenericAlloc "arrayhub_alloc"(object cls, Py_ssize_t items)
 
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
@@ -51,55 +63,6 @@ cdef void register_way_in(object asarray):
 
 
 _USM_TYPES = (None, "device", "shared", "host")
-
-
-@cython.final
-cdef class Flags:
-    """What the layout and the access of one array are.
-
-    Attributes
-    ----------
-    c_contiguous, f_contiguous : bool
-        Computed from shape and strides; strides of length-1 dimensions do not count.
-    aligned : bool
-        Whether every element lies on a boundary of its type's alignment.
-    writeable : bool
-        May be set to False, for this array alone; never back to True.
-    """
-    cdef Descriptor array
-
-    cdef Descriptor owner(self):
-        if self.array is None:
-            raise TypeError("Flags: these are the flags of no array; take x.flags")
-        return self.array
-
-    @property
-    def c_contiguous(self):
-        return bool(self.owner().flags_ & C_CONTIGUOUS)
-
-    @property
-    def f_contiguous(self):
-        return bool(self.owner().flags_ & F_CONTIGUOUS)
-
-    @property
-    def aligned(self):
-        return bool(self.owner().flags_ & ALIGNED)
-
-    @property
-    def writeable(self):
-        return bool(self.owner().flags_ & WRITEABLE)
-
-    @writeable.setter
-    def writeable(self, value):
-        cdef Descriptor array = self.owner()
-        if not value:
-            array.flags_ &= ~WRITEABLE
-        elif not array.flags_ & WRITEABLE:
-            raise ValueError("flags.writeable: the array is read-only and stays so; x.copy() can be written")
-
-    def __repr__(self):
-        names = ("c_contiguous", "f_contiguous", "aligned", "writeable")
-        return "Flags(" + ", ".join(f"{name}={getattr(self, name)}" for name in names) + ")"
 
 
 @cython.final
@@ -152,8 +115,9 @@ cdef class USMArray(Descriptor):
 
     @property
     def strides(self):
-        """tuple of int : step of each dimension, in elements.
+        """tuple of int : step of each dimension, in elements; `byte_strides` are what NumPy calls strides.
 
+        NumPy makes no array of this tuple, since it would take the steps for bytes.
         Raises ValueError where a byte stride is no multiple of the item size (a field of a packed record).
         """
         if self.strides_ == NULL and self.nd_ > 0:
@@ -161,7 +125,7 @@ cdef class USMArray(Descriptor):
                 f"strides: byte strides {self.byte_strides} are no multiple of the item size {self.itemsize_}; use"
                 " byte_strides"
             )
-        return integers(self.nd_, self.strides_)
+        return step_tuple(self.nd_, self.strides_)
 
     @property
     def byte_strides(self):
@@ -256,10 +220,8 @@ cdef class USMArray(Descriptor):
 
     @property
     def flags(self):
-        """Flags : c_contiguous, f_contiguous, aligned, writeable."""
-        cdef Flags flags = Flags.__new__(Flags)
-        flags.array = self
-        return flags
+        """Flags : c_contiguous, f_contiguous, aligned, writeable, and the others of NumPy's, by key too."""
+        return flags_of(self)
 
     @property
     def access(self):
@@ -331,14 +293,35 @@ cdef class USMArray(Descriptor):
         named = "" if self.dims is None else f"dims={self.dims}, "
         return f"USMArray(shape={self.shape}, {named}dtype={dtype}, device='{self.device}', access='{self.access}')"
 
-    # -------------------------------------------------------------------------------------------------- views
+    def __dir__(self):
+        return names(self)
+
+    # ---------------------------------------------------------------------------------- copies for modules and engines
+
+    def __reduce_ex__(self, protocol):
+        """For pickle: the bytes that the elements need, out of band from protocol 5 on. See ``arrayhub.pickling``."""
+        return _reduce_of(self, protocol)
 
     def __reduce__(self):
-        """For pickle and the module copy: refused, since the address means nothing to another process."""
-        raise TypeError(
-            "USMArray: arrays are neither pickled nor taken by the module copy; call x.copy(), or pickle"
-            " arrayhub.as_numpy(x, copy=True)"
-        )
+        return _reduce_of(self, 0)
+
+    def __copy__(self):
+        """For ``copy.copy``: a view."""
+        return same_layout(self)
+
+    def __deepcopy__(self, memo):
+        """For ``copy.deepcopy``: an array in memory of its own, of the same kind, with the same layout and access."""
+        return gathered(self, transfer.copy)
+
+    def __sizeof__(self):
+        """What the array takes in bytes, the elements included: engines decide by it what to move and what to spill."""
+        return object.__sizeof__(self) + footprint_bytes(self)
+
+    def __dask_tokenize__(self):
+        """For dask: what is the same for the same elements of the same array, in every process."""
+        return _token_of(self)
+
+    # ----------------------------------------------------------------------------------------------- elements
 
     def __len__(self):
         if self.nd_ == 0:
@@ -346,9 +329,8 @@ cdef class USMArray(Descriptor):
         return self.shape_[0]
 
     def __iter__(self):
-        if self.nd_ == 0:
-            raise TypeError("iteration over an array without dimensions; arrayhub.as_numpy(x).item() is its element")
-        return map(self.__getitem__, range(self.shape_[0]))
+        """The elements of one dimension, as NumPy's scalars; of several dimensions the views of the first."""
+        return iterator(self)
 
     def __contains__(self, value):
         raise TypeError("in: a USMArray compares no elements; ask NumPy, as in value in arrayhub.as_numpy(x)")
@@ -360,7 +342,66 @@ cdef class USMArray(Descriptor):
                 f"bool: an array of {size_of(self)} elements is neither true nor false; ask for x.size, or call"
                 " arrayhub.as_numpy(x).any() or .all()"
             )
-        return bool(numpy_library.emit_array(self, None, None))
+        return bool(only_element(self, "bool"))
+
+    def __int__(self):
+        return int(only_element(self, "int"))
+
+    def __float__(self):
+        return float(only_element(self, "float"))
+
+    def __complex__(self):
+        return complex(only_element(self, "complex"))
+
+    def __index__(self):
+        return as_index(self)
+
+    def __format__(self, spec):
+        return formatted(self, spec)
+
+    def item(self, *args):
+        """Return one element as a Python value, as ``numpy.ndarray.item`` does.
+
+        Parameters
+        ----------
+        *args : int or tuple of int, optional
+            Nothing: the only element. One integer: an element by its number in C order. Several: its index.
+
+        Raises
+        ------
+        ValueError
+            There is no element or several, and none was chosen.
+        TypeError
+            The host cannot read the memory; the message names ``to_host``.
+        """
+        return item(self, args)
+
+    def tolist(self):
+        """Return the elements as nested lists of Python values; of an array without dimensions the value itself.
+
+        Raises
+        ------
+        TypeError
+            The host cannot read the memory; the message names ``to_host``.
+        """
+        return tolist(self)
+
+    def tobytes(self, order="C"):
+        """Return the elements as bytes, without what lies between them.
+
+        Parameters
+        ----------
+        order : {"C", "F", "A"}, optional
+            In which order; "A" is Fortran's where the array is compact in that order only.
+
+        Raises
+        ------
+        TypeError
+            The host cannot read the memory; the message names ``to_host``.
+        """
+        return tobytes(self, order)
+
+    # -------------------------------------------------------------------------------------------------- views
 
     def __getitem__(self, key):
         """Basic indexing (integers, slices, Ellipsis, newaxis): always a view, which shares the memory block."""
@@ -459,7 +500,89 @@ cdef class USMArray(Descriptor):
         """
         return reshape(self, sequence(shape))
 
+    def view(self, dtype=None):
+        """Return a view of the same memory, whose bytes are elements of another type, as ``numpy.ndarray.view`` does.
+
+        Parameters
+        ----------
+        dtype : optional
+            The new element type. One of another size changes the last dimension, along which the elements must lie
+            compactly. None: the same type.
+
+        Returns
+        -------
+        USMArray
+            A view that shares the memory block.
+
+        Raises
+        ------
+        ValueError
+            The sizes do not go into each other, or the last dimension is not compact.
+        """
+        return view_as(self, dtype)
+
+    def ravel(self, order="C"):
+        """Return a view with one dimension.
+
+        Parameters
+        ----------
+        order : {"C", "F", "A", "K"}, optional
+            The order of the elements; "A" and "K" mean Fortran's where the array is compact in that order only.
+
+        Raises
+        ------
+        BufferError
+            One stride cannot express it. NumPy copies there, and writes to the copy are lost; call ``flatten()``.
+        """
+        return ravel(self, order)
+
     # ------------------------------------------------------------------------------------------------- copies
+
+    def __setitem__(self, key, value):
+        """Copy `value`, any array or what NumPy would make one of, into the elements of ``x[key]``.
+
+        Raises
+        ------
+        ValueError
+            The array is read-only, or the shapes do not go together.
+        TypeError
+            The elements would lose what they are, such as the fractions of floats among integers.
+        BufferError
+            The memory is on a device, which is written by its own library.
+        """
+        assign(self, key, value, _way_in)
+
+    def __delitem__(self, key):
+        raise TypeError("del x[...]: an array has the elements that it has; take a slice of it")
+
+    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+        """Return a copy with another element type, in host memory, as ``numpy.ndarray.astype`` does.
+
+        Parameters
+        ----------
+        dtype : optional
+            The element type.
+        order : {"C", "F", "A", "K"}, optional
+            Layout of the copy; "A" and "K" mean Fortran's where the array is compact in that order only.
+        casting : str, optional
+            What conversions are allowed, as in ``numpy.can_cast``.
+        subok : bool, optional
+            Without a meaning here; NumPy's callers pass it.
+        copy : bool, optional
+            False: the array itself where its elements are of that type already.
+
+        Raises
+        ------
+        TypeError
+            `casting` forbids the conversion.
+        BufferError
+            The memory is on a device, where its own library converts.
+        """
+        return astype(self, dtype, order, casting, copy)
+
+    def flatten(self, order="C"):
+        """Return a copy with one dimension, on the same device; see `ravel`, which gives a view."""
+        return flatten(self, order)
 
     def copy(self, order="C"):
         """Return a writable copy on the same device.
@@ -517,6 +640,25 @@ cdef class USMArray(Descriptor):
         """Return the array on `device`: itself where it is there already. See ``arrayhub.to_device``."""
         return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
 
+    def to_numpy(self, dtype=None, copy=False):
+        """Return a ``numpy.ndarray`` on the same memory, as matplotlib and others ask for it; see ``arrayhub.as_numpy``.
+
+        Parameters
+        ----------
+        dtype : optional
+            An element type to convert to, which takes a copy.
+        copy : bool, optional
+            True: always copy, from a device too.
+
+        Raises
+        ------
+        BufferError
+            The host cannot read the memory; the message names ``to_host()``.
+        """
+        host = transfer.to_host(self, copy=True) if copy else self
+        values = numpy_library.emit(host)
+        return values if dtype is None else values.astype(dtype, copy=False)
+
     def to_xarray(self):
         """Return an ``xarray.DataArray`` on the same memory, with the same names of the dimensions.
 
@@ -545,12 +687,21 @@ cdef class USMArray(Descriptor):
         except BufferError as error:
             raise AttributeError(f"data: {error}") from error
 
+    @property
+    def ctypes(self):
+        """numpy's ctypes object : ``data``, ``data_as``, ``shape`` and ``strides`` (in bytes) for foreign functions.
+
+        AttributeError where the host cannot read the memory.
+        """
+        return ctypes_of(self)
+
     def __getbuffer__(self, Py_buffer* view, int request):
+        if not request & ~PyBUF_WRITABLE:      # plain bytes
+            torch_reading.refuse_plain_bytes(self)
         buffer_adapter.emit(self, view, request)
 
     def __releasebuffer__(self, Py_buffer* view):
-        if view.internal != NULL:
-            buffer_adapter.release(view)
+        buffer_adapter.release(view)
 
     @property
     def __array_interface__(self):
@@ -607,11 +758,28 @@ cdef class USMArray(Descriptor):
             The memory, the type or the layout cannot be said, or a copy is needed and forbidden.
         """
         if dl_device is None and (copy is None or copy is False):
+            torch_reading.refuse_negative_strides(self)
             return dlpack.emit(self, stream, max_version, False)
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
         cdef bint own = block_of(export) is not block_of(self)
         # A copy for the host is done when it is there; on a device the consumer's stream must still be told to wait.
         return dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own)
+
+    @property
+    def __arrow_c_schema__(self):
+        return arrow.emit_attribute(self, arrow.SCHEMA)
+
+    @property
+    def __arrow_c_array__(self):
+        return arrow.emit_attribute(self, arrow.ARRAY)
+
+    @property
+    def __arrow_c_device_array__(self):
+        return arrow.emit_attribute(self, arrow.DEVICE_ARRAY)
+
+    @property
+    def __arrow_c_stream__(self):
+        return arrow.emit_attribute(self, arrow.STREAM)
 
     def __dlpack_device__(self):
         """The pair (device_type, device_id) of DLPack's DLDevice."""
@@ -636,6 +804,17 @@ def register_layout(layout_of):
     _layout_of = layout_of
 
 
+cdef object _reduce_of = None
+cdef object _token_of = None
+
+
+def register_engines(reduce_of, token_of):
+    """Say what pickles an array, and what makes dask's token of one: the layers above do."""
+    global _reduce_of, _token_of
+    _reduce_of = reduce_of
+    _token_of = token_of
+
+
 cdef tuple integers(int nd, Py_ssize_t* values):
     cdef tuple result = PyTuple_New(nd)
     cdef int k
@@ -644,6 +823,17 @@ cdef tuple integers(int nd, Py_ssize_t* values):
         Py_INCREF(value)        # PyTuple_SET_ITEM takes the reference over
         PyTuple_SET_ITEM(result, k, value)
     return result
+
+
+cdef object step_tuple(int nd, Py_ssize_t* values):
+    """A Strides, filled as a tuple is: its class adds no fields."""
+    steps = PyType_GenericAlloc(Strides, nd)
+    cdef int k
+    for k in range(nd):
+        value = PyLong_FromSsize_t(values[k])
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(<tuple> steps, k, value)
+    return steps
 
 
 cdef object sequence(tuple arguments):
@@ -657,3 +847,4 @@ cdef object sequence(tuple arguments):
 
 
 register_class(USMArray)
+refuse_arithmetic(USMArray)

@@ -34,6 +34,7 @@ cdef enum Protocol:
     SYCL_DICT = 4
     PEP3118 = 5
     DLPACK_PROTOCOL = 6
+    ARROW_PROTOCOL = 7
 
 cdef enum:
     INLINE_NDIM = 6           # up to here shape and strides lie in the object; beyond it they take one allocation
@@ -71,6 +72,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
 ctypedef MemoryBlock (*BlockMaker)(Descriptor a)
 
 
+cdef void* c_api() noexcept
 cdef Descriptor bare_array()
 cdef int reserve_heap(Descriptor a, int nd) except -1
 cdef int seal_any(Descriptor a) except -1
@@ -82,6 +84,7 @@ cdef object labels_of(Descriptor a)
 cdef int set_labels(Descriptor a, object labels) except -1
 cdef int copy_fields(Descriptor a, Descriptor other) except -1
 cdef Descriptor view_of(Descriptor a, int nd)
+cdef int refuse_packed(Descriptor a, str what) except -1
 cdef Descriptor index(Descriptor a, object key)
 cdef Descriptor transpose(Descriptor a, object axes)
 cdef Descriptor reshape(Descriptor a, object shape)

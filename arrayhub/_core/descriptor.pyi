@@ -1,5 +1,6 @@
 from typing_extensions import disjoint_base
 
+MAX_NDIM: int
 PROTOCOL_NAMES: dict[int, str]
 
 @disjoint_base

@@ -17,6 +17,8 @@ from arrayhub._core.shared cimport seen, set_once
 
 import operator
 
+globals()["MAX_NDIM"] = layout.MAX_NDIM      # a name of C's, which Python code reads here
+
 # One row per protocol: the number in the struct, the name that `protocol` and `via=` use, the name in messages.
 PROTOCOL_NAMES = {
     CONSTRUCTED: "constructed",
@@ -26,6 +28,7 @@ PROTOCOL_NAMES = {
     SYCL_DICT: "sycl",
     PEP3118: "buffer",
     DLPACK_PROTOCOL: "dlpack",
+    ARROW_PROTOCOL: "arrow",
 }
 _IN_MESSAGES = {
     CONSTRUCTED: "USMArray",
@@ -35,6 +38,7 @@ _IN_MESSAGES = {
     SYCL_DICT: "__sycl_usm_array_interface__",
     PEP3118: "PEP 3118 buffer",
     DLPACK_PROTOCOL: "DLPack",
+    ARROW_PROTOCOL: "Arrow",
 }
 
 # The public header declares the struct once more, for those who compile against it. This holds the two together: the
@@ -46,12 +50,7 @@ cdef extern from *:
     #define PyUSMArrayObject arrayhub_public_struct
     #include "../include/arrayhub.h"
     #undef PyUSMArrayObject
-    #ifdef _MSC_VER
-    #define ARRAYHUB_ASSERT(condition, text) static_assert(condition, text)
-    #else
-    #define ARRAYHUB_ASSERT(condition, text) _Static_assert(condition, text)
-    #endif
-    #define ARRAYHUB_SAME(field) ARRAYHUB_ASSERT( \
+    #define ARRAYHUB_SAME(field) _Static_assert( \
         offsetof(struct PyUSMArrayObject, field) == offsetof(struct arrayhub_public_struct, field) && \
         sizeof(((struct PyUSMArrayObject *)0)->field) == sizeof(((struct arrayhub_public_struct *)0)->field), \
         "arrayhub.h and descriptor.pxd differ in " #field)
@@ -60,8 +59,14 @@ cdef extern from *:
         ARRAYHUB_SAME(flags); ARRAYHUB_SAME(base); ARRAYHUB_SAME(byte_strides); ARRAYHUB_SAME(itemsize); \
         ARRAYHUB_SAME(device); ARRAYHUB_SAME(dl_dtype); ARRAYHUB_SAME(usm_type); ARRAYHUB_SAME(protocol); \
         ARRAYHUB_SAME(stream); \
+        _Static_assert(offsetof(struct arrayhub_public_struct, stream) - offsetof(struct arrayhub_public_struct, nd) == \
+                        offsetof(PyUSMArrayFields, stream), "PyUSMArrayFields is not what follows an object's head"); \
     } while (0)
-    static PyUSMArrayAPI arrayhub_c_api = {ARRAYHUB_C_VERSION, sizeof(struct arrayhub_public_struct), NULL};
+    static PyUSMArrayAPI arrayhub_c_api = {
+        ARRAYHUB_C_VERSION, sizeof(struct arrayhub_public_struct), NULL, sizeof(PyUSMArrayAPI),
+        offsetof(struct arrayhub_public_struct, nd), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        NULL, NULL,
+    };
     """
     ctypedef struct PyUSMArrayAPI:
         PyTypeObject* array_type
@@ -72,22 +77,28 @@ cdef extern from *:
         USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED
         USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_COPIED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE
         USM_ARRAY_USM_SHARED, USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT
-        USM_ARRAY_CUDA_DICT, USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_NO_DLPACK
+        USM_ARRAY_CUDA_DICT, USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_ARROW
+        USM_ARRAY_NO_DLPACK
 
 arrayhub_hold_to_header()
 if (
     C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, ALIGNED, NOTSWAPPED, IMMUTABLE, PACKED, COPIED, NOT_USM, USM_DEVICE,
     USM_SHARED, USM_HOST, CONSTRUCTED, ARRAY_INTERFACE, ARRAY_STRUCT, CUDA_DICT, SYCL_DICT, PEP3118, DLPACK_PROTOCOL,
-    dtypes.NO_DLPACK,
+    ARROW_PROTOCOL, dtypes.NO_DLPACK,
 ) != (
     USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED,
     USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_COPIED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE,
     USM_ARRAY_USM_SHARED, USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT,
     USM_ARRAY_CUDA_DICT,
-    USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_NO_DLPACK,
+    USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_ARROW, USM_ARRAY_NO_DLPACK,
 ):
     raise ImportError("arrayhub.h and descriptor.pxd give the same name different numbers")
 _C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)
+
+
+cdef void* c_api() noexcept:
+    """The PyUSMArrayAPI in the capsule, whose functions a layer above fills in."""
+    return &arrayhub_c_api
 
 cdef extern from *:
     """

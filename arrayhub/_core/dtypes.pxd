@@ -9,7 +9,9 @@ cdef struct DLDataType:
 
 cdef enum:
     NO_DLPACK = 255          # in DLDataType.code: DLPack has no number for this type
-    FIRST_OWN_TYPENUM = 4096
+
+cpdef enum:
+    FIRST_OWN_TYPENUM = 4096    # NumPy's numbers end below
 
 cdef struct ElementType:
     const char* name
@@ -22,10 +24,12 @@ cdef struct ElementType:
     const char* typestr      # without the byte-order character; NULL where the array interface cannot say it
     const char* format       # PEP 3118, native and aligned; NULL where it cannot say it
     const char* packed_format  # the same for an unaligned address
+    char arrow               # Arrow's format, a letter; 0 where it has none for a native number
 
 cdef const ElementType* by_typenum(int typenum) noexcept nogil
 cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil
 cdef const ElementType* by_format(int letter) noexcept nogil
+cdef const ElementType* by_arrow(int letter) noexcept nogil
 cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
 cdef const ElementType* by_plain_dtype(object dtype) noexcept
 cdef const ElementType* by_dtype(object dtype)

@@ -84,6 +84,11 @@ cdef uint8_t _BY_DLPACK[18][129]     # [code][bits]
 cdef uint8_t _BY_FORMAT[128]         # a single native character
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
+# Arrow's letters by NumPy's kind and the power of two that is the size: C's several names for one size are one type there.
+# Its own "b" is bits, which no array of a byte an element is.
+_ARROW = {"i": "csil", "u": "CSIL", "f": " efg"}
+cdef uint8_t _BY_ARROW[128]
+
 _strings = []                        # keeps the table's C strings alive
 cdef PyObject* _dtypes[MAX_ROWS]     # of each row the NumPy dtype, made on first use
 cdef dict _own_typenums = {}                   # ml_dtypes' scalar type -> our typenum, met so far
@@ -119,12 +124,16 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
     row.kind = ord(dtype.kind)
     row.alignment = dtype.alignment
     row.typestr = _keep(dtype.str[1:]) if dtype.kind in "biufc" else NULL
+    row.arrow = 0
+    if dtype.kind in _ARROW and dtype.itemsize in (1, 2, 4, 8):
+        row.arrow = ord(_ARROW[dtype.kind][dtype.itemsize.bit_length() - 1])
     _BY_NUMPY[dtype.num] = _rows
     if row.typestr == NULL:
         return 0
     # Where C has two names for one size, NumPy's canonical one (np.dtype("int64").num) stands for it.
     if dtype.num == np.dtype(dtype.str).num:
         _BY_KIND[<uint8_t> row.kind][dtype.itemsize] = _rows
+        _BY_ARROW[<uint8_t> row.arrow] = _rows
         if code is not None:
             _BY_DLPACK[row.dlpack.code][row.dlpack.bits] = _rows
     if len(fmt) == 1:
@@ -137,6 +146,7 @@ cdef int _add_own_row(name, typenum, code, bits, itemsize, fmt, packed) except -
     row.kind = c"E"
     row.alignment = 2 if itemsize == 4 else itemsize   # complex32 is a pair of two-byte halves
     row.typestr = NULL
+    row.arrow = 0
     _BY_OWN[typenum - FIRST_OWN_TYPENUM] = _rows
     _BY_DLPACK[code][bits] = _rows
     return 0
@@ -169,6 +179,11 @@ cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil:
 cdef const ElementType* by_format(int letter) noexcept nogil:
     """The row of a single native PEP 3118 character; NULL where there is none."""
     return _at(_BY_FORMAT[letter]) if 0 <= letter < 128 else NULL
+
+
+cdef const ElementType* by_arrow(int letter) noexcept nogil:
+    """The row of a number that Arrow's format gives by one letter; NULL where there is none."""
+    return _at(_BY_ARROW[letter]) if 0 < letter < 128 else NULL
 
 
 cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil:
@@ -286,7 +301,7 @@ def element_types():
     -------
     list of dict
         A row per type: name, typenum, kind, bits (of one element), itemsize (bytes), dlpack (code, bits, lanes) or
-        None, typestr or None, format and packed_format (PEP 3118) or None.
+        None, typestr or None, format and packed_format (PEP 3118) or None, arrow (a letter) or None.
     """
     rows = []
     cdef ElementType* row
@@ -301,6 +316,7 @@ def element_types():
             "dlpack": None if row.dlpack.code == NO_DLPACK else (row.dlpack.code, row.dlpack.bits, 1),
             "typestr": None if row.typestr == NULL else row.typestr.decode(),
             "format": None if row.format == NULL else row.format.decode(),
+            "arrow": None if row.arrow == 0 else chr(row.arrow),
             "packed_format": None if row.packed_format == NULL else row.packed_format.decode(),
         })
     return rows

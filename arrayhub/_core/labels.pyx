@@ -169,6 +169,11 @@ def label(Descriptor array not None, *, dims=None, origin=None, halo=None, align
     return array
 
 
+def named(tuple dims not None):
+    """Return Labels of names that are known to be strings, all different, or None for a dimension without one."""
+    return combine(dims, None, None, None)
+
+
 def relabelled(Descriptor array not None, dims, origin=None):
     """Return a view of `array` with names for its dimensions, and where given an origin; it keeps its other labels.
 
@@ -206,10 +211,11 @@ cdef object renamed(object present, object dims):
 cdef tuple names(object dims, int nd):
     cdef list result = []
     for name in one_each(dims, nd, "dims", "names"):
-        if not isinstance(name, str):
-            raise TypeError(f"dims: {show(name)} is no name; accepted: strings, such as 'I', 'J', 'K', '0'")
-        result.append(str.__str__(name))     # of a subclass only the characters
-    if len(set(result)) != nd:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"dims: {show(name)} is no name; accepted: strings, such as 'I', 'J', 'K', '0', and None for none")
+        result.append(None if name is None else str.__str__(name))     # of a subclass only the characters
+    named = [name for name in result if name is not None]
+    if len(set(named)) != len(named):
         raise ValueError(f"dims: {show(tuple(result))} has a name twice; accepted: a different name for each dimension")
     return tuple(result)
 

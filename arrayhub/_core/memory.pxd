@@ -4,6 +4,10 @@ from cpython.object cimport PyObject, PyTypeObject
 
 from arrayhub._core.device cimport DLDevice
 
+cpdef enum:
+    BOUNDARY = 64       # bytes: jax takes a host buffer without a copy only from such a boundary; new host memory starts on one
+    PAGE = 4096         # bytes: the smallest page of memory that the processors here have
+
 cdef enum BlockKind:
     EXTERNAL = 0     # a Python object owns the bytes and keeps them for as long as it lives
     BUFFER = 1       # a Py_buffer is held

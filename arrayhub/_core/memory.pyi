@@ -2,6 +2,8 @@ from typing import Any, Literal, final
 
 from arrayhub._core.device import Device
 
+BOUNDARY: int
+PAGE: int
 KIND_NAMES: dict[int, str]
 
 @final

@@ -1,8 +1,10 @@
-"""Calling a C function of Python's without a `try` around the call: what it gave, and what it raised.
+"""The exception that is set: raised on after a C function of Python's was called without a `try` around the call, or put
+aside while something else runs.
 
 Cython's `try` saves the state of exceptions before it, which takes longer than many a call.
 """
 
+from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore
 from cpython.object cimport PyObject
 
 cdef extern from *:
@@ -12,3 +14,22 @@ cdef extern from *:
     """
     object take "arrayhub_take"(PyObject* value)         # a new reference, from now on counted
     int raise_on "arrayhub_raise_on"() except -1         # raises the exception that is set
+
+cdef struct Aside:
+    PyObject* kind          # NULL: none was set
+    PyObject* value
+    PyObject* traceback
+
+
+cdef inline Aside put_aside() noexcept:
+    """Take the exception that is on its way, if there is one: giving memory back may run Python code of anybody's."""
+    cdef Aside aside
+    aside.kind = NULL
+    if PyErr_Occurred() != NULL:
+        PyErr_Fetch(&aside.kind, &aside.value, &aside.traceback)
+    return aside
+
+
+cdef inline void put_back(Aside aside) noexcept:
+    if aside.kind != NULL:
+        PyErr_Restore(aside.kind, aside.value, aside.traceback)

@@ -25,7 +25,7 @@ cdef extern from *:
     void write_note "arrayhub_write_note"(TypeNote* note, uint64_t word) noexcept nogil
 
 
-cdef inline uintptr_t place_of(PyTypeObject* cls, uintptr_t places) noexcept nogil:
+cdef inline uintptr_t first_place(PyTypeObject* cls, uintptr_t places) noexcept nogil:
     """Where a type is looked for first among so many places (a power of two, at least 2); then in the one beside it."""
     cdef uintptr_t address = <uintptr_t> cls
     return ((address >> 4) ^ (address >> 12)) & (places - 1)
@@ -33,7 +33,7 @@ cdef inline uintptr_t place_of(PyTypeObject* cls, uintptr_t places) noexcept nog
 
 cdef inline unsigned int recall(TypeNote* notes, uintptr_t places, PyTypeObject* cls) noexcept nogil:
     """What was noted of a type as it is now; 0 where nothing was."""
-    cdef uintptr_t place = place_of(cls, places)
+    cdef uintptr_t place = first_place(cls, places)
     cdef uint64_t version = version_tag(cls)
     cdef uint64_t note = read_note(&notes[place])
     if note >> 32 != version:
@@ -47,7 +47,7 @@ cdef inline void write_down(TypeNote* notes, uintptr_t places, PyTypeObject* cls
 
     `version` is from before the type was asked: one that changed meanwhile is not known, and is asked again next time.
     """
-    cdef uintptr_t place = place_of(cls, places)
+    cdef uintptr_t place = first_place(cls, places)
     cdef uint64_t displaced = read_note(&notes[place])
     if version == 0 or version != version_tag(cls):
         return

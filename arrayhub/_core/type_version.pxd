@@ -19,8 +19,3 @@ cdef extern from *:
     }
     """
     unsigned int version_tag "arrayhub_version_tag"(PyTypeObject* cls) nogil
-
-
-cdef inline bint is_version(PyTypeObject* cls, PyTypeObject* known, unsigned int version) noexcept nogil:
-    """Whether a type is the one that something is known of, and as it was then; `known` is only compared."""
-    return cls == known and version != 0 and version == version_tag(cls)

@@ -1,10 +1,18 @@
+from cpython.ref cimport Py_DECREF
+
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.memory cimport MemoryBlock
 
 cdef Descriptor parse(object obj, object stream)
 cdef Descriptor parse_bytes(object obj, object stream)
 cdef int emit(Descriptor a, Py_buffer* out, int request) except -1
-cdef void release(Py_buffer* view) noexcept
 cdef MemoryBlock hold(object exporter, int request)
 cdef int access_of(object exporter, Py_buffer* view) noexcept
 cdef object first_exporter(object obj)
+
+
+cdef inline void release(Py_buffer* view) noexcept:
+    """Give back what `emit` kept for this view."""
+    if view.internal != NULL:
+        Py_DECREF(<object> view.internal)
+        view.internal = NULL

@@ -15,11 +15,11 @@ from cpython.buffer cimport (
     PyBuffer_Release,
     PyObject_CheckBuffer,
 )
-from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore
+from cpython.exc cimport PyErr_Occurred
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 from libc.string cimport strchr, strlen
 
 from arrayhub._core cimport dtypes, layout
@@ -46,7 +46,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport BUFFER, MemoryBlock, describe_release, new_block
-from arrayhub._core.raised cimport raise_on
+from arrayhub._core.raised cimport put_aside, put_back, raise_on
 from arrayhub._core.runtime cimport host_ready
 from arrayhub._core.shared cimport found
 
@@ -97,16 +97,9 @@ cdef inline void free_view(Py_buffer* view) noexcept:
 
 
 cdef void _release_held(void* held) noexcept:
-    cdef PyObject* kind
-    cdef PyObject* value
-    cdef PyObject* traceback
-    if PyErr_Occurred() == NULL:
-        PyBuffer_Release(<Py_buffer*> held)
-        free_view(<Py_buffer*> held)
-        return
-    PyErr_Fetch(&kind, &value, &traceback)     # an exporter may run Python code while an exception is on its way
+    aside = put_aside()
     PyBuffer_Release(<Py_buffer*> held)
-    PyErr_Restore(kind, value, traceback)
+    put_back(aside)
     free_view(<Py_buffer*> held)
 
 
@@ -435,10 +428,3 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
     out.internal = <void*> written
     out.format = PyBytes_AS_STRING(written)
     return 0
-
-
-cdef void release(Py_buffer* view) noexcept:
-    """Give back what `emit` kept for this view."""
-    if view.internal != NULL:
-        Py_DECREF(<object> view.internal)
-        view.internal = NULL

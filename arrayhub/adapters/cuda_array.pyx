@@ -3,7 +3,6 @@
 Parsing needs neither a driver nor a GPU; where there is a driver it is asked what kind of memory the pointer is.
 """
 
-from cpython.object cimport PyTypeObject
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes
@@ -20,9 +19,6 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub._core.type_notes cimport TypeNote, recall, write_down
-from arrayhub._core.type_version cimport version_tag
-from arrayhub.adapters.dlpack cimport root_of
 from arrayhub.adapters.interface_dict cimport (
     DATA,
     STREAM,
@@ -37,23 +33,12 @@ from arrayhub.adapters.interface_dict cimport (
     set_pointer,
     whole,
 )
+from arrayhub.adapters.producer_types cimport SILENT_ON_DEFAULT, record_of_type
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream
 
 cdef enum:
     EMITTED_VERSION = 3
     FIRST_WITH_STREAM = 3
-
-# Libraries that write stream None for "the default stream", which is not what version 3 means by it: a kernel
-# launched without a stream may still be at work.
-cdef tuple SILENT_ON_DEFAULT_STREAM = ("numba", "numba_cuda")
-
-# The type that was last looked up there (only compared: it is not kept alive), and whether it is one of theirs.
-cdef enum:
-    SPEAKS = 1                  # of its stream
-    SILENT = 2
-    REMEMBERED_PRODUCERS = 16
-
-cdef TypeNote _producers[REMEMBERED_PRODUCERS]
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -113,20 +98,9 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
         a.stream_ = <void*> <intptr_t> handle
         return 0
     cls = type(obj)      # held: code of a metaclass may run, and give the object another class
-    if is_silent_on_default_stream(cls):
+    if record_of_type(cls) & SILENT_ON_DEFAULT:      # which is not what version 3 means by None
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     return 0
-
-
-cdef bint is_silent_on_default_stream(object cls) except -1:
-    """Whether a type is of SILENT_ON_DEFAULT_STREAM; remembered."""
-    cdef PyTypeObject* asked = <PyTypeObject*> cls
-    cdef unsigned int version, known = recall(_producers, REMEMBERED_PRODUCERS, asked)
-    if known == 0:
-        version = version_tag(asked)
-        known = SILENT if root_of(cls) in SILENT_ON_DEFAULT_STREAM else SPEAKS
-        write_down(_producers, REMEMBERED_PRODUCERS, asked, version, known)
-    return known == SILENT
 
 
 cdef object emit(Descriptor a):

@@ -148,9 +148,9 @@ def _index(value: SupportsIndex) -> int:
 # ----------------------------------------------------------------------------------------------- the order of stencils
 
 
-def is_known(name: str) -> bool:
+def is_known(name: str | None) -> bool:
     """Whether `name` is that of a dimension which GT4Py's stencils have."""
-    return name in _GRID or _is_number(name)
+    return name is not None and (name in _GRID or _is_number(name))
 
 
 def _stencils_know(dims: Sequence[str]) -> bool:

@@ -10,7 +10,6 @@ cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer
 cdef object emit(Descriptor a, object stream, object max_version, bint sole)
 cdef object emit_legacy(Descriptor a, bint allow_readonly)
 cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL
-cdef str root_of(object cls)
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api)
 cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1

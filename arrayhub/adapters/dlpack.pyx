@@ -3,11 +3,11 @@ specification and the array API standard's data interchange page."""
 
 import operator
 
-from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore, PyErr_SetObject
+from cpython.exc cimport PyErr_Occurred, PyErr_SetObject
 from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.number cimport PyIndex_Check
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject
 from cpython.pycapsule cimport (
     PyCapsule_CheckExact,
     PyCapsule_GetName,
@@ -44,9 +44,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
 from arrayhub._core.memory cimport DLPACK, EXTERNAL, Release, allocate, describe_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
-from arrayhub._core.raised cimport raise_on, take
-from arrayhub._core.type_notes cimport TypeNote, recall, write_down
-from arrayhub._core.type_version cimport version_tag
+from arrayhub._core.raised cimport put_aside, put_back, raise_on, take
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
     DL_READ_ONLY,
@@ -60,6 +58,14 @@ from arrayhub.adapters.dlpack_abi cimport (
     DLPackExchangeAPIHeader,
     DLPackVersion,
     DLTensor,
+)
+from arrayhub.adapters.producer_types cimport (
+    BORROWS,
+    EXPORTS,
+    LEGACY_IS_WRITABLE,
+    NO_STREAM_IS_NONE,
+    SAYS_DEVICE,
+    record_of_type,
 )
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, remember_stream, stream_handle
 
@@ -97,59 +103,24 @@ cdef str METHOD = "__dlpack__"
 # Device types whose `data` is a handle of the driver and no address: nothing can be counted on from it.
 cdef dict HANDLES = {4: "cl_mem", 7: "VkBuffer", 8: "MTLBuffer", 15: "GPUBuffer"}
 
-# Libraries whose legacy capsules mean memory that may be written, because all their arrays may.
-cdef tuple WRITABLE_LEGACY_ROOTS = ("torch", "cupy", "cupyx")
-
-# Libraries that fail on the stream -1 and mean by None what the standard means by -1.
-cdef tuple NO_STREAM_IS_NONE_ROOTS = ("jaxlib", "jax")
-
-# Libraries whose tensors do not hold all that their memory lies in: the producer is held beside them.
-cdef tuple BORROWING_ROOTS = ("onnxruntime",)     # an OrtValue on a NumPy array: only the Python object has the array
-
-# What matters here of a type, a bit each.
-cdef enum:
-    LOOKED_AT = 1               # so that what is noted is never 0
-    EXPORTS = 2                 # has __dlpack__
-    SAYS_DEVICE = 4             # has __dlpack_device__
-    LEGACY_IS_WRITABLE = 8      # is of WRITABLE_LEGACY_ROOTS
-    BORROWS = 16                # is of BORROWING_ROOTS
-
-    REMEMBERED_PRODUCERS = 16   # types; a program has few whose arrays come by __dlpack__
-
-cdef TypeNote _producers[REMEMBERED_PRODUCERS]
-
 
 # ---------------------------------------------------------------------------------------------------------- parsing
 
 
 cdef void _delete_legacy(void* managed) noexcept:
     cdef DLManagedTensor* tensor = <DLManagedTensor*> managed
-    cdef PyObject* kind
-    cdef PyObject* value
-    cdef PyObject* traceback
-    if tensor.deleter == NULL:
-        return
-    if PyErr_Occurred() == NULL:
+    if tensor.deleter != NULL:
+        aside = put_aside()
         tensor.deleter(tensor)
-        return
-    PyErr_Fetch(&kind, &value, &traceback)   # a deleter may run Python code while an exception is on its way
-    tensor.deleter(tensor)
-    PyErr_Restore(kind, value, traceback)
+        put_back(aside)
 
 
 cdef void _delete_versioned(void* managed) noexcept:
     cdef DLManagedTensorVersioned* tensor = <DLManagedTensorVersioned*> managed
-    cdef PyObject* kind
-    cdef PyObject* value
-    cdef PyObject* traceback
-    if tensor.deleter == NULL:
-        return
-    if PyErr_Occurred() == NULL:
+    if tensor.deleter != NULL:
+        aside = put_aside()
         tensor.deleter(tensor)
-        return
-    PyErr_Fetch(&kind, &value, &traceback)
-    tensor.deleter(tensor)
-    PyErr_Restore(kind, value, traceback)
+        put_back(aside)
 
 
 cdef PyObject* _array_of_legacy(void* managed) noexcept:
@@ -180,7 +151,7 @@ cdef Descriptor parse(object obj, object stream):
         consumer names its stream.
     """
     cls = type(obj)      # held: code of a metaclass may run, and give the object another class
-    cdef unsigned int producer = look_at(cls)
+    cdef unsigned int producer = record_of_type(cls)
     if not producer & EXPORTS:
         return None
     cdef long long device_type = device_type_of(obj) if producer & SAYS_DEVICE else NO_DEVICE
@@ -189,7 +160,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef bint per_thread = device_type == kDLCUDA and stream is not None and stream_handle(stream) == PER_THREAD_STREAM
     cdef Descriptor a
     if streamed:    # not every producer knows the per-thread stream: the runtime asks for another, see consumer_ready
-        capsule = request_on_stream(obj.__dlpack__, stream_to_ask(cls, None if per_thread else stream))
+        capsule = request_on_stream(obj.__dlpack__, stream_to_ask(producer, None if per_thread else stream))
     else:
         capsule = request(obj)
     a = parse_capsule(capsule, producer & LEGACY_IS_WRITABLE != 0,
@@ -200,27 +171,6 @@ cdef Descriptor parse(object obj, object stream):
     elif a.device_.device_type == kDLCUDA and stream is not None and not per_thread:
         remember_stream(a, stream)    # it waits for the producer now, and is where the caller goes on
     return a
-
-
-cdef unsigned int look_at(object cls) except 0:
-    """What a type of producers does; remembered."""
-    cdef PyTypeObject* asked = <PyTypeObject*> cls
-    cdef unsigned int producer = recall(_producers, REMEMBERED_PRODUCERS, asked)
-    if producer != 0:
-        return producer
-    cdef unsigned int version = version_tag(asked)
-    producer = LOOKED_AT
-    if getattr(cls, "__dlpack__", None) is not None:
-        producer |= EXPORTS
-    if getattr(cls, "__dlpack_device__", None) is not None:
-        producer |= SAYS_DEVICE
-    root = root_of(cls)
-    if root in WRITABLE_LEGACY_ROOTS:
-        producer |= LEGACY_IS_WRITABLE
-    if root in BORROWING_ROOTS:
-        producer |= BORROWS
-    write_down(_producers, REMEMBERED_PRODUCERS, asked, version, producer)
-    return producer
 
 
 cdef long long device_type_of(object obj) except? -1:
@@ -242,17 +192,11 @@ cdef object device_error(object pair):
     return interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
 
 
-cdef str root_of(object cls):
-    """The library that defines a type, by the first part of its module's name."""
-    module = cls.__module__
-    return (<str> module).partition(".")[0] if type(module) is str else ""
-
-
-cdef object stream_to_ask(object cls, object stream):
+cdef object stream_to_ask(unsigned int producer, object stream):
     """The stream to name to a producer; where the caller named none, what asks for no synchronisation."""
     if stream is not None:
         return stream if type(stream) is int else stream_handle(stream)
-    return None if root_of(cls) in NO_STREAM_IS_NONE_ROOTS else -1
+    return None if producer & NO_STREAM_IS_NONE else -1
 
 
 cdef object request(object obj):
@@ -541,15 +485,9 @@ cdef void free_managed(DLManagedTensorVersioned* managed) noexcept:
 
 cdef void drop_owner(void* owner) noexcept:
     """Give back the reference to an array. Freeing it may run Python code while an exception is on its way."""
-    cdef PyObject* kind
-    cdef PyObject* value
-    cdef PyObject* traceback
-    if PyErr_Occurred() == NULL:
-        Py_DECREF(<object> <PyObject*> owner)
-        return
-    PyErr_Fetch(&kind, &value, &traceback)
+    aside = put_aside()
     Py_DECREF(<object> <PyObject*> owner)
-    PyErr_Restore(kind, value, traceback)
+    put_back(aside)
 
 
 cdef void _managed_deleter(DLManagedTensorVersioned* managed) noexcept nogil:
@@ -625,11 +563,12 @@ cdef object padded(Descriptor a, str why, str instead):
 cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
     """Fill a tensor that borrows shape and strides from `a`, which must outlive it and have passed `check_sayable`.
 
-    ``data`` is the lowest address that the view reaches and ``byte_offset`` leads up to element zero: readers that
-    check for a start within an allocation then accept negative strides.
+    Of host memory ``data`` is element zero, as in NumPy's capsules: there are readers that ignore ``byte_offset``. On
+    devices it is the lowest address that the view reaches, and ``byte_offset`` leads up to element zero: dpnp checks for a
+    start within an allocation, and then accepts negative strides.
     """
     cdef Py_ssize_t low = 0, high
-    if a.flags_ & C_CONTIGUOUS:
+    if a.flags_ & C_CONTIGUOUS or a.device_.device_type == kDLCPU:
         high = layout.count(a.nd_, a.shape_)      # elements or bytes: what counts is whether there are any
     else:
         extent(a, &low, &high)
@@ -806,13 +745,8 @@ cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 
 cdef int raise_pending(str function) except -1:
     """Raise what a foreign C function reported, or say that it reported nothing."""
-    cdef PyObject* kind
-    cdef PyObject* value
-    cdef PyObject* traceback
-    PyErr_Fetch(&kind, &value, &traceback)
-    if kind == NULL:
+    if PyErr_Occurred() == NULL:
         raise BufferError(f"DLPack exchange table: {function} failed without an exception")
-    PyErr_Restore(kind, value, traceback)
     return -1
 
 

@@ -2,7 +2,8 @@
 
     type      = { dimension "*" } element
     dimension = length | "strided" | "var"
-    element   = number | "?" element | "{" [ field { "," field } ] "}"
+    element   = number | "?" element | "option" "[" type "]" | "bytes" | "categorical" "[" "type" "=" type "]"
+              | "{" [ field { "," field } ] "}"
               | "complex" "[" number "]" | "unaligned" "[" element "]" | "byteswap" "[" element "]"
               | "string" [ "[" length "," encoding "]" ] | "fixed_bytes" "[" size "," alignment "]"
               | "void" "[" size "]" | ( "datetime64" | "timedelta64" ) [ "[" unit "]" ]
@@ -21,9 +22,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from arrayhub._core.dtypes import element_types, numpy_dtype
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, element_types, numpy_dtype
 from arrayhub._core.errors import show
-from arrayhub.conversion import asarray
+from arrayhub.conversion import array_or_nested
 from arrayhub.usm_array import USMArray
 
 STRIDED = "strided"
@@ -129,6 +130,24 @@ class String(Type):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Bytes(Type):
+    """``bytes``: each element as many bytes as it likes."""
+
+    def __str__(self) -> str:
+        return "bytes"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Categorical(Type):
+    """``categorical[type=T]``: each element one of a few T, by its number."""
+
+    inner: Type
+
+    def __str__(self) -> str:
+        return f"categorical[type={self.inner}]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class FixedBytes(Type):
     """``fixed_bytes[size,alignment]``, both in bytes."""
 
@@ -216,12 +235,12 @@ class Unaligned(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Option(Type):
-    """``?T``: a T, or nothing."""
+    """``?T``: a T, or nothing; of dimensions ``option[var * T]``, as awkward writes it."""
 
     inner: Type
 
     def __str__(self) -> str:
-        return f"?{self.inner}"
+        return f"option[{self.inner}]" if isinstance(self.inner, Dimension) else f"?{self.inner}"
 
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -265,7 +284,7 @@ def typestr(x: Any, symbolic: bool = False) -> str:
     Parameters
     ----------
     x : object
-        Anything `asarray` takes.
+        Anything `asarray` or `asnested` takes.
     symbolic : bool, optional
         Say ``strided *`` for each dimension, as DyND prints it, in place of its length.
 
@@ -279,20 +298,20 @@ def typestr(x: Any, symbolic: bool = False) -> str:
     TypeError, ValueError, BufferError
         As `asarray`.
     """
-    return str(type_of(asarray(x), symbolic))
+    x = array_or_nested(x)
+    if not isinstance(x, USMArray):
+        return str(Dimension(STRIDED, x.type.inner) if symbolic else x.type)
+    return str(type_of(x, symbolic))
 
 
 def type_of(x: USMArray, symbolic: bool = False) -> Type:
     """Return the type of an array; see `typestr`."""
     element = _BY_TYPENUM.get(x.typenum)
-    if element is None or (x.typenum < _FIRST_OWN and not x.dtype.isnative):
+    if element is None or (x.typenum < FIRST_OWN_TYPENUM and not x.dtype.isnative):
         element = _of_dtype(x.dtype)
     if not x.flags.aligned:
         element = Unaligned(element)
     return _with_dimensions([STRIDED] * x.ndim if symbolic else list(x.shape), element)
-
-
-_FIRST_OWN = 4096  # NumPy's numbers end below
 
 
 def _with_dimensions(lengths: list[Any], element: Type) -> Type:
@@ -371,7 +390,7 @@ def parse_type(s: str) -> Type:
     return _Parser(s).parse()
 
 
-_TOKEN = re.compile(r"""\s*(?P<text>[A-Za-z0-9_]+|"(?:[^"\\]|\\.)*"|'[^']*'|[*{}\[\]:,?]|\Z)""")
+_TOKEN = re.compile(r"""\s*(?P<text>[A-Za-z0-9_]+|"(?:[^"\\]|\\.)*"|'[^']*'|[*{}\[\]:,?=]|\Z)""")
 _ELEMENT = "an element type such as int32, complex[float64], string, fixed_bytes[3,1] or {x: int32}"
 _TYPE = f"a dimension ('3 *', 'strided *', 'var *') or {_ELEMENT}"
 
@@ -484,6 +503,27 @@ class _Parser:
             self.fail("one '?' only", position)
         return Option(inner)
 
+    def read_bracketed_option(self, kind: str) -> Type:
+        """``option[T]``, where T may have dimensions."""
+        self.expect("[")
+        position = self.position
+        inner = self.read_type()
+        if isinstance(inner, Option):
+            self.fail("one option only", position)
+        self.expect("]")
+        return Option(inner)
+
+    def read_bytes(self, kind: str) -> Type:
+        return Bytes()
+
+    def read_categorical(self, kind: str) -> Type:
+        self.expect("[")
+        self.expect("type")
+        self.expect("=")
+        inner = self.read_type()
+        self.expect("]")
+        return Categorical(inner)
+
     def read_string(self, kind: str) -> Type:
         if self.token != "[":
             return String()
@@ -562,10 +602,13 @@ _CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
     "unaligned": _Parser.read_unaligned,
     "byteswap": _Parser.read_byteswap,
     "string": _Parser.read_string,
+    "bytes": _Parser.read_bytes,
+    "categorical": _Parser.read_categorical,
     "fixed_bytes": _Parser.read_fixed_bytes,
     "void": _Parser.read_void,
     "datetime64": _Parser.read_time,
     "timedelta64": _Parser.read_time,
     "{": _Parser.read_structure,
     "?": _Parser.read_option,
+    "option": _Parser.read_bracketed_option,
 }

@@ -12,23 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from arrayhub.inspection.probe import ANSWER
+from arrayhub.libraries import known
 
 _PATIENCE = 60  # seconds for one library
-_SYCL = "pip install 'arrayhub[sycl]'"
 _CUDA = {"12": "pip install 'arrayhub[cuda12]'", "13": "pip install 'arrayhub[cuda13]'"}
 
-# One row per library: what installs it. numpy is the only one that has to be there.
-LIBRARIES = {
-    "numpy": "pip install 'numpy>=2.0'",
-    "torch": "pip install torch",
-    "jax": "pip install jax",
-    "cupy": _CUDA["13"],  # where no driver says another release
-    "dpctl": _SYCL,
-    "dpnp": "pip install dpnp",
-    "numba": "pip install numba",
-    "pyarrow": "pip install pyarrow",
-    "ml_dtypes": "pip install ml_dtypes",
-}
+# What installs each library. numpy is the only one that has to be there.
+LIBRARIES = {row.name: row.install for row in known.LIBRARIES if row.install is not None}
 # Without these, what a library's probe does would change the machine: jax takes most of a GPU's memory.
 _MODEST = {"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
@@ -137,7 +127,7 @@ def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
     sycl, cuda = report["sycl"], report["cuda"]
     if report["libraries"]["dpctl"]["status"] == "works" and not _devices(sycl):
         reason = sycl["error"] or sycl["runtime"]["reason"]
-        fix = _SYCL if sycl["runtime"] is None else sycl["runtime"]["fix"]
+        fix = LIBRARIES["dpctl"] if sycl["runtime"] is None else sycl["runtime"]["fix"]
         yield {"what": f"SYCL: dpctl finds no device; {reason}", "fix": fix}
     if cuda["error"] is not None:
         yield {"what": f"CUDA: {cuda['error']}", "fix": "install or repair the GPU's driver"}

@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.descriptor import MAX_NDIM
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import show
-from arrayhub.conversion import CONSUMERS, asarray, convert, offer, peek, to_device, ways_in
+from arrayhub._core.fresh import empty_like
+from arrayhub._core.memory import BOUNDARY
+from arrayhub.conversion import CONSUMERS, asarray, convert, to_device
+from arrayhub.dispatch import offer, peek, ways_in
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.libraries import wrappers
-from arrayhub.libraries.host import empty_like, is_host_readable
+from arrayhub.runtimes.host import is_host_readable
 from arrayhub.usm_array import USMArray
 
 LONGEST_TEXT = 300  # characters of what an object says about itself
 LOOKED_AT = 1000  # items of nested sequences
-MAX_NDIM = 64  # as in NumPy
 _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
-_JAX_BOUNDARY = 64  # bytes
 
 
 def explain(obj: Any, to: str | None = None) -> Explanation:
@@ -182,11 +185,10 @@ def _facts(array: USMArray) -> Iterator[str]:
 
 
 _ACCESS = {"readonly": "read-only: somebody else may still write", "immutable": "immutable: nobody may write, ever"}
-_FIRST_OWN = 4096  # NumPy's type numbers end below; ours come in the machine's order only
 
 
 def _is_swapped(array: USMArray) -> bool:
-    return array.typenum < _FIRST_OWN and not array.dtype.isnative
+    return array.typenum < FIRST_OWN_TYPENUM and not array.dtype.isnative
 
 
 # ------------------------------------------------------------------------------------------------------------ verdicts
@@ -232,11 +234,11 @@ def _stand_in(array: USMArray) -> USMArray:
 
 def _why_jax_copies(array: USMArray) -> str:
     """Why jax would copy before it is found out that it did; "" where it would not."""
-    past = array.ptr % _JAX_BOUNDARY
+    past = array.ptr % BOUNDARY
     if not array.size or (not is_host_readable(array) and array.device.type != "cuda"):
         return ""
     if past and is_host_readable(array):
-        return f"jax takes host memory only from a {_JAX_BOUNDARY}-byte boundary; the address is {past} bytes past one"
+        return f"jax takes host memory only from a {BOUNDARY}-byte boundary; the address is {past} bytes past one"
     one, packed = attempt(lambda: empty_like(array[(0,) * array.ndim]))
     refusal = "" if packed else attempt(convert, one, "jax")[1]
     return "jax takes 64-bit types only with jax_enable_x64" if "jax_enable_x64" in refusal else refusal

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
+from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.integers import integer
 from arrayhub.inspection.geometry import Geometry, many
 from arrayhub.usm_array import USMArray
 
-_MAX_NDIM = 64  # as everywhere in arrayhub, and in NumPy
 _LIMIT = 2**63
 
 
@@ -123,8 +123,8 @@ def layout(
     addr:      {    offset-6,    offset-4,    offset-2,    offset }
     """
     lengths = _integers("shape", shape, least=0)
-    if len(lengths) > _MAX_NDIM:
-        raise ValueError(f"layout: shape has {len(lengths)} dimensions; accepted: at most {_MAX_NDIM}")
+    if len(lengths) > MAX_NDIM:
+        raise ValueError(f"layout: shape has {len(lengths)} dimensions; accepted: at most {MAX_NDIM}")
     steps = _c_strides(lengths) if strides is None else _integers("strides", strides)
     if len(steps) != len(lengths):
         raise ValueError(f"layout: strides has {len(steps)} entries, shape has {len(lengths)}; accepted: as many")

@@ -9,23 +9,14 @@ import importlib
 import importlib.metadata
 import json
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from arrayhub import asarray, sycl_runtime
+from arrayhub.libraries.known import LIBRARIES
 
 ANSWER = "arrayhub probe: "  # before the JSON
 
-# How an array of each library is made. Where that takes a device that is not there, its type says as much.
-_SPECIMEN: dict[str, Callable[[Any], Any]] = {
-    "numpy": lambda numpy: numpy.zeros(3),
-    "torch": lambda torch: torch.zeros(3),
-    "jax": lambda jax: jax.numpy.zeros(3),
-    "cupy": lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
-    "dpctl": lambda dpctl: _usm_memory(dpctl),
-    "dpnp": lambda dpnp: dpnp.zeros(3) if importlib.import_module("dpctl").get_devices() else dpnp.ndarray,
-    "pyarrow": lambda pyarrow: pyarrow.array([0.0, 1.0]),
-}
+_SAMPLES = {row.name: row.sample for row in LIBRARIES}
 _ATTRIBUTES = (
     "__array_interface__",
     "__array_struct__",
@@ -39,11 +30,12 @@ _ATTRIBUTES = (
 def library(name: str) -> dict[str, Any]:
     """Import a library and say which protocols its arrays speak."""
     module = importlib.import_module(name)
-    specimen = _SPECIMEN[name](module) if name in _SPECIMEN else None
+    make = _SAMPLES.get(name)
+    sample = None if make is None else make(module)
     return {
         "version": str(getattr(module, "__version__", None) or importlib.metadata.version(name)),
-        "protocols": [] if specimen is None else _protocols(specimen),
-        "asarray": None if specimen is None or isinstance(specimen, type) else asarray(specimen).protocol,
+        "protocols": [] if sample is None else _protocols(sample),
+        "asarray": None if sample is None or isinstance(sample, type) else asarray(sample).protocol,
     }
 
 
@@ -76,19 +68,14 @@ def cuda() -> dict[str, Any]:
     return {"driver": version, "devices": [_cuda_device(driver, ordinal) for ordinal in range(count.value)]}
 
 
-def _usm_memory(dpctl: Any) -> Any:
-    memory = importlib.import_module("dpctl.memory")
-    return memory.MemoryUSMShared(8) if dpctl.get_devices() else memory.MemoryUSMShared
+def _protocols(sample: Any) -> list[str]:
+    found = [name for name in _ATTRIBUTES if hasattr(sample, name)]
+    return ["buffer", *found] if _has_buffer(sample) else found
 
 
-def _protocols(specimen: Any) -> list[str]:
-    found = [name for name in _ATTRIBUTES if hasattr(specimen, name)]
-    return ["buffer", *found] if _has_buffer(specimen) else found
-
-
-def _has_buffer(specimen: Any) -> bool:
+def _has_buffer(sample: Any) -> bool:
     try:
-        memoryview(specimen).release()
+        memoryview(sample).release()
     except (TypeError, BufferError, ValueError):
         return False
     return True

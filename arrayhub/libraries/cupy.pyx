@@ -31,11 +31,11 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.fresh cimport compact
 from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport place_of
 from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport cuda_array, dlpack
-from arrayhub.libraries.host cimport compact
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
 
 from arrayhub.runtimes.cuda import import_cupy
@@ -194,14 +194,6 @@ cdef object lay_over(Descriptor a, object cupy, tuple shape, object dtype, tuple
 
 
 # --------------------------------------------------------------------------------------- for the transfer engine
-
-
-def slowest_first(Descriptor array not None):
-    """Return the dimensions in the order of their strides, from the largest step to the smallest; None where elements
-    of less than a byte are packed."""
-    if array.flags_ & PACKED:
-        return None
-    return sorted(range(array.nd_), key=lambda axis: (-abs(array.byte_strides_[axis]), axis))
 
 
 def as_words(Descriptor array not None, axes, Py_ssize_t largest=8):

@@ -1,11 +1,10 @@
-"""Device objects of the libraries, read as DLPack pairs: one row per library.
+"""Device objects of the libraries, read as DLPack pairs: one function per library.
 
 A reader is called with the object in hand, so its library is loaded; none is imported here.
 """
 
 import sys
 
-from arrayhub._core.device import READERS
 from arrayhub._core.errors import show
 
 # torch's names of kinds of device, where DLPack has a number for them
@@ -13,7 +12,7 @@ _TORCH_TYPES = {"cpu": 1, "cuda": 2, "mps": 8, "xpu": 14, "maia": 17}
 _ROCM = 10
 
 
-def _read_torch(device):
+def read_torch(device):
     """Return the pair of a ``torch.device``; one without an index is the current device of its kind."""
     torch = sys.modules["torch"]
     if not isinstance(device, torch.device) or device.type not in _TORCH_TYPES:
@@ -28,7 +27,7 @@ def _read_torch(device):
     return (number, index)
 
 
-def _read_cupy(device):
+def read_cupy(device):
     """Return the pair of a ``cupy.cuda.Device``."""
     cupy = sys.modules["cupy"]
     if not isinstance(device, cupy.cuda.Device):
@@ -36,7 +35,7 @@ def _read_cupy(device):
     return (_ROCM if cupy.cuda.runtime.is_hip else 2, device.id)
 
 
-def _read_jax(device):
+def read_jax(device):
     """Return the pair of a ``jax.Device``."""
     platform = getattr(device, "platform", None)
     if platform == "cpu":
@@ -47,13 +46,8 @@ def _read_jax(device):
     raise TypeError(f"device: {show(device)} of jax has no DLPack number; accepted: CPU and GPU devices")
 
 
-def _read_cuda_core(device):
+def read_cuda_core(device):
     """Return the pair of a ``cuda.core.Device``."""
     if type(device).__name__ != "Device":
         raise TypeError(f"device: {show(device)} of cuda.core is no cuda.core.Device")
     return (2, device.device_id)
-
-
-READERS.update(
-    {"torch": _read_torch, "cupy": _read_cupy, "jax": _read_jax, "jaxlib": _read_jax, "cuda": _read_cuda_core}
-)

@@ -29,10 +29,10 @@ from arrayhub._core.descriptor cimport (
     set_type,
     size_of,
 )
+from arrayhub._core.fresh cimport compact
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.shared cimport found
 from arrayhub.adapters cimport sycl_usm
-from arrayhub.libraries.host cimport compact
 from arrayhub.runtimes cimport sycl
 
 from arrayhub._core.errors import PASSES_ON, interface_error
@@ -52,7 +52,7 @@ cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/
     PyObject* weak_references
 
 # The C functions of releases that export them; none runs Python code or fails.
-cdef struct Functions:
+cdef struct ArrayFunctions:
     char* (*data)(PyObject*) noexcept
     int (*nd)(PyObject*) noexcept
     Py_ssize_t* (*shape)(PyObject*) noexcept
@@ -82,7 +82,7 @@ cdef enum How:
 cdef class Reader:
     """How the arrays of one release's usm_ndarray are read."""
     cdef How how
-    cdef Functions call
+    cdef ArrayFunctions call
 
 
 # The two that there can be, once their first array has come.

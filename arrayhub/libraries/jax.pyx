@@ -4,14 +4,14 @@ import sys
 
 from libc.stdint cimport intptr_t
 
-from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, get_dtype
+from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, get_dtype, host_readable
 from arrayhub._core.device cimport kDLCUDA
+from arrayhub._core.runtime cimport device_of, order_consumer
 from arrayhub.adapters cimport buffer, dlpack
-from arrayhub.libraries.host cimport for_host_library
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_stream, stream_handle
+from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import PASSES_ON
-from arrayhub.libraries.host import LegacyView
 
 
 cdef bint _on_gpu = False       # where the last array lay, which is where the next one is looked for first
@@ -110,6 +110,24 @@ cdef object address_of(object array):
     """Where the only buffer of a jax array lies. Its own name for that is not public; its protocols say it too."""
     ask = getattr(array, "unsafe_buffer_pointer", None)
     return <size_t> parse(array, None).data_ if ask is None else ask()
+
+
+cdef class LegacyView:
+    """An array as a producer for jax, which reads legacy capsules and never writes: such a capsule cannot say read-only, so
+    it is left out. Host-readable memory is shown as host memory."""
+    cdef Descriptor array
+
+    def __cinit__(self, Descriptor array not None):
+        self.array = as_host(array) if host_readable(array) else array
+
+    def __dlpack__(self, *, stream=None, **ignored):
+        if stream is not None:
+            order_consumer(self.array, stream)
+        return dlpack.emit_legacy(self.array, True)
+
+    def __dlpack_device__(self):
+        device = device_of(self.array)
+        return (device.device_type, device.device_id)
 
 
 cdef object emit(Descriptor a, bint may_copy):

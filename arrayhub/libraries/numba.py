@@ -1,8 +1,9 @@
-"""numba: what its compiled functions take. That they take a USMArray itself is in arrayhub/numba_typing."""
+"""numba: what its compiled functions take. That they take a USMArray itself is in numba_typing."""
 
-from arrayhub.libraries.host import is_host_readable, ndarray
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
+from arrayhub.libraries.numpy import ndarray
+from arrayhub.runtimes.host import is_host_readable
 
-_FIRST_OWN = 4096  # NumPy's type numbers end below
 _NO_TYPES = "gG"  # NumPy's characters of longdouble and clongdouble
 _NO_TYPES_ON_THE_HOST = "egG"  # and of float16, which numba computes with on GPUs only
 
@@ -18,7 +19,7 @@ def emit(array):
     on_host = is_host_readable(array)
     if not on_host and array.device.type != "cuda":
         raise BufferError(f"numba: it has no arrays on {array.device}; call arrayhub.to_host(x), or pass copy=True")
-    if array.typenum >= _FIRST_OWN or _refused(array.dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
+    if array.typenum >= FIRST_OWN_TYPENUM or _refused(array.dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
         raise BufferError(
             f"numba: its compiled functions take no elements as those of {array!r}; convert them, as in"
             " arrayhub.asarray(x, dtype='f4'), or put their bytes in order by arrayhub.asarray(x).native()"

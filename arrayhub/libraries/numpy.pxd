@@ -2,7 +2,11 @@ from arrayhub._core.descriptor cimport Descriptor
 
 cdef Descriptor parse(object obj, object stream)
 cdef Descriptor parse_by_dict(object obj, object stream)
+cdef Descriptor copy_values(object obj)
+cdef Descriptor copy_scalar(object obj, object stream)
 cdef object emit(Descriptor a)
+cdef object lay_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides)
 cdef object emit_array(Descriptor a, object dtype, object copy)
 cdef object emit_raw(Descriptor a)
+cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner)
 cdef int refuse_mask(object obj) except -1

@@ -9,6 +9,7 @@ from cpython.ref cimport Py_INCREF
 from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
     ARRAY_INTERFACE,
+    COPIED,
     PACKED,
     WRITEABLE,
     Descriptor,
@@ -23,7 +24,9 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.adapters cimport array_interface
+from arrayhub.runtimes.host cimport as_host, for_host_library
 
+from arrayhub._core.errors import show
 
 cnp.import_array()
 
@@ -74,6 +77,24 @@ cdef Descriptor parse_by_dict(object obj, object stream):
     return array_interface.parse_as(obj, obj.dtype)
 
 
+cdef Descriptor copy_values(object obj):
+    """Python numbers and nested sequences, through NumPy: the one copy that nobody has to ask for."""
+    try:
+        array = np.array(obj)
+    except ValueError as error:
+        raise TypeError(f"asarray: {show(obj)} is no regular nested sequence of numbers ({error})") from error
+    if array.dtype == object:
+        raise TypeError(f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type")
+    cdef Descriptor a = parse(array, None)
+    a.flags_ |= COPIED
+    return a
+
+
+cdef Descriptor copy_scalar(object obj, object stream):
+    """A NumPy scalar: its buffer calls dates bytes, and its dict knows nothing of ml_dtypes."""
+    return copy_values(obj)
+
+
 cdef int refuse_mask(object obj) except -1:
     """A mask says which elements are valid; no protocol here can carry it, and dropping it would change the values.
 
@@ -111,14 +132,14 @@ cdef object emit(Descriptor a):
     if a.flags_ & PACKED:
         raise BufferError("numpy: elements of less than a byte are packed; only DLPack can say that")
     host_ready(a)
-    return ndarray(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
+    return lay_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
 
 
 # Where an array without elements points: NumPy allocates, and makes writable, what it gets no pointer for.
 cdef char[16] _NOTHING
 
 
-cdef object ndarray(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
+cdef object lay_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
     """An ndarray on the memory of `a`, which it keeps alive."""
     cdef void* data = a.data_ if a.data_ != NULL else <void*> _NOTHING
     Py_INCREF(dtype)     # PyArray_NewFromDescr takes this reference over
@@ -134,9 +155,24 @@ cdef object emit_raw(Descriptor a):
     """The same with opaque items, so that NumPy copies bytes and interprets nothing; packed elements as one run."""
     cdef Py_ssize_t nbytes = a.nbytes
     if a.flags_ & PACKED:
-        return ndarray(a, np.dtype(np.uint8), 1, &nbytes, NULL)
+        return lay_over(a, np.dtype(np.uint8), 1, &nbytes, NULL)
     # Not np.dtype((np.void, n)): what that calls in between may be interrupted, and it takes the interrupt for an answer.
-    return ndarray(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
+    return lay_over(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
+
+
+cdef cnp.dtype _UINT8 = np.dtype(np.uint8)
+
+
+cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
+    """Some bytes of `a` as a flat ndarray of ``uint8``, which keeps `owner` alive and not the array."""
+    Py_INCREF(_UINT8)     # as above
+    cdef cnp.ndarray array = PyArray_NewFromDescr(
+        np.ndarray, _UINT8, 1, &nbytes, NULL, data if nbytes else _NOTHING,
+        cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None,
+    )
+    Py_INCREF(owner)
+    PyArray_SetBaseObject(array, owner)
+    return array
 
 
 cdef object emit_array(Descriptor a, object dtype, object copy):
@@ -154,3 +190,22 @@ cdef object emit_array(Descriptor a, object dtype, object copy):
             " memory, and nothing is copied implicitly. Call arrayhub.to_host(x), or arrayhub.as_numpy(x, copy=True)"
         )
     return np.array(emit(a), dtype=dtype, copy=copy)
+
+
+# ------------------------------------------------------------------------------------- for libraries and the engines
+
+
+def ndarray(Descriptor array not None):
+    """Return host-readable memory as an ndarray of its own element type, which keeps it alive; BufferError where it is not."""
+    return emit(for_host_library(array, "numpy", 0))
+
+
+def raw(Descriptor array not None, writable=False):
+    """Return host-readable memory as an ndarray of opaque items, for copies that must not interpret the elements.
+
+    Packed elements come as one run of bytes.
+    """
+    cdef Descriptor view = as_host(array)
+    if writable and not array.flags_ & WRITEABLE:
+        raise ValueError("out: the array is read-only; accepted: a writable one")
+    return emit_raw(view)

@@ -12,8 +12,9 @@ from arrayhub._core.runtime cimport order_consumer
 from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
-from arrayhub.libraries cimport host, torch_states, torch_storage
+from arrayhub.libraries cimport torch_states, torch_storage
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, remember_stream
+from arrayhub.runtimes.host cimport for_host_library
 
 from arrayhub._core.errors import PASSES_ON
 
@@ -245,7 +246,7 @@ cdef object emit(Descriptor a, bint allow_readonly):
 cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
     """`a` as torch takes it, or the reason why it does not; in the order of torch's current stream."""
     cdef int k
-    a = host.for_host_library(a, "torch", kDLCUDA)
+    a = for_host_library(a, "torch", kDLCUDA)
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError(
             "torch: the memory is read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True"

@@ -14,12 +14,12 @@ given back by resizing the storage to nothing, it is not. ``share_memory_`` move
 import sys
 
 cimport cython
-from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport Descriptor, hold_resource
 from arrayhub._core.memory cimport EXTERNAL, describe_release
+from arrayhub._core.raised cimport put_aside, put_back
 from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.libraries.torch_states cimport arrayhub_find_getter, arrayhub_getter, impl_of, in_a_mode, words_of
 
@@ -101,15 +101,12 @@ cdef void _release(void* storage) noexcept:
 
 cdef void release_last(void* storage) noexcept:
     """Give back the last reference, which only torch may do: to a tensor that is dropped at once."""
-    cdef PyObject* kind
-    cdef PyObject* value
-    cdef PyObject* traceback
-    PyErr_Fetch(&kind, &value, &traceback)
+    aside = put_aside()
     try:
         give_to_a_tensor(storage)
     except BaseException:      # no memory, or a mode that answers something else: then the storage stays
         pass
-    PyErr_Restore(kind, value, traceback)
+    put_back(aside)
 
 
 cdef int give_to_a_tensor(void* storage) except -1:

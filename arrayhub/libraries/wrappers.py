@@ -59,7 +59,7 @@ _OPENVINO_CALL = "x.data, which shows types that NumPy lacks as other types or a
 _TABLE = {
     ("astropy", "NDData"): Wrapper(_DATA_AND_MASK + "; x.unit and x.uncertainty are not in it either"),
     ("astropy", "Table"): Wrapper("x.as_array(), a copy, or x['name'] for a column"),
-    ("awkward", "Array"): Wrapper("awkward.to_numpy(x)"),
+    ("awkward", "Array"): Wrapper("awkward.to_numpy(x), or arrayhub.asnested(x) where its lists differ in length"),
     ("blosc2", "NDArray"): Wrapper("x[:], which decompresses a copy"),
     ("cupyx", "spmatrix"): Wrapper(_SPARSE),
     ("dask", "Array"): Wrapper("x.compute()"),
@@ -76,8 +76,6 @@ _TABLE = {
     ("pandas", "Index"): Wrapper(_PANDAS, "values", _dtype_of_series),
     ("pandas", "Series"): Wrapper(_PANDAS, "values", _dtype_of_series),
     ("pint", "Quantity"): Wrapper("x.magnitude; the unit is not in it"),
-    ("polars", "DataFrame"): Wrapper("x.to_numpy()"),
-    ("polars", "Series"): Wrapper("x.to_numpy()"),
     ("scipy", "KDTree"): Wrapper("x.data for its points"),
     ("scipy", "cKDTree"): Wrapper("x.data for its points"),
     ("scipy", "sparray"): Wrapper(_SPARSE),

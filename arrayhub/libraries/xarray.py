@@ -1,7 +1,8 @@
 """xarray: a DataArray on the memory of an array. The way in is conversion's own: what it wraps, and its ``dims``."""
 
 from arrayhub.libraries import cupy
-from arrayhub.libraries.host import is_host_readable, ndarray
+from arrayhub.libraries.numpy import ndarray
+from arrayhub.runtimes.host import is_host_readable
 
 
 def emit(array):

@@ -13,7 +13,7 @@ cdef enum:
     PER_THREAD_STREAM = 2
 
 ctypedef void* Context
-ctypedef void* Event
+ctypedef void* CudaEvent
 ctypedef void* Stream
 
 # The driver's functions that are used, in the order of _NAMES. Each returns a CUresult, 0 for success.
@@ -35,12 +35,12 @@ cdef struct Driver:
                           void* count) noexcept nogil
     int (*stream_synchronize)(Stream stream) noexcept nogil
     int (*stream_destroy)(Stream stream) noexcept nogil
-    int (*stream_wait)(Stream stream, Event event, unsigned int flags) noexcept nogil
-    int (*event_create)(Event* event, unsigned int flags) noexcept nogil
-    int (*event_record)(Event event, Stream stream) noexcept nogil
-    int (*event_query)(Event event) noexcept nogil
-    int (*event_synchronize)(Event event) noexcept nogil
-    int (*event_destroy)(Event event) noexcept nogil
+    int (*stream_wait)(Stream stream, CudaEvent event, unsigned int flags) noexcept nogil
+    int (*event_create)(CudaEvent* event, unsigned int flags) noexcept nogil
+    int (*event_record)(CudaEvent event, Stream stream) noexcept nogil
+    int (*event_query)(CudaEvent event) noexcept nogil
+    int (*event_synchronize)(CudaEvent event) noexcept nogil
+    int (*event_destroy)(CudaEvent event) noexcept nogil
     int (*memcpy_async)(uint64_t to, uint64_t source, size_t nbytes, Stream stream) noexcept nogil
     int (*host_alloc)(void** memory, size_t nbytes, unsigned int flags) noexcept nogil
     int (*host_free)(void* memory) noexcept nogil
@@ -58,7 +58,7 @@ cdef bint enter(intptr_t stream, int device) except -1
 cdef void leave(bint pushed) noexcept nogil
 cdef int locate(Descriptor a) except -1
 cdef int locate_start(Descriptor a) except -1
-cdef DLDevice place_of(uint64_t address) except *
+cdef DLDevice device_at(uint64_t address) except *
 cdef intptr_t stream_handle(object stream) except? 0
 cdef int check_handle(intptr_t stream) except -1
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0
@@ -69,6 +69,9 @@ cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1
 cdef int befriend(int device, int peer) except -1
 cdef intptr_t waiting_stream(int device) except 0
+cdef intptr_t stream_after(CudaEvent event, int device) except 0
+cdef CudaEvent event_on(intptr_t stream, int device) except NULL
+cdef void destroy_event(CudaEvent event) noexcept
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1
 cdef int remember_stream(Descriptor a, object stream) except -1

@@ -10,7 +10,6 @@ capture), the DLPack specification and version 3 of the CUDA array interface.
 
 import ctypes
 import operator
-import sys
 import time
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -19,7 +18,7 @@ from posix.unistd cimport getpid
 
 from arrayhub._core.descriptor cimport Descriptor, extent
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub._core.memory cimport EXTERNAL, new_block
+from arrayhub._core.memory cimport EXTERNAL, PAGE, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
 
 from arrayhub._core.errors import interface_error, show
@@ -32,7 +31,6 @@ _NAMES = (
     "cuMemcpyAsync", "cuMemHostAlloc", "cuMemFreeHost", "cuDeviceCanAccessPeer", "cuCtxEnablePeerAccess",
     "cuLaunchKernel",
 )
-_LIBRARIES = {"win32": "nvcuda.dll"}     # everywhere else:
 _LIBRARY = "libcuda.so.1"
 
 cdef enum:
@@ -40,7 +38,6 @@ cdef enum:
     ATTRIBUTE_MEMORY_TYPE = 2
     ATTRIBUTE_IS_MANAGED = 8
     ATTRIBUTE_DEVICE_ORDINAL = 9
-    MEMORY_UNKNOWN = 0
     MEMORY_HOST = 1
     MEMORY_DEVICE = 2
     MEMORY_UNIFIED = 4
@@ -57,7 +54,7 @@ cdef enum:
     CAPTURE_ACTIVE = 1
     MAX_DEVICES = 64
     LOOKS_BEFORE_SLEEP = 30        # a microsecond or so each
-    FIRST_POINTER = 4096           # no page below it is ever mapped, so no handle of a real stream is smaller
+    FIRST_POINTER = PAGE           # no page below it is ever mapped, so no handle of a real stream is smaller
 
 cdef uint64_t UNASKABLE = <uint64_t> -1
 
@@ -112,7 +109,7 @@ cdef bint load_driver() except -1:
     global _process, _devices
     cdef void** slots = <void**> &_driver
     try:
-        library = ctypes.CDLL(_LIBRARIES.get(sys.platform, _LIBRARY))
+        library = ctypes.CDLL(_LIBRARY)
         for k, name in enumerate(_NAMES):
             slots[k] = <void*> <intptr_t> ctypes.cast(library[name], ctypes.c_void_p).value
     except (OSError, AttributeError):
@@ -212,8 +209,8 @@ cdef int locate(Descriptor a) except -1:
     a.device_ = DLDevice(kDLCUDA, 0)
     if high == low or not driver_present():
         return 0
-    first = place_of(<uint64_t> (a.data_ + low))
-    last = place_of(<uint64_t> (a.data_ + high - 1))
+    first = device_at(<uint64_t> (a.data_ + low))
+    last = device_at(<uint64_t> (a.data_ + high - 1))
     if first.device_type == 0 or last.device_type == 0:
         if pageable_access():
             return 0
@@ -232,14 +229,14 @@ cdef int locate_start(Descriptor a) except -1:
     cdef DLDevice found
     if not driver_present():
         return 0
-    found = place_of(<uint64_t> a.data_)
+    found = device_at(<uint64_t> a.data_)
     if found.device_type == 0:
         return locate(a)
     a.device_ = found
     return 0
 
 
-cdef DLDevice place_of(uint64_t address) except *:
+cdef DLDevice device_at(uint64_t address) except *:
     """The kind and ordinal of the memory at an address; device type 0 where the driver does not know it."""
     cdef int* which = [ATTRIBUTE_MEMORY_TYPE, ATTRIBUTE_IS_MANAGED, ATTRIBUTE_DEVICE_ORDINAL]
     cdef uint64_t memory_type = 0, managed = 0, ordinal = 0
@@ -377,7 +374,7 @@ cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except 
     run at all: BufferError.
     """
     cdef uint64_t capture
-    cdef Event event = NULL
+    cdef CudaEvent event = NULL
     cdef bint pushed
     cdef int error
     if producer == consumer or consumer == NO_STREAM:
@@ -421,7 +418,7 @@ cdef int wait_for_stream(intptr_t stream, int device) except -1:
 
 cdef int finish(intptr_t stream, int device) except -1:
     """Return when the work that is queued on `stream` now is done. Signals are handled meanwhile: Ctrl-C ends the wait."""
-    cdef Event event = NULL
+    cdef CudaEvent event = NULL
     cdef bint pushed
     cdef int error, look = 0
     check_handle(stream)
@@ -500,6 +497,39 @@ cdef intptr_t waiting_stream(int device) except 0:
         leave(pushed)
         check(error, "cuStreamCreate")
     return <intptr_t> _waiting[device]
+
+
+cdef intptr_t stream_after(CudaEvent event, int device) except 0:
+    """A stream of our own on `device`, which waits for a producer's event."""
+    cdef intptr_t stream = waiting_stream(device)
+    cdef bint pushed = enter(stream, device)
+    cdef int error
+    with nogil:
+        error = _driver.stream_wait(<Stream> stream, event, 0)
+    leave(pushed)
+    check(error, "cuStreamWaitEvent")
+    return stream
+
+
+cdef CudaEvent event_on(intptr_t stream, int device) except NULL:
+    """An event that happens once the work is done that is queued on `stream` now; for `destroy_event` to free."""
+    cdef CudaEvent event = NULL
+    cdef bint pushed = enter(stream, device)
+    cdef int error
+    with nogil:
+        error = _driver.event_create(&event, EVENT_DISABLE_TIMING)
+        if error == 0:
+            error = _driver.event_record(event, <Stream> stream)
+    leave(pushed)
+    if error != 0:
+        destroy_event(event)
+    check(error, "cuEventRecord")
+    return event
+
+
+cdef void destroy_event(CudaEvent event) noexcept:
+    if event != NULL:
+        _driver.event_destroy(event)     # takes effect when the event has happened
 
 
 # ----------------------------------------------------------------------------------------- the row of _core/runtime

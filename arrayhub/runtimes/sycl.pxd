@@ -13,6 +13,9 @@ cdef bint is_memory(object obj) except -1
 cdef bint is_queue(object obj) except -1
 cdef bint speaks_as_memory(object obj) except -1
 cdef object queue_from(object syclobj, void* pointer)
+cdef object queue_of_ref(void* queue)
+cdef object queue_of_ordinal(int ordinal)
+cdef QueueRef ref_of(object queue) noexcept
 cdef int usm_type_of(void* pointer, object queue) except -1
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1
 cdef int memory_usm_type(object memory) except -1

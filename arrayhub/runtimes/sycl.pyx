@@ -25,7 +25,7 @@ from arrayhub._core.descriptor cimport (
     register_block_maker,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
-from arrayhub._core.memory cimport USM, MemoryBlock, heir_of, new_block, owner_of, set_owner
+from arrayhub._core.memory cimport PAGE, USM, MemoryBlock, heir_of, new_block, owner_of, set_owner
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 from arrayhub._core.shared cimport found, is_done, mark_done
 from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, leave, look
@@ -47,7 +47,7 @@ ctypedef void (*UseRef)(void*) noexcept nogil
 ctypedef EventRef (*Barrier)(QueueRef) noexcept nogil
 ctypedef EventRef (*Copy)(QueueRef, void*, const void*, size_t, const EventRef*, size_t) noexcept nogil
 
-cdef struct Functions:
+cdef struct DpctlFunctions:
     # dpctl.memory._memory
     MemoryPointer memory_pointer
     MemorySize memory_nbytes
@@ -73,7 +73,7 @@ cdef struct Functions:
     UseRef wait_for_event
     UseRef delete_event
 
-cdef Functions _dpctl
+cdef DpctlFunctions _dpctl
 
 
 @cython.final
@@ -100,7 +100,6 @@ cdef int _unknown_dpctl = 0     # it lacks a function that is needed
 cdef bint _forked = False     # this process was forked from one that used SYCL, whose threads did not come along
 
 cdef enum:
-    PAGE = 4096             # bytes
     MOST_PAGES = 4096
 
 cdef str NAME = "__sycl_usm_array_interface__"
@@ -392,6 +391,18 @@ cdef object queue_from(object syclobj, void* pointer):
     return queue_from_context(syclobj, pointer)
 
 
+cdef object queue_of_ref(void* queue):
+    """A ``dpctl.SyclQueue`` of a ``sycl::queue*``, which is copied."""
+    if not is_done(&_found):
+        import_dpctl()
+    return _dpctl.queue_make(queue)
+
+
+cdef QueueRef ref_of(object queue) noexcept:
+    """The ``sycl::queue*`` of a ``dpctl.SyclQueue``, valid while that lives."""
+    return _dpctl.queue_ref(<PyObject*> queue)
+
+
 cdef object queue_from_filter(object dpctl, object selector):
     try:
         return dpctl.SyclQueue(selector)
@@ -540,7 +551,8 @@ cdef int _consumer_ready(Descriptor a, object stream) except -1:
     if stream is None or not available():
         return _host_ready(a)
     if not is_a(stream, _queue_type):
-        raise BufferError(f"DLPack: stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
+        raise BufferError(f"DLPack: stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue. A library"
+                          " that reads host memory takes arrayhub.to_host(x)")
     if not stream.is_in_order:
         return _host_ready(a)
     queue = queue_of(a)

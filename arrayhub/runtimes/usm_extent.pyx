@@ -22,7 +22,7 @@ ctypedef int (*UseObject)(void* object) noexcept nogil
 ctypedef int (*AddressRange)(void* context, const void* pointer, void** base, size_t* size) noexcept nogil
 ctypedef void* (*GetNative)(const void* context) noexcept nogil
 
-cdef struct Functions:
+cdef struct DriverFunctions:
     int (*backend)(void* context) noexcept nogil
     GetNative native
     GetInfo context_info
@@ -31,7 +31,7 @@ cdef struct Functions:
     UseObject release
     AddressRange address_range
 
-cdef Functions _call
+cdef DriverFunctions _call
 
 
 cdef void* address(object library, str name) except? NULL:

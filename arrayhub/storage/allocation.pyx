@@ -21,7 +21,7 @@ from arrayhub._core.descriptor cimport (
     set_labels,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub._core.memory cimport allocate, to_boundary
+from arrayhub._core.memory cimport BOUNDARY, allocate, to_boundary
 from arrayhub._core.runtime cimport runtime_of
 from arrayhub._core.shared cimport found
 from arrayhub.construction cimport take_usm
@@ -260,7 +260,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     recipe.template = template
     recipe.nbytes = plan.nbytes - (plan.alignment - 1)
     # A smaller boundary is kept by a larger one, which others like better.
-    recipe.boundary = planning.BOUNDARY if planning.BOUNDARY % plan.alignment == 0 else plan.alignment
+    recipe.boundary = BOUNDARY if BOUNDARY % plan.alignment == 0 else plan.alignment
     recipe.behind = plan.offset * element.itemsize
     return recipe
 

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from arrayhub import transfer
 from arrayhub._core.errors import show
+from arrayhub._core.fresh import as_copy, slowest_first
 from arrayhub.conversion import asarray
-from arrayhub.libraries.cupy import slowest_first
-from arrayhub.libraries.host import as_copy
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
@@ -39,7 +38,7 @@ class Options(TypedDict, total=False):
     aligned_index: Sequence[SupportsIndex] | None
     halo: _Halo | None
     dimensions: Sequence[str] | None
-    dims: Sequence[str] | None
+    dims: Sequence[str | None] | None
     layout: Sequence[SupportsIndex] | Literal["C", "F"] | None
     backend: str | None
     alignment: SupportsIndex | None
@@ -192,7 +191,7 @@ def _options_of(model: USMArray, options: Options) -> Options:
     if "memory" not in options:
         options["memory"] = _kind_of(model)
         if options.get("device") is None:
-            options["device"] = _place_of(model)
+            options["device"] = _device_of(model)
     return options
 
 
@@ -206,7 +205,7 @@ def _kind_of(model: USMArray) -> _Memory:
     return kind
 
 
-def _place_of(model: USMArray) -> Any:
+def _device_of(model: USMArray) -> Any:
     """Return what ``device=`` takes for the place of `model`."""
     if model.device.type == "oneapi":
         return queue_of_array(model)

@@ -11,14 +11,13 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import show
 from arrayhub._core.integers import integer
+from arrayhub._core.memory import BOUNDARY
 
-# Bytes. jax takes a host buffer without a copy only from such a boundary, and vector units like it too.
-BOUNDARY = 64
 MOST_BYTES = 2**63 - 1
-MOST_DIMENSIONS = 64
 
 LayoutLike: TypeAlias = str | Sequence[SupportsIndex]
 
@@ -119,8 +118,8 @@ def plan(
 def checked_lengths(shape: SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
     """Return a shape as a tuple; a single integer is the shape of one dimension."""
     lengths = integers(shape if isinstance(shape, Iterable) else (shape,), "shape")
-    if len(lengths) > MOST_DIMENSIONS or any(not 0 <= length <= MOST_BYTES for length in lengths):
-        raise ValueError(f"shape: {show(lengths)}; accepted: at most {MOST_DIMENSIONS} lengths from 0 to 2**63 - 1")
+    if len(lengths) > MAX_NDIM or any(not 0 <= length <= MOST_BYTES for length in lengths):
+        raise ValueError(f"shape: {show(lengths)}; accepted: at most {MAX_NDIM} lengths from 0 to 2**63 - 1")
     return lengths
 
 

@@ -19,13 +19,12 @@ import sys
 
 from arrayhub._core.copying import wanted
 from arrayhub._core.device import Device
-from arrayhub._core.dtypes import is_native
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native
 from arrayhub._core.errors import show
-from arrayhub.libraries.host import host_view, is_host_readable
+from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.runtimes.streams import ordered
 from arrayhub.transfer import host
 from arrayhub.transfer import out as outs
-from arrayhub.transfer.out import FIRST_OWN_TYPENUM
 from arrayhub.transfer.progress import reporting
 from arrayhub.transfer.settings import configure
 

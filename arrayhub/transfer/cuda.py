@@ -18,9 +18,12 @@ import warnings
 
 import numpy
 
-from arrayhub.libraries.cupy import as_words, on_memory, slowest_first
-from arrayhub.libraries.host import empty_like, host_view, raw
+from arrayhub._core.fresh import empty_like, slowest_first
+from arrayhub._core.memory import PAGE
+from arrayhub.libraries.cupy import as_words, on_memory
+from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.cuda import import_cupy, stream_number
+from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, copy_by_lanes
 from arrayhub.transfer.cuda_route import Route
@@ -44,7 +47,7 @@ _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # bytes that are worth a lane
 _THREADED = 3 << 20  # bytes of a copy whose elements the device sorts, or the host: fewer take as long on one thread
-_PAGE, _HUGE_PAGE = 4096, 2 << 20
+_HUGE_PAGE = 2 << 20
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
 
 
@@ -143,10 +146,10 @@ def copy(array, order, *, stream=None):
             host.move(raw(fresh, writable=True), raw(array))
         elif array.nbytes:
             route = Route(fresh, array)
-            kernel = 0 if route.host_runs and route.device_runs else cuda_kernel.handle(route.word)
+            kernel = 0 if route.straight else cuda_kernel.handle(route.word)
             reading = reading_stream(array, _number(current))
             queue_piece(route, True, 0, route.words, reading, ordinal, kernel, 0)
-            hold_producer(array, _number(current))
+            hold_producer(array, reading)
         return fresh
 
 
@@ -173,7 +176,7 @@ def write(fresh, source, stream=None):
 
 def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
     """Copy to or from memory that the device reaches itself, in pieces on one stream; sorted by a bounded detour."""
-    sorting = not (route.host_runs and route.device_runs)
+    sorting = not route.straight
     detour = sorting and route.host_runs
     # A graph cannot be waited for, and would keep the address of memory that is given back.
     if detour or not queued_only:
@@ -197,7 +200,7 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
 def _through_pinned(route, to_host, ordinal, stream, progress):
     """Copy to or from any host memory; the driver's own copy where pinned memory would not help or cannot be had."""
     nbytes = route.words * route.word
-    straight = route.host_runs and route.device_runs
+    straight = route.straight
     if route.host_runs and nbytes < _THREADED:  # sorted on the device, and across by the driver's own copy
         _on_stream(route, to_host, ordinal, stream, False, progress)
         return
@@ -238,7 +241,7 @@ def _cut(nbytes, threads):
     slots = min(settings.buffers(), MOST_SLOTS)
     lanes = max(1, min(threads, nbytes // _A_LANE, chunk // _LEAST_PIECE))
     piece = max(_LEAST_PIECE, min(chunk // lanes, -(-nbytes // (lanes * 2))))
-    page = _HUGE_PAGE if piece >= _HUGE_PAGE else _PAGE
+    page = _HUGE_PAGE if piece >= _HUGE_PAGE else PAGE
     return lanes, slots, piece // page * page
 
 

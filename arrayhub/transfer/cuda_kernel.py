@@ -1,17 +1,17 @@
 """The kernel that sorts words on a device: from any layout to any other. cupy compiles it when it is first needed."""
 
+from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub.runtimes.cuda import import_cupy
+from arrayhub.transfer.cuda_stream import PER_THREAD
 
 # Walk is the struct of transfer/cuda_route.pxd. The host's side may be pinned memory, which kernels reach too.
 _SOURCE = """
 struct Walk {
     long long axes;
-    long long shape[64];
-    long long source_steps[64];
-    long long target_steps[64];
+    long long shape[MAX_NDIM];
+    long long source_steps[MAX_NDIM];
+    long long target_steps[MAX_NDIM];
 };
-
-#define PER_THREAD 4    /* words; transfer/cuda_stream.pyx divides by it */
 
 /* Divisions decide how long this takes, and those of 64 bits take several times as long as those of 32. What a thread
    does once it does for several words, each beside those of the other threads of its block. */
@@ -55,6 +55,9 @@ MOVE(16, ulonglong2)
 """
 
 
+# Numbers that the kernel shares with those who launch it.
+_OPTIONS = (f"-DMAX_NDIM={MAX_NDIM}", f"-DPER_THREAD={PER_THREAD}")
+
 _kernels: dict[int, object] = {}  # filled on first use, and kept: cupy loads each once a device
 
 
@@ -62,5 +65,5 @@ def handle(word):
     """Return the driver's handle of the kernel for words of so many bytes, on the device that is current in cupy."""
     if word not in _kernels:
         cupy = import_cupy("to sort the elements of CUDA memory on the device")
-        _kernels[word] = cupy.RawKernel(_SOURCE, f"move{word}")
+        _kernels[word] = cupy.RawKernel(_SOURCE, f"move{word}", options=_OPTIONS)
     return _kernels[word].kernel.ptr

@@ -12,11 +12,12 @@ from libc.stdint cimport uint64_t
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 from posix.unistd cimport getpid
 
+from arrayhub._core.memory cimport PAGE
 from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
     Context,
+    CudaEvent,
     Driver,
-    Event,
     Stream,
     check,
     driver_for,
@@ -24,7 +25,7 @@ from arrayhub.runtimes.cuda cimport (
     leave,
     primary_context,
 )
-from arrayhub.transfer.cuda_route cimport Plan, Route, Walk, empty_run, fill_run, gather, scatter
+from arrayhub.transfer.cuda_route cimport Route, VisitPlan, Walk, empty_run, fill_run, gather, scatter
 from arrayhub.transfer.cuda_stream cimport move
 
 cdef extern from "<pthread.h>" nogil:
@@ -63,7 +64,6 @@ cdef extern from *:
 cdef enum:
     MAX_SLOTS = 8               # of a lane
     DISABLE_TIMING = 2          # CUevent_flags
-    PAGE = 4096
     HUGE_PAGE = 2 << 20
     PORTABLE = 1                # cuMemHostAlloc: pinned for all contexts
     NON_BLOCKING = 1            # CUstream_flags
@@ -116,7 +116,7 @@ cdef struct Track:
     Driver* driver
     Context context
     Stream stream
-    Event events[MAX_SLOTS]     # one a slot
+    CudaEvent events[MAX_SLOTS]     # one a slot
 
 
 cdef class Lane:
@@ -153,7 +153,7 @@ cdef class Lane:
 
 # One copy, cut into pieces that lanes take in turn.
 cdef struct Job:
-    Plan* plan
+    VisitPlan* plan
     bint to_host                # or the reverse
     Py_ssize_t piece            # words
     Py_ssize_t lead             # words by which the first piece is shorter, so that the others begin on a page
@@ -298,7 +298,7 @@ cdef void work(Seat* seat) noexcept nogil:
         set_to(&job.stopped, True)
 
 
-cdef Py_ssize_t words_into_page(Plan* plan, Py_ssize_t piece) noexcept nogil:
+cdef Py_ssize_t words_into_page(VisitPlan* plan, Py_ssize_t piece) noexcept nogil:
     """How far into a page the host's array begins. A page that two lanes touch first would be cleared by both."""
     cdef size_t page = HUGE_PAGE if piece % HUGE_PAGE == 0 else PAGE
     return <Py_ssize_t> (<size_t> plan.host % page) // plan.word if plan.host_runs else 0
@@ -321,7 +321,7 @@ cdef inline char* slot_of(Job* job, Seat* seat, Py_ssize_t turn) noexcept nogil:
 
 cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
     """From the device into slots as they become free, and from each slot into the host's array once it has arrived."""
-    cdef Plan* plan = job.plan
+    cdef VisitPlan* plan = job.plan
     cdef Driver* driver = track.driver
     cdef Walk walk = gather(plan)
     cdef Py_ssize_t firsts[MAX_SLOTS]
@@ -362,7 +362,7 @@ cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
 
 cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
     """From the host's array into slots that the device has emptied, and from there to the device."""
-    cdef Plan* plan = job.plan
+    cdef VisitPlan* plan = job.plan
     cdef Driver* driver = track.driver
     cdef Walk walk = scatter(plan)
     cdef Py_ssize_t first = 0, count, queued = 0

@@ -10,7 +10,9 @@ import math
 from libc.string cimport memcmp, memcpy
 
 from arrayhub._core.descriptor cimport PACKED, Descriptor, shape_tuple, size_of
-from arrayhub.transfer.loops cimport copy_runs, kernel_of
+from arrayhub._core.fresh cimport slowest_first
+from arrayhub._core.layout cimport MAX_NDIM
+from arrayhub.transfer.loops cimport Kernel, copy_rows, kernel_of
 
 cdef enum:
     LARGEST_WORD = 16      # bytes: what a device loads at once
@@ -32,10 +34,12 @@ cdef class Route:
         How many there are.
     host_runs, device_runs : bool
         Whether that side lies in one piece in the order of the visit.
+    straight : bool
+        Whether both do.
     """
 
     def __cinit__(self, Descriptor near not None, Descriptor far not None):
-        cdef Plan* plan = &self.plan
+        cdef VisitPlan* plan = &self.plan
         cdef Py_ssize_t step, other
         cdef int axis, k
         check_alike(near, far)
@@ -46,7 +50,7 @@ cdef class Route:
         if near.flags_ & PACKED:
             size = near.nbytes         # such arrays are compact
         else:
-            for axis in slowest_first(near):
+            for axis in axes_of(near):
                 step, other = near.byte_strides_[axis], far.byte_strides_[axis]
                 if step < 0:           # begin at the other end
                     plan.host += step * (near.shape_[axis] - 1)
@@ -58,8 +62,8 @@ cdef class Route:
             *[step for _, step, _ in axes], *[other for _, _, other in axes],
         )
         axes = merged([*axes, (size // plan.word, plan.word, plan.word)])
-        if len(axes) > MAX_AXES:
-            raise BufferError(f"CUDA: the array has {len(axes)} dimensions that no other continues; accepted: {MAX_AXES}")
+        if len(axes) > MAX_NDIM:
+            raise BufferError(f"CUDA: the array has {len(axes)} dimensions that no other continues; accepted: {MAX_NDIM}")
         plan.axes = <int> len(axes)
         plan.words = 1
         for k in reversed(range(plan.axes)):
@@ -85,8 +89,12 @@ cdef class Route:
     def device_runs(self):
         return self.plan.device_runs
 
+    @property
+    def straight(self):
+        return bool(self.plan.host_runs and self.plan.device_runs)
 
-cdef Walk walk(Plan* plan, const int64_t* source_steps, const int64_t* target_steps) noexcept nogil:
+
+cdef Walk walk(VisitPlan* plan, const int64_t* source_steps, const int64_t* target_steps) noexcept nogil:
     cdef Walk made
     made.axes = plan.axes
     memcpy(made.shape, plan.shape, sizeof(plan.shape))
@@ -95,25 +103,25 @@ cdef Walk walk(Plan* plan, const int64_t* source_steps, const int64_t* target_st
     return made
 
 
-cdef Walk gather(Plan* plan) noexcept nogil:
+cdef Walk gather(VisitPlan* plan) noexcept nogil:
     """From the array on the device to words one after the other."""
     return walk(plan, plan.device_steps, plan.run_steps)
 
 
-cdef Walk scatter(Plan* plan) noexcept nogil:
+cdef Walk scatter(VisitPlan* plan) noexcept nogil:
     """From words one after the other to the array on the device."""
     return walk(plan, plan.run_steps, plan.device_steps)
 
 
-cdef Walk device_to_host(Plan* plan) noexcept nogil:
+cdef Walk device_to_host(VisitPlan* plan) noexcept nogil:
     return walk(plan, plan.device_steps, plan.host_steps)
 
 
-cdef Walk host_to_device(Plan* plan) noexcept nogil:
+cdef Walk host_to_device(VisitPlan* plan) noexcept nogil:
     return walk(plan, plan.host_steps, plan.device_steps)
 
 
-cdef void fill_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+cdef void fill_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
     """Put `count` words of the host's array, from the `first`, one after the other at `run`."""
     if plan.host_runs:
         memcpy(run, plan.host + first * plan.word, count * plan.word)
@@ -121,7 +129,7 @@ cdef void fill_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) no
         visit(plan, run, first, count, False)
 
 
-cdef void empty_run(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+cdef void empty_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
     """The reverse: words that lie one after the other go to their places in the host's array."""
     if plan.host_runs:
         memcpy(plan.host + first * plan.word, run, count * plan.word)
@@ -137,13 +145,10 @@ cdef int check_alike(Descriptor near, Descriptor far) except -1:
     return 0
 
 
-cdef list slowest_first(Descriptor a):
+cdef list axes_of(Descriptor a):
     """The dimensions longer than 1, from the largest step to the smallest; repetitions (step 0) before all others."""
-    cdef int axis
-    return sorted(
-        [axis for axis in range(a.nd_) if a.shape_[axis] > 1],
-        key=lambda axis: (a.byte_strides_[axis] != 0, -abs(a.byte_strides_[axis]), axis),
-    )
+    cdef list order = [axis for axis in slowest_first(a) if a.shape_[axis] > 1]
+    return sorted(order, key=lambda axis: a.byte_strides_[axis] != 0)
 
 
 cdef list merged(list axes):
@@ -160,12 +165,13 @@ cdef list merged(list axes):
     return fewer
 
 
-cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
+cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
     """Go through the host's array by rows along its last axis: as many whole ones at once as lie along the axis before."""
-    cdef int64_t place[MAX_AXES]
+    cdef int64_t place[MAX_NDIM]
     cdef const int64_t* shape = plan.shape
     cdef const int64_t* steps = plan.host_steps
     cdef char* memory = plan.host
+    cdef Kernel kernel = kernel_of(plan.word, False)
     cdef Py_ssize_t rest = first, here, rows, apart
     cdef int last = plan.axes - 1, k
     for k in range(last, -1, -1):
@@ -178,9 +184,9 @@ cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint 
         rows = 1 if k == last else min(<Py_ssize_t> (shape[k] - place[k]), count // here)
         apart = 0 if k == last else steps[k]
         if into_host:
-            copy_rows(plan.word, memory, run, rows, here, apart, here * plan.word, steps[last], plan.word)
+            copy_rows(kernel, plan.word, memory, run, rows, here, apart, steps[last], here * plan.word, plan.word)
         else:
-            copy_rows(plan.word, run, memory, rows, here, here * plan.word, apart, plan.word, steps[last])
+            copy_rows(kernel, plan.word, run, memory, rows, here, here * plan.word, plan.word, apart, steps[last])
         run += rows * here * plan.word
         count -= rows * here
         rows = here if k == last else rows
@@ -191,13 +197,3 @@ cdef void visit(Plan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint 
             place[k] = 0
             k -= 1
             place[k] += 1
-
-
-cdef inline void copy_rows(Py_ssize_t word, char* target, const char* source, Py_ssize_t rows, Py_ssize_t words,
-                           Py_ssize_t target_row, Py_ssize_t source_row, Py_ssize_t target_step,
-                           Py_ssize_t source_step) noexcept nogil:
-    """Copy rows of words; all steps are in bytes."""
-    if target_step == word and source_step == word:
-        copy_runs(target, source, rows, words * word, target_row, source_row)
-    else:
-        kernel_of(word, False)(target, source, rows, words, target_row, target_step, source_row, source_step)

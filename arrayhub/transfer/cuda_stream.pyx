@@ -19,17 +19,19 @@ from arrayhub.runtimes.cuda cimport (
     finish,
     leave,
     order_streams,
-    place_of,
+    device_at,
     refuse_captured_producer,
     wait_for_stream,
     waiting_stream,
 )
-from arrayhub.transfer.cuda_route cimport Plan, Route, Walk, device_to_host, gather, host_to_device, scatter
+from arrayhub.transfer.cuda_route cimport Route, VisitPlan, Walk, device_to_host, gather, host_to_device, scatter
 
 cdef enum:
     SMALL = 8 << 20             # bytes: below it the driver's own copy is as fast as any
     THREADS = 256               # of a block of the kernel
-    PER_THREAD = 4              # words; transfer/cuda_kernel.py has the same number
+
+cpdef enum:
+    PER_THREAD = 4              # words
 
 SMALL_COPY = SMALL
 
@@ -108,8 +110,8 @@ def is_device_reachable(Descriptor array not None):
     extent(array, &low, &high)
     if high == low or not driver_present():
         return False
-    return (place_of(<uint64_t> (array.data_ + low)).device_type in (kDLCUDAHost, kDLCUDAManaged)
-            and place_of(<uint64_t> (array.data_ + high - 1)).device_type in (kDLCUDAHost, kDLCUDAManaged))
+    return (device_at(<uint64_t> (array.data_ + low)).device_type in (kDLCUDAHost, kDLCUDAManaged)
+            and device_at(<uint64_t> (array.data_ + high - 1)).device_type in (kDLCUDAHost, kDLCUDAManaged))
 
 
 cdef int move(Driver* driver, size_t kernel, const char* source, char* target, Walk* walk, Py_ssize_t first,
@@ -138,7 +140,7 @@ def queue_piece(Route route not None, bint to_host, Py_ssize_t first, Py_ssize_t
         wait to cross in one piece; 0 where the kernel reaches both sides itself, or none is needed.
     """
     cdef Driver* driver = driver_for(device)
-    cdef Plan* plan = &route.plan
+    cdef VisitPlan* plan = &route.plan
     cdef Py_ssize_t offset = first * plan.word, nbytes = count * plan.word
     cdef char* run = <char*> staging - offset        # where word 0 would lie
     cdef uint64_t host = <uint64_t> (plan.host + offset), far = <uint64_t> (plan.device + offset)

@@ -2,7 +2,8 @@
 
 import numpy
 
-from arrayhub.libraries.host import empty_like, ndarray, raw, typed_like
+from arrayhub._core.fresh import empty_like, typed_like
+from arrayhub.libraries.numpy import ndarray, raw
 from arrayhub.transfer import tiles
 
 _PIECE = 64 << 20  # bytes copied between two looks at signals and reports of progress; long enough to cost nothing

@@ -1,8 +1,7 @@
 """What is asked of the array that a copy goes into."""
 
-from arrayhub.libraries.host import is_host_readable, is_packed
-
-FIRST_OWN_TYPENUM = 4096  # as in _core/dtypes: from here on numbers are arrayhub's own
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
+from arrayhub.runtimes.host import is_host_readable, is_packed
 
 
 def check(array, out):

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from arrayhub._core.fresh import empty_like
 from arrayhub.libraries.dpctl import can_pack, on_memory, pack
-from arrayhub.libraries.host import empty_like, is_host_readable, is_packed, raw
+from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import sycl
+from arrayhub.runtimes.host import is_host_readable, is_packed
 from arrayhub.transfer import host, settings
 
 _DIRECT = 64 << 20  # bytes of one direct copy: between two of them signals are seen and progress is reported
@@ -25,7 +27,7 @@ _SMALL = 1 << 20  # bytes; below it moving all is faster than packing
 _GRAIN = 4096  # bytes, of which a processor copies any multiple quickly, see `_submit`
 
 
-class Lane(NamedTuple):
+class Course(NamedTuple):
     """How one copy travels."""
 
     queue: object  # a dpctl.SyclQueue
@@ -43,8 +45,8 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """
     target = empty_like(array, order) if out is None else out
     if array.nbytes:
-        with _lane(array, stream, progress) as lane:
-            _fetch(array, raw(target, writable=True), lane)
+        with _course(array, stream, progress) as course:
+            _fetch(array, raw(target, writable=True), course)
     return target
 
 
@@ -58,7 +60,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     fresh = on_memory(array, sycl.memory_of("device", array.nbytes, queue), order)
     if array.nbytes:
         with _settled(queue):
-            _send(raw(array), fresh, Lane(queue, [], progress))
+            _send(raw(array), fresh, Course(queue, [], progress))
     return fresh
 
 
@@ -88,27 +90,27 @@ def write(fresh, source):
         _relay(source, fresh, queue, None)
         return
     with _settled(queue):
-        _send(numpy.broadcast_to(raw(source), fresh.shape), fresh, Lane(queue, [], None))
+        _send(numpy.broadcast_to(raw(source), fresh.shape), fresh, Course(queue, [], None))
 
 
 def _relay(array, fresh, queue, progress):
     """Copy USM into fresh device USM on `queue`: there directly if it can be, else by way of the host."""
     if array.nbytes == 0:
         return fresh
-    with _lane(array, None, progress) as lane, _settled(queue):
+    with _course(array, None, progress) as course, _settled(queue):
         source, nbytes = sycl.reach(array)
-        near = queue.sycl_context == lane.queue.sycl_context
+        near = queue.sycl_context == course.queue.sycl_context
         if near and (is_packed(array) or _lies_like(array, fresh.byte_strides)):
-            _direct(fresh.ptr, source, nbytes, lane)
+            _direct(fresh.ptr, source, nbytes, course)
             return fresh
-        if queue == lane.queue and can_pack(array):
-            _pack(array, fresh, lane).wait()
+        if queue == course.queue and can_pack(array):
+            _pack(array, fresh, course).wait()
             return fresh
         stage = _stage(queue, fresh)
         for key in _pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, stage.nbytes):
             piece = fresh[key]
-            _fetch(array[key], _laid_out(stage, piece), lane._replace(progress=None))
-            _direct(piece.ptr, stage.ctypes.data, sycl.reach(piece)[1], Lane(queue, [], progress))
+            _fetch(array[key], _laid_out(stage, piece), course._replace(progress=None))
+            _direct(piece.ptr, stage.ctypes.data, sycl.reach(piece)[1], Course(queue, [], progress))
     return fresh
 
 
@@ -116,7 +118,7 @@ def _relay(array, fresh, queue, progress):
 
 
 @contextlib.contextmanager
-def _lane(array, stream, progress):
+def _course(array, stream, progress):
     """The queue to copy on, and the events that stand for what it and the producer's were given so far."""
     own = sycl.queue_of_array(array)
     queue = own if stream is None else sycl.checked_queue(stream)
@@ -126,7 +128,7 @@ def _lane(array, stream, progress):
     if queue != own:
         after.append(sycl.submit_barrier(queue))
     with _settled(own), _settled(queue):
-        yield Lane(queue, after, progress)
+        yield Course(queue, after, progress)
 
 
 def _target_queue(ordinal, stream):
@@ -150,36 +152,36 @@ def _settled(queue):
 # -------------------------------------------------------------------------------------------------------- from a device
 
 
-def _fetch(array, target, lane):
+def _fetch(array, target, course):
     """Copy USM into an ndarray of opaque items."""
     source, nbytes = sycl.reach(array)
     if _lies_like(array, target.strides):
-        _direct(_lowest(target), source, nbytes, lane)
+        _direct(_lowest(target), source, nbytes, course)
     elif nbytes > _SMALL and nbytes > _SPARSE * array.nbytes and can_pack(array):
-        _fetch_sparse(array, target, lane)
+        _fetch_sparse(array, target, course)
     else:
-        _fetch_staged(array, target, lane)
+        _fetch_staged(array, target, course)
 
 
-def _direct(target, source, nbytes, lane):
+def _direct(target, source, nbytes, course):
     """Copy bytes from one address to another."""
     for start in range(0, nbytes, _DIRECT):
         size = min(_DIRECT, nbytes - start)
-        _wait(_submit(lane, target + start, source + start, size))
-        if lane.progress is not None:
-            lane.progress.update(size)
+        _wait(_submit(course, target + start, source + start, size))
+        if course.progress is not None:
+            course.progress.update(size)
 
 
-def _submit(lane, target, source, nbytes):
+def _submit(course, target, source, nbytes):
     """Give the queue a copy between two addresses, and return the events that stand for it.
 
     A processor as the device splits a copy into equal groups, of as many bytes as divide it: a million bytes take
     0.1 ms, a million and three, which is prime, 150 ms. So it is given whole grains, and what is left by itself.
     Neither depends on the other: an event that another waits for costs more than such a copy.
     """
-    whole = nbytes // _GRAIN * _GRAIN if lane.queue.sycl_device.is_cpu else nbytes
+    whole = nbytes // _GRAIN * _GRAIN if course.queue.sycl_device.is_cpu else nbytes
     parts = [(start, size) for start, size in ((0, whole), (whole, nbytes - whole)) if size]
-    return [sycl.submit_copy(lane.queue, target + start, source + start, size, lane.after) for start, size in parts]
+    return [sycl.submit_copy(course.queue, target + start, source + start, size, course.after) for start, size in parts]
 
 
 def _wait(events):
@@ -187,36 +189,36 @@ def _wait(events):
         event.wait()
 
 
-def _fetch_sparse(array, target, lane):
+def _fetch_sparse(array, target, course):
     """Copy elements that lie far apart: pieces are packed in device memory first."""
     packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
     queue = sycl.queue_of_array(array)
     for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
         piece = array[key]
         packed = on_memory(piece, sycl.memory_of("device", piece.nbytes, queue), "C")
-        _fetch(packed, target[key], lane._replace(after=[_pack(piece, packed, lane)]))
+        _fetch(packed, target[key], course._replace(after=[_pack(piece, packed, course)]))
 
 
-def _pack(array, fresh, lane):
+def _pack(array, fresh, course):
     """Have dpnp's kernel copy USM into compact USM of the same queue, and return the event of that."""
-    for event in lane.after:
+    for event in course.after:
         event.wait()  # dpnp knows nothing of it
     pack(array, fresh)
     return sycl.submit_barrier(sycl.queue_of_array(fresh))
 
 
-def _fetch_staged(array: Any, target: Any, lane: Lane) -> None:
+def _fetch_staged(array: Any, target: Any, course: Course) -> None:
     """Copy whatever a piece reaches, and spread its elements from there; the next piece is under way meanwhile."""
-    stages = [_stage(lane.queue, array) for _ in range(2)]
+    stages = [_stage(course.queue, array) for _ in range(2)]
     waiting: Any = ()
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
         piece, stage = array[key], stages[turn % 2]
         source, nbytes = sycl.reach(piece)
-        events = _submit(lane, stage.ctypes.data, source, nbytes)
+        events = _submit(course, stage.ctypes.data, source, nbytes)
         if waiting:
-            _spread(waiting, lane.progress)
+            _spread(waiting, course.progress)
         waiting = (events, target[key], _laid_out(stage, piece, piece.ptr - source))
-    _spread(waiting, lane.progress)
+    _spread(waiting, course.progress)
 
 
 def _spread(piece, progress):
@@ -228,19 +230,19 @@ def _spread(piece, progress):
 # ---------------------------------------------------------------------------------------------------------- to a device
 
 
-def _send(source: Any, fresh: Any, lane: Lane) -> None:
+def _send(source: Any, fresh: Any, course: Course) -> None:
     """Copy an ndarray of opaque items into fresh USM, over whatever lies between its elements."""
     if _lies_like(fresh, source.strides):
-        _direct(fresh.ptr, _lowest(source), fresh.nbytes, lane)
+        _direct(fresh.ptr, _lowest(source), fresh.nbytes, course)
         return
-    stages = [_stage(lane.queue, fresh) for _ in range(2)]
+    stages = [_stage(course.queue, fresh) for _ in range(2)]
     events: list[Any] = [[], []]
     for turn, key in enumerate(_pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, len(stages[0]))):
         piece, stage = fresh[key], stages[turn % 2]
         _wait(events[turn % 2])
-        host.move(_laid_out(stage, piece), source[key], lane.progress)
+        host.move(_laid_out(stage, piece), source[key], course.progress)
         nbytes = sycl.reach(piece)[1]
-        events[turn % 2] = _submit(lane, piece.ptr, stage.ctypes.data, nbytes)
+        events[turn % 2] = _submit(course, piece.ptr, stage.ctypes.data, nbytes)
     _wait(events[0] + events[1])
 
 

@@ -11,7 +11,7 @@ Where both run along the same dimension, or one of the two is short, rows are co
 cimport numpy as cnp
 
 from arrayhub._core cimport layout
-from arrayhub.transfer.loops cimport Kernel, copy_runs, kernel_of
+from arrayhub.transfer.loops cimport Kernel, copy_rows, kernel_of
 
 cnp.import_array()
 
@@ -30,7 +30,7 @@ cdef struct Dimension:
     Py_ssize_t target   # steps in bytes
     Py_ssize_t source
 
-cdef struct Plan:
+cdef struct Loops:
     int nd
     Dimension dimensions[layout.MAX_NDIM + 1]   # the target's largest step first, none of length one
     char* target
@@ -38,74 +38,74 @@ cdef struct Plan:
     Py_ssize_t word     # bytes: a power of two up to 16
 
 
-cdef void begin(Plan* plan, cnp.ndarray target, cnp.ndarray source):
+cdef void begin(Loops* loops, cnp.ndarray target, cnp.ndarray source):
     """The dimensions of two arrays, the words of an element being the last."""
     cdef int k
     cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(target)
-    plan.nd = 0
-    plan.target = <char*> cnp.PyArray_DATA(target)
-    plan.source = <const char*> cnp.PyArray_DATA(source)
+    loops.nd = 0
+    loops.target = <char*> cnp.PyArray_DATA(target)
+    loops.source = <const char*> cnp.PyArray_DATA(source)
     for k in range(cnp.PyArray_NDIM(target)):
         if cnp.PyArray_DIMS(target)[k] > 1:
-            plan.dimensions[plan.nd] = Dimension(
+            loops.dimensions[loops.nd] = Dimension(
                 cnp.PyArray_DIMS(target)[k], cnp.PyArray_STRIDES(target)[k], cnp.PyArray_STRIDES(source)[k])
-            plan.nd += 1
-    plan.word = min(itemsize & -itemsize, <Py_ssize_t> LARGEST_WORD)
-    if itemsize > plan.word:
-        plan.dimensions[plan.nd] = Dimension(itemsize // plan.word, plan.word, plan.word)
-        plan.nd += 1
+            loops.nd += 1
+    loops.word = min(itemsize & -itemsize, <Py_ssize_t> LARGEST_WORD)
+    if itemsize > loops.word:
+        loops.dimensions[loops.nd] = Dimension(itemsize // loops.word, loops.word, loops.word)
+        loops.nd += 1
 
 
-cdef inline void turn(Plan* plan, Dimension* d) noexcept nogil:
+cdef inline void turn(Loops* loops, Dimension* d) noexcept nogil:
     """Go through a dimension from its other end."""
-    plan.target += d.target * (d.length - 1)
-    plan.source += d.source * (d.length - 1)
+    loops.target += d.target * (d.length - 1)
+    loops.source += d.source * (d.length - 1)
     d.target = -d.target
     d.source = -d.source
 
 
-cdef void simplify(Plan* plan) noexcept nogil:
+cdef void simplify(Loops* loops) noexcept nogil:
     """Order the dimensions by the target's steps, all of them forwards, and join those that run on into each other."""
     cdef int k, j, kept
     cdef Dimension d
-    for k in range(plan.nd):
-        d = plan.dimensions[k]
+    for k in range(loops.nd):
+        d = loops.dimensions[k]
         if d.target < 0:
-            turn(plan, &d)
+            turn(loops, &d)
         j = k
-        while j > 0 and plan.dimensions[j - 1].target < d.target:
-            plan.dimensions[j] = plan.dimensions[j - 1]
+        while j > 0 and loops.dimensions[j - 1].target < d.target:
+            loops.dimensions[j] = loops.dimensions[j - 1]
             j -= 1
-        plan.dimensions[j] = d
+        loops.dimensions[j] = d
     kept = 0
-    for k in range(1, plan.nd):
-        d = plan.dimensions[k]
-        if plan.dimensions[kept].target == d.target * d.length and plan.dimensions[kept].source == d.source * d.length:
-            d.length *= plan.dimensions[kept].length
+    for k in range(1, loops.nd):
+        d = loops.dimensions[k]
+        if loops.dimensions[kept].target == d.target * d.length and loops.dimensions[kept].source == d.source * d.length:
+            d.length *= loops.dimensions[kept].length
         else:
             kept += 1
-        plan.dimensions[kept] = d
-    plan.nd = min(plan.nd, kept + 1)
+        loops.dimensions[kept] = d
+    loops.nd = min(loops.nd, kept + 1)
 
 
-cdef inline bint runs(Plan* plan) noexcept nogil:
-    """Whether the last dimension's words lie one after the other on both sides; `plan` has a dimension."""
-    cdef Dimension* last = &plan.dimensions[plan.nd - 1]
-    return last.target == plan.word and last.source == plan.word
+cdef inline bint runs(Loops* loops) noexcept nogil:
+    """Whether the last dimension's words lie one after the other on both sides; `loops` has a dimension."""
+    cdef Dimension* last = &loops.dimensions[loops.nd - 1]
+    return last.target == loops.word and last.source == loops.word
 
 
-cdef void widen(Plan* plan) noexcept nogil:
+cdef void widen(Loops* loops) noexcept nogil:
     """Make one word of a few that lie one after the other on both sides."""
     cdef Py_ssize_t nbytes
-    if plan.nd == 0 or not runs(plan):
+    if loops.nd == 0 or not runs(loops):
         return
-    nbytes = plan.dimensions[plan.nd - 1].length * plan.word
+    nbytes = loops.dimensions[loops.nd - 1].length * loops.word
     if nbytes <= LARGEST_WORD and nbytes & (nbytes - 1) == 0:
-        plan.word = nbytes
-        plan.nd -= 1
+        loops.word = nbytes
+        loops.nd -= 1
 
 
-cdef int along_source(Plan* plan) noexcept nogil:
+cdef int along_source(Loops* loops) noexcept nogil:
     """The dimension of the source's lines, where it is another than that of the target's and tiles pay; else -1.
 
     They pay where the source's lines that one line of the target asks for do not stay in the cache until the next line of
@@ -113,20 +113,20 @@ cdef int along_source(Plan* plan) noexcept nogil:
     """
     cdef int k, best
     cdef Dimension* last
-    cdef Py_ssize_t side = CACHE_LINE // plan.word
-    if plan.nd < 2:
+    cdef Py_ssize_t side = CACHE_LINE // loops.word
+    if loops.nd < 2:
         return -1
-    best = plan.nd - 1
-    last = &plan.dimensions[best]
+    best = loops.nd - 1
+    last = &loops.dimensions[best]
     if last.target >= CACHE_LINE or magnitude(last.source) < CACHE_LINE or last.length < side \
             or stays(last.length, last.source):
         return -1
-    for k in range(plan.nd):
-        if magnitude(plan.dimensions[k].source) < magnitude(plan.dimensions[best].source):
+    for k in range(loops.nd):
+        if magnitude(loops.dimensions[k].source) < magnitude(loops.dimensions[best].source):
             best = k
-    if best == plan.nd - 1 or plan.dimensions[best].source == 0 or plan.dimensions[best].length < side:
+    if best == loops.nd - 1 or loops.dimensions[best].source == 0 or loops.dimensions[best].length < side:
         return -1
-    return best if magnitude(plan.dimensions[best].source) < CACHE_LINE else -1
+    return best if magnitude(loops.dimensions[best].source) < CACHE_LINE else -1
 
 
 cdef inline bint stays(Py_ssize_t lines, Py_ssize_t step) noexcept nogil:
@@ -141,42 +141,40 @@ cdef inline Py_ssize_t magnitude(Py_ssize_t value) noexcept nogil:
     return -value if value < 0 else value
 
 
-cdef void run(Plan* plan) noexcept nogil:
+cdef void run(Loops* loops) noexcept nogil:
     """Copy all words: those of two dimensions at once, for every index of the others."""
     cdef Py_ssize_t index[layout.MAX_NDIM + 1]
     cdef Dimension* a
     cdef Dimension* b
     cdef Dimension single = Dimension(1, 0, 0)
     cdef Kernel kernel
-    cdef char* target = plan.target
-    cdef const char* source = plan.source
-    cdef int k, along = along_source(plan), second
-    second = along if along >= 0 else plan.nd - 2
-    if along >= 0 and plan.dimensions[along].source < 0:      # read lines forwards
-        turn(plan, &plan.dimensions[along])
-        target, source = plan.target, plan.source
-    a = &plan.dimensions[second] if second >= 0 else &single
-    b = &plan.dimensions[plan.nd - 1] if plan.nd > 0 else &single
-    kernel = kernel_of(plan.word, along >= 0)
-    for k in range(plan.nd):
+    cdef char* target = loops.target
+    cdef const char* source = loops.source
+    cdef int k, along = along_source(loops), second
+    second = along if along >= 0 else loops.nd - 2
+    if along >= 0 and loops.dimensions[along].source < 0:      # read lines forwards
+        turn(loops, &loops.dimensions[along])
+        target, source = loops.target, loops.source
+    a = &loops.dimensions[second] if second >= 0 else &single
+    b = &loops.dimensions[loops.nd - 1] if loops.nd > 0 else &single
+    kernel = kernel_of(loops.word, along >= 0)
+    for k in range(loops.nd):
         index[k] = 0
     while True:
         if along >= 0:
-            square_by_square(kernel, target, source, a, b, TILE // plan.word)
-        elif b.target == plan.word and b.source == plan.word:
-            copy_runs(target, source, a.length, b.length * plan.word, a.target, a.source)
+            square_by_square(kernel, target, source, a, b, TILE // loops.word)
         else:
-            kernel(target, source, a.length, b.length, a.target, b.target, a.source, b.source)
-        k = plan.nd - 2
+            copy_rows(kernel, loops.word, target, source, a.length, b.length, a.target, b.target, a.source, b.source)
+        k = loops.nd - 2
         while k >= 0:
             if k != second:
                 index[k] += 1
-                target += plan.dimensions[k].target
-                source += plan.dimensions[k].source
-                if index[k] < plan.dimensions[k].length:
+                target += loops.dimensions[k].target
+                source += loops.dimensions[k].source
+                if index[k] < loops.dimensions[k].length:
                     break
-                target -= plan.dimensions[k].target * index[k]
-                source -= plan.dimensions[k].source * index[k]
+                target -= loops.dimensions[k].target * index[k]
+                source -= loops.dimensions[k].source * index[k]
                 index[k] = 0
             k -= 1
         if k < 0:
@@ -224,12 +222,12 @@ def copy(cnp.ndarray target not None, cnp.ndarray source not None):
         Of the same shape and item size, without Python objects; they share no memory, and `target` is writable and has
         no elements that share bytes.
     """
-    cdef Plan plan
+    cdef Loops loops
     check_alike(target, source)
     if cnp.PyArray_SIZE(target) == 0 or cnp.PyArray_ITEMSIZE(target) == 0:
         return
-    begin(&plan, target, source)
+    begin(&loops, target, source)
     with nogil:
-        simplify(&plan)
-        widen(&plan)
-        run(&plan)
+        simplify(&loops)
+        widen(&loops)
+        run(&loops)

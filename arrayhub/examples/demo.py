@@ -17,8 +17,9 @@ import numpy as np
 
 import arrayhub
 from arrayhub import USMArray, sycl_runtime
+from arrayhub.libraries import known
 
-LIBRARIES = ("numpy", "torch", "jax", "ml_dtypes", "numba", "pyarrow", "dpctl", "dpnp", "cupy")
+LIBRARIES = tuple(row.name for row in known.LIBRARIES if row.install is not None)
 
 # What can keep a consumer from sharing memory: traits of a producer's array.
 READ_ONLY = "read-only"

@@ -11,9 +11,9 @@ from numba.core.errors import NumbaNotImplementedError
 from numba.extending import NativeValue, typeof_impl, unbox
 from numba.np import numpy_support
 
-from arrayhub.conversion import as_numpy
-from arrayhub.libraries.host import is_host_readable
-from arrayhub.usm_array import USMArray
+from arrayhub._core.descriptor import Descriptor
+from arrayhub.libraries.numpy import ndarray
+from arrayhub.runtimes.host import is_host_readable
 
 
 class USMArrayType(types.Array):
@@ -56,11 +56,11 @@ def element_type(array):
 
 
 def unbox_usm_array(numba_type, obj, context):
-    """Emit the code that turns a USMArray into numba's native array: by as_numpy, which waits for a SYCL queue too."""
+    """Emit the code that turns a USMArray into numba's native array: by `ndarray`, which waits for a SYCL queue too."""
     api, builder = context.pyapi, context.builder
     native = cgutils.alloca_once(builder, context.context.get_value_type(numba_type))
     failed = cgutils.alloca_once_value(builder, cgutils.true_bit)
-    function = api.unserialize(api.serialize_object(as_numpy))
+    function = api.unserialize(api.serialize_object(ndarray))
     array = api.call_function_objargs(function, (obj,))
     api.decref(function)
     with cgutils.if_likely(builder, cgutils.is_not_null(builder, array)):
@@ -73,5 +73,5 @@ def unbox_usm_array(numba_type, obj, context):
 
 def register():
     """Tell numba about USMArray; called by numba itself."""
-    typeof_impl.register(USMArray)(typeof_usm_array)
+    typeof_impl.register(Descriptor)(typeof_usm_array)
     unbox(USMArrayType)(unbox_usm_array)

@@ -1,4 +1,5 @@
-"""pyarrow: arrays in by DLPack, and for all that DLPack cannot say, the call that makes it sayable.
+"""pyarrow: arrays in by DLPack, which is faster, and by Arrow's own interface where DLPack has no words; and what helps
+where there is no dense array.
 
 Buffers and Tensors of pyarrow have a PEP 3118 buffer and need no module here.
 """
@@ -10,7 +11,7 @@ from cpython.ref cimport Py_DECREF
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.raised cimport take
-from arrayhub.adapters cimport dlpack
+from arrayhub.adapters cimport arrow, dlpack
 
 from arrayhub._core.errors import PASSES_ON
 
@@ -38,17 +39,35 @@ cdef Descriptor parse(object obj, object stream):
     BufferError
         Its memory is no plain run of numbers: nulls, bits, chunks, strings; the message names the call that helps.
     """
-    return dlpack.parse_capsule(capsule_of(obj), False, obj)
+    cdef Descriptor a
+    capsule = capsule_of(obj)
+    if capsule is None:
+        return by_arrow(obj)
+    a = dlpack.parse_capsule(capsule, False, obj)
+    return a if a.nd_ == 1 else by_arrow(obj)      # a tensor, whose dimensions DLPack has no names for
+
+
+cdef Descriptor by_arrow(object obj):
+    """What DLPack has no words for, and an array may have: times, tensors, a single chunk, nulls that are none."""
+    cdef Descriptor a
+    try:
+        a = arrow.parse(obj, None)
+    except BufferError as error:
+        raise pyarrow_error(obj, error) from error
+    if a is None:
+        raise pyarrow_error(obj, "it speaks no protocol")
+    return a
 
 
 cdef inline object capsule_of(object obj):
-    """What ``type(obj).__dlpack__(obj, max_version=(1, 0))`` gives, without a bound method and keywords made anew."""
+    """What ``type(obj).__dlpack__(obj, max_version=(1, 0))`` gives, without a bound method and keywords made anew; None
+    where there is no such method, or it refuses."""
     cdef PyObject* arguments[2]
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> MAX_VERSION
     cdef PyObject* found = look_up(Py_TYPE(obj), METHOD)
     if found == NULL:
-        raise pyarrow_error(obj, "it has no __dlpack__")
+        return None
     method = take(found)
     cdef PyObject* capsule = PyObject_Vectorcall(method, arguments, 1, KEYWORDS)
     if capsule == NULL:
@@ -59,19 +78,25 @@ cdef inline object capsule_of(object obj):
 
 
 cdef object legacy_capsule(object obj):
-    """What a pyarrow from before versions gives, or the BufferError for what this one has just refused."""
+    """What a pyarrow from before versions gives; None for what this one has just refused."""
     try:
         dlpack.raise_pending("pyarrow's __dlpack__")
     except PASSES_ON:
         raise
     except Exception as error:      # ArrowInvalid, ArrowTypeError and others, by the version
         if type(error) is not TypeError:      # which alone is Python's own, about the keyword
-            raise pyarrow_error(obj, error) from error
-    return obj.__dlpack__()
+            return None
+    try:
+        return obj.__dlpack__()
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
 
 
 cdef object pyarrow_error(object obj, object reason):
-    return BufferError(f"pyarrow: {type(obj).__name__} {advice(obj, reason)}")
+    nested = "; or arrayhub.asnested(x), which takes it as it is" if "asnested" in str(reason) else ""
+    return BufferError(f"pyarrow: {type(obj).__name__} {advice(obj, reason)}{nested}")
 
 
 # Whose memory is no array, and what helps: a look at pyarrow and the object, and the advice. The first that applies.
@@ -85,7 +110,7 @@ _ADVICE = (
     (lambda pa, x: pa.types.is_boolean(x.type), "packs eight values into a byte; call x.cast(pyarrow.uint8()), which copies"),
     (lambda pa, x: pa.types.is_dictionary(x.type), "is encoded; take x.indices and x.dictionary, or x.dictionary_decode()"),
     (lambda pa, x: pa.types.is_temporal(x.type),
-     "has a type of time, which DLPack lacks; view the integers: x.view(pyarrow.int{bits}())"),
+     "has a type of time that says more than NumPy's; view the integers: x.view(pyarrow.int{bits}())"),
     (lambda pa, x: pa.types.is_nested(x.type), "is nested; take x.flatten() or x.field(i)"),
 )
 

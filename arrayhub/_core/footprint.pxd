@@ -1,0 +1,71 @@
+"""Which bytes the elements of an array take, and how they lie once nothing is between them. C only, as in layout.pxd.
+
+Dimensions are taken from the shortest step to the longest. As long as the next step is no longer than what the elements
+cover so far, they go on covering one piece without a gap: compact orders, sliding windows. A longer step repeats the
+piece, and dimensions with multiples of that step may cover the repetitions without a gap in turn. A dimension without a
+step (a broadcast) takes nothing. So the bytes are a nest of such levels, whatever the order and the signs of the strides.
+"""
+
+from arrayhub._core cimport layout
+
+
+cdef struct Footprint:
+    Py_ssize_t low                          # bytes from element zero to the lowest byte
+    Py_ssize_t nbytes                       # bytes of all pieces
+    int levels                              # of repetition; 0: one piece, nothing lies between the elements
+    Py_ssize_t lengths[layout.MAX_NDIM + 1]  # bytes of a piece, then how often each level repeats
+    Py_ssize_t steps[layout.MAX_NDIM + 1]    # 1, then bytes from one repetition to the next
+    Py_ssize_t strides[layout.MAX_NDIM]     # of the array, in bytes, once the pieces lie side by side
+
+
+cdef inline void measure(int nd, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t itemsize,
+                         Footprint* print_) noexcept nogil:
+    """Measure an array whose extent and size in bytes are known to fit (`seal` has checked them)."""
+    cdef int by_step[layout.MAX_NDIM]
+    cdef int level_of[layout.MAX_NDIM]
+    cdef int moving = 0, k, j
+    cdef Py_ssize_t step, multiple, unit
+    print_.low = 0
+    print_.levels = 0
+    print_.lengths[0] = itemsize
+    print_.steps[0] = 1
+    for k in range(nd):
+        if shape[k] == 0:
+            print_.lengths[0] = 0
+        print_.strides[k] = 0
+    if print_.lengths[0] == 0:
+        print_.nbytes = 0
+        return
+    for k in range(nd):
+        if shape[k] == 1 or strides[k] == 0:
+            continue
+        if strides[k] < 0:
+            print_.low += strides[k] * (shape[k] - 1)
+        j = moving
+        while j > 0 and absolute(strides[by_step[j - 1]]) > absolute(strides[k]):
+            by_step[j] = by_step[j - 1]
+            j -= 1
+        by_step[j] = k
+        moving += 1
+    for j in range(moving):
+        k = by_step[j]
+        step = absolute(strides[k])
+        multiple = step // print_.steps[print_.levels]
+        if step % print_.steps[print_.levels] != 0 or multiple > print_.lengths[print_.levels]:
+            print_.levels += 1
+            print_.lengths[print_.levels] = multiple = 1
+            print_.steps[print_.levels] = step
+        print_.lengths[print_.levels] += multiple * (shape[k] - 1)
+        level_of[k] = print_.levels
+        print_.strides[k] = multiple if strides[k] > 0 else -multiple
+    print_.nbytes = unit = print_.lengths[0]
+    for j in range(1, print_.levels + 1):      # from multiples of a level's step to bytes
+        for k in range(moving):
+            if level_of[by_step[k]] == j:
+                print_.strides[by_step[k]] *= unit
+        unit *= print_.lengths[j]
+        print_.nbytes = unit
+
+
+cdef inline Py_ssize_t absolute(Py_ssize_t value) noexcept nogil:
+    return -value if value < 0 else value

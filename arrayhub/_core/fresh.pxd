@@ -1,0 +1,4 @@
+from arrayhub._core.descriptor cimport Descriptor
+
+cdef int compact(Descriptor fresh, Descriptor array, object order) except -1
+cpdef list slowest_first(Descriptor array)

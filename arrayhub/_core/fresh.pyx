@@ -1,0 +1,86 @@
+"""New host arrays after the pattern of others: their type and shape, laid out anew."""
+
+from arrayhub._core cimport layout
+from arrayhub._core.descriptor cimport (
+    CONSTRUCTED,
+    COPIED,
+    IMMUTABLE,
+    NOT_USM,
+    OTHER_CONTEXT,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    labels_of,
+    layout_for_copy,
+    new_array,
+    seal,
+    set_dtype,
+    set_labels,
+)
+from arrayhub._core.device cimport DLDevice, kDLCPU
+from arrayhub._core.memory cimport BOUNDARY, MemoryBlock, allocate
+
+
+def empty_like(Descriptor array not None, object order="C"):
+    """Return a fresh writable host array with the type and shape of `array`, compact in `order` (C, F or K), starting
+    on a 64-byte boundary."""
+    cdef Descriptor fresh = layout_for_copy(array)
+    cdef Py_ssize_t nbytes = array.nbytes
+    cdef MemoryBlock block = allocate(nbytes, BOUNDARY)
+    fresh.block_ = block
+    fresh.base_ = block
+    fresh.data_ = block.address_
+    fresh.device_ = block.device_
+    fresh.usm_type_ = NOT_USM
+    fresh.stream_ = NULL
+    fresh.producer_ = None
+    fresh.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
+    fresh.flags_ |= WRITEABLE | COPIED
+    fresh.protocol_ = CONSTRUCTED
+    if not array.flags_ & PACKED:
+        fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL where the array's are no whole number of elements
+        compact(fresh, array, order)
+        seal(fresh)
+    return fresh
+
+
+def as_copy(Descriptor array not None):
+    """Return a fresh `array` that says to be a copy, because the elements of another are in it."""
+    array.flags_ |= COPIED
+    return array
+
+
+def typed_like(Descriptor array not None, dtype):
+    """Return a fresh C-contiguous host array with the shape of `array` and another element type."""
+    cdef Descriptor model = new_array(array.nd_)
+    cdef int k
+    model.device_ = DLDevice(kDLCPU, 0)
+    set_dtype(model, dtype)
+    for k in range(array.nd_):
+        model.shape_[k] = array.shape_[k]
+        model.strides_[k] = model.byte_strides_[k] = 0     # read when the fields are copied, though never used
+    set_labels(model, labels_of(array))
+    return empty_like(model, "C")
+
+
+cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
+    """Compact byte strides for `fresh`: C order, Fortran order, or the order of `array`'s own strides."""
+    cdef Py_ssize_t step = array.itemsize_
+    cdef int k
+    if order != "K":
+        layout.fill_strides(fresh.nd_, fresh.shape_, fresh.itemsize_, order == "F", fresh.byte_strides_)
+        return 0
+    # Ties, such as the zeros of a broadcast, keep C order among themselves: the last dimension is the fastest.
+    for k in reversed(slowest_first(array)):
+        fresh.byte_strides_[k] = step
+        step *= max(fresh.shape_[k], 1)
+    return 0
+
+
+cpdef list slowest_first(Descriptor array):
+    """The dimensions in the order of their strides, from the largest step to the smallest, those that repeat (step 0)
+    last; None where elements of less than a byte are packed."""
+    cdef int k
+    if array.flags_ & PACKED:
+        return None
+    return [axis for _, axis in sorted([(-abs(array.byte_strides_[k]), k) for k in range(array.nd_)])]

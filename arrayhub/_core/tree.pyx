@@ -1,0 +1,314 @@
+"""Tree: a node over flat arrays. The struct and the rules that need no protocol: parts, what is missing, what is in bounds.
+
+As `Descriptor` is to USMArray, `Tree` is to NestedArray, which a layer above makes of it: no field is added there, and
+layer 1 makes instances of it through `register_tree_class`.
+"""
+
+cimport cython
+from cpython.object cimport PyTypeObject
+
+from arrayhub._core.descriptor cimport Descriptor, host_readable, seal, view_of
+from arrayhub._core.runtime cimport host_ready, place_of
+
+from arrayhub._core.errors import interface_error
+
+cdef extern from *:
+    """
+    #define arrayhub_instance(type, no_arguments) ((type)->tp_new(type, no_arguments, NULL))
+
+    /* How many bits of a run are set, a word at a time. */
+    static Py_ssize_t arrayhub_count_bits(const unsigned char *bits, Py_ssize_t first, Py_ssize_t n) {
+        Py_ssize_t count = 0, k = first, end = first + n;
+        for (; k < end && (k & 7); k++) count += bits[k >> 3] >> (k & 7) & 1;
+        for (; k + 64 <= end; k += 64) {
+            unsigned long long word;
+            memcpy(&word, bits + (k >> 3), 8);
+            word -= (word >> 1) & 0x5555555555555555ULL;
+            word = (word & 0x3333333333333333ULL) + ((word >> 2) & 0x3333333333333333ULL);
+            word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+            count += (Py_ssize_t)((word * 0x0101010101010101ULL) >> 56);
+        }
+        for (; k < end; k++) count += bits[k >> 3] >> (k & 7) & 1;
+        return count;
+    }
+    /* Whether n + 1 offsets never fall, in one pass that the compiler makes vectors of. */
+    #define ARRAYHUB_NEVER_FALL(name, type)                                                                            \
+        static int name(const char *data, Py_ssize_t n) {                                                              \
+            int falls = 0;                                                                                             \
+            for (Py_ssize_t k = 0; k < n; k++) {                                                                       \
+                type here, next;                                                                                       \
+                memcpy(&here, data + k * sizeof(type), sizeof(type));                                                  \
+                memcpy(&next, data + (k + 1) * sizeof(type), sizeof(type));                                            \
+                falls |= next < here;                                                                                  \
+            }                                                                                                          \
+            return !falls;                                                                                             \
+        }
+    ARRAYHUB_NEVER_FALL(arrayhub_never_fall_32, int)
+    ARRAYHUB_NEVER_FALL(arrayhub_never_fall_64, long long)
+    """
+    Py_ssize_t arrayhub_count_bits(const uint8_t* bits, Py_ssize_t first, Py_ssize_t n) noexcept nogil
+    bint arrayhub_never_fall_32(const char* data, Py_ssize_t n) noexcept nogil
+    bint arrayhub_never_fall_64(const char* data, Py_ssize_t n) noexcept nogil
+    object arrayhub_instance(PyTypeObject* cls, tuple no_arguments)
+
+cdef type _tree_class = None
+cdef tuple _NO_ARGUMENTS = ()
+
+
+# What a node refers to was there before it, so no cycle needs to be broken here, and none sees a node without its parts.
+@cython.no_gc_clear
+cdef class Tree:
+    """The struct of a node and nothing else; arrayhub.NestedArray adds what Python sees. Never changed once made."""
+
+    def __init__(self):
+        raise TypeError("NestedArray: made by arrayhub.asnested, not by hand")
+
+
+_tree_class = Tree     # until a layer above has a better one
+
+
+cdef void register_tree_class(type tree_class) noexcept:
+    """Say which subclass of Tree `new_tree` makes."""
+    global _tree_class
+    _tree_class = tree_class
+
+
+cdef Tree new_tree(int kind, Py_ssize_t length):
+    """A node without parts, of which nothing is missing."""
+    cdef Tree t = <Tree> arrayhub_instance(<PyTypeObject*> _tree_class, _NO_ARGUMENTS)
+    t.kind = kind
+    t.length = length
+    return t
+
+
+cdef Py_ssize_t length_of(object node) except -1:
+    """The elements of a Tree, or the length of the first dimension of a Descriptor."""
+    if isinstance(node, Tree):
+        return (<Tree> node).length
+    return (<Descriptor> node).shape_[0]
+
+
+cdef Descriptor first_array(object node):
+    """One of the arrays of a node, all of which lie on one device."""
+    cdef Tree t
+    while isinstance(node, Tree):
+        t = <Tree> node
+        if t.offsets is not None:
+            return t.offsets
+        if t.indices is not None:
+            return t.indices
+        if t.validity is not None:
+            return t.validity
+        if t.content is None and not t.parts:
+            raise TypeError("NestedArray: it was never given memory; make arrays with arrayhub.asnested" if t.parts is None
+                            else "NestedArray: a record without fields has no memory")
+        node = t.parts[0] if t.content is None else t.content
+    return <Descriptor> node
+
+
+# ------------------------------------------------------------------------------------------------------------- parts
+
+
+cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop):
+    """``a[start:stop]`` along the first dimension, both within its length: a view, and itself where that is all of it."""
+    cdef int k
+    if start == 0 and stop == a.shape_[0]:
+        return a
+    cdef Descriptor view = view_of(a, a.nd_)
+    for k in range(a.nd_):
+        view.shape_[k] = a.shape_[k]
+        view.byte_strides_[k] = a.byte_strides_[k]
+    view.shape_[0] = stop - start
+    view.data_ += start * a.byte_strides_[0]
+    seal(view)
+    return view
+
+
+cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
+    """Elements `start` to `stop` of a node, both within its length, as a view."""
+    cdef Tree t, part
+    if not isinstance(node, Tree):
+        return bytes_part(<Descriptor> node, start, stop)
+    t = <Tree> node
+    if start == 0 and stop == t.length:
+        return t
+    part = new_tree(t.kind, stop - start)
+    part.checked = t.checked
+    part.width = t.width
+    part.names = t.names
+    part.meaning = t.meaning
+    part.nulls = 0 if t.validity is None or t.nulls == 0 else UNCOUNTED
+    part.bit = t.bit + start
+    part.validity = t.validity
+    part.content = t.content
+    part.parts = t.parts
+    if t.offsets is not None:
+        part.offsets = bytes_part(t.offsets, start, stop if t.kind == LIST_VIEW else stop + 1)
+    if t.sizes is not None:
+        part.sizes = bytes_part(t.sizes, start, stop)
+    if t.indices is not None:
+        part.indices = bytes_part(t.indices, start, stop)
+    if t.kind == FLAT or t.kind == STRING_VIEW or t.kind == BYTES_VIEW:
+        part.content = bytes_part(<Descriptor> t.content, start, stop)
+    elif t.kind == REGULAR:
+        part.content = part_of(t.content, start * t.width, stop * t.width)
+    elif t.kind == RECORD:
+        part.parts = tuple([part_of(field, start, stop) for field in t.parts])
+    return settled(part)
+
+
+cdef Tree settled(Tree t):
+    """`t` with the bits before its first element fewer than a byte has."""
+    cdef Py_ssize_t whole = t.bit >> 3
+    if t.validity is None and t.kind != BITS:
+        t.bit = 0
+    if t.bit == 0:
+        return t
+    t.bit &= 7
+    cdef Py_ssize_t nbytes = (t.bit + t.length + 7) >> 3
+    if t.validity is not None:
+        t.validity = bytes_part(t.validity, whole, whole + nbytes)
+    if t.kind == BITS:
+        t.content = bytes_part(<Descriptor> t.content, whole, whole + nbytes)
+    return t
+
+
+# ----------------------------------------------------------------------------------------------- what has to be followed
+
+
+cdef int wait_for(Descriptor a, str what) except -1:
+    """Return once the host may read `a`.
+
+    Raises
+    ------
+    BufferError
+        It cannot; the message names ``to_host()``.
+    """
+    if not host_readable(a):
+        raise BufferError(
+            f"NestedArray: {what} has to be read, and lies on {place_of(a)}, which the host cannot read; call to_host()"
+            " first"
+        )
+    return host_ready(a)
+
+
+cdef Py_ssize_t count_nulls(Tree t) except -1:
+    """How many elements are missing; counted once."""
+    if t.validity is None:
+        return 0
+    if t.nulls == UNCOUNTED:
+        wait_for(t.validity, "validity")
+        t.nulls = t.length - arrayhub_count_bits(<const uint8_t*> t.validity.data_, t.bit, t.length)
+    return t.nulls
+
+
+cdef int check_tree(Tree t) except -1:
+    """Follow the offsets, sizes, views or indices of this node, once, and see that they stay in what they lead into.
+
+    Raises
+    ------
+    InterfaceError
+        They do not; the message names the field, the element and the value.
+    BufferError
+        The host cannot read them.
+    """
+    if t.checked:
+        return 0
+    if t.kind == LIST or t.kind == STRING or t.kind == BYTES:
+        check_offsets(t)
+    elif t.kind == LIST_VIEW:
+        check_list_views(t)
+    elif t.kind == STRING_VIEW or t.kind == BYTES_VIEW:
+        check_views(t)
+    elif t.kind == CATEGORICAL:
+        check_indices(t)
+    if t.validity is not None:
+        wait_for(t.validity, "validity")
+    t.checked = True
+    return 0
+
+
+cdef int check_offsets(Tree t) except -1:
+    cdef Py_ssize_t k, last, first, size = t.offsets.itemsize_, end = length_of(t.content)
+    wait_for(t.offsets, "offsets")
+    cdef const char* data = t.offsets.data_
+    if not (arrayhub_never_fall_32(data, t.length) if size == 4 else arrayhub_never_fall_64(data, t.length)):
+        for k in range(t.length):
+            if integer_at(data, size, k + 1) < integer_at(data, size, k):
+                raise interface_error(
+                    "Arrow", f"offsets[{k + 1}]", integer_at(data, size, k + 1),
+                    f"{integer_at(data, size, k)} or more: offsets never fall",
+                )
+    first = integer_at(data, size, 0)
+    last = integer_at(data, size, t.length)
+    if first < 0 or last > end:
+        raise interface_error(
+            "Arrow", "offsets[0]" if first < 0 else f"offsets[{t.length}]", first if first < 0 else last,
+            f"0 to {end}, the length of the content",
+        )
+    return 0
+
+
+cdef int check_list_views(Tree t) except -1:
+    cdef Py_ssize_t k, start, size, end = length_of(t.content)
+    wait_for(t.offsets, "offsets")
+    wait_for(t.sizes, "sizes")
+    for k in range(t.length):
+        start = integer_at(t.offsets.data_, t.offsets.itemsize_, k)
+        size = integer_at(t.sizes.data_, t.sizes.itemsize_, k)
+        if start < 0 or size < 0 or start > end or size > end - start:
+            raise interface_error(
+                "Arrow", f"(offsets[{k}], sizes[{k}])", (start, size), f"both 0 or more, and within {end}, the length of"
+                " the content",
+            )
+    return 0
+
+
+cdef int check_views(Tree t) except -1:
+    """A view is its length, then up to twelve bytes; or four of them, the number of a buffer, and where it starts there."""
+    cdef Descriptor views = <Descriptor> t.content
+    cdef Descriptor buffer
+    cdef int32_t view[4]
+    cdef Py_ssize_t k
+    wait_for(views, "views")
+    if t.validity is not None:
+        wait_for(t.validity, "validity")
+    for k in range(t.length):
+        memcpy(view, views.data_ + VIEW_BYTES * k, VIEW_BYTES)
+        if 0 <= view[0] <= INLINE_VIEW or is_missing(t, k):
+            continue
+        if view[0] < 0:
+            raise interface_error("Arrow", f"views[{k}].length", view[0], "0 or more bytes")
+        if view[2] < 0 or view[2] >= len(t.parts):
+            raise interface_error("Arrow", f"views[{k}].buffer", view[2], f"one of the {len(t.parts)} buffers, from 0")
+        buffer = <Descriptor> t.parts[view[2]]
+        if view[3] < 0 or <Py_ssize_t> view[3] + view[0] > buffer.shape_[0]:
+            raise interface_error(
+                "Arrow", f"views[{k}] (offset, length)", (view[3], view[0]), f"bytes within the {buffer.shape_[0]} of"
+                f" buffer {view[2]}",
+            )
+    for buffer in t.parts:
+        wait_for(buffer, "characters")
+    return 0
+
+
+cdef int check_indices(Tree t) except -1:
+    cdef Py_ssize_t k, index, end = length_of(t.content)
+    wait_for(t.indices, "indices")
+    if t.validity is not None:
+        wait_for(t.validity, "validity")
+    for k in range(t.length):
+        index = index_at(t.indices, k)
+        if (index < 0 or index >= end) and not is_missing(t, k):
+            raise interface_error("Arrow", f"indices[{k}]", index, f"0 to {end - 1}, one of the dictionary's elements")
+    return 0
+
+
+cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil:
+    """An integer of any size; one that is too large for a length is -1."""
+    cdef int64_t value = 0
+    cdef Py_ssize_t bits = 64 - 8 * a.itemsize_
+    memcpy(&value, a.data_ + i * a.itemsize_, a.itemsize_)      # little-endian, as all that Arrow is built for here
+    if a.dl_dtype_.code == 0 and bits:      # signed: the sign has to fill what is above
+        value = (<int64_t> (<unsigned long long> value << bits)) >> bits
+    return value

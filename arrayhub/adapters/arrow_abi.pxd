@@ -1,0 +1,52 @@
+"""The structs of Arrow's C data, C stream and C device data interfaces, as their specifications lay them out."""
+
+from libc.stdint cimport int32_t, int64_t
+
+cdef enum:
+    ARROW_FLAG_DICTIONARY_ORDERED = 1
+    ARROW_FLAG_NULLABLE = 2
+
+cdef struct ArrowSchema:
+    const char* format
+    const char* name
+    const char* metadata                  # pairs, each string after its length as a native int32; or NULL
+    int64_t flags
+    int64_t n_children
+    ArrowSchema** children
+    ArrowSchema* dictionary
+    void (*release)(ArrowSchema*) noexcept nogil      # NULL once released, or moved elsewhere
+    void* private_data
+
+cdef struct ArrowArray:
+    int64_t length                        # elements
+    int64_t null_count                    # -1: not counted
+    int64_t offset                        # elements, in every buffer
+    int64_t n_buffers
+    int64_t n_children
+    const void** buffers
+    ArrowArray** children
+    ArrowArray* dictionary
+    void (*release)(ArrowArray*) noexcept nogil
+    void* private_data
+
+cdef struct ArrowArrayStream:             # each function gives an errno, 0 for success
+    int (*get_schema)(ArrowArrayStream*, ArrowSchema* out) noexcept nogil
+    int (*get_next)(ArrowArrayStream*, ArrowArray* out) noexcept nogil     # a released array after the last
+    const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
+    void (*release)(ArrowArrayStream*) noexcept nogil
+    void* private_data
+
+cdef struct ArrowDeviceArray:
+    ArrowArray array
+    int64_t device_id                     # -1 for host memory
+    int32_t device_type                   # DLPack's number
+    void* sync_event                      # CUDA: a cudaEvent_t*; NULL: the memory may be read now
+    int64_t reserved[3]
+
+cdef struct ArrowDeviceArrayStream:
+    int32_t device_type
+    int (*get_schema)(ArrowDeviceArrayStream*, ArrowSchema* out) noexcept nogil
+    int (*get_next)(ArrowDeviceArrayStream*, ArrowDeviceArray* out) noexcept nogil
+    const char* (*get_last_error)(ArrowDeviceArrayStream*) noexcept nogil
+    void (*release)(ArrowDeviceArrayStream*) noexcept nogil
+    void* private_data

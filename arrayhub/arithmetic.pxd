@@ -1,0 +1,1 @@
+cdef int refuse_arithmetic(type cls) except -1

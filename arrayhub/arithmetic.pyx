@@ -1,0 +1,131 @@
+"""What a hub does not compute: arithmetic, comparison and hashing of arrays, refused in words that name who does it.
+
+Python's slots are filled, and the methods that go with them are left out: ``x + 1`` says what to call instead, while
+``hasattr(x, "__add__")``, ``dir(x)`` and type checkers say truly that an array has no arithmetic.
+"""
+
+from cpython.object cimport PyObject
+
+cdef extern from *:
+    """
+    static PyTypeObject *arrayhub_refusing;
+
+    static PyObject *arrayhub_refuse(const char *what) {
+        PyErr_Format(PyExc_TypeError, "%s: a USMArray computes nothing and compares no elements; take"
+                     " arrayhub.as_numpy(x), or another library's array by as_torch, as_jax, as_cupy or as_dpnp", what);
+        return NULL;
+    }
+
+    /* An operand of another type answers where it can: a NumPy array takes a USMArray as one of its own. Python asks the
+       left operand first, so where that is the USMArray the other has not been asked yet. A list that is added to or
+       repeated by an array without dimensions is a matter of sequences, which Python asks last of all. */
+    static PyObject *arrayhub_binary(PyObject *left, PyObject *right, size_t slot, const char *symbol) {
+        PyTypeObject *other = Py_TYPE(left) == arrayhub_refusing ? Py_TYPE(right) : Py_TYPE(left);
+        if (other != arrayhub_refusing) {
+            PySequenceMethods *sequence = other->tp_as_sequence;
+            PyNumberMethods *number = other->tp_as_number;
+            binaryfunc answer = number == NULL ? NULL : *(binaryfunc *)((char *)number + slot);
+            if (answer != NULL && other == Py_TYPE(right)) {
+                PyObject *result = answer(left, right);
+                if (result != Py_NotImplemented) return result;
+                Py_DECREF(result);
+            }
+            if (answer == NULL && sequence != NULL &&
+                ((symbol[0] == '+' && sequence->sq_concat != NULL) ||
+                 (symbol[0] == '*' && symbol[1] == 0 && sequence->sq_repeat != NULL)))
+                Py_RETURN_NOTIMPLEMENTED;
+        }
+        return arrayhub_refuse(symbol);
+    }
+    #define ARRAYHUB_BINARY(slot, symbol)                                                                              \
+        static PyObject *arrayhub_##slot(PyObject *left, PyObject *right) {                                            \
+            return arrayhub_binary(left, right, offsetof(PyNumberMethods, slot), symbol);                              \
+        }
+    #define ARRAYHUB_UNARY(slot, symbol)                                                                               \
+        static PyObject *arrayhub_##slot(PyObject *Py_UNUSED(x)) { return arrayhub_refuse(symbol); }
+    #define ARRAYHUB_OPERATORS(BINARY, UNARY)                                                                          \
+        BINARY(nb_add, "+") BINARY(nb_subtract, "-") BINARY(nb_multiply, "*") BINARY(nb_remainder, "%")                \
+        BINARY(nb_divmod, "divmod") BINARY(nb_floor_divide, "//") BINARY(nb_true_divide, "/")                          \
+        BINARY(nb_matrix_multiply, "@") BINARY(nb_lshift, "<<") BINARY(nb_rshift, ">>") BINARY(nb_and, "&")            \
+        BINARY(nb_xor, "^") BINARY(nb_or, "|")                                                                         \
+        UNARY(nb_negative, "-x") UNARY(nb_positive, "+x") UNARY(nb_absolute, "abs") UNARY(nb_invert, "~")
+    ARRAYHUB_OPERATORS(ARRAYHUB_BINARY, ARRAYHUB_UNARY)
+
+    static PyObject *arrayhub_nb_power(PyObject *base, PyObject *exponent, PyObject *modulus) {
+        PyNumberMethods *number = Py_TYPE(exponent)->tp_as_number;
+        if (Py_TYPE(exponent) != arrayhub_refusing && number != NULL && number->nb_power != NULL) {
+            PyObject *result = number->nb_power(base, exponent, modulus);
+            if (result != Py_NotImplemented) return result;
+            Py_DECREF(result);
+        }
+        return arrayhub_refuse("**");
+    }
+
+    static PyObject *arrayhub_compare(PyObject *x, PyObject *other, int op) {
+        static const char *const symbols[] = {"<", "<=", "==", "!=", ">", ">="};
+        static const int swapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
+        richcmpfunc answer = Py_TYPE(other)->tp_richcompare;
+        if (Py_TYPE(other) != arrayhub_refusing && answer != NULL) {
+            PyObject *result = answer(other, x, swapped[op]);
+            if (result != Py_NotImplemented) return result;
+            Py_DECREF(result);
+        }
+        return arrayhub_refuse(symbols[op]);
+    }
+
+    static Py_hash_t arrayhub_hash(PyObject *Py_UNUSED(x)) {
+        PyErr_SetString(PyExc_TypeError, "hash: a USMArray is no key, since elements may change; take id(x), x.item() of"
+                        " one element, or arrayhub.as_numpy(x).tobytes()");
+        return -1;
+    }
+
+    /* As in any class that sets `__hash__ = None`, that says to others what the slot raises. */
+    static int arrayhub_fill_slots(PyTypeObject *type, PyObject *none) {
+        PyNumberMethods *number = type->tp_as_number;
+        arrayhub_refusing = type;
+        #define ARRAYHUB_FILL(slot, symbol) number->slot = arrayhub_##slot;
+        ARRAYHUB_OPERATORS(ARRAYHUB_FILL, ARRAYHUB_FILL)
+        number->nb_power = arrayhub_nb_power;
+        type->tp_richcompare = arrayhub_compare;
+        type->tp_hash = arrayhub_hash;
+        if (PyDict_SetItemString(type->tp_dict, "__hash__", none) < 0) return -1;
+        PyType_Modified(type);
+        return 0;
+    }
+    """
+    ctypedef struct PyTypeObject:
+        PyObject* tp_dict
+    int arrayhub_fill_slots(PyTypeObject* cls, object none) except -1
+
+
+# Methods of numpy.ndarray that compute. Their absence is explained to whoever asks for one of them.
+_COMPUTING = (
+    *("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "cumsum", "cumprod", "argmin", "argmax", "round"),
+    *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate", "real", "imag"),
+    *("take", "put", "fill", "repeat", "choose", "compress", "diagonal"),
+)
+
+
+cdef class Computing:
+    """What a method is that computes: an AttributeError which says who has it."""
+    cdef str name
+
+    def __cinit__(self, str name not None):
+        self.name = name
+
+    def __get__(self, array, owner):
+        call = "" if self.name in ("real", "imag") else "()"
+        raise AttributeError(f"{self.name}: a USMArray computes nothing; take arrayhub.as_numpy(x).{self.name}{call}")
+
+
+def names(array):
+    """Return what ``dir`` shows: what there is."""
+    return [name for name in object.__dir__(array) if name not in _COMPUTING]
+
+
+cdef int refuse_arithmetic(type cls) except -1:
+    """Fill the slots of a final class that has some of a number's already, and the names of methods that compute."""
+    cdef dict entries = <dict> (<PyTypeObject*> cls).tp_dict
+    for name in _COMPUTING:
+        entries[name] = Computing(name)
+    return arrayhub_fill_slots(<PyTypeObject*> cls, None)

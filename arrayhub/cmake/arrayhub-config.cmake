@@ -1,0 +1,6 @@
+# find_package(arrayhub CONFIG): the target arrayhub::arrayhub, headers alone.
+if(NOT TARGET arrayhub::arrayhub)
+  get_filename_component(arrayhub_INCLUDE_DIR "${CMAKE_CURRENT_LIST_DIR}/../include" ABSOLUTE)
+  add_library(arrayhub::arrayhub INTERFACE IMPORTED)
+  set_target_properties(arrayhub::arrayhub PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${arrayhub_INCLUDE_DIR}")
+endif()

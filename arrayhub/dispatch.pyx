@@ -1,0 +1,360 @@
+"""Which way in an object takes: that of its own where its type is known, else the first of the protocols that answers."""
+
+import sys
+
+import numpy
+
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.pycapsule cimport PyCapsule_CheckExact
+
+from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.raised cimport raise_on, take
+from arrayhub.adapters cimport array_interface, arrow, buffer, cuda_array, dlpack, sycl_usm
+from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
+from arrayhub.adapters.producer_types cimport (
+    DLPACK_BY_OWN_WAY,
+    EXPORTS,
+    KNOWN_AT,
+    LABELS_AT,
+    SAYS_DEVICE,
+    WORKED_OUT,
+    learn,
+    record_of,
+    register_work_out,
+    root_of,
+)
+from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.libraries.known cimport MOST_WAYS, Library, Way, library_of_type, way_of_type, ways
+from arrayhub.runtimes.streams cimport on_stream
+from arrayhub.usm_array cimport USMArray
+
+from arrayhub._core.errors import PASSES_ON, InterfaceError, show
+from arrayhub.adapters import dimensions
+from arrayhub.libraries import wrappers
+
+cdef extern from *:
+    """
+    static int arrayhub_has_buffer(PyTypeObject *type) {
+        return type->tp_as_buffer != NULL && type->tp_as_buffer->bf_getbuffer != NULL;
+    }
+    /* Whether an object has an attribute; -1 where its getter raises, with the exception set. */
+    static int arrayhub_look_for(PyObject *obj, PyObject *name) {
+        PyObject *value = NULL;
+    #if PY_VERSION_HEX >= 0x030D0000
+        int found = PyObject_GetOptionalAttr(obj, name, &value);
+    #else
+        int found = _PyObject_LookupAttr(obj, name, &value);
+    #endif
+        Py_XDECREF(value);
+        return found;
+    }
+    /* To call a way without a `try` around it: NULL, with the exception set. */
+    #define arrayhub_attempt(way, obj, stream) ((PyObject *)way(obj, stream))
+    static int arrayhub_bare_instances(PyTypeObject *type) {
+        return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
+               type->tp_getattro == PyObject_GenericGetAttr;
+    }
+    """
+    PyObject* attempt "arrayhub_attempt"(Way way, object obj, object stream) noexcept
+    int Py_EnterRecursiveCall(const char* where) except -1
+    void Py_LeaveRecursiveCall()
+    bint arrayhub_has_buffer(PyTypeObject* cls) nogil
+    int arrayhub_look_for(object obj, object name) noexcept
+    bint arrayhub_bare_instances(PyTypeObject* cls) nogil
+
+
+# ------------------------------------------------------------------------------------------------------ the protocols
+
+
+cdef struct Protocol:
+    const char* name        # as `via=` and `USMArray.protocol` say it
+    const char* attribute   # on the type or the instance; NULL where a slot of the type decides, or several attributes
+    bint on_instances       # dict protocols: real producers set them on instances
+    Way parse
+
+cdef enum:
+    PROTOCOLS = 8
+
+# One row per protocol, in the order in which an unknown type is asked. docs/protocols.md gives the reasons.
+cdef Protocol _PROTOCOLS[PROTOCOLS]
+_PROTOCOLS[0] = Protocol(b"sycl", b"__sycl_usm_array_interface__", True, sycl_usm.parse)
+_PROTOCOLS[1] = Protocol(b"cuda", b"__cuda_array_interface__", True, cuda_array.parse)
+_PROTOCOLS[2] = Protocol(b"exchange", b"__dlpack_c_exchange_api__", False, parse_exchange)
+_PROTOCOLS[3] = Protocol(b"buffer", NULL, False, buffer.parse)
+_PROTOCOLS[4] = Protocol(b"dlpack", b"__dlpack__", False, dlpack.parse)
+_PROTOCOLS[5] = Protocol(b"array_interface", b"__array_interface__", True, array_interface.parse)
+_PROTOCOLS[6] = Protocol(b"array_struct", b"__array_struct__", True, array_interface.parse_struct)
+_PROTOCOLS[7] = Protocol(b"arrow", NULL, False, arrow.parse)
+
+# The same names as Python strings, so that meeting a type makes none.
+cdef int _row
+cdef list _ATTRIBUTES = []
+for _row in range(PROTOCOLS):
+    _ATTRIBUTES.append(None if _PROTOCOLS[_row].attribute == NULL else sys.intern(_PROTOCOLS[_row].attribute.decode()))
+
+_VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow")
+
+
+cdef Descriptor parse_exchange(object obj, object stream):
+    """By the exchange table of a type other than torch's, which has a module of its own."""
+    cls = type(obj)      # held: code of a metaclass may run, and give the object another class
+    cdef DLPackExchangeAPI* api = dlpack.exchange_api(cls)
+    return None if api == NULL else dlpack.parse_exchange(obj, api)
+
+
+# --------------------------------------------------------------------------------------------- the record of a type
+
+
+cdef enum:                 # ways in besides those of the table of libraries
+    OWN_ARRAY = MOST_WAYS - 1
+    WRAPPER = MOST_WAYS - 2
+
+ways[OWN_ARRAY] = itself
+ways[WRAPPER] = parse_wrapper
+
+cdef enum Labelled:          # whether the objects of a type name their dimensions or have an origin
+    UNLABELLED
+    LABELLED_SOME          # those with attributes of their own for it; most have none
+    LABELLED_ALL           # the type has the attributes
+
+# What has no memory that anybody could view.
+cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, numpy.generic)
+
+cdef object _GT_DIMS = sys.intern("__gt_dims__")
+cdef object _DIMS = sys.intern("dims")
+
+
+cdef unsigned int work_out(type cls) except 0:
+    """The record of a type: which ways its objects may take, and what is special about its library."""
+    cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
+    cdef int way = known_way(cls)
+    cdef Library library = library_of_type(cls, way) if way < WRAPPER else None
+    cdef unsigned int record = way << KNOWN_AT | labels_of_type(cls, way, library, bare) << LABELS_AT | WORKED_OUT
+    cdef int k
+    for k in range(PROTOCOLS):
+        if _PROTOCOLS[k].parse is arrow.parse:      # of whose several attributes one is enough
+            record |= <unsigned int> arrow.speaks(cls) << k
+        elif _PROTOCOLS[k].attribute == NULL:
+            record |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
+        elif _PROTOCOLS[k].on_instances and not bare or has(cls, _ATTRIBUTES[k]):
+            record |= 1 << k
+    if has(cls, "__dlpack__"):
+        record |= EXPORTS
+    if has(cls, "__dlpack_device__"):
+        record |= SAYS_DEVICE
+    return record if library is None else record | library.traits
+
+
+cdef bint has(type cls, object name) except -1:
+    """Whether a type has an attribute; one that is None is how a type says that it has not what its base has."""
+    return getattr(cls, name, None) is not None
+
+
+cdef int known_way(type cls) except -1:
+    """The number of the way in that a type takes before any protocol is asked; 0: none."""
+    if cls is USMArray:
+        return OWN_ARRAY
+    cdef int way = way_of_type(cls)
+    return WRAPPER if way == 0 and wrappers.known(cls) is not None else way
+
+
+cdef Labelled labels_of_type(type cls, int way, Library library, bint bare) except? UNLABELLED:
+    """Which objects of a type have labels."""
+    if way == OWN_ARRAY:     # which carries them along
+        return UNLABELLED
+    if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
+        return LABELLED_ALL
+    # A library's own arrays have none; a subclass of theirs that somebody else defines may.
+    if bare or way != 0 and library is not None and root_of(cls) in library.roots:
+        return UNLABELLED
+    return LABELLED_SOME
+
+
+cdef inline unsigned int speaks_of(unsigned int record) noexcept nogil:
+    """The rows of the protocols that may answer, a bit each."""
+    return record & (1 << PROTOCOLS) - 1
+
+
+cdef inline int way_of(unsigned int record) noexcept nogil:
+    return record >> KNOWN_AT & 0xFF
+
+
+cdef inline Labelled labels_of(unsigned int record) noexcept nogil:
+    return <Labelled> (record >> LABELS_AT & 3)
+
+
+register_work_out(work_out)
+
+
+# ----------------------------------------------------------------------------------------------------------- way in
+
+
+cdef Descriptor import_array(object obj, object stream):
+    """`obj` as an array without a copy, by the first way that answers, in the order of `stream`.
+
+    The ways are told the stream for those that ask a producer anyway, and need not heed it: `on_stream` orders them all.
+    """
+    cdef unsigned int record = record_of(obj)
+    cdef Way way = ways[way_of(record)]
+    cdef Descriptor a = None if way == NULL else way(obj, stream)
+    if a is None:     # also of a type that only looks like a known one: its protocols are asked like any other's
+        a = ask_in_order(obj, stream, speaks_of(record))
+    if is_labelled(obj, labels_of(record)):
+        a = dimensions.parse(obj, a)
+    return a if stream is None else on_stream(a, stream, a is not obj)
+
+
+cdef object import_one(object obj):
+    """The same of the only argument of a call; see `conversion`."""
+    return import_array(obj, None)
+
+
+cdef Descriptor itself(object obj, object stream):
+    return <Descriptor> obj
+
+
+cdef inline bint is_labelled(object obj, Labelled labels) except -1:
+    return labels == LABELLED_ALL or labels == LABELLED_SOME and has_names(obj)
+
+
+cdef bint has_names(object obj) except -1:
+    """Whether an object names its dimensions. One that has an origin alone has it in its class."""
+    return may_have(obj, _GT_DIMS) or may_have(obj, _DIMS)
+
+
+cdef inline bint may_have(object obj, object name) except -1:
+    """Whether an object has an attribute, or a getter that raises: `dimensions` asks again, and minds the error."""
+    cdef int found = arrayhub_look_for(obj, name)
+    return found != 0 if found >= 0 else answered()
+
+
+cdef bint answered() except -1:
+    """True where the exception that is set is an answer, which is dropped; else it is raised on."""
+    try:
+        raise_on()
+    except PASSES_ON:
+        raise
+    except Exception:
+        return True
+
+
+cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
+    """Ask each protocol that the type may speak. A refusal (not a false description) passes on to the next."""
+    cdef PyObject* answer
+    cdef Descriptor a
+    cdef list refusals = None
+    cdef object reason
+    cdef int k
+    for k in range(PROTOCOLS):
+        if not speaks >> k & 1:
+            continue
+        answer = attempt(_PROTOCOLS[k].parse, obj, stream)
+        if answer == NULL:
+            reason = taken_error()      # first: nothing may run while it is set
+            refusals = refusals or []
+            refusals.append((_PROTOCOLS[k].name.decode(), reason))
+            continue
+        a = <Descriptor> take(answer)
+        if a is not None:
+            return a
+    return by_other_means(obj, stream, refusals)
+
+
+cdef object taken_error():
+    """The exception that a way has just raised, if it is one that passes on to the next; else it is raised on."""
+    try:
+        raise_on()
+    except InterfaceError:
+        raise
+    except PASSES_ON:
+        raise
+    except (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        return error
+
+
+cdef Descriptor by_other_means(object obj, object stream, list refusals):
+    """What speaks no protocol: a bare capsule, a scalar or a sequence."""
+    if PyCapsule_CheckExact(obj):
+        return dlpack.parse_capsule(obj, False, None)
+    if isinstance(obj, VALUES):
+        return numpy_library.copy_values(obj)
+    if refusals:
+        error = refusals[0][1]
+        reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
+        kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
+        raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons})") from error
+    raise TypeError(
+        f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol{wrappers.hint(obj)}; accepted:"
+        " anything with __sycl_usm_array_interface__, __cuda_array_interface__, a buffer, __dlpack__, __array_interface__ or"
+        " __array_struct__, a DLPack capsule, numbers, and nested sequences of numbers"
+    )
+
+
+cdef Descriptor parse_wrapper(object obj, object stream):
+    """The array in a wrapper of a known type, if that is its own memory in its own type."""
+    Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
+    try:
+        inner = wrappers.inside(obj)
+        a = import_array(inner, None)      # the caller orders it
+        again = wrappers.inside(obj)
+        wrappers.check(obj, a, a if again is inner else import_array(again, None))
+        return a
+    finally:
+        Py_LeaveRecursiveCall()
+
+
+cdef Descriptor import_via(object obj, object stream, object via):
+    """`obj` by the one protocol that the caller chose."""
+    cdef Descriptor a
+    if via not in _VIA:
+        raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
+    if via == "dlpack" and PyCapsule_CheckExact(obj):
+        a = dlpack.parse_capsule(obj, False, None)
+        return a if stream is None else on_stream(a, stream, True)
+    a = ask(obj, stream, via)
+    if a is None:
+        raise TypeError(
+            f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
+        )
+    if is_labelled(obj, labels_of(record_of(obj))):
+        a = dimensions.parse(obj, a)
+    return a if stream is None else on_stream(a, stream, True)
+
+
+cdef Descriptor ask(object obj, object stream, object protocol):
+    """`obj` by one protocol; None where it does not speak it."""
+    cdef int k
+    cls = type(obj)
+    cdef unsigned int record = record_of(obj)
+    if protocol == "dlpack" and record & DLPACK_BY_OWN_WAY and way_of(record) != 0:
+        return ways[way_of(record)](obj, stream)
+    if way_of(record) == WRAPPER:     # its own description of the memory leaves out what it adds to it
+        raise wrappers.wrapper_error(obj, "is asked for no protocol")
+    if issubclass(cls, numpy.ndarray):
+        numpy_library.refuse_mask(obj)
+    for k in range(PROTOCOLS):
+        if _PROTOCOLS[k].name.decode() == protocol:
+            return _PROTOCOLS[k].parse(obj, stream)
+    raise ValueError(f"asarray: no protocol is called {show(protocol)}; accepted: those of ways_in")
+
+
+# ---------------------------------------------------------------------------- the same, to be looked at (see inspection)
+
+
+def ways_in(cls, /):
+    """Return whether a type is known exactly, and the names of the protocols its instances are asked for, in order."""
+    if not isinstance(cls, type):
+        raise TypeError(f"ways_in: {show(cls)} is no type")
+    cdef unsigned int record = learn(cls)
+    names = [_PROTOCOLS[k].name.decode() for k in range(PROTOCOLS) if speaks_of(record) >> k & 1]
+    return way_of(record) != 0, tuple(names)
+
+
+def offer(obj, protocol, /):
+    """Return what `obj` gives by a protocol of `ways_in`: an array, or None where it does not speak it."""
+    return ask(obj, None, protocol)
+
+
+def peek(capsule, /):
+    """Return what a DLPack capsule would give, without consuming it. The array is valid while nobody else does."""
+    return dlpack.peek(capsule)

@@ -1,0 +1,123 @@
+"""Memory that has a name in the file system: files that are mapped, ``multiprocessing.shared_memory``.
+
+multiprocessing hands objects to processes of the same machine, which can map the same file. So what it pickles of such
+memory is the name, and both sides go on sharing the elements. Every other pickle holds the elements themselves.
+
+The operating system says which file lies at an address (Linux: ``/proc/self/maps``). The number of the file is sent as
+well, so that another one under the same name is not taken for it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import sys
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from arrayhub._core.errors import show
+
+_MAPS = "/proc/self/maps"
+_DEEPEST = 16  # owners of owners that are asked
+
+
+class Name(NamedTuple):
+    """Where the bytes of an array lie in a file."""
+
+    path: str
+    device: int
+    inode: int
+    offset: int
+    nbytes: int
+    writable: bool
+
+
+def name_of(address: int, nbytes: int, owner: object) -> tuple[Any, ...] | None:
+    """Return the name of some bytes if multiprocessing is asking and they have one.
+
+    A mapping that is private to the process (``mode="c"``), anonymous, or of a file that is gone has none.
+    """
+    if nbytes == 0 or not _is_mapped(owner) or _caller() != "multiprocessing.reduction":
+        return None
+    mapping = _mapping_at(address, nbytes)
+    if mapping is None:
+        return None
+    start, permissions, offset, inode, path = mapping
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    if permissions[3] != "s" or found.st_ino != inode:
+        return None
+    return tuple(Name(path, found.st_dev, inode, offset + address - start, nbytes, permissions[1] == "w"))
+
+
+def _caller() -> str:
+    """Return the module that the pickler was called from."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("arrayhub."):
+        frame = frame.f_back
+    return "" if frame is None else str(frame.f_globals.get("__name__"))
+
+
+def _is_mapped(owner: object) -> bool:
+    for _ in range(_DEEPEST):
+        if owner is None or isinstance(owner, mmap.mmap):
+            break
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+    return isinstance(owner, mmap.mmap)
+
+
+def _mapping_at(address: int, nbytes: int) -> tuple[int, str, int, int, str] | None:
+    try:
+        with open(_MAPS) as lines:
+            for line in lines:
+                start, end = (int(part, 16) for part in line.partition(" ")[0].split("-"))
+                if start <= address and address + nbytes <= end:
+                    _, permissions, offset, _, inode, *path = line.rstrip("\n").split(None, 5)
+                    return (start, permissions, int(offset, 16), int(inode), path[0]) if path else None
+    except OSError:
+        pass
+    return None
+
+
+def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
+    """Return the bytes of a name that has arrived, mapped here.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        The file is gone, or another one has its name, or it is no name at all.
+    """
+    if [type(part) for part in data] != [str, int, int, int, int, bool]:
+        raise pickle.UnpicklingError(f"arrayhub: the data in the pickle is {show(data)}; accepted: bytes, or a name")
+    name = Name(*data)
+    if name.offset < 0 or name.nbytes <= 0:
+        raise pickle.UnpicklingError(f"arrayhub: the data in the pickle is {show(data)}; accepted: a part of a file")
+    try:
+        handle = os.open(name.path, (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise _gone(name, error) from error
+    try:
+        found = os.fstat(handle)
+        if (found.st_dev, found.st_ino) != (name.device, name.inode):
+            raise _gone(name, "another file has its name now")
+        skipped = name.offset % mmap.ALLOCATIONGRANULARITY
+        access = mmap.ACCESS_WRITE if name.writable else mmap.ACCESS_READ
+        mapping = mmap.mmap(handle, name.nbytes + skipped, access=access, offset=name.offset - skipped)
+    except (OSError, ValueError, OverflowError) as error:
+        raise _gone(name, error) from error
+    finally:
+        os.close(handle)
+    return np.frombuffer(mapping, np.uint8, name.nbytes, skipped)
+
+
+def _gone(name: Name, why: object) -> pickle.UnpicklingError:
+    return pickle.UnpicklingError(
+        f"arrayhub: the array lies in {name.path}, which cannot be mapped here: {why}. Keep shared memory and files"
+        " until the receiver has the array, or send x.copy()"
+    )

@@ -1,0 +1,9 @@
+from typing import Any
+
+from typing_extensions import Buffer
+
+from arrayhub.usm_array import USMArray
+
+def reduce(array: USMArray, protocol: int) -> tuple[Any, ...]: ...
+def identity(array: USMArray) -> tuple[Any, ...]: ...
+def _unpickle(state: tuple[Any, ...], data: Buffer | tuple[bytes]) -> USMArray: ...

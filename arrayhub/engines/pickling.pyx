@@ -1,0 +1,404 @@
+"""How an array travels by pickle: what is sent, and how it becomes an array again.
+
+A pickle holds ``arrayhub._unpickle(state, data)``. `data` is the bytes that the elements need, out of band where the
+pickler can, or the name of a file that holds them (engines/mapped.py). Beyond SMALL bytes it is a flat ndarray and no
+``PickleBuffer``, because that is what joblib maps into files and hashes by content, and what protocols below 5 know as well.
+
+``state`` is a tuple:
+
+    format      int         FORMAT; a reader refuses any other
+    shape       tuple       elements
+    strides     tuple, None bytes; None: C order
+    offset      int         bytes from the start of `data` to element zero
+    element                 see engines/elements.py
+    access      int         0 immutable, 1 read-only, 2 read and write
+    labels      tuple, None dims, origin, halo
+    place       tuple, None where it lay, for ``pickling(arrive="restore")``; see engines/places.py
+
+No number in it is ever an address, and everything is held against the bytes that came along.
+"""
+
+import pickle
+import sys
+import weakref
+
+import numpy as np
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.string cimport memcpy
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    ALIGNED,
+    C_CONTIGUOUS,
+    CONSTRUCTED,
+    COPIED,
+    IMMUTABLE,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    block_of,
+    extent,
+    get_dtype,
+    labels_of,
+    new_array,
+    seal,
+    set_dtype,
+    set_type,
+    shape_tuple,
+    size_of,
+)
+from arrayhub._core.device cimport DLDevice, kDLCPU
+from arrayhub._core.footprint cimport Footprint
+from arrayhub._core.memory cimport BOUNDARY, EXTERNAL, MemoryBlock, allocate
+from arrayhub.adapters cimport buffer as buffer_adapter
+from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.transfer.gather cimport footprint
+
+from arrayhub._core.errors import show
+from arrayhub._core.labels import label
+from arrayhub.transfer.gather import gathered
+from arrayhub.transfer.host import copy as host_copy
+from arrayhub.engines import elements, mapped, places
+from arrayhub.engines.refusal import refused
+
+cdef enum:
+    FORMAT = 1
+    STATE_LENGTH = 8
+    SMALL = 1024            # bytes; up to here nobody maps memory, and a nested ndarray would cost the most
+    KEPT = 1 << 16          # bytes; from here on the flat view of an array is kept for as long as it lives
+
+cdef enum Access:
+    IS_IMMUTABLE = 0
+    IS_READONLY = 1
+    IS_READWRITE = 2
+
+cdef dict _modules = sys.modules
+cdef object _PickleBuffer = pickle.PickleBuffer
+
+# Where an array without elements points: never at NULL, which some readers abort on.
+cdef char[16] _NOTHING
+
+
+# ------------------------------------------------------------------------------------------------------- what is sent
+
+
+def reduce(Descriptor array not None, int protocol):
+    """Return what ``USMArray.__reduce_ex__`` gives: the function that makes the array again, and its arguments.
+
+    Raises
+    ------
+    pickle.PicklingError
+        The memory is a device's, and the policy refuses that; see `arrayhub.pickling`.
+    """
+    cdef Footprint taken
+    cdef Descriptor sent = array
+    place = None
+    if array.device_.device_type != kDLCPU:
+        try:
+            sent, place = places.taken_to_host(array)
+        except pickle.PicklingError as error:
+            return refused(error)
+    elif multiprocessing_is_loaded() and not array.flags_ & PACKED:
+        name = by_name(array, &taken)
+        if name is not None:
+            return _unpickle, (state_of(array, &taken, None), name)
+    footprint(sent, &taken)
+    if taken.levels:
+        sent = gathered(sent, _compact)
+        footprint(sent, &taken)
+    return _unpickle, (state_of(sent, &taken, place), data_of(sent, &taken, protocol, sent is array))
+
+
+cdef bint multiprocessing_is_loaded() noexcept:
+    return "multiprocessing.reduction" in _modules
+
+
+cdef object by_name(Descriptor a, Footprint* taken):
+    """The name of the memory, gaps included, if multiprocessing is asking and it has one; see engines/mapped.py."""
+    cdef Py_ssize_t low, high
+    extent(a, &low, &high)
+    name = mapped.name_of(<size_t> (a.data_ + low), high - low, a.base_)
+    taken.low = low
+    taken.nbytes = high - low
+    memcpy(taken.strides, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
+    return name
+
+
+def _compact(Descriptor pieces):
+    return host_copy(pieces, "C")
+
+
+cdef tuple state_of(Descriptor a, const Footprint* taken, object place):
+    return (
+        FORMAT,
+        shape_tuple(a),
+        strides_of(a, taken),
+        -taken.low,
+        element_of(a),
+        IS_READWRITE if a.flags_ & WRITEABLE else IS_IMMUTABLE if a.flags_ & IMMUTABLE else IS_READONLY,
+        labels_in_state(a),
+        place,
+    )
+
+
+def identity(Descriptor array not None):
+    """Return what an array is besides its bytes, where they lie, and who may write them, as numbers and strings."""
+    cdef Footprint taken
+    footprint(array, &taken)
+    return shape_tuple(array), strides_of(array, &taken), repr(element_of(array)), labels_in_state(array)
+
+
+cdef object strides_of(Descriptor a, const Footprint* taken):
+    """The byte strides once nothing lies between the elements; None for C order."""
+    cdef int k
+    if a.flags_ & C_CONTIGUOUS or taken.nbytes == 0:
+        return None
+    if layout.is_contiguous(a.nd_, a.shape_, taken.strides, a.itemsize_, False):
+        return None
+    return tuple([taken.strides[k] for k in range(a.nd_)])
+
+
+cdef object labels_in_state(Descriptor a):
+    if a.labels == NULL:
+        return None
+    labels = labels_of(a)
+    return (labels.dims, labels.origin, labels.halo)
+
+
+cdef object element_of(Descriptor a):
+    cdef const dtypes.ElementType* row
+    if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM or a.flags_ & PACKED:
+        row = dtypes.by_typenum(a.typenum_)
+        return (row.name.decode(), row.dlpack.code, row.dlpack.bits, bool(a.flags_ & PACKED))
+    return elements.said(get_dtype(a))
+
+
+cdef object data_of(Descriptor a, const Footprint* taken, int protocol, bint lasting):
+    """The bytes of an array without gaps, in the form that serves the protocol best; `lasting`: it is the user's own."""
+    if taken.nbytes > SMALL:
+        # Other memory than the host's is waited for each time, so its views do not last.
+        return kept_view(a, taken) if lasting and taken.nbytes >= KEPT else new_flat_view(a, taken)
+    if protocol >= 5:
+        return _PickleBuffer(new_flat_view(a, taken))
+    data = PyBytes_FromStringAndSize(a.data_ + taken.low if taken.nbytes else NULL, taken.nbytes)
+    return (data,) if a.flags_ & WRITEABLE else data
+
+
+# The flat views of large arrays, which joblib knows again: else it would write a file for each task. A view holds the
+# memory and not the array, whose end takes it out of here.
+cdef dict _kept = {}
+
+
+cdef object kept_view(Descriptor a, const Footprint* taken):
+    """The same flat view each time."""
+    key = id(a)
+    kept = _kept.get(key)
+    if kept is not None and kept[0]() is a:
+        return kept[1]
+    view = new_flat_view(a, taken)
+    _kept[key] = (weakref.ref(a, lambda _: _kept.pop(key, None)), view)
+    return view
+
+
+cdef object new_flat_view(Descriptor a, const Footprint* taken):
+    cdef MemoryBlock block = block_of(a)
+    # The owner itself where it keeps the bytes by living: joblib looks for a memmap among the bases.
+    cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
+    return numpy_library.emit_run(a, a.data_ + taken.low, taken.nbytes, block.owner_ if owned else block)
+
+
+# ------------------------------------------------------------------------------------------------------ what arrives
+
+
+def _unpickle(state, data):
+    """Make the array of a pickle again. Anything may stand in one, so nothing in it is believed.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        The form is unknown, or the parts do not fit each other.
+    """
+    if type(state) is not tuple or len(<tuple> state) == 0:
+        raise broken("state", state, "a tuple that starts with the number of the form")
+    if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
+        raise pickle.UnpicklingError(
+            f"arrayhub: the pickle has form {show((<tuple> state)[0])}; this release reads form {FORMAT}. Unpickle it with the"
+            " release of arrayhub that wrote it, or a later one"
+        )
+    if len(<tuple> state) != STATE_LENGTH:
+        raise broken("state", state, f"a tuple of {STATE_LENGTH}")
+    _, shape, strides, offset, element, access, labels, place = <tuple> state
+    cdef Descriptor memory = memory_of(data)
+    cdef Descriptor a = described(shape, strides, element)
+    cdef Py_ssize_t start = index_of(offset, "offset")
+    if type(access) is not int or not IS_IMMUTABLE <= access <= IS_READWRITE:
+        raise broken("access", access, "0, 1 or 2")
+    check_inside(a, start, memory)
+    lay(a, memory, start)
+    if not a.flags_ & ALIGNED and (<size_t> memory.data_) % a.alignment_ != 0:
+        memory = aligned_copy(memory)
+        lay(a, memory, start)
+    set_access(a, access, memory)
+    if labels is not None:
+        set_labels_of(a, labels)
+    return a if place is None else places.brought_back(a, place)
+
+
+_unpickle.__module__ = "arrayhub"     # the name in every pickle: it outlives where the function lies
+
+
+cdef object broken(str what, object value, str accepted):
+    return pickle.UnpicklingError(f"arrayhub: {what} in the pickle is {show(value)}; accepted: {accepted}")
+
+
+cdef Descriptor memory_of(object data):
+    """The bytes of a pickle as a one-dimensional array, or as one that is contiguous and counts them otherwise."""
+    cdef Descriptor memory
+    if type(data) is tuple and len(<tuple> data) == 1 and type((<tuple> data)[0]) is bytes:
+        memory = aligned_copy(buffer_adapter.parse_bytes((<tuple> data)[0], None))
+        memory.flags_ ^= IMMUTABLE | WRITEABLE
+        return memory
+    if type(data) is bytes:
+        return buffer_adapter.parse_bytes(data, None)
+    if type(data) is tuple:
+        memory = numpy_library.parse(mapped.opened(data), None)
+    elif isinstance(data, np.ndarray):
+        memory = numpy_library.parse(data, None)
+    else:
+        memory = buffer_adapter.parse(data, None)
+        if memory is None:
+            raise broken("data", data, "an object with a buffer")
+    if not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
+        raise broken("data", data, "one run of bytes")
+    return memory
+
+
+cdef Py_ssize_t index_of(object value, str what) except? -1:
+    """An exact integer that fits."""
+    if type(value) is not int or not -(1 << 62) < value < 1 << 62:
+        raise broken(what, value, "integers of 62 bits")
+    return value
+
+
+cdef Descriptor described(object shape, object strides, object element):
+    """An array without memory, of this shape, type and byte strides."""
+    cdef Py_ssize_t ignored
+    cdef int k
+    if type(shape) is not tuple or len(<tuple> shape) > layout.MAX_NDIM:
+        raise broken("shape", shape, f"a tuple of at most {layout.MAX_NDIM} lengths")
+    if strides is not None and (type(strides) is not tuple or len(<tuple> strides) != len(<tuple> shape)):
+        raise broken("strides", strides, f"None, or {len(<tuple> shape)} of them")
+    cdef Descriptor a = new_array(<int> len(<tuple> shape))
+    a.protocol_ = CONSTRUCTED
+    set_element(a, element)
+    for k in range(a.nd_):
+        a.shape_[k] = index_of((<tuple> shape)[k], "shape")
+        if a.shape_[k] < 0:
+            raise broken("shape", shape, "lengths of zero or more")
+    cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
+    if size < 0 or layout.checked_mul(size, max(a.itemsize_, 1), &ignored):
+        raise broken("shape", shape, "fewer than 2**63 bytes in all")
+    if a.flags_ & PACKED:
+        if strides is not None or layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
+            raise broken("strides", strides, "None, since elements share bytes")
+    elif strides is None or size == 0:
+        if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
+            raise broken("shape", shape, "strides below 2**63 bytes")
+    else:
+        for k in range(a.nd_):
+            a.byte_strides_[k] = index_of((<tuple> strides)[k], "strides")
+    return a
+
+
+cdef int set_element(Descriptor a, object element) except -1:
+    cdef const dtypes.ElementType* row
+    if type(element) is not tuple:
+        return set_dtype(a, elements.read(element))
+    if len(<tuple> element) != 4 or [type(part) for part in <tuple> element] != [str, int, int, bool]:
+        raise elements.refused(element)
+    name, code, bits, packed = <tuple> element
+    row = dtypes.by_dlpack(code, bits) if 0 <= code < 256 and 0 <= bits < 256 else NULL
+    if row == NULL or row.name.decode() != name or packed and bits >= 8:
+        raise pickle.UnpicklingError(
+            f"arrayhub: the elements in the pickle are {show(element)}, a type that this release does not know; unpickle it"
+            " with the release of arrayhub that wrote it, or a later one"
+        )
+    set_type(a, row)
+    if packed:
+        a.flags_ |= PACKED
+    return 0
+
+
+cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except -1:
+    """Refuse elements that lie outside of the bytes that came along."""
+    cdef Py_ssize_t low = 0, high = 0, nbytes = size_of(memory) * memory.itemsize_
+    cdef bint overflow = False
+    if a.flags_ & PACKED:
+        high = a.dl_dtype_.bits * size_of(a)          # below 2**66 / 8: bits are fewer than those of a byte
+        high = high // 8 + (high % 8 != 0)
+    elif size_of(a):
+        overflow = layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high)
+    if (
+        overflow or start < 0 or start > nbytes or layout.checked_add(start, low, &low) or low < 0
+        or layout.checked_add(start, high, &high) or high > nbytes
+    ):
+        raise pickle.UnpicklingError(
+            f"arrayhub: shape {show(a.shape)}, strides and offset {start} in the pickle reach beyond its {nbytes} bytes; it is"
+            " forged, or was cut short"
+        )
+    return 0
+
+
+cdef int lay(Descriptor a, Descriptor memory, Py_ssize_t start) except -1:
+    """Let an array show memory that has been found large enough, from `start` on."""
+    a.device_ = DLDevice(kDLCPU, 0)
+    a.block_ = block_of(memory)
+    a.base_ = memory.base_
+    a.data_ = (memory.data_ if memory.data_ != NULL else _NOTHING) + start
+    a.strides_ = a.shape_ + a.nd_      # NULL where an earlier look found no whole number of elements
+    return seal(a)
+
+
+cdef Descriptor aligned_copy(Descriptor memory):
+    """The same bytes in fresh memory that starts on a boundary for any element."""
+    cdef Py_ssize_t nbytes = size_of(memory) * memory.itemsize_
+    cdef MemoryBlock block = allocate(nbytes, BOUNDARY)
+    cdef const char* source = memory.data_
+    with nogil:
+        if nbytes:
+            memcpy(block.address_, source, nbytes)
+    cdef Descriptor fresh = new_array(1)
+    set_type(fresh, dtypes.by_format(c"B"))
+    fresh.protocol_ = CONSTRUCTED
+    fresh.device_ = block.device_
+    fresh.block_ = block
+    fresh.base_ = block
+    fresh.data_ = block.address_
+    fresh.shape_[0] = nbytes
+    fresh.byte_strides_[0] = 1
+    # As far as the bytes could be written before: whether a transport aligns them must not decide it.
+    fresh.flags_ |= COPIED | memory.flags_ & (WRITEABLE | IMMUTABLE)
+    seal(fresh)
+    return fresh
+
+
+cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
+    """The weaker of what the sender and the transport allow; what was immutable stays so."""
+    a.flags_ |= memory.flags_ & COPIED
+    if access == IS_IMMUTABLE:
+        a.flags_ |= IMMUTABLE
+    elif access == IS_READWRITE:
+        a.flags_ |= memory.flags_ & (WRITEABLE | IMMUTABLE)
+    return 0
+
+
+cdef int set_labels_of(Descriptor a, object labels) except -1:
+    if type(labels) is not tuple or len(<tuple> labels) != 3:
+        raise broken("labels", labels, "None, or dims, origin and halo")
+    dims, origin, halo = <tuple> labels
+    try:
+        label(a, dims=dims, origin=origin, halo=halo)
+    except (TypeError, ValueError) as error:
+        raise broken("labels", labels, f"dims, origin and halo of the array ({error})") from error
+    return 0

@@ -1,0 +1,87 @@
+"""Where an array lay that was pickled out of device memory, and how it gets there again."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+
+from arrayhub import transfer
+from arrayhub._core.errors import PASSES_ON, show
+from arrayhub.conversion import asarray
+from arrayhub.engines.policy import setting
+from arrayhub.runtimes.host import host_view, is_host_readable
+from arrayhub.storage import empty
+from arrayhub.transfer.gather import gathered
+from arrayhub.usm_array import USMArray
+
+# A row a kind of memory: device type and kind of USM, and what `empty` calls it.
+_KINDS = {
+    ("oneapi", "device"): "usm_device",
+    ("oneapi", "shared"): "usm_shared",
+    ("oneapi", "host"): "usm_host",
+    ("cuda", None): "cuda",
+    ("cuda_host", None): "cuda_host",
+    ("cuda_managed", None): "cuda_managed",
+}
+
+
+def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
+    """Return an array of another device as the policy lets it leave: as host memory, and the place to note, if any.
+
+    Raises
+    ------
+    pickle.PicklingError
+        The policy refuses, or the memory cannot be copied.
+    """
+    policy = setting("device")
+    readable = is_host_readable(array)
+    if policy == "refuse" and not readable:
+        raise pickle.PicklingError(
+            f"arrayhub: the array is on {array.device}, and memory that the host cannot read is not pickled by default;"
+            " call arrayhub.to_host(x) first, or let it travel by arrayhub.pickling(device='host') or"
+            " pickling(device='keep') (for workers: the environment variable ARRAYHUB_PICKLING)"
+        )
+    kind = _KINDS.get((array.device.type, array.usm_type))
+    place = (kind, array.device.id) if policy == "keep" and kind is not None else None
+    return host_view(array) if readable else gathered(array, transfer.to_host), place
+
+
+def brought_back(array: USMArray, place: object) -> USMArray:
+    """Return a host array that has arrived as one at the place that was noted, if the policy says so."""
+    kind, number = _checked(place)
+    if setting("arrive") == "host":
+        return array
+    device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
+
+    def there(pieces: USMArray) -> USMArray:
+        # As bytes: what has no dtype here can lie there all the same.
+        run = np.frombuffer(pieces, np.uint8)  # type: ignore[call-overload]
+        fresh = empty(run.size, np.uint8, memory=kind, device=device)  # type: ignore[arg-type]
+        transfer.write(fresh, asarray(run))
+        return fresh
+
+    try:
+        restored: USMArray = gathered(array, there)
+    except PASSES_ON:
+        raise
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
+        raise pickle.UnpicklingError(
+            f"arrayhub: the array was pickled in memory of kind {kind!r} on {device}, which it cannot have here:"
+            f" {error}."
+            " Set arrayhub.pickling(arrive='host'), or the environment variable ARRAYHUB_UNPICKLING=host, for a host"
+            " array"
+        ) from error
+    return restored
+
+
+def _checked(place: object) -> tuple[str, int]:
+    kinds = tuple(_KINDS.values())
+    if type(place) is tuple and len(place) == 2:
+        kind, number = place
+        if kind in kinds and type(number) is int and 0 <= number < 1 << 16:
+            return kind, number
+    raise pickle.UnpicklingError(
+        f"arrayhub: the place in the pickle is {show(place)}; accepted: a kind of memory ({', '.join(kinds)}) and the"
+        " number of a device"
+    )

@@ -1,0 +1,63 @@
+"""What dask knows an array by: equal for equal elements, in every process, and another for any other.
+
+The elements are hashed where they lie, rows of strided ones a chunk at a time, so that nothing large is copied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from arrayhub.engines.pickling import identity
+from arrayhub.libraries.numpy import raw
+from arrayhub.runtimes.host import host_view, is_host_readable
+from arrayhub.transfer.gather import pieces
+from arrayhub.usm_array import USMArray
+
+_CHUNK = 1 << 20  # bytes that are brought together at a time
+
+
+def token(array: USMArray) -> tuple[Any, ...]:
+    """Return what ``USMArray.__dask_tokenize__`` gives.
+
+    Elements that the host cannot read are not fetched for it: each call gives another token then, so that no result is
+    ever taken for that of other elements.
+
+    Raises
+    ------
+    dask.tokenize.TokenizationError
+        The host cannot read the elements, and dask is configured to ensure deterministic tokens.
+    """
+    if not is_host_readable(array):
+        return ("arrayhub.USMArray", str(array.device), _unique(array))
+    content = hashlib.sha1(usedforsecurity=False)
+    for run in _runs(pieces(host_view(array))):
+        content.update(raw(run))
+    return ("arrayhub.USMArray", *identity(array), content.hexdigest())
+
+
+def _unique(array: USMArray) -> str:
+    dask = sys.modules.get("dask")
+    if dask is not None and dask.config.get("tokenize.ensure-deterministic", False):
+        from dask.tokenize import TokenizationError
+
+        raise TokenizationError(
+            f"arrayhub: the array is on {array.device}, and its elements are not fetched to make a token of them; call"
+            " arrayhub.to_host(x) first, or give the task a name"
+        )
+    return uuid.uuid4().hex
+
+
+def _runs(array: USMArray) -> Iterator[USMArray]:
+    """Yield the elements of `array` in C order, in arrays that are contiguous."""
+    if array.flags.c_contiguous:
+        yield array
+    elif array.nbytes <= _CHUNK:
+        yield array.copy()
+    else:
+        rows = max(_CHUNK * array.shape[0] // array.nbytes, 1)
+        for start in range(0, array.shape[0], rows):
+            yield from _runs(array[start] if rows == 1 else array[start : start + rows])

@@ -1,0 +1,22 @@
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+@disjoint_base
+class Library:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    name: str
+    install: str | None
+    sample: Callable[[Any], Any] | None
+    roots: tuple[str, ...]
+    traits: int
+    call: str | None
+    device_type: str | None
+    reads_host: bool
+
+LIBRARIES: tuple[Library, ...]
+
+def exactly(module: str, name: str) -> Callable[[type], bool]: ...
+def derived_from(module: str, *names: str) -> Callable[[type], bool]: ...
+def named(root: str, *names: str) -> Callable[[type], bool]: ...

@@ -1,0 +1,197 @@
+"""The libraries that are known here, one row per library: what installs it, how its types are recognised and come in, how
+its arrays are made, its devices, and what it does otherwise than the specifications have it.
+
+A library that keeps to a protocol needs no row. To add one that is to be known: a row here, and a module beside this one
+where more than a few lines are special. No library is imported to recognise its objects.
+"""
+
+import os
+import sys
+
+import numpy as np
+
+from arrayhub.adapters cimport buffer
+from arrayhub.adapters.producer_types cimport (
+    BORROWS,
+    DLPACK_BY_OWN_WAY,
+    LEGACY_IS_WRITABLE,
+    NO_STREAM_IS_NONE,
+    SILENT_ON_DEFAULT,
+    root_of,
+)
+from arrayhub.libraries cimport cupy, dpctl, jax, numpy, pyarrow, torch
+
+from arrayhub._core.device import READERS
+from arrayhub.libraries import devices
+
+# Switched off, known types are read by a protocol each; what their modules know besides is still said.
+cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
+
+cdef list _recognise = [None]       # of each way in: whether a type takes it
+cdef list _library_of = [None]      # and its row
+cdef dict _by_root = {}
+cdef dict _by_name = {}
+
+
+cdef class Library:
+    """Making one enters it into the table; `device` reads a device object of its own as a DLPack pair."""
+
+    def __init__(self, name, install, sample=None, roots=(), traits=0, device=None):
+        self.name, self.install, self.sample, self.traits = name, install, sample, traits
+        self.roots = roots or (name,)
+        _by_name[name] = self
+        for root in self.roots:
+            _by_root[root] = self
+            if device is not None:
+                READERS[root] = device
+
+    cdef Library takes(self, object recognise, Way way, Way plain):
+        """A way in for the types that `recognise` knows; `plain` is that without what makes it fast."""
+        assert len(_recognise) < MOST_WAYS
+        ways[len(_recognise)] = way if _fast_ways else plain
+        _recognise.append(recognise)
+        _library_of.append(self)
+        return self
+
+    cdef Library gives(self, Out out, str device_type, bint reads_host):
+        """The way out: what makes an array of it on the memory of ours, and which memory that may be."""
+        self.out, self.device_type, self.reads_host = out, device_type, reads_host
+        self.call = f"as_{self.name}"
+        return self
+
+
+def exactly(module, name):
+    """The type of that name in that module, if it is loaded."""
+    root = module.partition(".")[0]
+    return lambda cls: root_of(cls) == root and cls is getattr(sys.modules.get(module), name, None)
+
+
+def derived_from(module, *names):
+    """Types that inherit from those of these names in that module, themselves included."""
+    def recognise(cls):
+        bases = [getattr(sys.modules.get(module), name, None) for name in names]
+        return issubclass(cls, tuple([base for base in bases if isinstance(base, type)]))
+
+    return recognise
+
+
+def named(root, *names):
+    """Types of these names in any module of a library, where these modules are private."""
+    return lambda cls: root_of(cls) == root and cls.__name__ in names
+
+
+def _usm_memory(module):
+    import dpctl.memory
+
+    return dpctl.memory.MemoryUSMShared(8) if module.get_devices() else dpctl.memory.MemoryUSMShared
+
+
+def _dpnp_array(module):
+    import dpctl
+
+    return module.zeros(3) if dpctl.get_devices() else module.ndarray
+
+
+# ---------------------------------------------------------------------------------------------------------- ways out
+
+
+cdef object to_numpy(Descriptor a, bint copied, bint allow_readonly):
+    return numpy.emit(a)
+
+
+cdef object to_torch(Descriptor a, bint copied, bint allow_readonly):
+    return torch.emit(a, allow_readonly)
+
+
+cdef object to_jax(Descriptor a, bint copied, bint allow_readonly):
+    return jax.emit(a, copied)
+
+
+cdef object to_cupy(Descriptor a, bint copied, bint allow_readonly):
+    return cupy.emit(a, allow_readonly)
+
+
+cdef object to_dpnp(Descriptor a, bint copied, bint allow_readonly):
+    return dpctl.emit_dpnp(a)
+
+
+cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
+    from arrayhub.libraries import numba
+
+    return numba.emit(a)
+
+
+# --------------------------------------------------------------------------------------------------------- the table
+
+# Types are recognised in this order, and reports name the libraries in it.
+
+Library("numpy", "pip install 'numpy>=2.0'", lambda numpy: numpy.zeros(3)) \
+    .takes(lambda cls: issubclass(cls, np.generic), numpy.copy_scalar, numpy.copy_scalar) \
+    .takes(lambda cls: issubclass(cls, np.ndarray), numpy.parse, numpy.parse_by_dict) \
+    .gives(to_numpy, "cpu", True)
+
+Library("python", None, roots=("builtins", "array")) \
+    .takes(lambda cls: cls is bytes, buffer.parse_bytes, buffer.parse) \
+    .takes(lambda cls: cls is bytearray or cls is memoryview, buffer.parse, buffer.parse) \
+    .takes(exactly("array", "array"), buffer.parse, buffer.parse)
+
+Library("torch", "pip install torch", lambda torch: torch.zeros(3), device=devices.read_torch,
+        traits=LEGACY_IS_WRITABLE | DLPACK_BY_OWN_WAY) \
+    .takes(derived_from("torch", "Tensor"), torch.parse, torch.parse_by_dlpack) \
+    .gives(to_torch, "cuda", True)
+
+Library("jax", "pip install jax", lambda jax: jax.numpy.zeros(3), roots=("jax", "jaxlib"), device=devices.read_jax,
+        traits=NO_STREAM_IS_NONE) \
+    .takes(named("jaxlib", "ArrayImpl"), jax.parse, jax.parse) \
+    .takes(named("jax", "ArrayImpl"), jax.parse, jax.parse) \
+    .gives(to_jax, "cuda", True)
+
+Library("cupy", "pip install 'arrayhub[cuda13]'", lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
+        roots=("cupy", "cupyx"), device=devices.read_cupy, traits=LEGACY_IS_WRITABLE) \
+    .takes(exactly("cupy", "ndarray"), cupy.parse, cupy.parse_by_dict) \
+    .gives(to_cupy, "cuda", False)
+
+Library("dpctl", "pip install 'arrayhub[sycl]'", _usm_memory) \
+    .takes(exactly("dpctl.tensor", "usm_ndarray"), dpctl.parse_usm_ndarray, dpctl.parse_by_dict) \
+    .takes(named("dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"), dpctl.parse_memory, dpctl.parse_by_dict)
+
+Library("dpnp", "pip install dpnp", _dpnp_array) \
+    .takes(exactly("dpnp", "ndarray"), dpctl.parse_dpnp, dpctl.parse_by_dict) \
+    .takes(exactly("dpnp.tensor", "usm_ndarray"), dpctl.parse_usm_ndarray, dpctl.parse_by_dict) \
+    .gives(to_dpnp, "oneapi", False)
+
+Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILENT_ON_DEFAULT) \
+    .gives(to_numba, "cuda", True)
+
+Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0])) \
+    .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"), pyarrow.parse, pyarrow.parse)
+
+Library("ml_dtypes", "pip install ml_dtypes")
+
+Library("onnxruntime", None, traits=BORROWS)      # an OrtValue on a NumPy array: only the Python object has the array
+
+Library("cuda.core", None, roots=("cuda",), device=devices.read_cuda_core)
+
+
+# ---------------------------------------------------------------------------------------------------- what others ask
+
+
+cdef int way_of_type(type cls) except -1:
+    """The number of the way in that a type takes; 0 where it is not known."""
+    cdef int way
+    for way in range(1, len(_recognise)):
+        if _recognise[way](cls):
+            return way
+    return 0
+
+
+cdef Library library_of_type(type cls, int way):
+    """The row that a type belongs to: that of its way in, else of the library that defines it, or None."""
+    return _by_root.get(root_of(cls)) if way == 0 else _library_of[way]
+
+
+cdef Library library(str name):
+    return _by_name[name]
+
+
+LIBRARIES = tuple(_by_name.values())

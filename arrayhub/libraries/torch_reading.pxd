@@ -1,0 +1,4 @@
+from arrayhub._core.descriptor cimport Descriptor
+
+cdef int refuse_negative_strides(Descriptor a) except -1
+cdef int refuse_plain_bytes(Descriptor a) except -1

@@ -1,0 +1,76 @@
+"""What torch reads of a USMArray without arrayhub: where it would end the process or take bytes for numbers, it is refused.
+
+Neither can be said by a protocol. torch asks ``__dlpack__`` as everybody does, and aborts on negative strides; and
+``torch.asarray`` asks for a buffer of plain bytes, as a file does, and reads them as its default type. So it is the caller
+that is looked at, and only for such arrays and such requests.
+"""
+
+import sys
+import warnings
+
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor, stride_tuple
+
+cdef extern from *:
+    """
+    #include <string.h>
+    #ifdef __linux__
+    #include <dlfcn.h>
+    #include <unwind.h>
+    typedef struct {
+        const char *name;
+        int left;           /* how many frames beyond our own are still looked at */
+        int found;
+    } arrayhub_walk;
+
+    /* The caller's frame is the first or the second beyond the module's own: PyObject_GetBuffer may have one, or none. */
+    static _Unwind_Reason_Code arrayhub_look(struct _Unwind_Context *context, void *argument) {
+        arrayhub_walk *walk = argument;
+        Dl_info place;
+        if (dladdr((void *)_Unwind_GetIP(context), &place) == 0 || place.dli_fname == NULL) return _URC_END_OF_STACK;
+        if (strstr(place.dli_fname, "arrayhub") != NULL && walk->left == 2) return _URC_NO_REASON;
+        if (strstr(place.dli_fname, walk->name) != NULL) walk->found = 1;
+        return walk->found || --walk->left == 0 ? _URC_END_OF_STACK : _URC_NO_REASON;
+    }
+    static int arrayhub_asked_by(const char *name) {
+        arrayhub_walk walk = {name, 2, 0};
+        _Unwind_Backtrace(arrayhub_look, &walk);
+        return walk.found;
+    }
+    #else
+    static int arrayhub_asked_by(const char *Py_UNUSED(name)) { return 0; }
+    #endif
+    """
+    bint arrayhub_asked_by(const char* name) noexcept
+
+
+cdef int refuse_negative_strides(Descriptor a) except -1:
+    """BufferError where torch is about to take a view that steps backwards, on which it aborts.
+
+    All of its functions (``from_dlpack``, ``as_tensor``, ``tensor``) ask through one of Python's.
+    """
+    cdef int k
+    if a.flags_ & C_CONTIGUOUS or a.byte_strides_ == NULL or "torch" not in sys.modules:
+        return 0
+    for k in range(a.nd_):
+        if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
+            break
+    else:
+        return 0
+    if sys._getframe().f_globals.get("__name__") == "torch.utils.dlpack":
+        raise BufferError(
+            f"torch: byte strides {stride_tuple(a)} are negative, and torch ends the process on them; call"
+            " arrayhub.as_torch(x, copy=True), or x.copy() first"
+        )
+    return 0
+
+
+cdef int refuse_plain_bytes(Descriptor a) except -1:
+    """BufferError where torch itself asks for plain bytes. It reports that in its own words, so a warning says ours."""
+    if "torch" not in sys.modules or not arrayhub_asked_by(b"libtorch_python"):
+        return 0
+    words = (
+        "torch.asarray and torch.frombuffer read the bytes of a USMArray as elements of another type; call"
+        " arrayhub.as_torch(x), torch.from_dlpack(x), or torch.frombuffer(memoryview(x), dtype=...)"
+    )
+    warnings.warn(words, RuntimeWarning)
+    raise BufferError(words)

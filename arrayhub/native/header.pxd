@@ -1,0 +1,95 @@
+"""The public header, as the functions behind its table see it."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, uint8_t, uint16_t
+
+cdef extern from *:
+    """
+    #define PyUSMArrayObject arrayhub_public_struct     /* Cython declares the struct of arrays itself */
+    #include "../include/arrayhub.h"
+    #undef PyUSMArrayObject
+    """
+    enum:
+        USM_ARRAY_WHOLE_STRIDES, USM_ARRAY_ON_HOST, USM_ARRAY_ON_USM, USM_ARRAY_ON_CUDA, USM_ARRAY_ANYWHERE
+        USM_ARRAY_MAY_CAST, USM_ARRAY_MAY_RELAYOUT, USM_ARRAY_MAY_TRANSFER, USM_ARRAY_MAY_BUILD
+
+    ctypedef struct PyUSMArrayDevice:
+        int32_t device_type
+        int32_t device_id
+
+    ctypedef struct PyUSMArrayDataType:
+        uint8_t code
+        uint8_t bits
+        uint16_t lanes
+
+    ctypedef struct PyUSMArrayRequest:
+        Py_ssize_t struct_size
+        const char* name
+        const PyUSMArrayDataType* dtypes
+        int ndtypes
+        int min_nd
+        int max_nd
+        const Py_ssize_t* shape
+        int flags
+        int as_is
+        int where
+        int may
+        PyObject* stream
+
+    ctypedef struct PyUSMArraySpec:
+        Py_ssize_t struct_size
+        void* data
+        int nd
+        const Py_ssize_t* shape
+        const Py_ssize_t* byte_strides
+        PyUSMArrayDataType dtype
+        int typenum
+        int access
+        PyUSMArrayDevice device
+        PyObject* owner
+        void (*release)(void* context) noexcept
+        void* context
+        PyObject* queue
+        void* queue_ref
+        void* stream
+
+    ctypedef struct PyUSMArrayElement:
+        Py_ssize_t struct_size
+        const char* name
+        PyUSMArrayDataType dtype
+        int typenum
+        Py_ssize_t itemsize
+        Py_ssize_t alignment
+
+    ctypedef struct PyUSMArrayAPI:
+        object (*from_object)(object obj)
+        object (*request)(object obj, const PyUSMArrayRequest* request)
+        int (*match)(object array, const PyUSMArrayRequest* request) noexcept
+        object (*explain)(object obj, const PyUSMArrayRequest* request)
+        object (*make)(const PyUSMArraySpec* spec)
+        object (*to_host)(object obj)
+        int (*host_ready)(object array) except -1
+        int (*device)(object array, PyUSMArrayDevice* out) except -1
+        int (*queue_ref)(object array, void** out) except -1
+        int (*type_of_number)(int typenum, PyUSMArrayElement* out) except -1
+        int (*type_of_dlpack)(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except -1
+        int (*type_of_object)(object dtype, PyUSMArrayElement* out) except -1
+        object (*convert)(object obj, const char* library)
+        object (*like)(object obj, object model, int may_copy)
+
+
+cdef extern from *:
+    """
+    #include <string.h>
+    /* A struct of a caller's in the size of ours: what it has not is zero, and what it has more has to be. */
+    static int arrayhub_resized(const void *theirs, Py_ssize_t size, void *ours, Py_ssize_t wanted) {
+        Py_ssize_t k;
+        if (size < (Py_ssize_t)sizeof(Py_ssize_t) || size > 4096) return 0;
+        for (k = wanted; k < size; ++k)
+            if (((const char *)theirs)[k] != 0) return 0;
+        memset(ours, 0, (size_t)wanted);
+        memcpy(ours, theirs, (size_t)(size < wanted ? size : wanted));
+        return 1;
+    }
+    """
+    bint resized "arrayhub_resized"(const void* theirs, Py_ssize_t size, void* ours, Py_ssize_t wanted) noexcept nogil

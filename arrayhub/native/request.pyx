@@ -1,0 +1,491 @@
+"""An array that meets the conditions of C code, or an error that names the argument: one list of what may not fit, and
+what may be done about each."""
+
+from cpython.object cimport PyObject
+from libc.string cimport memcmp
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    ALIGNED,
+    C_CONTIGUOUS,
+    COPIED,
+    F_CONTIGUOUS,
+    NOTSWAPPED,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    get_dtype,
+    host_readable,
+    shape_tuple,
+    stride_tuple,
+)
+from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.raised cimport raise_on, take
+from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub.conversion cimport came_as_copy
+from arrayhub.dispatch cimport VALUES, import_array
+from arrayhub.native.header cimport (
+    USM_ARRAY_ANYWHERE,
+    USM_ARRAY_MAY_BUILD,
+    USM_ARRAY_MAY_CAST,
+    USM_ARRAY_MAY_RELAYOUT,
+    USM_ARRAY_MAY_TRANSFER,
+    USM_ARRAY_ON_CUDA,
+    USM_ARRAY_ON_HOST,
+    USM_ARRAY_ON_USM,
+    USM_ARRAY_WHOLE_STRIDES,
+    PyUSMArrayDataType,
+    PyUSMArrayRequest,
+    resized,
+)
+
+import numpy
+
+from arrayhub import transfer
+from arrayhub._core.errors import PASSES_ON
+
+cdef enum:
+    FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
+    PLACES = <int> USM_ARRAY_ANYWHERE
+    MAYS = <int> USM_ARRAY_MAY_CAST | <int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_TRANSFER | <int> USM_ARRAY_MAY_BUILD
+
+# What may not fit, in the order in which it is looked at, and said.
+cdef enum Misfit:
+    FITS
+    NO_MEMORY
+    BYTE_ORDER
+    TYPE
+    SHARED_BYTES
+    RANK
+    LENGTH
+    READ_ONLY
+    PLACE
+    MISALIGNED
+    STRIDES
+    LAYOUT
+
+ctypedef Descriptor (*Way)(object obj, object stream)
+
+cdef extern from *:
+    """
+    #define arrayhub_attempt_array(way, obj, stream) ((PyObject *)way(obj, stream))
+    """
+    PyObject* attempt "arrayhub_attempt_array"(Way way, object obj, object stream) noexcept
+
+
+# ------------------------------------------------------------------------------------------------------- three questions
+
+
+cdef object request(object obj, const PyUSMArrayRequest* said):
+    """`obj` as an array that meets a request; PyUSMArray_Request."""
+    cdef PyUSMArrayRequest whole
+    cdef const PyUSMArrayRequest* r = checked(said, &whole)
+    cdef PyObject* answer = attempt(import_array, obj, None if r.stream == NULL else <object> r.stream)
+    if answer == NULL:
+        return raise_named(r)
+    cdef Descriptor a = <Descriptor> take(answer)
+    if a.flags_ & COPIED:
+        check_copy(a, obj, r)
+    if misfit(a, r) != FITS:
+        a = fitted(a, obj, r, False)
+    if a.device_.device_type != 1 and host_is_to_read(a, r):
+        host_ready(a)
+    return a
+
+
+cdef int match(object array, const PyUSMArrayRequest* said) noexcept:
+    """Whether an array meets a request as it is; PyUSMArray_Match."""
+    cdef PyUSMArrayRequest whole
+    if not isinstance(array, Descriptor) or said == NULL:
+        return False
+    if said.struct_size != sizeof(PyUSMArrayRequest):
+        if not resized(said, said.struct_size, &whole, sizeof(PyUSMArrayRequest)):
+            return False
+        said = &whole
+    return is_sound(said) and misfit(<Descriptor> array, said) == FITS
+
+
+cdef object explain(object obj, const PyUSMArrayRequest* said):
+    """What `request` would say of `obj`, "" where it would give an array; PyUSMArray_Explain."""
+    cdef PyUSMArrayRequest whole
+    cdef const PyUSMArrayRequest* r = checked(said, &whole)
+    cdef Descriptor a
+    try:
+        try:
+            a = import_array(obj, None)
+        except PASSES_ON:
+            raise
+        except Exception as error:
+            raise named(r, error) from error
+        if a.flags_ & COPIED:
+            check_copy(a, obj, r)
+        fitted(a, obj, r, True)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        return str(error)
+    return ""
+
+
+# ------------------------------------------------------------------------------------------------- the request itself
+
+
+cdef inline const PyUSMArrayRequest* checked(const PyUSMArrayRequest* said, PyUSMArrayRequest* whole) except NULL:
+    """A request in the size known here, none of whose members is nonsense."""
+    if said == NULL:
+        raise ValueError("PyUSMArray_Request: request is NULL; accepted: a PyUSMArrayRequest")
+    if said.struct_size != sizeof(PyUSMArrayRequest):
+        if not resized(said, said.struct_size, whole, sizeof(PyUSMArrayRequest)):
+            raise size_error("PyUSMArrayRequest", said.struct_size, sizeof(PyUSMArrayRequest))
+        said = whole
+    if not is_sound(said):
+        raise unsound(said)
+    return said
+
+
+def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
+    """Return the error for a struct of an extension that asks for what this arrayhub does not know."""
+    return ValueError(
+        f"{struct}: struct_size is {size}; accepted: sizeof({struct}), which is {known} here. A longer one of a newer header"
+        " may be used while all that is new in it is zero; upgrade arrayhub"
+    )
+
+
+cdef inline bint is_sound(const PyUSMArrayRequest* r) noexcept nogil:
+    cdef int k
+    if (r.ndtypes | r.min_nd | r.may | r.where | r.flags) < 0 or r.flags & ~FLAGS or r.where & ~PLACES or r.may & ~MAYS:
+        return False
+    if r.ndtypes > 0 and r.dtypes == NULL or r.max_nd > 0 and r.min_nd > r.max_nd or r.max_nd > layout.MAX_NDIM:
+        return False
+    if r.shape != NULL:
+        if r.max_nd < 0:
+            return False
+        for k in range(r.max_nd):
+            if r.shape[k] < -1:
+                return False
+    return True
+
+
+cdef object unsound(const PyUSMArrayRequest* r):
+    """The error for a request that `is_sound` refuses."""
+    lengths = None if r.shape == NULL else [r.shape[k] for k in range(min(r.max_nd, <int> layout.MAX_NDIM))]
+    return ValueError(
+        f"{words_before(r)}PyUSMArrayRequest: ndtypes is {r.ndtypes}, dtypes {'NULL' if r.dtypes == NULL else 'given'},"
+        f" min_nd {r.min_nd}, max_nd {r.max_nd}, shape {lengths}, flags {r.flags:#x}, where {r.where:#x}, may {r.may:#x};"
+        " accepted: as many dtypes as ndtypes says, 0 <= min_nd <= max_nd <= 64, max_nd lengths of -1 or more, and the bits"
+        " that arrayhub.h names"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- what fits
+
+
+cdef inline bint same_type(const PyUSMArrayDataType* wanted, const void* has) noexcept nogil:
+    return memcmp(wanted, has, sizeof(PyUSMArrayDataType)) == 0
+
+
+cdef bint takes_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+    """Whether the element type is one of those accepted, in whichever byte order."""
+    cdef const dtypes.ElementType* row
+    cdef const void* has = &a.dl_dtype_
+    cdef int k
+    if not a.flags_ & NOTSWAPPED:
+        row = dtypes.by_typenum(a.typenum_)
+        if row == NULL:
+            return False
+        has = &row.dlpack
+    for k in range(r.ndtypes):
+        if same_type(&r.dtypes[k], has):
+            return True
+    return False
+
+
+cdef inline int places_of(Descriptor a) noexcept nogil:
+    """USM_ARRAY_ON_* of where an array is."""
+    cdef int kind = a.device_.device_type, places = <int> USM_ARRAY_ANYWHERE & ~7
+    if host_readable(a):
+        places |= <int> USM_ARRAY_ON_HOST
+    if a.usm_type_:
+        places |= <int> USM_ARRAY_ON_USM
+    if kind == kDLCUDA or kind == kDLCUDAManaged or kind == kDLCUDAHost:
+        places |= <int> USM_ARRAY_ON_CUDA
+    return places
+
+
+cdef inline int where_of(const PyUSMArrayRequest* r) noexcept nogil:
+    return r.where if r.where != 0 else <int> USM_ARRAY_ON_HOST
+
+
+cdef inline bint host_is_to_read(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+    """Whether the host is the one place that lets an array in: who takes others too waits when it reads."""
+    return places_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST
+
+
+cdef inline Misfit misfit(Descriptor a, const PyUSMArrayRequest* r, int settled=0) noexcept nogil:
+    """The first condition that an array does not meet, but for those whose bits are set in `settled`."""
+    cdef int flags = a.flags_, k
+    if a.shape_ == NULL:
+        return NO_MEMORY
+    if not flags & NOTSWAPPED and not r.as_is and not settled >> <int> BYTE_ORDER & 1:
+        return BYTE_ORDER
+    if r.ndtypes and not settled >> <int> TYPE & 1 and not (flags & NOTSWAPPED and same_type(r.dtypes, &a.dl_dtype_)) \
+            and not takes_type(a, r):
+        return TYPE
+    if flags & PACKED and not r.as_is:
+        return SHARED_BYTES
+    if a.nd_ < r.min_nd or r.max_nd > 0 and a.nd_ > r.max_nd or r.shape != NULL and a.nd_ != r.max_nd:
+        return RANK
+    if r.shape != NULL:
+        for k in range(a.nd_):
+            if r.shape[k] != -1 and r.shape[k] != a.shape_[k]:
+                return LENGTH
+    if r.flags & WRITEABLE and not flags & WRITEABLE:
+        return READ_ONLY
+    if a.device_.device_type != 1 or not where_of(r) & <int> USM_ARRAY_ON_HOST:
+        if not places_of(a) & where_of(r) and not settled >> <int> PLACE & 1:
+            return PLACE
+    if not flags & ALIGNED and not r.as_is and not settled >> <int> MISALIGNED & 1:
+        return MISALIGNED
+    if r.flags & <int> USM_ARRAY_WHOLE_STRIDES and a.strides_ == NULL and a.nd_ > 0 and not settled >> <int> STRIDES & 1:
+        return STRIDES
+    if r.flags & (C_CONTIGUOUS | F_CONTIGUOUS) & ~flags and not settled >> <int> LAYOUT & 1:
+        return LAYOUT
+    return FITS
+
+
+# --------------------------------------------------------------------------------------------- what may be done about it
+
+
+cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
+    """Refuse what came in as a copy, where nobody would see what is written, or numbers make no array here."""
+    if not came_as_copy(a, obj):
+        return 0
+    if r.flags & WRITEABLE:
+        raise complaint(r, TypeError, obj, "comes in as a copy, so that what is written would be lost; accepted: an array"
+                        " whose memory can be viewed, such as numpy.asarray(x), kept by the caller")
+    if isinstance(obj, VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
+        raise complaint(r, TypeError, obj, "is no array; accepted: an array, such as numpy.asarray(x)")
+    return 0
+
+
+cdef Descriptor fitted(Descriptor a, object obj, const PyUSMArrayRequest* r, bint only_ask):
+    """`a` made to meet a request by what it allows; with `only_ask` nothing is made, and only the errors matter."""
+    cdef int settled = 0
+    cdef Misfit wrong = misfit(a, r)
+    while wrong != FITS:
+        if settled >> <int> wrong & 1 or not may_mend(a, obj, r, wrong):
+            raise error_of(a, obj, r, wrong)
+        settled |= 1 << <int> wrong
+        if not only_ask:
+            a = mended(a, obj, r, wrong)
+        wrong = misfit(a, r, settled if only_ask else 0)
+    return a
+
+
+cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong) except -1:
+    """Whether a request lets a copy be made that mends a misfit."""
+    if r.flags & WRITEABLE:
+        return False
+    if wrong == TYPE:
+        return target_type(a, obj, r) is not None
+    if wrong == PLACE:
+        return r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & 7
+    if wrong == BYTE_ORDER:
+        return r.may & (<int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_CAST) and host_readable(a)
+    if wrong in (MISALIGNED, STRIDES, LAYOUT):
+        return r.may & <int> USM_ARRAY_MAY_RELAYOUT
+    return False
+
+
+cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    """The accepted NumPy dtype to convert to, or None: the first that holds all values, else the first of the same kind."""
+    if not r.may & <int> USM_ARRAY_MAY_CAST and not (r.may & <int> USM_ARRAY_MAY_BUILD and isinstance(obj, VALUES)):
+        return None
+    if a.flags_ & PACKED:
+        return None
+    try:
+        dtype = get_dtype(a)
+        accepted = [dtype_of(&r.dtypes[k]) for k in range(r.ndtypes)]
+    except TypeError:      # a type that NumPy does not have converts to nothing here
+        return None
+    for casting in ("safe", "same_kind"):
+        for wanted in accepted:
+            if wanted is not None and numpy.can_cast(dtype, wanted, casting):
+                return wanted
+    return None
+
+
+cdef object dtype_of(const PyUSMArrayDataType* dtype):
+    """The NumPy dtype of DLPack's numbers, or None."""
+    cdef const dtypes.ElementType* row = dtypes.by_dlpack(dtype.code, dtype.bits)
+    return None if row == NULL or dtype.lanes != 1 else dtypes.dtype_of(row)
+
+
+cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
+    """A copy without a misfit that `may_mend` allowed."""
+    try:
+        if wrong == TYPE:
+            if not host_readable(a) and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & <int> USM_ARRAY_ON_HOST:
+                a = transfer.to_host(a)
+            return transfer.astype(a, target_type(a, obj, r))
+        if wrong == PLACE:
+            return transfer.to_device(a, target_place(r))
+        if wrong == BYTE_ORDER:
+            return transfer.native(a)
+        fortran = r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS
+        return transfer.copy(a, order="F" if fortran else "C")
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise named(r, error) from error
+
+
+cdef str target_place(const PyUSMArrayRequest* r):
+    if where_of(r) & <int> USM_ARRAY_ON_HOST:
+        return "cpu"
+    return "oneapi:0" if where_of(r) & <int> USM_ARRAY_ON_USM else "cuda:0"
+
+
+# ------------------------------------------------------------------------------------------------------------- in words
+
+
+cdef str words_before(const PyUSMArrayRequest* r):
+    return "" if r.name == NULL else (<bytes> r.name).decode("utf-8", "replace") + ": "
+
+
+cdef object raise_named(const PyUSMArrayRequest* r):
+    """Raise the exception that is set on, with the argument's name before its words."""
+    try:
+        raise_on()
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        if r.name == NULL:
+            raise
+        raise named(r, error) from error
+
+
+cdef object named(const PyUSMArrayRequest* r, object error):
+    """An exception of the same type with the argument's name before its words; itself where it cannot be made of words."""
+    if r.name == NULL or len(error.args) != 1 or type(error.args[0]) is not str:
+        return error
+    try:
+        return type(error)(words_before(r) + error.args[0])
+    except PASSES_ON:
+        raise
+    except Exception:
+        return error
+
+
+cdef object complaint(const PyUSMArrayRequest* r, type kind, object obj, str words):
+    return kind(f"{words_before(r)}this {name_of_type(obj)} {words}")
+
+
+cdef str name_of_type(object obj):
+    """The type of an object as its users write it: list, numpy.ndarray, torch.Tensor."""
+    cls = type(obj)
+    root = str(cls.__module__).partition(".")[0]
+    return cls.__qualname__ if root == "builtins" else f"{root}.{cls.__qualname__}"
+
+
+cdef str name_of_row(const dtypes.ElementType* row):
+    try:
+        return dtypes.dtype_of(row).name
+    except TypeError:
+        return row.name.decode()
+
+
+cdef str name_of_elements(Descriptor a):
+    try:
+        return str(get_dtype(a))
+    except TypeError:
+        return dtypes.by_typenum(a.typenum_).name.decode()
+
+
+cdef str accepted_types(const PyUSMArrayRequest* r):
+    names = []
+    cdef const dtypes.ElementType* row
+    for k in range(r.ndtypes):
+        row = dtypes.by_dlpack(r.dtypes[k].code, r.dtypes[k].bits)
+        names.append(
+            f"DLPack's ({r.dtypes[k].code}, {r.dtypes[k].bits}, {r.dtypes[k].lanes})"
+            if row == NULL or r.dtypes[k].lanes != 1 else name_of_row(row)
+        )
+    return " or ".join(names)
+
+
+cdef str accepted_ranks(const PyUSMArrayRequest* r):
+    if r.shape != NULL:
+        return f"{r.max_nd}"
+    if r.max_nd <= 0:
+        return f"{r.min_nd} or more"
+    return f"{r.min_nd}" if r.min_nd == r.max_nd else f"{r.min_nd} to {r.max_nd}"
+
+
+cdef str accepted_places(const PyUSMArrayRequest* r):
+    cdef int where = where_of(r)
+    names = {
+        <int> USM_ARRAY_ON_HOST: "memory that the host can read",
+        <int> USM_ARRAY_ON_USM: "SYCL USM",
+        <int> USM_ARRAY_ON_CUDA: "memory that a CUDA kernel can reach",
+    }
+    return " or ".join([name for bit, name in names.items() if where & bit])
+
+
+cdef str call_for_place(const PyUSMArrayRequest* r):
+    place = target_place(r)
+    return "Call arrayhub.to_host(x)" if place == "cpu" else f"Call arrayhub.to_device(x, {place!r})"
+
+
+cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
+    """The error for a misfit, with what would have been accepted and the call that helps."""
+    if wrong == NO_MEMORY:
+        return complaint(r, BufferError, obj, "was never given memory; make arrays with arrayhub.asarray or USMArray(...)")
+    if wrong == BYTE_ORDER:
+        return complaint(r, TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted: the"
+                         " machine's own. Call arrayhub.asarray(x).native(), which copies")
+    if wrong == TYPE:
+        return type_error(a, obj, r)
+    if wrong == SHARED_BYTES:
+        return complaint(r, TypeError, obj, f"has {a.dl_dtype_.bits}-bit elements packed into shared bytes; accepted: whole"
+                         " bytes for each")
+    if wrong == RANK:
+        return complaint(r, ValueError, obj, f"has {a.nd_} dimensions, shape {shape_tuple(a)}; accepted: {accepted_ranks(r)}")
+    if wrong == LENGTH:
+        lengths = ", ".join(["any" if r.shape[k] == -1 else str(r.shape[k]) for k in range(r.max_nd)])
+        return complaint(r, ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")
+    if wrong == READ_ONLY:
+        return complaint(r, ValueError, obj, "is read-only; accepted: writable memory, such as x.copy() of it")
+    if wrong == PLACE:
+        return complaint(r, BufferError, obj, f"is on {place_of(a)}; accepted: {accepted_places(r)}. {call_for_place(r)},"
+                         " which copies")
+    if wrong == MISALIGNED:
+        return complaint(r, BufferError, obj, "has elements that lie unaligned; call arrayhub.asarray(x).aligned(), which"
+                         " copies")
+    if wrong == STRIDES:
+        return complaint(r, BufferError, obj, f"steps by {stride_tuple(a)} bytes, no multiples of its elements' {a.itemsize_};"
+                         " call arrayhub.asarray(x).copy()")
+    return layout_error(a, obj, r)
+
+
+cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    accepted = accepted_types(r)
+    words = f"has elements of {name_of_elements(a)}; accepted: {accepted}"
+    if r.flags & WRITEABLE:
+        return complaint(r, TypeError, obj, words)
+    first = accepted.partition(" or ")[0]
+    if r.may & <int> USM_ARRAY_MAY_CAST:
+        return complaint(r, TypeError, obj, f"{words}, or what converts to it without a loss of kind")
+    if not host_readable(a):
+        return complaint(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
+    return complaint(r, TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
+
+
+cdef object layout_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    both = r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS
+    order = "F" if r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS else "C"
+    wanted = "contiguous in both orders" if both else f"{order}-contiguous"
+    return complaint(
+        r, BufferError, obj, f"is not {wanted}: shape {shape_tuple(a)} with byte strides"
+        f" {None if a.byte_strides_ == NULL else stride_tuple(a)}; call arrayhub.asarray(x).copy(order={order!r})"
+    )

@@ -1,0 +1,193 @@
+"""An array of memory that C code has: host memory, SYCL's with its queue, or CUDA's with its stream."""
+
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport intptr_t
+from libc.string cimport memcpy
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    CONSTRUCTED,
+    IMMUTABLE,
+    NOT_USM,
+    USM_DEVICE,
+    WRITEABLE,
+    Descriptor,
+    extent,
+    hold_resource,
+    new_array,
+    seal,
+    set_type,
+)
+from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged, kDLOneAPI
+from arrayhub._core.memory cimport describe_release
+from arrayhub.native.header cimport PyUSMArraySpec, resized
+from arrayhub.runtimes cimport cuda, sycl
+
+from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.errors import interface_error
+from arrayhub.native.request import size_error
+
+cdef str NAME = "PyUSMArray_New"
+
+# What is called when the memory is not needed any more.
+cdef struct Resource:
+    void (*release)(void*) noexcept
+    void* context
+
+cdef extern from *:
+    """
+    /* Without the exception that may be pending: what is released may call Python. */
+    static void arrayhub_release(void (*release)(void *), void *context) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        release(context);
+        if (PyErr_Occurred()) PyErr_WriteUnraisable(NULL);
+        PyErr_Restore(type, value, traceback);
+    }
+    """
+    void call_release "arrayhub_release"(void (*release)(void*) noexcept, void* context) noexcept
+
+
+cdef void _release(void* held) noexcept:
+    cdef Resource resource = (<Resource*> held)[0]
+    PyMem_RawFree(held)
+    call_release(resource.release, resource.context)
+
+
+describe_release(_release, b"PyUSMArraySpec.release", NULL)
+
+
+cdef object make(const PyUSMArraySpec* said):
+    """An array of the memory that a spec describes; PyUSMArray_New.
+
+    It is taken over in the last step: until then whatever fails leaves it to the caller.
+    """
+    cdef PyUSMArraySpec whole
+    if said == NULL:
+        raise ValueError(f"{NAME}: spec is NULL; accepted: a PyUSMArraySpec")
+    if said.struct_size != sizeof(PyUSMArraySpec):
+        if not resized(said, said.struct_size, &whole, sizeof(PyUSMArraySpec)):
+            raise size_error("PyUSMArraySpec", said.struct_size, sizeof(PyUSMArraySpec))
+        said = &whole
+    if (said.owner == NULL) == (said.release == NULL):
+        raise ValueError(
+            f"{NAME}: owner is {'NULL' if said.owner == NULL else 'given'}, and so is release; accepted: one of them. For"
+            " memory that lives as long as the process, None as the owner"
+        )
+    cdef Descriptor a = laid_out(said)
+    if said.device.device_type != kDLCPU and (said.device.device_type != 0 or said.queue != NULL or said.queue_ref != NULL):
+        put_on_device(a, said)
+    elif said.stream != NULL:
+        raise interface_error(NAME, "stream", <size_t> said.stream, "NULL for memory of the host")
+    if said.owner != NULL:
+        a.base_ = <object> said.owner
+        return a
+    cdef Resource* resource = <Resource*> PyMem_RawMalloc(sizeof(Resource))
+    if resource == NULL:
+        raise MemoryError
+    resource.release = said.release
+    resource.context = said.context
+    hold_resource(a, a.resource_kind, resource, _release)
+    return a
+
+
+cdef Descriptor laid_out(const PyUSMArraySpec* spec):
+    """A sealed array of the host with the layout, the type and the access of a spec."""
+    cdef int nd = spec.nd
+    if nd < 0 or nd > layout.MAX_NDIM:
+        raise interface_error(NAME, "nd", nd, f"0 to {layout.MAX_NDIM}")
+    if nd > 0 and spec.shape == NULL:
+        raise interface_error(NAME, "shape", None, f"{nd} lengths")
+    cdef Descriptor a = new_array(nd)
+    a.protocol_ = CONSTRUCTED
+    a.device_ = DLDevice(kDLCPU, 0)
+    a.data_ = <char*> spec.data
+    set_type(a, type_of(spec))
+    set_access(a, spec.access)
+    if nd > 0:
+        memcpy(a.shape_, spec.shape, nd * sizeof(Py_ssize_t))
+        if spec.byte_strides != NULL:
+            memcpy(a.byte_strides_, spec.byte_strides, nd * sizeof(Py_ssize_t))
+        elif layout.fill_strides(nd, a.shape_, a.itemsize_, False, a.byte_strides_):
+            raise interface_error(NAME, "shape", [a.shape_[k] for k in range(nd)], "less than 2**63 bytes in all")
+    seal(a)
+    return a
+
+
+cdef int set_access(Descriptor a, int access) except -1:
+    if access != WRITEABLE and access != IMMUTABLE and access != 0:
+        raise interface_error(NAME, "access", access, "USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE")
+    a.flags_ |= access
+    return 0
+
+
+cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
+    """The element type of a spec, by DLPack's numbers or else by its type number."""
+    cdef const dtypes.ElementType* row
+    if spec.dtype.bits == 0 and spec.dtype.code == 0:
+        row = dtypes.by_typenum(spec.typenum)
+        if row == NULL or row.itemsize == 0 or row.kind in (c"M", c"m"):
+            raise interface_error(NAME, "typenum", spec.typenum, "the number of a type of numbers of a fixed size")
+        return row
+    row = dtypes.by_dlpack(spec.dtype.code, spec.dtype.bits)
+    if row == NULL or spec.dtype.lanes != 1:
+        raise interface_error(NAME, "dtype", (spec.dtype.code, spec.dtype.bits, spec.dtype.lanes),
+                              "DLPack's (code, bits, 1) of an element type, such as USM_ARRAY_FLOAT64")
+    return row
+
+
+cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
+    """Say on which device the memory is, after a look at it where there is somebody to ask."""
+    cdef int kind = spec.device.device_type
+    if kind == kDLOneAPI or kind == 0:
+        return put_on_sycl(a, spec)
+    if kind not in TYPE_NAMES or spec.device.device_id < 0:
+        raise interface_error(NAME, "device", (kind, spec.device.device_id),
+                              f"a device type of {sorted(TYPE_NAMES)} and an ordinal of 0 or more")
+    if spec.queue != NULL or spec.queue_ref != NULL:
+        raise interface_error(NAME, "device", (kind, spec.device.device_id), f"{<int> kDLOneAPI} where a queue is given")
+    if kind in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
+        cuda.locate(a)      # where there is no driver, it is believed
+        if not cuda.driver_present():
+            a.device_ = DLDevice(kind, spec.device.device_id)
+        cuda.check_handle(<intptr_t> spec.stream)
+        a.stream_ = spec.stream
+        return 0
+    if spec.stream != NULL:
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL but for memory of CUDA")
+    a.device_ = DLDevice(kind, spec.device.device_id)
+    return 0
+
+
+cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
+    """Put an array on SYCL memory, all of which has to be one allocation of the queue's context."""
+    cdef Py_ssize_t low, high
+    cdef int usm_type
+    cdef bint whole
+    if spec.stream != NULL:
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for memory of SYCL, which has a queue")
+    if a.dl_dtype_.code == dtypes.NO_DLPACK:
+        raise interface_error(NAME, "typenum", a.typenum_, "for memory of SYCL: a type that SYCL has")
+    extent(a, &low, &high)
+    queue = queue_of(spec, a.data_ + low if high > low else NULL)
+    if high == low:
+        usm_type = (sycl.usm_type_of(a.data_, queue) if a.data_ != NULL else <int> NOT_USM) or <int> USM_DEVICE
+    else:
+        usm_type = sycl.usm_type_of_run(a.data_ + low, high - low, queue, &whole)
+        if usm_type == NOT_USM or not whole:
+            raise interface_error(NAME, "data", f"{<size_t> (a.data_ + low):#x}",
+                                  f"USM of the queue's context, all {high - low} bytes of it in one allocation")
+    sycl.place_in(a, None, usm_type)
+    a.producer_ = queue
+    return 0
+
+
+cdef object queue_of(const PyUSMArraySpec* spec, char* pointer):
+    """The ``dpctl.SyclQueue`` of a spec."""
+    if spec.queue != NULL:
+        return sycl.queue_from(<object> spec.queue, pointer)
+    if spec.queue_ref != NULL:
+        return sycl.queue_of_ref(spec.queue_ref)
+    if spec.device.device_id < 0:
+        raise interface_error(NAME, "device", (<int> kDLOneAPI, spec.device.device_id), "a queue, or an ordinal of 0 or more")
+    return sycl.queue_of_ordinal(spec.device.device_id)

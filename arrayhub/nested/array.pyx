@@ -1,0 +1,646 @@
+"""NestedArray: what is not dense, as structure over flat arrays; and how it is taken apart by index, row and field."""
+
+cimport cython
+
+import numpy as np
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy
+
+from arrayhub._core.descriptor cimport Descriptor, host_readable, reshape, seal, shape_tuple, view_of
+from arrayhub._core.device cimport make_device
+from arrayhub._core.integers cimport integer
+from arrayhub._core.runtime cimport device_of
+from arrayhub._core.tree cimport (
+    BITS,
+    BYTES,
+    BYTES_VIEW,
+    CATEGORICAL,
+    FLAT,
+    INLINE_VIEW,
+    KINDS,
+    LIST,
+    LIST_VIEW,
+    RECORD,
+    REGULAR,
+    STRING,
+    STRING_VIEW,
+    UNCOUNTED,
+    VIEW_BYTES,
+    Tree,
+    bit_at,
+    check_tree,
+    count_nulls,
+    first_array,
+    index_at,
+    integer_at,
+    is_missing,
+    length_of,
+    new_tree,
+    part_of,
+    register_tree_class,
+    wait_for,
+)
+from arrayhub.adapters cimport arrow
+
+from arrayhub._core.errors import interface_error, show
+from arrayhub.conversion import as_numpy
+
+# One row per kind: the number in the struct, the name that `kind` gives.
+KIND_NAMES = ("flat", "bits", "list", "list_view", "regular", "string", "bytes", "string_view", "bytes_view", "record",
+              "categorical")
+
+cdef object _type_of = None        # of a layer above: what prints types
+cdef object _picture_of = None
+cdef dict _ways = {}      # of modules above: to_host, to_device, conform
+
+
+def register(*, type_of=None, picture_of=None, **ways):
+    """Say what the modules above do for the methods of NestedArray, which know nothing of them."""
+    global _type_of, _picture_of
+    _type_of = type_of or _type_of
+    _picture_of = picture_of or _picture_of
+    _ways.update(ways)
+
+
+@cython.final
+cdef class NestedArray(Tree):
+    """An array whose elements are lists, strings, records or missing values: structure over flat arrays. Immutable.
+
+    `arrayhub.asnested` makes one. The numbers, offsets and characters in it are USMArrays on the producer's memory; parts
+    of it are views.
+
+    Attributes
+    ----------
+    kind : str
+        ``"flat"`` (numbers, of which some may be missing), ``"bits"`` (truth values, eight to a byte), ``"list"``,
+        ``"list_view"``, ``"regular"`` (lists of one length), ``"string"``, ``"bytes"``, ``"string_view"``,
+        ``"bytes_view"``, ``"record"``, ``"categorical"``.
+    """
+
+    # -------------------------------------------------------------------------------------------------- what it is
+
+    @property
+    def kind(self):
+        """str : what this node is."""
+        return KIND_NAMES[(<Tree> self).kind]
+
+    @property
+    def type(self):
+        """Type : the datashape, such as ``3 * var * ?string``; ``str(x.type)`` gives the text."""
+        return _type_of(self)
+
+    @property
+    def offsets(self):
+        """USMArray : int32 or int64. Row i is ``content[offsets[i]:offsets[i + 1]]``; a list_view's ends by its `sizes`."""
+        return self.part_named("offsets", self.offsets_())
+
+    @property
+    def sizes(self):
+        """USMArray : of a list_view, the length of each row."""
+        return self.part_named("sizes", (<Tree> self).sizes)
+
+    @property
+    def indices(self):
+        """USMArray : of a categorical, which element of `content` each element is."""
+        return self.part_named("indices", (<Tree> self).indices)
+
+    @property
+    def content(self):
+        """USMArray or NestedArray : what the rows lie in; characters, of strings; numbers, of a flat node."""
+        return self.part_named("content", (<Tree> self).content)
+
+    @property
+    def buffers(self):
+        """tuple of USMArray : of strings by views, the buffers that the longer ones lie in."""
+        cdef Tree t = self
+        return self.part_named("buffers", t.parts if t.kind == STRING_VIEW or t.kind == BYTES_VIEW else None)
+
+    @property
+    def validity(self):
+        """USMArray or None : bytes of bits, the lowest first; a bit that is 0 means that the element is missing. The bit of
+        the first element is number `validity_offset`. None where nothing is missing."""
+        return (<Tree> self).validity
+
+    @property
+    def validity_offset(self):
+        """int : bits of `validity` before the first element's, and of the content of bits."""
+        return (<Tree> self).bit
+
+    @property
+    def null_count(self):
+        """int : how many elements are missing; counted when first asked for."""
+        return count_nulls(self)
+
+    @property
+    def fields(self):
+        """dict : of a record, each field's name and array."""
+        cdef Tree t = self
+        return dict(zip(t.names, t.parts)) if t.kind == RECORD else self.part_named("fields", None)
+
+    @property
+    def width(self):
+        """int : of a regular node, how many elements a row has."""
+        return (<Tree> self).width
+
+    @property
+    def meaning(self):
+        """str or None : Arrow's format where the numbers mean more than their type says: a time zone, days, a time of day."""
+        return (<Tree> self).meaning
+
+    @property
+    def device(self):
+        """Device : where the arrays lie."""
+        return make_device(device_of(first_array(self)))
+
+    @property
+    def access(self):
+        """str : that of its arrays. Arrow memory is immutable."""
+        return first_array(self).access
+
+    @property
+    def protocol(self):
+        """str : the protocol by which the memory came in, as ``asarray(via=)`` names it."""
+        return first_array(self).protocol
+
+    cdef Descriptor offsets_(self):
+        return (<Tree> self).offsets
+
+    cdef object part_named(self, str name, object part):
+        if part is None:
+            raise AttributeError(f"{name}: an array of kind {self.kind!r} has none; it has {', '.join(self.parts_())}")
+        return part
+
+    cdef list parts_(self):
+        cdef Tree t = self
+        present = {"offsets": t.offsets, "sizes": t.sizes, "indices": t.indices, "content": t.content, "fields": t.names}
+        return [name for name, part in present.items() if part is not None]
+
+    def __repr__(self):
+        return f"NestedArray({self.type}, device='{self.device}', access='{self.access}')"
+
+    def _repr_html_(self):
+        return None if _picture_of is None else _picture_of(self)
+
+    def __reduce__(self):
+        """For pickle and the module copy: refused, since the addresses mean nothing to another process."""
+        raise TypeError("NestedArray: not pickled; pickle arrayhub.as_arrow(x) or x.to_list()")
+
+    # ------------------------------------------------------------------------------------------------------- parts
+
+    def __len__(self):
+        return self.length
+
+    def __iter__(self):
+        return map(self.__getitem__, range(self.length))
+
+    def __contains__(self, value):
+        raise TypeError("in: a NestedArray compares no elements; ask x.to_list()")
+
+    def __bool__(self):
+        raise ValueError("bool: an array is neither true nor false; ask for len(x)")
+
+    def __getitem__(self, key):
+        """An element, a slice, or a field; all but strings, truth values and dicts of fields are views.
+
+        Parameters
+        ----------
+        key : int, slice, str or tuple
+            An index; a slice with a step of 1; a field's name; several of them one after another, as in ``x[3, 1]``,
+            where all but the last are indices or names.
+
+        Returns
+        -------
+        USMArray, NestedArray, str, bytes, bool, dict or None
+            A row of numbers is a USMArray on the memory of `content`; a missing element is None.
+
+        Raises
+        ------
+        IndexError, KeyError
+            There is no such element or field.
+        InterfaceError
+            Offsets lead out of the content, or a string is no UTF-8.
+        BufferError
+            The host cannot read what has to be followed; the message names ``to_host()``.
+        """
+        cdef object node = self
+        if not isinstance(key, tuple):
+            return indexed(self, key)
+        for part in key:
+            node = indexed(<Tree> node, part) if isinstance(node, Tree) else node[part]
+        return node
+
+    def to_list(self):
+        """Return the elements as Python objects: lists, str, bytes, numbers, None, and a dict a record; a copy.
+
+        Times are what ``numpy.ndarray.tolist`` makes of them.
+        """
+        return listed(self)
+
+    def to_dense(self, *, copy=None):
+        """Return lists of equal lengths as one array of one more dimension, as a view of the content.
+
+        Parameters
+        ----------
+        copy : bool, optional
+            True: a copy, which truth values in bits and missing numbers' places need too.
+
+        Returns
+        -------
+        USMArray
+            Of shape ``(len(x), k, ...)``.
+
+        Raises
+        ------
+        ValueError
+            Rows of different lengths, or missing values; the message names the first one.
+        BufferError
+            What it holds is no array of numbers, or takes a copy.
+        """
+        result = densified(self, bool(copy))
+        return result.copy() if copy and not result.is_copy else result
+
+    def to_host(self):
+        """Return the array in host memory: itself where the host can read it, else a copy of what it reaches."""
+        return _ways["to_host"](self)
+
+    def to_device(self, device, /):
+        """Return the array on `device`: itself where it is there, else a copy of what it reaches, one copy a buffer."""
+        return _ways["to_device"](self, device)
+
+    # --------------------------------------------------------------------------------------------------- protocols
+
+    @property
+    def __arrow_c_schema__(self):
+        return arrow.emit_attribute(self, arrow.SCHEMA)
+
+    @property
+    def __arrow_c_device_array__(self):
+        return arrow.emit_attribute(self, arrow.DEVICE_ARRAY)
+
+    @property
+    def __arrow_c_array__(self):
+        return self.conforming("__arrow_c_array__", arrow.ARRAY)
+
+    @property
+    def __arrow_c_stream__(self):
+        return self.conforming("__arrow_c_stream__", arrow.STREAM)
+
+    cdef object conforming(self, str name, int what):
+        """The method. A requested schema may ask for longer offsets, or for strings as views."""
+        method = arrow.emit_attribute(self, what)
+
+        def export(requested_schema=None):
+            if requested_schema is None:
+                return method()
+            return arrow.emit_attribute(_ways["conform"](self, arrow.described(requested_schema)), what)()
+
+        export.__name__ = name
+        return export
+
+
+register_tree_class(NestedArray)
+
+
+# ----------------------------------------------------------------------------------------------------------- by index
+
+
+cdef object indexed(Tree t, object key):
+    cdef Py_ssize_t i, start, stop, step
+    if isinstance(key, str):
+        if t.kind != RECORD or key not in t.names:
+            raise KeyError(f"{key!r}: " + (f"accepted: {', '.join(t.names)}" if t.kind == RECORD else
+                                           f"an array of kind {KIND_NAMES[t.kind]!r} has no fields"))
+        field = t.parts[t.names.index(key)]
+        return field if t.validity is None else masked_field(t, field)
+    if isinstance(key, slice):
+        start, stop, step = key.indices(t.length)
+        if step != 1:
+            raise IndexError(f"slice with a step of {step}; accepted: 1. Take x.to_list()[...], or its own library's")
+        return part_of(t, start, max(start, stop))
+    i = integer(key, "index")
+    if i < 0:
+        i += t.length
+    if i < 0 or i >= t.length:
+        raise IndexError(f"index {key} is out of range for an array of {t.length} elements")
+    return element(t, i)
+
+
+cdef object masked_field(Tree t, object field):
+    """A field of records of which some are missing: what is missing there is missing in the field."""
+    cdef Tree part
+    if count_nulls(t) == 0:
+        return field
+    mask = np.ones(t.length, bool) if not isinstance(field, Tree) else valid_mask(<Tree> field)
+    mask &= valid_mask(t)
+    part = copy_node(<Tree> field) if isinstance(field, Tree) else flat(field)
+    if part.kind == BITS:
+        part = copy_node(flat(unpacked(part)))
+    part.validity = bitmap_of(mask)
+    part.bit = 0
+    part.nulls = UNCOUNTED
+    part.checked = False
+    return part
+
+
+cdef Tree copy_node(Tree t):
+    cdef Tree same = new_tree(t.kind, t.length)
+    same.checked, same.width, same.nulls, same.bit = t.checked, t.width, t.nulls, t.bit
+    same.validity, same.offsets, same.sizes, same.indices = t.validity, t.offsets, t.sizes, t.indices
+    same.content, same.parts, same.names, same.meaning = t.content, t.parts, t.names, t.meaning
+    return same
+
+
+cdef object element(Tree t, Py_ssize_t i):
+    cdef Py_ssize_t start
+    if t.kind != FLAT or t.validity is not None:
+        check_tree(t)
+    if is_missing(t, i):
+        return None
+    if t.kind == FLAT:
+        return (<object> t.content)[i]
+    if t.kind == LIST:
+        start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
+        return part_of(t.content, start, integer_at(t.offsets.data_, t.offsets.itemsize_, i + 1))
+    if t.kind == REGULAR:
+        return part_of(t.content, i * t.width, (i + 1) * t.width)
+    if t.kind == LIST_VIEW:
+        start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
+        return part_of(t.content, start, start + integer_at(t.sizes.data_, t.sizes.itemsize_, i))
+    if t.kind == RECORD:
+        return {name: element_of(part, i) for name, part in zip(t.names, t.parts)}
+    if t.kind == CATEGORICAL:
+        return element_of(t.content, index_at(t.indices, i))
+    if t.kind == BITS:
+        wait_for(<Descriptor> t.content, "content")
+        return bool(bit_at(<const unsigned char*> (<Descriptor> t.content).data_, t.bit + i))
+    return text_at(t, i)
+
+
+cdef object element_of(object node, Py_ssize_t i):
+    return element(<Tree> node, i) if isinstance(node, Tree) else node[i]
+
+
+cdef object text_at(Tree t, Py_ssize_t i):
+    """A string or bytes; `t` has been checked and the element is there."""
+    cdef const char* first
+    cdef Py_ssize_t length
+    cdef bint text = t.kind == STRING or t.kind == STRING_VIEW
+    locate(t, i, &first, &length)
+    if not text:
+        return PyBytes_FromStringAndSize(first, length)
+    try:
+        return PyUnicode_DecodeUTF8(first, length, NULL)
+    except UnicodeDecodeError as error:
+        raise interface_error("Arrow", f"string {i}", PyBytes_FromStringAndSize(first, min(length, 80)),
+                              f"UTF-8 ({error.reason} at byte {error.start})") from error
+
+
+cdef int locate(Tree t, Py_ssize_t i, const char** first, Py_ssize_t* length) except -1:
+    """Where the characters of an element lie."""
+    cdef int32_t view[4]
+    cdef Py_ssize_t start
+    cdef const char* place
+    if t.kind == STRING or t.kind == BYTES:
+        start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
+        length[0] = integer_at(t.offsets.data_, t.offsets.itemsize_, i + 1) - start
+        first[0] = (<Descriptor> t.content).data_ + start
+        return 0
+    place = (<Descriptor> t.content).data_ + VIEW_BYTES * i
+    memcpy(view, place, VIEW_BYTES)
+    length[0] = view[0]
+    first[0] = place + 4 if view[0] <= INLINE_VIEW else (<Descriptor> t.parts[view[2]]).data_ + view[3]
+    return 0
+
+
+# ------------------------------------------------------------------------------------------------------ all of it
+
+
+cdef object listed(object node):
+    """The elements of a node as Python objects."""
+    cdef Tree t
+    if not isinstance(node, Tree):
+        return as_numpy(node).tolist()
+    t = <Tree> node
+    check_tree(t)
+    items = _LISTED[t.kind](t)
+    if t.validity is None or count_nulls(t) == 0:
+        return items
+    return [item if valid else None for item, valid in zip(items, valid_mask(t).tolist())]
+
+
+cdef list list_flat(Tree t):
+    numbers = as_numpy(t.content)
+    return (numbers.astype("M8[D]") if t.meaning == "tdD" else numbers).tolist()
+
+
+cdef list list_lists(Tree t):
+    offsets = as_numpy(t.offsets)
+    first = int(offsets[0]) if len(offsets) else 0
+    items = listed(part_of(t.content, first, int(offsets[t.length]) if len(offsets) else 0))
+    ends = (offsets - first).tolist()
+    return [items[ends[k] : ends[k + 1]] for k in range(t.length)]
+
+
+cdef list list_views(Tree t):
+    starts, sizes = as_numpy(t.offsets).tolist(), as_numpy(t.sizes).tolist()
+    items = listed(t.content)
+    return [items[start : start + size] for start, size in zip(starts, sizes)]
+
+
+cdef list list_regular(Tree t):
+    items = listed(t.content)
+    return [items[k * t.width : (k + 1) * t.width] for k in range(t.length)]
+
+
+cdef list list_texts(Tree t):
+    return [None if is_missing(t, k) else text_at(t, k) for k in range(t.length)]
+
+
+cdef list list_records(Tree t):
+    if not t.parts:
+        return [{} for _ in range(t.length)]
+    columns = [listed(part_of(part, 0, t.length)) for part in t.parts]
+    return [dict(zip(t.names, row)) for row in zip(*columns)]
+
+
+cdef list list_categories(Tree t):
+    words = listed(t.content)
+    return [None if is_missing(t, k) else words[index_at(t.indices, k)] for k in range(t.length)]
+
+
+cdef list list_bits(Tree t):
+    return as_numpy(unpacked(t)).tolist()
+
+
+ctypedef list (*Lister)(Tree t)
+
+# One row per kind, in their order.
+cdef Lister[11] _LISTED
+_LISTED[:] = [list_flat, list_bits, list_lists, list_views, list_regular, list_texts, list_texts, list_texts, list_texts,
+              list_records, list_categories]
+
+
+cpdef object valid_mask(Tree t):
+    """Whether each element is there, as NumPy's truth values; fresh ones."""
+    if t is None:
+        raise TypeError("valid_mask: None is no NestedArray")
+    if t.validity is None:
+        return np.ones(t.length, bool)
+    wait_for(t.validity, "validity")
+    bits = np.unpackbits(as_numpy(t.validity), bitorder="little")
+    return bits[t.bit : t.bit + t.length].astype(bool)
+
+
+cpdef object unpacked(Tree t):
+    """The truth values of bits, one to a byte: a copy."""
+    if t is None or not isinstance(t.content, Descriptor) or t.kind != BITS:
+        raise TypeError(f"unpacked: {show(t)} has no truth values in bits")
+    wait_for(<Descriptor> t.content, "content")
+    from arrayhub.conversion import asarray
+
+    bits = np.unpackbits(as_numpy(t.content), bitorder="little")[t.bit : t.bit + t.length]
+    return asarray(bits.astype(bool), copy=True)
+
+
+cpdef object bitmap_of(object mask):
+    """The bitmap of NumPy's truth values, True where an element is there."""
+    from arrayhub.conversion import asarray
+
+    return asarray(np.packbits(mask, bitorder="little"))
+
+
+cdef object densified(object node, bint copy):
+    """A node as one array; see `NestedArray.to_dense`."""
+    cdef Tree t
+    cdef Py_ssize_t width, k, start, size
+    if not isinstance(node, Tree):
+        return node
+    t = <Tree> node
+    if t.validity is not None and count_nulls(t):
+        raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without missing values")
+    if t.kind == FLAT:
+        return t.content
+    if t.kind == BITS:
+        if not copy:
+            raise BufferError("to_dense: eight values share a byte; call to_dense(copy=True), which unpacks them")
+        return unpacked(t)
+    if t.kind == REGULAR:
+        dense = <Descriptor> densified(t.content, copy)
+        return reshape(dense, (t.length, t.width) + shape_tuple(dense)[1:])
+    if t.kind != LIST and t.kind != LIST_VIEW:
+        raise BufferError(
+            f"to_dense: an array of kind {KIND_NAMES[t.kind]!r} holds no lists of numbers; accepted: lists of equal lengths."
+            " Take its parts, or call to_list()"
+        )
+    check_tree(t)
+    width = length_of_row(t, 0) if t.length else 0
+    start = start_of_row(t, 0) if t.length else 0
+    for k in range(t.length):
+        size = length_of_row(t, k)
+        if size != width:
+            raise ValueError(f"to_dense: row {k} has {size} elements, those before it have {width}; accepted: equal lengths")
+        if t.kind == LIST_VIEW and width and start_of_row(t, k) != start + k * width:
+            raise BufferError(f"to_dense: row {k} does not follow the one before it in memory; call arrayhub.asnested(x,"
+                              " copy=True).to_dense()")
+    dense = <Descriptor> densified(part_of(t.content, start, start + width * t.length), copy)
+    return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
+
+
+cdef inline Py_ssize_t start_of_row(Tree t, Py_ssize_t k) noexcept:
+    return integer_at(t.offsets.data_, t.offsets.itemsize_, k)
+
+
+cdef inline Py_ssize_t length_of_row(Tree t, Py_ssize_t k) noexcept:
+    if t.kind == LIST_VIEW:
+        return integer_at(t.sizes.data_, t.sizes.itemsize_, k)
+    return start_of_row(t, k + 1) - start_of_row(t, k)
+
+
+# ------------------------------------------------------------------------------------- for the modules that make them
+
+
+cdef Tree flat(object array):
+    cdef Tree t = new_tree(FLAT, length_of(array))
+    t.content = array
+    return t
+
+
+def nested_of(node):
+    """Return a USMArray as a node of its own; a NestedArray as it is."""
+    return checked_node(node) if isinstance(node, Tree) else flat(checked_node(node))
+
+
+cdef object checked_node(object node):
+    """A node or an array of one dimension or more, whatever Python code handed over."""
+    if not isinstance(node, Tree) and (not isinstance(node, Descriptor) or (<Descriptor> node).nd_ < 1):
+        raise TypeError(f"NestedArray: {show(node)} is no NestedArray and no USMArray of one dimension or more")
+    return node
+
+
+def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
+         Descriptor indices=None, Descriptor validity=None, Py_ssize_t bit=0, tuple parts=None, tuple names=None,
+         Py_ssize_t width=0, str meaning=None):
+    """Return a node of parts that fit together; what they lead into is checked when they are first followed."""
+    cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
+    t.content = content
+    t.offsets = offsets
+    t.sizes = sizes
+    t.indices = indices
+    t.validity = validity
+    t.bit = bit
+    t.parts = parts
+    t.names = names
+    t.width = width
+    t.meaning = meaning
+    t.nulls = 0 if validity is None else UNCOUNTED
+    return t
+
+
+def part(node, Py_ssize_t start, Py_ssize_t stop):
+    """Return elements `start` to `stop` of a USMArray or a NestedArray; IndexError where they are not within its length."""
+    cdef Py_ssize_t length = length_of(checked_node(node))
+    if not 0 <= start <= stop <= length:
+        raise IndexError(f"NestedArray: elements {start} to {stop} of {length}")
+    return part_of(node, start, stop)
+
+
+def check(Tree t not None):
+    """Follow what this node leads into; see `NestedArray.__getitem__` for what it raises."""
+    check_tree(t)
+
+
+def sized(Descriptor a not None, Py_ssize_t length):
+    """Return `length` bytes from where `a` begins: characters whose number only the offsets on a device knew."""
+    cdef Descriptor view = view_of(a, 1)
+    view.shape_[0] = length
+    view.byte_strides_[0] = a.itemsize_
+    seal(view)
+    return view
+
+
+def is_on_host(node):
+    """Return whether the host can read every array of a node."""
+    cdef Tree t
+    if not isinstance(checked_node(node), Tree):
+        return bool(host_readable(<Descriptor> node))
+    t = <Tree> node
+    below = [array for array in (t.validity, t.offsets, t.sizes, t.indices, t.content, *(t.parts or ())) if array is not None]
+    return all([is_on_host(array) for array in below])
+
+
+def from_arrow(obj):
+    """Return the chunks that Arrow's interfaces hand over, a NestedArray each; None where `obj` has none of them."""
+    chunks = arrow.parse_chunks(obj)
+    return None if chunks is None else [nested_of(chunk) for chunk in chunks]
+
+
+cdef int _check_kinds() except -1:
+    if len(KIND_NAMES) != KINDS or sizeof(_LISTED) != KINDS * sizeof(Lister):
+        raise ImportError("array.pyx: a row is missing for a kind of node")
+    return 0
+
+
+_check_kinds()

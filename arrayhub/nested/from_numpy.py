@@ -1,0 +1,45 @@
+"""What NumPy has that is not dense to others: records, strings, masks. The numbers are shared, the strings copied."""
+
+from typing import Any
+
+import numpy as np
+
+from arrayhub.conversion import asarray
+from arrayhub.nested.array import NestedArray, bitmap_of, make, nested_of
+from arrayhub.nested.from_python import from_python
+from arrayhub.nested.strings import from_string_dtype
+
+
+def from_numpy(array: Any) -> NestedArray:
+    """Return an ndarray as a NestedArray: a record's fields are views, strings of every kind are a copy.
+
+    Raises
+    ------
+    TypeError, BufferError
+        As `asarray`, for elements that are none of these.
+    """
+    if isinstance(array, np.ma.MaskedArray):
+        return _masked(array)
+    if array.dtype.names is not None and array.ndim == 1:
+        return _records(array)
+    if array.dtype.kind == "T" and array.ndim == 1:
+        return from_string_dtype(array)
+    if array.dtype.kind in "SU" and array.ndim == 1:
+        return from_python(array.tolist())
+    return nested_of(asarray(array))
+
+
+def _records(array: Any) -> NestedArray:
+    names = tuple(array.dtype.names)
+    parts = (from_numpy(array[name]) for name in names)
+    unwrapped = tuple(part.content if part.kind == "flat" and part.validity is None else part for part in parts)
+    return make("record", len(array), names=names, parts=unwrapped)
+
+
+def _masked(array: Any) -> NestedArray:
+    """A mask says what is missing; the bits are a copy, the numbers are shared."""
+    if array.ndim != 1 or array.dtype.names is not None:
+        raise TypeError("asnested: a masked array of several dimensions, or of records; accepted: of one, of numbers")
+    mask = np.ma.getmaskarray(array)
+    validity = None if not mask.any() else bitmap_of(~mask)
+    return make("flat", len(array), content=asarray(np.ma.getdata(array)), validity=validity)

@@ -1,0 +1,139 @@
+"""Python's lists of lists, of strings, of None and of dicts as a NestedArray: a copy, as all that comes from lists."""
+
+import datetime
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.errors import show
+from arrayhub.conversion import asarray
+from arrayhub.nested.array import NestedArray, bitmap_of, make
+
+MAX_LEVELS = 64  # lists inside each other: one that contains itself has no end
+_LARGEST = 2**31 - 1  # of an offset of four bytes
+
+_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+
+
+def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
+    """Return the elements of a sequence as one array.
+
+    Parameters
+    ----------
+    values : sequence
+        Numbers, strings, bytes, times, sequences, dicts; None for what is missing. All of one kind.
+
+    Raises
+    ------
+    TypeError
+        Elements of several kinds, or of one that no array has; the message names the first.
+    """
+    if level > MAX_LEVELS:
+        raise TypeError(f"asnested: lists inside each other, more than {MAX_LEVELS} levels")
+    present = [value for value in values if value is not None]
+    mask = None if len(present) == len(values) else np.array([value is not None for value in values], bool)
+    for kinds, column in _COLUMNS:
+        if present and all(isinstance(value, kinds) for value in present):
+            return column(values, present, mask, level)
+    if not present:
+        return _numbers(values, present, mask, level)
+    odd = next((value for value in present if type(value) is not type(present[0])), present[0])
+    raise TypeError(
+        f"asnested: {show(odd)} among elements such as {show(present[0])}; accepted: numbers, strings, bytes, times,"
+        " lists or dicts, all of one kind, and None"
+    )
+
+
+def _bits(mask: Any) -> Any:
+    return None if mask is None else bitmap_of(mask)
+
+
+def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    """What is missing has a zero's bytes."""
+    numbers = np.array(present) if len(present) else np.zeros(0)
+    if numbers.dtype == object or numbers.ndim != 1:
+        raise TypeError(f"asnested: {show(present[:3])} are no numbers of one type of NumPy's")
+    if mask is not None:
+        full = np.zeros(len(values), numbers.dtype)
+        full[mask] = numbers
+        numbers = full
+    return make("flat", len(values), content=asarray(numbers, copy=True), validity=_bits(mask))
+
+
+def _times(dtype: str) -> Any:
+    return lambda values, present, mask, level: _numbers(values, np.array(present, dtype), mask, level)
+
+
+def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    """Days of four bytes, as Arrow has them."""
+    days = _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level)
+    return make("flat", len(values), content=days.content, validity=days.validity, meaning="tdD")
+
+
+def offsets_of(lengths: Any) -> Any:
+    """Return the offsets of rows of these lengths, of four bytes where they fit."""
+    ends = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    return asarray(ends.astype(np.int32) if ends[-1] <= _LARGEST else ends)
+
+
+def _texts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    parts = [b"" if value is None else str.encode(value) for value in values]
+    return _characters("string", parts, mask)
+
+
+def _bytes(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    return _characters("bytes", [b"" if value is None else bytes(value) for value in values], mask)
+
+
+def _characters(kind: str, parts: list[bytes], mask: Any) -> NestedArray:
+    characters = asarray(np.frombuffer(b"".join(parts), np.uint8))
+    lengths = [len(part) for part in parts]
+    return make(kind, len(parts), offsets=offsets_of(lengths), content=characters, validity=_bits(mask))
+
+
+def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    lengths = [0 if value is None else len(value) for value in values]
+    alike = _are_alike(present)
+    content = _joined(present) if alike else _dense(from_python(list(chain.from_iterable(present)), level + 1))
+    return make("list", len(values), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
+
+
+def _are_alike(rows: Any) -> bool:
+    """Whether rows are ndarrays of numbers that differ in their lengths alone."""
+    if not all(isinstance(row, np.ndarray) for row in rows):
+        return False
+    return len({(row.dtype, row.shape[1:]) for row in rows}) == 1 and rows[0].dtype.kind in "biufcmM"
+
+
+def _joined(rows: Any) -> Any:
+    return asarray(np.concatenate(rows))
+
+
+def _dense(node: NestedArray) -> Any:
+    """The numbers of a node that is nothing but numbers; else the node."""
+    return node.content if node.kind == "flat" and node.validity is None and node.meaning is None else node
+
+
+def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    """The fields are those of all dicts, in the order in which they are met; one that is not there is missing."""
+    names = tuple(dict.fromkeys(chain.from_iterable(present)))
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"asnested: {show(names)} are no names of fields; accepted: dicts with keys that are str")
+    columns = [from_python([None if row is None else row.get(name) for row in values], level + 1) for name in names]
+    return make("record", len(values), parts=tuple(map(_dense, columns)), names=names, validity=_bits(mask))
+
+
+_COLUMNS = (
+    (_NUMBERS, _numbers),
+    (str, _texts),
+    ((bytes, bytearray), _bytes),
+    ((list, tuple, np.ndarray), _lists),
+    (dict, _records),
+    (datetime.datetime, _times("M8[us]")),
+    (datetime.date, _days),
+    (datetime.timedelta, _times("m8[us]")),
+    ((np.datetime64, np.timedelta64), _numbers),
+)

@@ -1,0 +1,54 @@
+"""torch's jagged NestedTensors: values and offsets, both shared."""
+
+import sys
+from typing import Any
+
+from arrayhub.conversion import asarray
+from arrayhub.nested.array import NestedArray, make
+
+
+def is_jagged(obj: Any) -> bool:
+    """Say whether `obj` is a tensor of tensors of different lengths, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(obj, torch.Tensor) and obj.is_nested
+
+
+def from_torch(obj: Any) -> NestedArray:
+    """Return a jagged tensor as lists, on the memory of its values and offsets.
+
+    Raises
+    ------
+    BufferError
+        Its layout is the strided one, or it is ragged elsewhere than in its second dimension.
+    """
+    torch = sys.modules["torch"]
+    if obj.layout is not torch.jagged or getattr(obj, "_ragged_idx", 1) != 1:
+        raise BufferError(
+            f"asnested: a nested tensor of layout {obj.layout}, ragged in dimension {getattr(obj, '_ragged_idx', '?')};"
+            " accepted: layout torch.jagged, ragged in dimension 1. Call torch.nested.nested_tensor(list(x.unbind()),"
+            " layout=torch.jagged), which copies"
+        )
+    offsets, values = asarray(obj.offsets()), asarray(obj.values())
+    lengths = obj.lengths()
+    if lengths is None:
+        return make("list", offsets.shape[0] - 1, offsets=offsets, content=values)
+    return make(
+        "list_view", lengths.shape[0], offsets=offsets[: lengths.shape[0]], sizes=asarray(lengths), content=values
+    )
+
+
+def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
+    """Return lists of numbers as a jagged tensor on the same values; see `arrayhub.as_torch`."""
+    import torch
+
+    from arrayhub.conversion import as_torch
+    from arrayhub.nested.moving import with_wide_offsets
+
+    if x.kind != "list" or isinstance(x.content, NestedArray) or x.null_count:
+        raise BufferError(
+            f"torch: {x.type} is no ragged array of numbers; accepted: n * var * number without missing values. Take"
+            " one of its parts, or fill in what is missing"
+        )
+    x = with_wide_offsets(x)
+    values = as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
+    return torch.nested.nested_tensor_from_jagged(values, as_torch(x.offsets, copy=copy, allow_readonly=True))

@@ -1,0 +1,223 @@
+"""NestedArrays as the arrays of other libraries: pyarrow, polars, pandas, awkward, torch, NumPy."""
+
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import wanted
+from arrayhub.conversion import as_numpy as dense_as_numpy
+from arrayhub.conversion import register_nested
+from arrayhub.nested.array import NestedArray, nested_of, unpacked, valid_mask
+from arrayhub.nested.from_torch import as_jagged
+from arrayhub.nested.moving import as_polars_has_it, concatenate, in_order
+from arrayhub.nested.strings import to_string_dtype, with_offsets
+from arrayhub.nested.take import asnested
+
+
+def _taken(obj: Any, copy: bool | None, call: str) -> Any:
+    """What is given out: a USMArray as it is, all else as a NestedArray, or one copy of it."""
+    if wanted(copy, call) and not isinstance(obj, NestedArray):
+        return asnested(obj, copy=True)
+    taken = obj if isinstance(obj, NestedArray) else _dense_or_nested(obj, copy)
+    return concatenate([taken]) if copy else taken
+
+
+def _dense_or_nested(obj: Any, copy: bool | None) -> Any:
+    taken = asnested(obj, copy=copy)
+    if isinstance(taken, list):
+        raise BufferError(f"asnested: {len(taken)} chunks; accepted: one. Pass copy=True, which makes one of them")
+    return taken.content if taken.kind == "flat" and taken.validity is None and taken.meaning is None else taken
+
+
+def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
+    """Return a ``pyarrow.Array`` on the memory of `obj`.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asnested` takes: what is dense too.
+    copy : bool, optional
+        True: a copy, in host memory. Otherwise zero-copy, or BufferError.
+
+    Returns
+    -------
+    pyarrow.Array
+        ``pyarrow.RecordBatch.from_struct_array`` makes columns of records.
+
+    Raises
+    ------
+    BufferError
+        Arrow has no words for the type, or the memory is on a device that pyarrow does not know.
+    ImportError
+        pyarrow is not installed.
+    """
+    pyarrow = _library("pyarrow")
+    taken = _taken(obj, copy, "as_arrow")
+    if hasattr(taken, "__arrow_c_array__"):
+        return pyarrow.Array._import_from_c_capsule(*taken.__arrow_c_array__())
+    return pyarrow.Array._import_from_c_device_capsule(*taken.__arrow_c_device_array__())
+
+
+def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
+    """Return a ``polars.Series`` on the memory of `obj`, or a ``polars.DataFrame`` of records; see `as_arrow`.
+
+    The numbers and characters are shared. Offsets of four bytes become eight, and strings get views of 16 bytes each,
+    as polars has them; it would copy the characters too.
+    """
+    polars = _library("polars")
+    series = polars.Series(as_polars_has_it(_taken(obj, copy, "as_polars")))
+    return series.struct.unnest() if series.dtype == polars.Struct else series
+
+
+def as_pandas(obj: Any, /, *, copy: bool | None = None) -> Any:
+    """Return a ``pandas.Series`` of Arrow's type on the memory of `obj`, or a ``pandas.DataFrame`` of records; see
+    `as_arrow`."""
+    pandas = _library("pandas")
+    array = as_arrow(obj, copy=copy)
+    pyarrow = _library("pyarrow")
+    if pyarrow.types.is_struct(array.type):
+        columns = zip((field.name for field in array.type), array.flatten(), strict=True)
+        return pandas.DataFrame({name: _column(pandas, column) for name, column in columns})
+    return _column(pandas, array)
+
+
+def _column(pandas: Any, array: Any) -> Any:
+    return pandas.Series(pandas.arrays.ArrowExtensionArray(array))
+
+
+def as_awkward(obj: Any, /, *, copy: bool | None = None) -> Any:
+    """Return an ``awkward.Array`` on the memory of `obj`; see `as_arrow`. pyarrow is not needed.
+
+    Numbers, offsets, characters and bits are shared; string views and list views in any order are put in order first.
+    """
+    awkward = _library("awkward")
+    return awkward.Array(_layout(awkward, _taken(obj, copy, "as_awkward")))
+
+
+def _layout(awkward: Any, node: Any) -> Any:
+    if not isinstance(node, NestedArray):
+        return awkward.contents.NumpyArray(dense_as_numpy(node))
+    layout = _LAYOUTS[node.kind](awkward, node)
+    if node.validity is None or node.null_count == 0 or node.kind == "categorical":
+        return layout
+    if node.validity_offset:
+        mask = np.packbits(valid_mask(node), bitorder="little")
+    else:
+        mask = dense_as_numpy(node.validity)
+    index = awkward.index.IndexU8(mask)
+    return awkward.contents.BitMaskedArray(index, layout, True, len(node), True)
+
+
+def _flat(awkward: Any, node: NestedArray) -> Any:
+    return awkward.contents.NumpyArray(dense_as_numpy(node.content))
+
+
+def _bits(awkward: Any, node: NestedArray) -> Any:
+    return awkward.contents.NumpyArray(dense_as_numpy(unpacked(node)))
+
+
+def _offsets(awkward: Any, node: NestedArray) -> Any:
+    numbers = dense_as_numpy(node.offsets)
+    return awkward.index.Index64(numbers) if numbers.dtype == np.int64 else awkward.index.Index32(numbers)
+
+
+def _list(awkward: Any, node: NestedArray) -> Any:
+    return awkward.contents.ListOffsetArray(_offsets(awkward, node), _layout(awkward, node.content))
+
+
+def _text(awkward: Any, node: NestedArray) -> Any:
+    node = with_offsets(node) if node.kind.endswith("_view") else node
+    text = node.kind == "string"
+    characters = awkward.contents.NumpyArray(
+        dense_as_numpy(node.content), parameters={"__array__": "char" if text else "byte"}
+    )
+    return awkward.contents.ListOffsetArray(
+        _offsets(awkward, node), characters, parameters={"__array__": "string" if text else "bytestring"}
+    )
+
+
+def _regular(awkward: Any, node: NestedArray) -> Any:
+    return awkward.contents.RegularArray(_layout(awkward, node.content), node.width, zeros_length=len(node))
+
+
+def _record(awkward: Any, node: NestedArray) -> Any:
+    fields = node.fields
+    return awkward.contents.RecordArray([_layout(awkward, f) for f in fields.values()], list(fields), length=len(node))
+
+
+def _categorical(awkward: Any, node: NestedArray) -> Any:
+    indices = dense_as_numpy(node.indices).astype(np.int64)
+    parameters = {"__array__": "categorical"}
+    content = _layout(awkward, node.content)
+    if node.validity is None or node.null_count == 0:
+        return awkward.contents.IndexedArray(awkward.index.Index64(indices), content, parameters=parameters)
+    indices[~valid_mask(node)] = -1
+    return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
+
+
+_LAYOUTS = {
+    "flat": _flat,
+    "bits": _bits,
+    "list": _list,
+    "list_view": lambda awkward, node: _list(awkward, in_order(node)),
+    "regular": _regular,
+    "string": _text,
+    "bytes": _text,
+    "string_view": _text,
+    "bytes_view": _text,
+    "record": _record,
+    "categorical": _categorical,
+}
+
+
+def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
+    """An ndarray of numbers, of records or of StringDType; for `arrayhub.as_numpy`."""
+    if x.null_count and x.kind != "string" and x.kind != "string_view":
+        raise BufferError(
+            f"numpy: {x.null_count} of {len(x)} elements are missing, which NumPy cannot say; take x.content and"
+            " x.validity"
+        )
+    if x.kind in ("string", "string_view"):
+        _need_copy(copy, "strings become NumPy's StringDType, which keeps them in an arena of its own")
+        return to_string_dtype(x)
+    if x.kind == "record":
+        _need_copy(copy, "the fields lie in arrays of their own, and NumPy's records beside each other")
+        columns = {name: _as_numpy(nested_of(field), True) for name, field in x.fields.items()}
+        if any(column.dtype.kind == "T" for column in columns.values()):
+            raise BufferError("numpy: its records hold no strings of variable length; take x['name'] one by one")
+        kinds = [(name, column.dtype, column.shape[1:]) for name, column in columns.items()]
+        records = np.empty(len(x), kinds)
+        for name, column in columns.items():
+            records[name] = column
+        return records
+    return dense_as_numpy(x.to_dense(copy=True if copy else None), copy=copy)
+
+
+def _need_copy(copy: bool | None, why: str) -> None:
+    if not wanted(copy, "as_numpy"):
+        raise BufferError(f"numpy: {why}; pass copy=True")
+
+
+def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
+    """A jagged tensor; of one node of numbers a plain one."""
+    if x.kind == "flat" and x.null_count == 0:
+        from arrayhub.conversion import as_torch
+
+        return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
+    return as_jagged(concatenate([x]) if copy else x, copy, allow_readonly)
+
+
+def _library(name: str) -> Any:
+    try:
+        return __import__(name)
+    except ImportError as error:
+        raise ImportError(
+            f"as_{'arrow' if name == 'pyarrow' else name}: {name} is not installed; pip install {name}"
+        ) from error
+
+
+register_nested(
+    NestedArray,
+    {"numpy": _as_numpy, "torch": _as_torch},
+    {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward},
+)

@@ -1,0 +1,273 @@
+"""Strings in other forms: NumPy's StringDType by its C API, and views against offsets. Each is a copy or a new index."""
+
+import numpy as np
+
+cimport numpy as cnp
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memcpy, memset
+
+from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.tree cimport (
+    BYTES,
+    BYTES_VIEW,
+    INLINE_VIEW,
+    STRING,
+    STRING_VIEW,
+    VIEW_BYTES,
+    Tree,
+    check_tree,
+    integer_at,
+    is_missing,
+)
+
+from arrayhub._core.errors import interface_error, show
+from arrayhub.conversion import asarray
+from arrayhub.nested.array import bitmap_of, make, part
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct npy_static_string:
+        size_t size
+        const char* buf
+    ctypedef struct npy_packed_static_string:
+        pass
+    ctypedef struct npy_string_allocator:
+        pass
+    ctypedef struct PyArray_StringDTypeObject:
+        pass
+    npy_string_allocator* NpyString_acquire_allocator(const PyArray_StringDTypeObject* descr) nogil
+    void NpyString_release_allocator(npy_string_allocator* allocator) nogil
+    int NpyString_load(npy_string_allocator* allocator, const npy_packed_static_string* packed,
+                       npy_static_string* unpacked) nogil
+    int NpyString_pack(npy_string_allocator* allocator, npy_packed_static_string* packed, const char* buf,
+                       size_t size) nogil
+    int NpyString_pack_null(npy_string_allocator* allocator, npy_packed_static_string* packed) nogil
+
+cdef enum:
+    LARGEST = 0x7fffffff      # of an offset of four bytes
+
+
+def from_string_dtype(array):
+    """Return NumPy's strings of variable length as a NestedArray: a copy, since NumPy keeps them in an arena of its own.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        Of one dimension and ``StringDType``; what is its ``na_object`` is missing.
+    """
+    if not isinstance(array, np.ndarray) or type(array.dtype) is not np.dtypes.StringDType or array.ndim != 1:
+        raise TypeError(f"from_string_dtype: {show(array)} is no ndarray of one dimension and StringDType")
+    cdef cnp.ndarray source = array
+    cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), step = cnp.PyArray_STRIDE(source, 0), k, total = 0, missing = 0
+    cdef const char* data = <const char*> cnp.PyArray_DATA(source)
+    cdef npy_string_allocator* allocator
+    cdef npy_static_string text
+    cdef int said = 0
+    cdef cnp.ndarray ends = np.empty(n + 1, np.int64)
+    cdef long long* end = <long long*> cnp.PyArray_DATA(ends)
+    cdef cnp.ndarray valid = np.ones(n, bool)
+    cdef uint8_t* there = <uint8_t*> cnp.PyArray_DATA(valid)
+    cdef cnp.ndarray characters
+    cdef char* target
+    dtype = array.dtype      # keeps the allocator
+    end[0] = 0
+    with nogil:
+        allocator = NpyString_acquire_allocator(<PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(source))
+        for k in range(n):
+            said = NpyString_load(allocator, <npy_packed_static_string*> (data + k * step), &text)
+            if said < 0:
+                break
+            if said == 1:
+                there[k] = 0
+                missing += 1
+            else:
+                total += text.size
+            end[k + 1] = total
+        NpyString_release_allocator(allocator)
+    if said < 0:
+        raise MemoryError("asnested: NumPy could not load a string")
+    characters = np.empty(total, np.uint8)
+    target = <char*> cnp.PyArray_DATA(characters)
+    with nogil:
+        allocator = NpyString_acquire_allocator(<PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(source))
+        for k in range(n):
+            # Another thread may have written since: what no longer fits is not copied.
+            if NpyString_load(allocator, <npy_packed_static_string*> (data + k * step), &text) == 0 \
+                    and <Py_ssize_t> text.size == end[k + 1] - end[k]:
+                memcpy(target + end[k], text.buf, text.size)
+        NpyString_release_allocator(allocator)
+    del dtype
+    offsets = ends.astype(np.int32) if total <= LARGEST else ends
+    return make("string", n, offsets=asarray(offsets), content=asarray(characters),
+                validity=bitmap_of(valid) if missing else None)
+
+
+def to_string_dtype(Tree t not None):
+    """Return strings as an ndarray of ``StringDType``: a copy. What is missing is None there.
+
+    Raises
+    ------
+    InterfaceError
+        A string is no UTF-8.
+    """
+    check_tree(t)
+    check_utf8(t)
+    dtype = np.dtypes.StringDType(na_object=None) if t.validity is not None else np.dtypes.StringDType()
+    cdef cnp.ndarray result = np.empty(t.length, dtype)
+    cdef char* data = <char*> cnp.PyArray_DATA(result)
+    cdef npy_string_allocator* allocator
+    cdef const char* first = NULL
+    cdef Py_ssize_t k, length = 0
+    cdef int said = 0
+    cdef Place place = place_of(t)
+    allocator = NpyString_acquire_allocator(<PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(result))
+    with nogil:
+        for k in range(t.length):
+            if is_missing(t, k):
+                said = NpyString_pack_null(allocator, <npy_packed_static_string*> (data + k * VIEW_BYTES))
+            else:
+                find(&place, k, &first, &length)
+                said = NpyString_pack(allocator, <npy_packed_static_string*> (data + k * VIEW_BYTES), first, length)
+            if said < 0:
+                break
+    NpyString_release_allocator(allocator)
+    if said < 0:
+        raise MemoryError("as_numpy: NumPy could not store a string")
+    return result
+
+
+# ---------------------------------------------------------------------------------------------- where a string's bytes are
+
+
+cdef struct Place:              # of a checked node's characters, so that no object is touched in the loops
+    bint views
+    Py_ssize_t size             # bytes of an offset
+    const char* offsets         # or the views
+    const char* characters
+    const char* buffers[64]
+    Py_ssize_t count
+
+
+cdef Place place_of(Tree t) except *:
+    cdef Place place
+    cdef Py_ssize_t k
+    memset(&place, 0, sizeof(Place))
+    place.views = t.kind == STRING_VIEW or t.kind == BYTES_VIEW
+    if place.views:
+        if len(t.parts) > 64:
+            raise BufferError(f"NestedArray: strings in {len(t.parts)} buffers; accepted: at most 64. Call to_list()")
+        place.offsets = (<Descriptor> t.content).data_
+        for k in range(len(t.parts)):
+            place.buffers[k] = (<Descriptor> t.parts[k]).data_
+    elif t.kind == STRING or t.kind == BYTES:
+        place.offsets = t.offsets.data_
+        place.size = t.offsets.itemsize_
+        place.characters = (<Descriptor> t.content).data_
+    else:
+        raise BufferError("NestedArray: no strings; accepted: kinds 'string', 'bytes' and their views")
+    return place
+
+
+cdef inline void find(const Place* place, Py_ssize_t i, const char** first, Py_ssize_t* length) noexcept nogil:
+    cdef int32_t view[4]
+    cdef Py_ssize_t start
+    if not place.views:
+        start = integer_at(place.offsets, place.size, i)
+        length[0] = integer_at(place.offsets, place.size, i + 1) - start
+        first[0] = place.characters + start
+        return
+    memcpy(view, place.offsets + VIEW_BYTES * i, VIEW_BYTES)
+    length[0] = view[0]
+    first[0] = place.offsets + VIEW_BYTES * i + 4 if view[0] <= INLINE_VIEW else place.buffers[view[2]] + view[3]
+
+
+cdef int check_utf8(Tree t) except -1:
+    """Refuse strings that are no UTF-8; those that are ASCII are seen at once."""
+    cdef Place place = place_of(t)
+    cdef const char* first = NULL
+    cdef Py_ssize_t k, j, length = 0
+    cdef uint8_t high
+    for k in range(t.length):
+        if is_missing(t, k):
+            continue
+        find(&place, k, &first, &length)
+        high = 0
+        for j in range(length):
+            high |= <uint8_t> first[j]
+        if high & 0x80:
+            try:
+                first[:length].decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise interface_error("Arrow", f"string {k}", first[:min(length, 80)],
+                                      f"UTF-8 ({error.reason} at byte {error.start})") from error
+    return 0
+
+
+# ------------------------------------------------------------------------------------------------ views against offsets
+
+
+def with_offsets(Tree t not None):
+    """Return strings by offsets into characters of their own, which are a copy of what the views lead to."""
+    check_tree(t)
+    cdef Place place = place_of(t)
+    cdef const char* first = NULL
+    cdef Py_ssize_t k, length = 0, total = 0
+    cdef cnp.ndarray ends = np.empty(t.length + 1, np.int64)
+    cdef long long* end = <long long*> cnp.PyArray_DATA(ends)
+    end[0] = 0
+    for k in range(t.length):
+        if not is_missing(t, k):
+            find(&place, k, &first, &length)
+            total += length
+        end[k + 1] = total
+    cdef cnp.ndarray characters = np.empty(total, np.uint8)
+    cdef char* target = <char*> cnp.PyArray_DATA(characters)
+    for k in range(t.length):
+        if end[k + 1] > end[k]:
+            find(&place, k, &first, &length)
+            memcpy(target + end[k], first, length)
+    kind = "string" if t.kind == STRING or t.kind == STRING_VIEW else "bytes"
+    return make(kind, t.length, offsets=asarray(ends.astype(np.int32) if total <= LARGEST else ends),
+                content=asarray(characters), validity=t.validity, bit=t.bit)
+
+
+def with_views(Tree t not None):
+    """Return strings by views of 16 bytes an element into the same characters.
+
+    Raises
+    ------
+    BufferError
+        There are 2 GiB of characters or more, of which a view cannot say where one is.
+    """
+    check_tree(t)
+    if t.kind != STRING and t.kind != BYTES:
+        return t
+    cdef Descriptor characters = <Descriptor> t.content
+    cdef Py_ssize_t start = integer_at(t.offsets.data_, t.offsets.itemsize_, 0)
+    cdef Py_ssize_t stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
+    if stop - start > LARGEST:
+        raise BufferError(f"NestedArray: {stop - start} bytes of characters; accepted as views: less than 2 GiB. Slice it")
+    cdef Place place = place_of(t)
+    cdef const char* base = characters.data_ + start
+    cdef const char* first = NULL
+    cdef Py_ssize_t k, length = 0
+    cdef int32_t view[4]
+    cdef cnp.ndarray views = np.zeros((t.length, VIEW_BYTES), np.uint8)
+    cdef char* target = <char*> cnp.PyArray_DATA(views)
+    for k in range(t.length):
+        if is_missing(t, k):
+            continue
+        find(&place, k, &first, &length)
+        memset(view, 0, VIEW_BYTES)
+        view[0] = <int32_t> length
+        if length <= INLINE_VIEW:
+            memcpy(<char*> view + 4, first, length)
+        else:
+            memcpy(<char*> view + 4, first, 4)
+            view[3] = <int32_t> (first - base)
+        memcpy(target + VIEW_BYTES * k, view, VIEW_BYTES)
+    kind = "string_view" if t.kind == STRING else "bytes_view"
+    return make(kind, t.length, content=asarray(views), parts=(part(characters, start, stop),), validity=t.validity,
+                bit=t.bit)

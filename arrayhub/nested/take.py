@@ -1,0 +1,89 @@
+"""asnested: which way in an object takes that is not dense."""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import wanted
+from arrayhub._core.errors import show
+from arrayhub.conversion import asarray
+from arrayhub.nested.array import NestedArray, from_arrow, nested_of
+from arrayhub.nested.from_awkward import from_awkward, is_awkward
+from arrayhub.nested.from_numpy import from_numpy
+from arrayhub.nested.from_python import from_python
+from arrayhub.nested.from_torch import from_torch, is_jagged
+from arrayhub.nested.moving import concatenate
+
+
+def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
+    """Return lists, strings, missing values, records and numbers as structure over flat arrays, without a copy.
+
+    Parameters
+    ----------
+    obj : object
+        Anything with Arrow's dunders (pyarrow, polars, pandas, nanoarrow, arro3, duckdb, ...), awkward arrays, torch's
+        jagged tensors, NumPy's records, strings and masked arrays, a NestedArray, anything `asarray` takes. Python
+        lists of numbers, strings, None, lists and dicts are a copy, and so are NumPy's strings.
+    copy : bool, optional
+        True: a copy in host memory, of several chunks one. False: never, BufferError where it takes one. None: only of
+        what has no memory to view.
+
+    Returns
+    -------
+    NestedArray
+        Or, of an object in several chunks, a list of them, unless ``copy=True``.
+
+    Raises
+    ------
+    TypeError
+        Elements of several kinds, or of one that no array has.
+    InterfaceError
+        What `obj` says of its memory is not true or not allowed.
+    BufferError
+        It has no form here; the message names the call that helps.
+    """
+    copy = wanted(copy, "asnested")
+    chunks = _chunks(obj, copy)
+    if copy:
+        return concatenate(chunks)
+    return chunks[0] if len(chunks) == 1 else chunks
+
+
+def _chunks(obj: Any, copy: bool | None) -> list[NestedArray]:
+    if isinstance(obj, NestedArray):
+        return [obj]
+    if isinstance(obj, (list, tuple)):
+        _forbidden(copy, "Python's lists have no memory to view")
+        return [from_python(obj)]
+    if isinstance(obj, np.ndarray):
+        if obj.dtype.kind in "STU":
+            _forbidden(copy, "NumPy's strings are in another form")
+        return [from_numpy(obj)]
+    if is_awkward(obj):
+        return [from_awkward(obj)]
+    if is_jagged(obj):
+        return [from_torch(obj)]
+    chunks = from_arrow(_in_arrow(obj))
+    if chunks is not None:
+        return chunks
+    return [nested_of(_with_a_dimension(asarray(obj, copy=copy)))]
+
+
+def _in_arrow(obj: Any) -> Any:
+    """A pyarrow Scalar as an array of it: pyarrow exports none."""
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(obj, pyarrow.Scalar):
+        return pyarrow.array([obj.as_py()], obj.type)
+    return obj
+
+
+def _forbidden(copy: bool | None, why: str) -> None:
+    if copy is False:
+        raise BufferError(f"asnested: {why}, and copy=False forbids a copy")
+
+
+def _with_a_dimension(array: Any) -> Any:
+    if array.ndim == 0:
+        raise TypeError(f"asnested: {show(array)} has no dimension; accepted: one or more. Take asarray(x)")
+    return array

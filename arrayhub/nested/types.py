@@ -1,0 +1,55 @@
+"""The datashape of a NestedArray, in the language that `arrayhub.parse_type` reads, and awkward too."""
+
+from typing import Any
+
+from arrayhub.inspection.datashape import (
+    STRIDED,
+    VAR,
+    Bytes,
+    Categorical,
+    Dimension,
+    Number,
+    Option,
+    String,
+    Structure,
+    Type,
+    type_of,
+)
+from arrayhub.nested.array import NestedArray
+
+
+def nested_type(x: NestedArray, symbolic: bool = False) -> Type:
+    """Return the type of an array; `symbolic` as in `arrayhub.typestr`."""
+    return Dimension(STRIDED if symbolic else len(x), _element(x))
+
+
+def _element(node: Any) -> Type:
+    """The type of one element of a node."""
+    if not isinstance(node, NestedArray):
+        whole = type_of(node)
+        return whole.inner if isinstance(whole, Dimension) else whole
+    inner = _INNER[node.kind](node)
+    return inner if node.validity is None or _none_missing(node) else Option(inner)
+
+
+def _none_missing(node: NestedArray) -> bool:
+    """Bits that are on a device are not read for it: something may be missing."""
+    try:
+        return node.null_count == 0
+    except BufferError:
+        return False
+
+
+_INNER = {
+    "flat": lambda node: _element(node.content),
+    "bits": lambda node: Number("bool"),
+    "list": lambda node: Dimension(VAR, _element(node.content)),
+    "list_view": lambda node: Dimension(VAR, _element(node.content)),
+    "regular": lambda node: Dimension(node.width, _element(node.content)),
+    "string": lambda node: String(),
+    "string_view": lambda node: String(),
+    "bytes": lambda node: Bytes(),
+    "bytes_view": lambda node: Bytes(),
+    "record": lambda node: Structure(tuple((name, _element(field)) for name, field in node.fields.items())),
+    "categorical": lambda node: Categorical(_element(node.content)),
+}

@@ -1,0 +1,4 @@
+from arrayhub._core.descriptor cimport Descriptor
+
+cdef Descriptor as_host(Descriptor a)
+cdef Descriptor for_host_library(Descriptor a, str library, int other_device)

@@ -1,0 +1,138 @@
+"""Copies of just the bytes that elements take: broadcast dimensions once, windows not unrolled, no gaps."""
+
+from libc.string cimport memcpy
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    COPIED,
+    IMMUTABLE,
+    NOTSWAPPED,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    extent,
+    labels_of,
+    seal,
+    set_labels,
+    set_type,
+    view_of,
+)
+from arrayhub._core.footprint cimport Footprint, measure
+from arrayhub.libraries cimport numpy as numpy_library
+
+from arrayhub._core.errors import show
+
+
+cdef void footprint(Descriptor a, Footprint* taken) noexcept:
+    """Which bytes the elements of `a` take, packed ones included."""
+    if a.flags_ & PACKED:
+        taken.low = taken.levels = 0
+        taken.lengths[0] = taken.nbytes = a.nbytes
+        taken.steps[0] = 1
+    else:
+        measure(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, taken)
+
+
+def footprint_bytes(Descriptor array not None):
+    """Return how many bytes the elements of `array` take: those of a broadcast dimension count once."""
+    cdef Footprint taken
+    footprint(array, &taken)
+    return taken.nbytes
+
+
+def is_gapless(Descriptor array not None):
+    """Return whether no bytes lie between the elements of `array`."""
+    cdef Footprint taken
+    footprint(array, &taken)
+    return taken.levels == 0
+
+
+def pieces(Descriptor array not None):
+    """Return the bytes that the elements of `array` take, and nothing between them, as an array on the same memory.
+
+    It has a dimension for each level of repetition, the longest step first, and a last one for the bytes of a piece,
+    which are counted in elements of its own type where that is possible, else in ``uint8``.
+    """
+    cdef Footprint taken
+    footprint(array, &taken)
+    cdef Descriptor view = view_of(array, taken.levels + 1)
+    cdef int k
+    view.flags_ &= ~PACKED
+    if array.flags_ & PACKED or array.itemsize_ == 0 or taken.lengths[0] % array.itemsize_ != 0:
+        view.flags_ |= NOTSWAPPED
+        view.dtype_ = None
+        set_type(view, dtypes.by_format(c"B"))
+    view.data_ = array.data_ + taken.low
+    for k in range(taken.levels + 1):
+        view.shape_[taken.levels - k] = taken.lengths[k]
+        view.byte_strides_[taken.levels - k] = taken.steps[k]
+    view.shape_[taken.levels] //= view.itemsize_
+    view.byte_strides_[taken.levels] = view.itemsize_
+    seal(view)
+    return view
+
+
+def reached(Descriptor array not None):
+    """Return all bytes from the lowest to the highest that `array` reaches, as a flat ndarray that keeps it alive.
+
+    The memory must be the host's.
+    """
+    cdef Py_ssize_t low, high
+    extent(array, &low, &high)
+    return numpy_library.emit_run(array, array.data_ + low, high - low, array)
+
+
+def gathered(Descriptor array not None, copy):
+    """Return an array like `array` on a copy of the bytes that its elements take.
+
+    Parameters
+    ----------
+    array : USMArray
+    copy : callable
+        What makes a fresh array, compact in C order, of the `pieces` of `array`, anywhere.
+
+    Returns
+    -------
+    USMArray
+        With the strides' order and signs, the labels and the access of `array`.
+    """
+    cdef Footprint taken
+    cdef Descriptor wanted = pieces(array)
+    made = copy(wanted)
+    if not isinstance(made, Descriptor) or (<Descriptor> made).shape_ == NULL or made.nbytes != wanted.nbytes \
+            or not (<Descriptor> made).flags_ & C_CONTIGUOUS:
+        raise TypeError(f"gathered: copy gave {show(made)}; accepted: a C-contiguous array of {wanted.nbytes} bytes")
+    cdef Descriptor fresh = <Descriptor> made
+    footprint(array, &taken)
+    cdef Descriptor result = laid_over(fresh, array, &taken)
+    result.flags_ |= COPIED
+    if labels_of(array) is not None:
+        set_labels(result, labels_of(array).moved())
+    return result
+
+
+cdef Descriptor laid_over(Descriptor bytes_, Descriptor model, const Footprint* taken):
+    """An array with the type, the shape and the access of `model` over memory that holds what `taken` says of it."""
+    cdef Descriptor a = view_of(bytes_, model.nd_)
+    cdef int k
+    a.typenum_ = model.typenum_
+    a.itemsize_ = model.itemsize_
+    a.alignment_ = model.alignment_
+    a.dl_dtype_ = model.dl_dtype_
+    a.dtype_ = model.dtype_
+    a.flags_ &= ~(WRITEABLE | IMMUTABLE | NOTSWAPPED)
+    a.flags_ |= model.flags_ & (WRITEABLE | IMMUTABLE | NOTSWAPPED | PACKED)
+    memcpy(a.shape_, model.shape_, model.nd_ * sizeof(Py_ssize_t))
+    if model.flags_ & PACKED:
+        memcpy(a.strides_, model.strides_, model.nd_ * sizeof(Py_ssize_t))
+    else:
+        if taken.nbytes == 0:
+            layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_)
+        else:
+            memcpy(a.byte_strides_, taken.strides, model.nd_ * sizeof(Py_ssize_t))
+        for k in range(model.nd_):
+            if taken.strides[k] < 0:
+                a.data_ -= taken.strides[k] * (model.shape_[k] - 1)
+    seal(a)
+    return a
