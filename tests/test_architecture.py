@@ -20,10 +20,11 @@ LAYERS = (
     ("adapters",),
     ("libraries",),
     ("transfer",),
-    ("construction", "usm_array"),
-    ("conversion",),
-    ("numba_typing", "storage", "inspection"),
-    ("_clone", "cli", "demo", "__init__", "__main__"),
+    ("arithmetic", "assignment", "construction", "elements", "flags", "numpy_ways", "usm_array"),
+    ("dispatch", "conversion"),
+    ("storage", "inspection", "engines", "native"),
+    ("nested",),
+    ("_clone", "cli", "examples", "__init__", "__main__"),
 )
 LAYER_OF = {name: layer for layer, names in enumerate(LAYERS, start=1) for name in names}
 
@@ -95,12 +96,18 @@ def upward_imports(graph):
 
 
 GRAPH = import_graph(PACKAGE)
-INSTALLED_AS_IT_IS = {".py", ".pyi", ".pxd", ".h", ".typed"}
+INSTALLED_AS_IT_IS = {".py", ".pyi", ".pxd", ".h", ".hpp", ".typed", ".cmake", ".pc"}
 
 
 def test_every_module_has_a_layer():
     unknown = {module for module in GRAPH if "." in module and module.split(".")[1] not in LAYER_OF}
     assert not unknown, f"add to LAYERS and to docs/architecture.md: {sorted(unknown)}"
+
+
+def test_every_import_leads_somewhere():
+    """Those inside functions too, which nobody may come by for long."""
+    imported = {module for imports in GRAPH.values() for module in imports}
+    assert imported <= set(GRAPH), sorted(imported - set(GRAPH))
 
 
 def test_no_import_goes_up():
@@ -150,7 +157,7 @@ def test_every_file_is_installed():
     sources = {
         f"{folder}/{file}".removeprefix("./")
         for folder, files in re.findall(r"'([\w./]+)': \[(.*?)\]", build, re.S)
-        for file in re.findall(r"'([\w.]+)'", files)
+        for file in re.findall(r"'([\w.-]+)'", files)
     }
     tree = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*") if file.suffix in INSTALLED_AS_IT_IS}
     # The headers are Cython's, of a build in place.
@@ -167,3 +174,29 @@ def test_the_docs_show_these_layers():
     assert documented == {
         layer: set(names) & built for layer, names in enumerate(LAYERS, start=1) if set(names) & built
     }
+
+
+def test_names_of_compiled_modules_are_unique():
+    """Meson makes them all in one folder, whatever folder they are installed to."""
+    names = [file.stem for file in PACKAGE.rglob("*.pyx")]
+    assert len(names) == len(set(names)), sorted(name for name in set(names) if names.count(name) > 1)
+
+
+def walked():
+    """(module, function) for each step that docs/architecture.md names."""
+    return sorted(
+        set(re.findall(r"`([\w/]+):(\w+)`", (ROOT / "docs" / "architecture.md").read_text())) - {("module", "function")}
+    )
+
+
+@pytest.mark.parametrize(("module", "function"), walked())
+def test_a_function_that_the_docs_walk_through_is_there(module, function):
+    texts = [(PACKAGE / module).with_suffix(suffix) for suffix in (".py", ".pyx", ".pxd")]
+    source = "\n".join(text.read_text() for text in texts if text.exists())
+    assert re.search(rf"^\s*(?:def|cp?def\b[^\n(]*?) ?\*?{function}\(", source, re.MULTILINE), (
+        f"{module} has no {function}"
+    )
+
+
+def test_walks_are_read():
+    assert len(walked()) >= 15

@@ -556,7 +556,7 @@ def test_convert_is_the_as_function_of_that_name(to):
     assert ah.asarray(ah.convert(x, to, copy=True)).ptr != x.ctypes.data
 
 
-@pytest.mark.parametrize("to", ["pandas", "", None, 3, ["numpy"]])
+@pytest.mark.parametrize("to", ["tensorflow", "", None, 3, ["numpy"]])
 def test_convert_to_what_it_does_not_know(to):
     with pytest.raises((ValueError, TypeError), match="numpy, torch, jax|unhashable"):
         ah.convert(np.arange(3), to)
@@ -578,7 +578,7 @@ def test_allow_readonly():
 def test_negative_strides_never_reach_torch():
     torch = pytest.importorskip("torch")
     x = np.arange(4)[::-1]
-    for call in (ah.as_torch, ah.convert):
+    for call in (ah.as_torch, lambda x: ah.convert(x, "torch")):
         with pytest.raises(BufferError, match="copy=True"):
             call(x)
     assert ah.as_torch(x, copy=True).tolist() == [3, 2, 1, 0]
@@ -838,3 +838,27 @@ def test_a_type_that_changes_more_often_than_it_can_have_versions():
     del cls.__array_struct__
     cls.__array_interface__ = property(lambda self: cls.lent.__array_interface__)
     assert ah.asarray(cls()).ptr == cls.lent.ctypes.data
+
+
+def test_convert_without_a_library_is_torch_and_says_so():
+    with pytest.warns(DeprecationWarning, match="name the library"):
+        assert type(ah.convert(np.zeros(3))).__module__ == "torch"
+
+
+def test_convert_gives_read_only_memory_where_it_is_allowed():
+    with pytest.raises(BufferError, match="read-only"):
+        ah.convert(b"abc", "torch")
+    assert ah.convert(b"abc", "torch", allow_readonly=True).tolist() == [97, 98, 99]
+
+
+def test_from_dlpack_takes_a_stream():
+    assert ah.from_dlpack(np.zeros(3), stream=1).size == 3
+    with pytest.raises(TypeError, match="stream"):
+        ah.from_dlpack(np.zeros(3), stream="nonsense")
+
+
+def test_dir_shows_public_names_only():
+    shown = [name for name in dir(ah) if not name.startswith("__")]
+    assert set(shown) == {*ah.__all__, "sycl_runtime", "transfer"}
+    assert all(hasattr(ah, name) for name in shown)
+    assert "asarray(obj)" in ah.__doc__

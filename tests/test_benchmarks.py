@@ -36,7 +36,7 @@ def test_the_json_says_what_was_measured_where(everything):
 
 def test_every_row_has_its_numbers(everything):
     _, results = everything
-    groups = {"reach", "storage", "import", "dimensions", "types", "threads", "copies", "sweep"}
+    groups = {"reach", "storage", "import", "dimensions", "types", "threads", "copies", "sweep", "native", "engines"}
     assert {row["group"] for row in results["rows"]} == groups
     for row in results["rows"]:
         assert set(row) == {"group", "way", "peer", *NUMBERS, "spread", "at_most", "met"}

@@ -31,6 +31,7 @@ from dlpack_by_hand import (
 
 import arrayhub
 from arrayhub import InterfaceError
+from arrayhub.dispatch import ways_in
 
 both = pytest.mark.parametrize("versioned", [False, True], ids=["legacy", "versioned"])
 
@@ -428,8 +429,7 @@ def test_a_type_that_changes_while_it_is_looked_at():
         __dlpack__ = None
 
     made = Changing()
-    with pytest.raises(TypeError):
-        take(made)
+    assert "dlpack" not in ways_in(Changing)[1]
     assert take(made).size == take(made).size == 4
 
 
@@ -570,7 +570,7 @@ def test_the_tensor_says_what_numpy_says(layout, versioned):
     assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (2, 64, 1)
     assert (tensor.device.device_type, tensor.device.device_id) == (1, 0)
     assert tensor.data + tensor.byte_offset == array.__array_interface__["data"][0]
-    assert tensor.data == np.lib.array_utils.byte_bounds(array)[0]
+    assert tensor.byte_offset == 0  # of host memory as in NumPy's own capsule: warp ignores it
     if versioned:
         assert managed.flags == 0
     del capsule
@@ -669,7 +669,7 @@ def test_the_deleter_frees_from_a_thread_without_the_gil(versioned):
 def test_a_pending_exception_survives_the_deleter(versioned):
     """A C function drops its arguments after it has failed: what dies there runs Python code in mid-exception."""
     made = Handmade(versioned=versioned)
-    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+    with pytest.raises(TypeError, match="only an array of integers"):
         operator.index(take(made))
     assert made.deleted == 1
     again = Handmade()

@@ -265,7 +265,7 @@ REPORTERS = {
     ("_core/errors.py", "show"),
     ("adapters/dlpack.pyx", "in_words"),
     ("cli.py", None),
-    ("demo.py", None),
+    ("examples/demo.py", None),
     ("inspection/explain.py", None),
     ("inspection/probe.py", None),
 }

@@ -7,6 +7,7 @@ each file in a process of its own; CONTRIBUTING.md has the command for the rest.
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,26 +23,42 @@ ELSEWHERE = {
     "test_benchmarks.py": "measures",
     "test_c_interface.py": "compiles consumers",
     "test_cuda_array.py": "producers made by hand",
+    "test_dask.py": "processes, and what they send each other",
     "test_dlpack.py": "producers made by hand",
     "test_docs.py": "pages",
+    "test_engines.py": "as test_dask.py",
     "test_fast_paths_off.py": "this file",
     "test_format_language.py": "text",
     "test_fuzz.py": "producers made by hand",
     "test_growth.py": "counts what its routes leave behind, those by protocols alone among them",
     "test_interrupts.py": "as test_growth.py",
+    "test_mpi.py": "as test_dask.py",
+    "test_native_authors.py": "as test_c_interface.py",
+    "test_native_c.py": "as test_c_interface.py",
     "test_nonsense.py": "calls that no array comes into",
     "test_private_names.py": "names that the fast ways use",
     "test_sycl_runtime.py": "the environment",
     "test_sycl_usm.py": "producers made by hand",
     "test_threads.py": "as test_growth.py",
 }
-FILES = ["matrix", *sorted(path.name for path in HERE.glob("test_*.py") if path.name not in ELSEWHERE)]
+FILES = ["gpu", "matrix", *sorted(path.name for path in HERE.glob("test_*.py") if path.name not in ELSEWHERE)]
 MINUTES = 20  # a limit for a hung test, not a judgement of speed
 NO_TESTS = 5  # pytest's status where a file has none, or skips itself
+FEWEST = 4000  # tests in what remains
 
 
-def test_what_is_left_out_exists():
+def test_what_remains_is_most_of_the_suite():
     assert all((HERE / name).exists() for name in ELSEWHERE)
+    options = ["-q", "-p", "no:cacheprovider", "--collect-only"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", *options, *(HERE / file for file in FILES if file != "gpu")],
+        env={**os.environ, SWITCH: "1"},
+        cwd=HERE.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:]
+    assert int(re.search(r"(\d+) tests collected", done.stdout)[1]) > FEWEST
 
 
 @pytest.mark.skipif(FAST_WAYS_OFF, reason="this is the run with the fast ways off")

@@ -596,3 +596,13 @@ def test_xarray_of_device_memory(sycl):
     with pytest.raises(BufferError, match=r"to_xarray: the memory is on oneapi:0, .*call x.to_host\(\) first"):
         a.to_xarray()
     assert a.to_host().to_xarray().dims == ("x", "y")
+
+
+def test_a_dimension_may_have_no_name():
+    """As the tensors of Arrow name theirs."""
+    x = ah.asarray(np.zeros((2, 3, 4))).with_dims((None, "y", None))
+    assert x.dims == (None, "y", None)
+    assert x[0].dims == ("y", None)
+    assert ah.empty_like(x).dims == x.dims
+    with pytest.raises(ValueError, match="twice"):
+        x.with_dims((None, "y", "y"))

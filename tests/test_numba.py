@@ -10,6 +10,7 @@ import pytest
 import arrayhub
 
 numba = pytest.importorskip("numba")
+numba.core.entrypoints.init_all()  # which numba does when it first compiles something, and typeof does not wait for
 
 
 @numba.njit

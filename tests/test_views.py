@@ -1,8 +1,8 @@
 """Views: indexing, transpose and reshape against NumPy as the judge, and what views share."""
 
-import copy
 import gc
 import pickle
+import sys
 import weakref
 from typing import NamedTuple
 
@@ -477,8 +477,6 @@ def test_nothing_else_can_be_set():
         with pytest.raises(AttributeError):
             setattr(a.flags, name, True)
     with pytest.raises(TypeError):
-        a[0] = 1
-    with pytest.raises(TypeError):
         del a[0]
 
 
@@ -489,14 +487,6 @@ def test_an_array_is_made_once():
     assert a.shape == (3,)
     with pytest.raises(TypeError):
         type(a.memory)()
-
-
-def test_an_array_cannot_be_pickled_or_copied_by_accident():
-    """Its pointer means nothing elsewhere."""
-    a = arrayhub.asarray(np.zeros(3))
-    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match=r"call x\.copy\(\), or pickle arrayhub\.as_numpy\(x, copy=True\)"):
-            attempt(a)
 
 
 def test_a_blank_array_is_harmless():
@@ -600,3 +590,26 @@ def test_an_empty_array_whose_compact_strides_overflow_agrees_with_itself(shape,
     assert memoryview(x).strides == x.byte_strides
     y = x[:, :1]
     assert y.byte_strides == tuple(8 * stride for stride in y.strides)
+
+
+def test_strides_are_no_byte_strides_to_anybody():
+    """Code for NumPy arrays computes byte strides: skimage's view_as_blocks showed other elements."""
+    x = arrayhub.asarray(np.arange(16).reshape(4, 4))
+    assert x.strides == (4, 1) and repr(x.strides) == "(4, 1)" and list(x.strides) == [4, 1] and hash(x.strides)
+    for compute in (
+        np.array,
+        lambda s: s * np.array((2, 2)),
+        lambda s: np.array((2, 2)) * s,
+        lambda s: np.multiply(s, 8),
+    ):
+        with pytest.raises(TypeError, match=r"byte_strides, or arrayhub\.as_numpy\(x\)"):
+            compute(x.strides)
+    assert type(pickle.loads(pickle.dumps(x.strides))) is tuple
+
+
+def test_strides_are_made_and_freed():
+    x = arrayhub.asarray(np.zeros((2, 3, 4)))
+    before = sys.getrefcount(12)
+    for _ in range(1000):
+        assert isinstance(x.strides, tuple)
+    assert sys.getrefcount(12) - before < 10

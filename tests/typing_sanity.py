@@ -28,7 +28,7 @@ def what_it_is(x: USMArray) -> None:
     assert_type(x[0, ..., None, 1:], USMArray)
     assert_type(x.reshape(2, -1).transpose((1, 0)).T, USMArray)
     assert_type(x.device.dlpack, tuple[int, int])
-    assert_type(x.dims, tuple[str, ...] | None)
+    assert_type(x.dims, tuple[str | None, ...] | None)
     assert_type(x.with_dims("IJ", origin=(1, 0)).with_dims({"I": "K"}).align("J", "K").align(["K", "J"]), USMArray)
     assert_type(arrayhub.get_dims(x), tuple[str, ...] | None)
     x.with_dims((1, 2))  # type: ignore[arg-type]

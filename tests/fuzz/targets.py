@@ -6,9 +6,13 @@ A call may raise any of REFUSALS with a message. What it accepts must lie inside
 import copy
 import ctypes
 import importlib.util
+import io
+import pickle
 import reprlib
+import struct
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import dlpack_by_hand
 import exporters
 
-REFUSALS = (ValueError, TypeError, BufferError, MemoryError)
+REFUSALS = (ValueError, TypeError, BufferError, MemoryError, pickle.UnpicklingError)
 
 TYPES = ["<f8", "<i4", "|u1", "|b1", "<c16", "<f2", ">i4", "|S5", "<U3", "|V8", "<M8[ns]", "<m8[3s]", "<f16"]
 WRONG_TYPES = ["|O8", "<f3", "f8,f8", "StringDType()", "", "<", "<f99999999999", "<V0", "|V-1", "<M8[", "<é8"]
@@ -474,6 +478,84 @@ def draw_reshape(r):
     return show((x.shape, x.strides, what, new if what == "reshape" else axes)), call
 
 
+PICKLED = [
+    lambda: np.arange(24.0).reshape(2, 3, 4),
+    lambda: np.arange(24, dtype="i2").reshape(4, 6)[::-1, ::2],
+    lambda: np.broadcast_to(np.arange(3), (4, 3)),
+    lambda: np.zeros(3, "M8[ns]"),
+    lambda: np.zeros(3, [("a", "u1"), ("b", "f8")]),
+    lambda: bytes(100),
+    lambda: np.zeros(2000),
+]
+
+
+def draw_unpickle(r):
+    """The arguments of what a pickle calls, some of them spoilt."""
+    _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(r.choice([2, 5]))
+    wrong = [
+        lambda: r.choice([1, 1, 1, 2, chance.scalar(r)]),
+        lambda: r.choice([chance.lengths(r), chance.scalar(r)]),
+        lambda: r.choice([None, chance.lengths(r), tuple(8 * n for n in range(len(state[1]))), chance.strange(r)]),
+        lambda: chance.scalar(r),
+        lambda: r.choice([typestr(r), ("bfloat16", 4, 16, False), ("int4", 0, 4, True), chance.strange(r)]),
+        lambda: r.choice([0, 1, 2, chance.scalar(r)]),
+        lambda: r.choice([None, (None, chance.lengths(r), None), (chance.strange(r),) * 3, chance.strange(r)]),
+        lambda: r.choice([None, ("cuda", 70000), (chance.strange(r), 0), chance.strange(r)]),
+    ]
+    parts = [draw() if r.random() < 0.2 else part for part, draw in zip(state, wrong, strict=True)]
+    said = tuple(parts) if r.random() < 0.95 else chance.strange(r)
+    if r.random() < 0.2:
+        data = r.choice([b"", b"x" * 50, (b"x" * 96,), (chance.scalar(r),) * 6, bytearray(97), chance.strange(r)])
+
+    def call():
+        x = ah._unpickle(said, data)
+        low, high = reach(x)
+        if x.size:
+            assert x.memory.address <= x.ptr + low and x.ptr + high <= x.memory.address + x.memory.nbytes
+        x.copy()
+
+    return show((said, data)), call
+
+
+def _bytearray_of_sane_length(reader):
+    """Pickle makes a bytearray of any length that a stream names before it looks whether the bytes are there."""
+    (length,) = struct.unpack("<Q", reader.read(8))
+    if length > 1 << 30:
+        raise pickle.UnpicklingError("a bytearray longer than any that is sent here")
+    reader.append(bytearray(reader.read(length)))
+
+
+def draw_pickle(r):
+    """A pickle that was cut short, or in which bytes were changed; only those are read that call nothing else."""
+    stream = bytearray(pickle.dumps(ah.asarray(r.choice(PICKLED)()), r.choice([2, 4, 5])))
+    for _ in range(r.randint(1, 3)):
+        stream[r.randrange(len(stream))] = r.randrange(256)
+    if r.random() < 0.3:
+        del stream[r.randrange(len(stream)) :]
+    known = {("arrayhub", "_unpickle"), ("numpy", "dtype"), ("numpy._core.numeric", "_frombuffer")}
+
+    asked = []
+
+    class Reader(pickle._Unpickler):
+        dispatch: ClassVar = dict(pickle._Unpickler.dispatch)
+        dispatch[pickle.BYTEARRAY8[0]] = _bytearray_of_sane_length
+
+        def find_class(self, module, name):
+            if (module, name) not in known:
+                raise pickle.UnpicklingError("another function")
+            return (lambda *args: asked.append(args)) if module == "arrayhub" else super().find_class(module, name)
+
+    def call():
+        try:
+            Reader(io.BytesIO(bytes(stream))).load()
+        except Exception as error:
+            raise ValueError(f"pickle's own refusal: {error!r}") from error
+        for arguments in asked:
+            ah._unpickle(*arguments).copy()
+
+    return show(bytes(stream)), call
+
+
 TARGETS = {
     "array_interface": interface_target("__array_interface__", lambda r: {"offset": r.choice([None, 0])}),
     "cuda": interface_target("__cuda_array_interface__", lambda r: {"stream": r.choice([None, 1, 2])}),
@@ -486,6 +568,8 @@ TARGETS = {
     "constructor": draw_constructor,
     "storage": draw_storage,
     "reshape": draw_reshape,
+    "unpickle": draw_unpickle,
+    "pickle": draw_pickle,
 }
 if importlib.util.find_spec("dpctl") is not None:
     TARGETS["sycl"] = interface_target("__sycl_usm_array_interface__", lambda r: {"offset": r.choice([None, 0, 1])})

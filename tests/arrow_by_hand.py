@@ -1,0 +1,298 @@
+"""Arrow's structs made by hand with ctypes, true or not; as a program, what arrayhub makes of every false one.
+
+``python tests/arrow_by_hand.py`` prints one JSON object: of each case the error and how often its structs were
+released. A process of its own, because what is read wrongly here ends it.
+"""
+
+import ctypes
+import gc
+import json
+import sys
+
+import arrayhub
+
+
+class Schema(ctypes.Structure):
+    pass
+
+
+class Array(ctypes.Structure):
+    pass
+
+
+RELEASE_SCHEMA = ctypes.CFUNCTYPE(None, ctypes.POINTER(Schema))
+RELEASE_ARRAY = ctypes.CFUNCTYPE(None, ctypes.POINTER(Array))
+Schema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_char_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.POINTER(ctypes.POINTER(Schema))),
+    ("dictionary", ctypes.POINTER(Schema)),
+    ("release", RELEASE_SCHEMA),
+    ("private_data", ctypes.c_void_p),
+]
+Array._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(Array))),
+    ("dictionary", ctypes.POINTER(Array)),
+    ("release", RELEASE_ARRAY),
+    ("private_data", ctypes.c_void_p),
+]
+
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+class Producer:
+    """An object whose one array is what the arguments say; it counts what is released.
+
+    Parameters
+    ----------
+    format : bytes
+    buffers : list of ctypes array, bytes or None
+    children : list of Producer
+    dictionary : Producer, optional
+    **said
+        Fields of the two structs that are to say something else: ``length=`` of the array, ``schema_n_children=``, ...
+    """
+
+    def __init__(self, format=b"l", buffers=(), children=(), dictionary=None, **said):
+        self.released = [0, 0]
+        self.keep = [
+            *children, dictionary, *buffers, said,
+            RELEASE_SCHEMA(self.release_schema), RELEASE_ARRAY(self.release_array),
+        ]  # fmt: skip
+        addresses = [None if b is None else ctypes.cast(b, ctypes.c_void_p).value for b in buffers]
+        self.pointers = (ctypes.c_void_p * max(len(buffers), 1))(*addresses)
+        below = (
+            [ctypes.pointer(child.schema) for child in children],
+            [ctypes.pointer(child.array) for child in children],
+        )
+        self.below = (
+            (ctypes.POINTER(Schema) * max(len(children), 1))(*below[0]),
+            (ctypes.POINTER(Array) * max(len(children), 1))(*below[1]),
+        )
+        self.schema = Schema(format, b"", None, 0, len(children), self.below[0], None, self.keep[-2], None)
+        self.array = Array(
+            3, 0, 0, len(buffers), len(children), self.pointers, self.below[1], None, self.keep[-1], None
+        )
+        if dictionary is not None:
+            self.schema.dictionary = ctypes.pointer(dictionary.schema)
+            self.array.dictionary = ctypes.pointer(dictionary.array)
+        for name, value in said.items():
+            struct = self.schema if name.startswith("schema_") else self.array
+            setattr(struct, name.removeprefix("schema_").removeprefix("array_"), value)
+
+    def release_schema(self, pointer):
+        self.released[0] += 1
+        pointer.contents.release = RELEASE_SCHEMA()
+
+    def release_array(self, pointer):
+        self.released[1] += 1
+        pointer.contents.release = RELEASE_ARRAY()
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return (
+            new_capsule(ctypes.addressof(self.schema), b"arrow_schema", None),
+            new_capsule(ctypes.addressof(self.array), b"arrow_array", None),
+        )
+
+
+def int32(*values):
+    return (ctypes.c_int32 * len(values))(*values)
+
+
+def int64(*values):
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+def numbers(count=3, **said):
+    return Producer(b"l", [None, int64(*range(count))], **{"length": count, **said})
+
+
+def lists(offsets, count=3, **said):
+    return Producer(b"+l", [None, int32(*offsets)], [numbers(count)], **{"length": len(offsets) - 1, **said})
+
+
+def itself():
+    """A list whose child is itself."""
+    producer = Producer(b"+l", [None, int32(0, 1)], [numbers()], length=1)
+    producer.below[0][0] = ctypes.pointer(producer.schema)
+    producer.below[1][0] = ctypes.pointer(producer.array)
+    return producer
+
+
+def two_of_itself():
+    """A struct both of whose children are itself: without a bound 2**64 nodes."""
+    producer = Producer(b"+s", [None], [numbers(), numbers()], length=1)
+    for k, name in enumerate((b"a", b"b")):
+        producer.keep.append(name)
+        producer.below[0][k] = ctypes.pointer(producer.schema)
+        producer.below[1][k] = ctypes.pointer(producer.array)
+    return producer
+
+
+def view(length, index, offset):
+    return (ctypes.c_char * 16).from_buffer_copy(
+        b"".join(v.to_bytes(4, "little", signed=True) for v in (length, 0, index, offset))
+    )
+
+
+FOUR_BYTES = int64(4)
+
+
+def views(first, sizes=FOUR_BYTES):
+    return Producer(b"vu", [None, first, ctypes.create_string_buffer(b"abcd", 4), sizes], length=1)
+
+
+METADATA = {
+    "metadata of no length": b"\xff\xff\xff\xff",
+    "metadata of many pairs": b"\xff\xff\xff\x7f",
+    "metadata of a negative string": b"\x01\x00\x00\x00\xff\xff\xff\xff",
+    "metadata of a long string": b"\x01\x00\x00\x00\xff\xff\xff\x7f",
+}
+
+
+def tensor(said):
+    name, text = b"ARROW:extension:name", b"arrow.fixed_shape_tensor"
+    strings = [name, text, b"ARROW:extension:metadata", said]
+    return b"\x02\x00\x00\x00" + b"".join(len(s).to_bytes(4, "little") + s for s in strings)
+
+
+def tensors(said):
+    producer = Producer(b"+w:2", [None], [numbers(6)], length=3)
+    raw = tensor(said)
+    producer.keep.append(raw)
+    producer.schema.metadata = raw
+    return producer
+
+
+def with_metadata(raw):
+    producer = numbers()
+    padded = ctypes.create_string_buffer(raw, 64)
+    producer.keep.append(padded)
+    ctypes.memmove(ctypes.addressof(producer.schema) + Schema.metadata.offset,
+                   ctypes.byref(ctypes.c_void_p(ctypes.addressof(padded))), 8)  # fmt: skip
+    return producer
+
+
+def released_schema():
+    producer = numbers()
+    producer.schema.release = RELEASE_SCHEMA()
+    return producer
+
+
+def released_array():
+    producer = numbers()
+    producer.array.release = RELEASE_ARRAY()
+    return producer
+
+
+def released_child():
+    producer = lists([0, 1])
+    producer.keep[0].array.release = RELEASE_ARRAY()
+    return producer
+
+
+def half_dictionary():
+    producer = Producer(b"i", [None, int32(0, 0, 0)], dictionary=numbers())
+    producer.array.dictionary = ctypes.POINTER(Array)()
+    return producer
+
+
+# Of each case: what makes it, and what is done with it. All have to raise an InterfaceError.
+CASES = {
+    "format of nothing": lambda: Producer(b"", [None, int64(1, 2, 3)]),
+    "format NULL": lambda: Producer(None, [None, int64(1, 2, 3)]),
+    "format unknown": lambda: Producer(b"xyz", [None, int64(1, 2, 3)]),
+    "format beyond ASCII": lambda: Producer(b"\xff", [None, int64(1, 2, 3)]),
+    "format of fixed lists without a number": lambda: Producer(b"+w:", [None], [numbers()]),
+    "format of fixed lists of a negative number": lambda: Producer(b"+w:-1", [None], [numbers()]),
+    "format of fixed lists of a large number": lambda: Producer(b"+w:999999999999999999", [None], [numbers()]),
+    "too few buffers": lambda: Producer(b"l", [None]),
+    "too many buffers": lambda: Producer(b"l", [None, int64(1, 2, 3), None]),
+    "no buffers at all": lambda: numbers(array_buffers=ctypes.POINTER(ctypes.c_void_p)()),
+    "number of buffers negative": lambda: numbers(n_buffers=-1),
+    "data NULL": lambda: Producer(b"l", [None, None]),
+    "length negative": lambda: numbers(length=-1),
+    "length of the whole space": lambda: numbers(length=2**63 - 1),
+    "offset negative": lambda: numbers(offset=-1),
+    "offset of the whole space": lambda: numbers(offset=2**63 - 1),
+    "offset and length together": lambda: numbers(offset=2**62, length=2**62),
+    "null_count below -1": lambda: numbers(null_count=-2),
+    "null_count above the length": lambda: numbers(null_count=4),
+    "nulls without a bitmap": lambda: numbers(null_count=1),
+    "children that are missing": lambda: Producer(b"+l", [None, int32(0, 1, 2, 3)]),
+    "children that are too many": lambda: Producer(b"l", [None, int64(1, 2, 3)], [numbers()]),
+    "children in the schema alone": lambda: lists([0, 1], n_children=0),
+    "number of children negative": lambda: lists([0, 1], schema_n_children=-1, n_children=-1),
+    "children NULL": lambda: lists([0, 1], array_children=ctypes.POINTER(ctypes.POINTER(Array))()),
+    "a child NULL": lambda: lists([0, 1], array_children=(ctypes.POINTER(Array) * 1)()),
+    "a struct of very many": lambda: Producer(b"+s", [None], [numbers()], schema_n_children=2**40, n_children=2**40),
+    "a struct that is longer than its field": lambda: Producer(b"+s", [None], [numbers()], length=4),
+    "a fixed list that is longer than its child": lambda: Producer(b"+w:2", [None], [numbers()], length=2),
+    "a list in itself": itself,
+    "a struct in itself, twice": two_of_itself,
+    "a dictionary in the schema alone": half_dictionary,
+    "a dictionary by floats": lambda: Producer(b"g", [None, int64(0, 0, 0)], dictionary=numbers()),
+    "offsets that fall": lambda: lists([0, 2, 1, 3]),
+    "offsets that start below": lambda: lists([-1, 2]),
+    "offsets beyond the content": lambda: lists([0, 4]),
+    "offsets of characters that end below": lambda: Producer(
+        b"u", [None, int32(0, -4), ctypes.create_string_buffer(b"abcd")], length=1
+    ),
+    "offsets of characters that fall": lambda: Producer(
+        b"u", [None, int32(0, 4, 2, 3), ctypes.create_string_buffer(b"abcd")]
+    ),
+    "offsets NULL": lambda: Producer(b"+l", [None, None], [numbers()]),
+    "list_view beyond the content": lambda: Producer(b"+vl", [None, int32(2), int32(2)], [numbers()], length=1),
+    "list_view of a negative size": lambda: Producer(b"+vl", [None, int32(2), int32(-1)], [numbers()], length=1),
+    "list_view that wraps": lambda: Producer(b"+vl", [None, int32(2**31 - 1), int32(2**31 - 1)], [numbers()], length=1),
+    "a view of a negative length": lambda: views(view(-1, 0, 0)),
+    "a view of another buffer": lambda: views(view(20, 7, 0)),
+    "a view of a negative buffer": lambda: views(view(20, -1, 0)),
+    "a view beyond its buffer": lambda: views(view(20, 0, 0)),
+    "a view before its buffer": lambda: views(view(20, 0, -20)),
+    "sizes of buffers negative": lambda: views(view(4, 0, 0), int64(-1)),
+    "sizes of buffers NULL": lambda: views(view(4, 0, 0), None),
+    "indices beyond the dictionary": lambda: Producer(b"i", [None, int32(0, 1, 3)], dictionary=numbers()),
+    "indices below the dictionary": lambda: Producer(b"i", [None, int32(0, 1, -1)], dictionary=numbers()),
+    "released schema": released_schema,
+    "released array": released_array,
+    "released child": released_child,
+    "a tensor without JSON": lambda: tensors(b"{"),
+    "a tensor without a shape": lambda: tensors(b"{}"),
+    "a tensor of another size": lambda: tensors(b'{"shape": [3]}'),
+    "a tensor of a negative shape": lambda: tensors(b'{"shape": [-1, -2]}'),
+    "a tensor of a large shape": lambda: tensors(b'{"shape": [%d]}' % 2**70),
+    "a tensor of words": lambda: tensors(b'{"shape": ["a"]}'),
+    "a tensor's permutation": lambda: tensors(b'{"shape": [2], "permutation": [1]}'),
+    "a tensor's names": lambda: tensors(b'{"shape": [2], "dim_names": ["a", "b"]}'),
+    **{name: lambda raw=raw: with_metadata(raw) for name, raw in METADATA.items()},
+}  # fmt: skip
+
+
+def outcome(make):
+    """The error that a case gives, and how often its structs were released."""
+    producer = make()
+    error = None
+    try:
+        arrayhub.asnested(producer).to_list()
+    except Exception as caught:
+        error = caught
+    said = [type(error).__name__, str(error)]
+    del error
+    gc.collect()
+    return [*said, *producer.released]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps({name: outcome(make) for name, make in CASES.items()}))

@@ -1,0 +1,87 @@
+"""What engines' workers run: functions of a module that they can import, whatever they pickle functions by."""
+
+import os
+
+import numpy as np
+
+import arrayhub
+
+
+def make(n):
+    return arrayhub.asarray(np.arange(float(n)))
+
+
+def make_on_device(n):
+    return arrayhub.to_device(np.arange(float(n)), "oneapi:0")
+
+
+def make_shared(n):
+    x = arrayhub.empty(n, memory="usm_shared")
+    np.asarray(x)[...] = 1
+    return x
+
+
+def look(x):
+    """What has arrived: sum, shape, strides, access, kind of USM."""
+    if x.usm_type == "device":
+        x_host = arrayhub.to_host(x)
+    else:
+        x_host = x
+    return float(np.asarray(x_host).sum()), x.shape, x.byte_strides, x.access, x.usm_type
+
+
+def total(x):
+    return float(np.asarray(x).sum())
+
+
+def address(x):
+    return x.ptr
+
+
+def fill(x, value):
+    np.asarray(x)[...] = value
+    return os.getpid()
+
+
+def where_mapped(x):
+    """The file that joblib has mapped the elements from, if any."""
+    owner = x
+    for _ in range(10):
+        if isinstance(owner, np.memmap):
+            return os.path.basename(owner.filename), x.access
+        owner = getattr(owner, "base", None)
+    return None, x.access
+
+
+class Counter:
+    """An actor that holds an array on its device."""
+
+    def __init__(self, n):
+        self.array = arrayhub.to_device(np.zeros(n), "oneapi:0")
+
+    def add(self, x):
+        host = np.array(arrayhub.to_host(self.array))
+        host += np.asarray(x)
+        self.array = arrayhub.to_device(host, "oneapi:0")
+
+    def fetch(self):
+        return arrayhub.to_host(self.array)
+
+    def leak(self):
+        return self.array
+
+
+def same(x):
+    return x
+
+
+def where_mapped_by_mmap(x):
+    """Whether the elements lie in a file that this process has mapped by its name, and the access."""
+    import mmap
+
+    owner = x.base
+    for _ in range(10):
+        if owner is None or isinstance(owner, mmap.mmap):
+            break
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+    return isinstance(owner, mmap.mmap), x.access

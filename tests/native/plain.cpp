@@ -1,0 +1,217 @@
+// What arrayhub.hpp has that the pages of docs/howto do not show, as a module without pybind11 or nanobind.
+#include <arrayhub.hpp>
+
+#include <array>
+#include <functional>
+#include <thread>
+
+using arrayhub::view;
+
+// The part of std::mdspan (C++23) that arrayhub.hpp uses, where the compiler has none: extents, two layouts, the mapping.
+#if __has_include(<mdspan>) && defined(__cpp_lib_mdspan)
+#include <mdspan>
+namespace md = std;
+#else
+namespace md {
+template <class I, std::size_t R> struct dextents_of {
+    using index_type = I;
+    std::array<I, R> n{};
+    template <class... N> constexpr explicit dextents_of(N... lengths) : n{static_cast<I>(lengths)...} {}
+    static constexpr std::size_t rank() { return R; }
+    static constexpr std::size_t static_extent(std::size_t) { return static_cast<std::size_t>(-1); }
+    constexpr I extent(std::size_t k) const { return n[k]; }
+};
+template <class I, std::size_t R> using dextents = dextents_of<I, R>;
+struct layout_right {
+    template <class E> struct mapping {
+        E e;
+        constexpr mapping(const E &extents) : e(extents) {}
+        static constexpr bool is_always_exhaustive() { return true; }
+        constexpr auto stride(std::size_t k) const {
+            typename E::index_type s = 1;
+            for (std::size_t j = k + 1; j < E::rank(); ++j) s *= e.extent(j);
+            return s;
+        }
+    };
+};
+struct layout_stride {
+    template <class E> struct mapping {
+        E e;
+        std::array<typename E::index_type, E::rank()> s;
+        constexpr mapping(const E &extents, const std::array<typename E::index_type, E::rank()> &strides) : e(extents), s(strides) {}
+        static constexpr bool is_always_exhaustive() { return false; }
+        constexpr auto stride(std::size_t k) const { return s[k]; }
+    };
+};
+template <class T, class E, class L = layout_right> struct mdspan {
+    using extents_type = E;
+    using index_type = typename E::index_type;
+    using mapping_type = typename L::template mapping<E>;
+    T *p;
+    mapping_type m;
+    constexpr mdspan(T *data, const mapping_type &mapping) : p(data), m(mapping) {}
+    constexpr auto extent(std::size_t k) const { return m.e.extent(k); }
+    T &at(index_type i, index_type j) const { return p[i * m.stride(0) + j * m.stride(1)]; }
+};
+} // namespace md
+#endif
+
+template <class F> static PyObject *guarded(F &&f) {
+    try {
+        return f();
+    } catch (arrayhub::python_error &error) {
+        error.restore();
+    } catch (const std::invalid_argument &error) {
+        PyErr_SetString(PyExc_ValueError, error.what());
+    }
+    return nullptr;
+}
+
+static PyObject *total(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        view<const double, 2> a(obj, "total: x");
+        double sum = 0;
+        for (Py_ssize_t i = 0; i < a.extent(0); ++i)
+            for (Py_ssize_t j = 0; j < a.extent(1); ++j) sum += a(i, j);
+        return PyFloat_FromDouble(sum);
+    });
+}
+
+static PyObject *span_sum(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        double sum = 0;
+        for (double element : view<const double>(obj).span()) sum += element;
+        return PyFloat_FromDouble(sum);
+    });
+}
+
+template <class Layout> static PyObject *sum_of_mdspan(PyObject *obj) {
+    return guarded([&] {
+        view<const double, 2> a(obj);
+        auto m = a.template mdspan<md::mdspan<const double, md::dextents<int, 2>, Layout>>();
+        double sum = 0;
+        for (int i = 0; i < m.extent(0); ++i)
+            for (int j = 0; j < m.extent(1); ++j) {
+#ifdef __cpp_lib_mdspan
+                sum += m[i, j];
+#else
+                sum += m.at(i, j);
+#endif
+            }
+        return PyFloat_FromDouble(sum);
+    });
+}
+static PyObject *mdspan_sum(PyObject *, PyObject *obj) { return sum_of_mdspan<md::layout_stride>(obj); }
+static PyObject *mdspan_right_sum(PyObject *, PyObject *obj) { return sum_of_mdspan<md::layout_right>(obj); }
+
+static PyObject *as_is_bytes(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        view<const double, 1, arrayhub::as_is> a(obj);
+        const unsigned char *first = reinterpret_cast<const unsigned char *>(a.data());
+        return Py_BuildValue("(nii)", a.byte_stride(0), first[0], first[7]);
+    });
+}
+
+static PyObject *references(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        view<const double, 1> a(obj);
+        const auto r = a.reference();
+        static_assert(std::is_trivially_copyable_v<decltype(r)>);
+        double sum = 0;
+        for (Py_ssize_t i = 0; i < r.extent(0); ++i) sum += r(i);
+        auto first = a.begin(), last = a.end();
+        if (last - first != a.extent(0) || first[0] != *first || !(first < last) || *(last - 1) != r(a.extent(0) - 1)) sum = -1;
+        return PyFloat_FromDouble(sum);
+    });
+}
+
+static int alive_now = 0; // owners that have not gone yet
+
+struct counted {
+    counted() { ++alive_now; }
+    counted(counted &&other) noexcept { other.moved = true; }
+    counted(const counted &) = delete;
+    ~counted() {
+        if (!moved) --alive_now;
+    }
+    bool moved = false;
+};
+
+static arrayhub::array made(const std::string &way) {
+    static double six[6] = {1, 1, 1, 1, 1, 1};
+    std::vector<double> ones(6, 1.0);
+    if (way == "vector") return arrayhub::hand_out(std::move(ones), {2, 3});
+    if (way == "shared") return arrayhub::hand_out(std::make_shared<std::vector<double>>(6, 1.0));
+    if (way == "const") return arrayhub::hand_out(std::shared_ptr<const std::vector<double>>(new std::vector<double>(6, 1.0)));
+    if (way == "malloc") {
+        double *p = static_cast<double *>(std::malloc(sizeof(six)));
+        for (int i = 0; i < 6; ++i) p[i] = 1;
+        return arrayhub::hand_out_malloc(p, {2, 3});
+    }
+    if (way == "lambda") return ++alive_now, arrayhub::hand_out(six, {3}, [] { --alive_now; });
+    if (way == "strides") return arrayhub::hand_out(six, {3}, {16}, counted());
+    if (way == "aligned") return arrayhub::hand_out(arrayhub::aligned_vector<double>(6, 1.0));
+    if (way == "throws") return arrayhub::hand_out(six, {3}, [] { throw std::runtime_error("thrown by an owner"); });
+    if (way == "too many") return arrayhub::hand_out(std::move(ones), {2, 4});
+    if (way == "negative") return arrayhub::hand_out(std::move(ones), {-2, 3});
+    if (way == "null owner") return arrayhub::hand_out(six, {3}, static_cast<void (*)()>(nullptr));
+    if (way == "null pointer") return ++alive_now, arrayhub::hand_out(static_cast<double *>(nullptr), {3}, [] { --alive_now; });
+    if (way == "bad strides") return arrayhub::hand_out(six, {3}, {8, 8}, counted());
+    return arrayhub::hand_out(std::shared_ptr<std::vector<double>>());
+}
+
+static PyObject *out(PyObject *, PyObject *way) {
+    return guarded([&] {
+        const char *name = PyUnicode_AsUTF8(way);
+        return name == nullptr ? nullptr : made(name).release();
+    });
+}
+
+static PyObject *alive(PyObject *, PyObject *) { return PyLong_FromLong(alive_now); }
+
+static PyObject *in_threads(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        view<const double, 2> a(obj);
+        Py_BEGIN_ALLOW_THREADS;
+        std::vector<std::thread> threads;
+        for (int k = 0; k < 4; ++k)
+            threads.emplace_back([a] {
+                for (int n = 0; n < 100; ++n) view<const double, 2> copy = a;
+            });
+        for (auto &thread : threads) thread.join();
+        threads.clear();
+        Py_END_ALLOW_THREADS;
+        return Py_BuildValue("");
+    });
+}
+
+static view<const double, 2> kept; // destroyed after the interpreter
+
+static PyObject *keep(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        kept = view<const double, 2>(obj);
+        return Py_BuildValue("");
+    });
+}
+
+static PyMethodDef methods[] = {
+    {"total", total, METH_O, nullptr},
+    {"span_sum", span_sum, METH_O, nullptr},
+    {"mdspan_sum", mdspan_sum, METH_O, nullptr},
+    {"mdspan_right_sum", mdspan_right_sum, METH_O, nullptr},
+    {"as_is_bytes", as_is_bytes, METH_O, nullptr},
+    {"references", references, METH_O, nullptr},
+    {"out", out, METH_O, nullptr},
+    {"alive", alive, METH_NOARGS, nullptr},
+    {"in_threads", in_threads, METH_O, nullptr},
+    {"keep", keep, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "plain", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+
+PyMODINIT_FUNC PyInit_plain() {
+    return guarded([] {
+        arrayhub::init();
+        return PyModule_Create(&definition);
+    });
+}

@@ -1,0 +1,77 @@
+"""Small extensions in several languages, each compiled once a session outside of the tree, by whichever process of
+pytest's comes first."""
+
+import fcntl
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import arrayhub
+
+SOURCES = Path(__file__).parent / "native"
+INCLUDE = arrayhub.get_include()
+PACKAGE_ROOT = Path(INCLUDE).parent.parent
+PYTHON_INCLUDE = sysconfig.get_path("include")
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+CC = (sysconfig.get_config_var("CC") or "cc").split()
+CXX = (sysconfig.get_config_var("CXX") or "c++").split()
+LIMITED = "-DPy_LIMITED_API=0x030B0000"
+STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers")
+SANITIZED = [flag for flag in os.environ.get("CFLAGS", "").split() if flag.startswith("-fsanitize")]
+
+
+def shared_folder(factory, name):
+    """Return a folder that all processes of one run of pytest have in common."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def run(*command, **options):
+    """Run a command that has to succeed, and return what it said."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=240, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def once(folder, name, make):
+    """Return what ``make(path)`` left at ``folder/name``; it is called by one process only."""
+    path = folder / name
+    with open(folder / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            made = folder / f"{name}.part"
+            make(made)
+            made.rename(path)
+    return path
+
+
+def load(path, name=None):
+    """Import an extension module from a file."""
+    name = name or path.name.partition(".")[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def compiled(folder, name, sources, *options, compiler=CC, includes=(INCLUDE,)):
+    """Return the path of an extension module, compiled from `sources` if nobody has yet."""
+
+    def make(path):
+        flags = ("-shared", "-fPIC", "-O1", "-fvisibility=hidden", *SANITIZED, *options)
+        folders = [f"-I{include}" for include in (*includes, PYTHON_INCLUDE)]
+        run(*compiler, *flags, *folders, *sources, "-o", path)
+
+    return once(folder, name + SUFFIX, make)
+
+
+def python(program, *arguments, **environment):
+    """Run a Python program in a process of its own, and return the finished process."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join((str(PACKAGE_ROOT), *sys.path[1:])), **environment}
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environ)

@@ -1,0 +1,149 @@
+"""Arithmetic, comparison and hashing: done by the other operand where it can, else refused in words."""
+
+import collections.abc
+import operator
+import re
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+BINARY = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "divmod": divmod,
+    "@": operator.matmul,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
+COMPARED = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+UNARY = {"-x": operator.neg, "+x": operator.pos, "abs": abs, "~": operator.invert}
+# What a string does by itself: it is formatted, added to and repeated.
+SEQUENCES = {
+    *(("%", str, ah.USMArray), ("+", str, ah.USMArray), ("+", ah.USMArray, str)),
+    *(("*", str, ah.USMArray), ("*", ah.USMArray, str)),
+}
+A, B = np.array([4, 5, 6]), np.array([2, 2, 1])
+
+
+@pytest.mark.parametrize("symbol", BINARY | COMPARED)
+@pytest.mark.parametrize("other", [1, 2.5, "a", None, object(), ah.asarray(A)], ids=lambda value: type(value).__name__)
+def test_nothing_is_computed(symbol, other):
+    x = ah.asarray(A)
+    for left, right in ((x, other), (other, x)):
+        if (symbol, type(left), type(right)) in SEQUENCES:
+            continue
+        refused = "[<>=!]=?" if symbol in COMPARED else re.escape(symbol)  # the other way round where that is asked
+        with pytest.raises(TypeError, match=rf"^{refused}: .*as_numpy\(x\)"):
+            (BINARY | COMPARED)[symbol](left, right)
+
+
+@pytest.mark.parametrize("symbol", UNARY)
+def test_nor_of_one_operand(symbol):
+    with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
+        UNARY[symbol](ah.asarray(A))
+
+
+@pytest.mark.parametrize("symbol", BINARY | COMPARED)
+def test_numpy_computes(symbol):
+    function = (BINARY | COMPARED)[symbol]
+    for left, right in (
+        (ah.asarray(A), B),
+        (B, ah.asarray(A)),
+        (ah.asarray(A), np.int64(3)),
+        (np.int64(3), ah.asarray(A)),
+    ):
+        if symbol == "@" and not (np.ndim(left) and np.ndim(right)):
+            continue
+        expected = function(np.asarray(left) if np.ndim(left) else left, np.asarray(right) if np.ndim(right) else right)
+        np.testing.assert_array_equal(function(left, right), expected)
+
+
+def test_other_libraries_take_it_as_an_operand():
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(A)
+    assert (series + ah.asarray(B)).tolist() == (ah.asarray(B) + series).tolist() == [6, 7, 7]
+    assert (series == ah.asarray(B)).tolist() == (ah.asarray(B) == series).tolist() == [False] * 3
+
+
+def test_sequences_are_pythons():
+    n = ah.asarray(np.array(2))
+    assert "ab" * n == "abab" and n * (1,) == (1, 1)
+    values = [0.0]
+    values += ah.asarray(np.array([1.0, 2.0]))
+    assert values == [0.0, 1.0, 2.0]
+    with pytest.raises(TypeError, match="concatenate list"):
+        [0] + ah.asarray(A)  # noqa: RUF005
+
+
+def test_an_operand_that_answers_is_asked_once():
+    class Answers:
+        asked = 0
+
+        def __radd__(self, other):
+            Answers.asked += 1
+            return "mine"
+
+        def __gt__(self, other):
+            return "greater"
+
+        def __rpow__(self, other, modulus=None):
+            raise KeyError("its own error")
+
+    x = ah.asarray(A)
+    assert (x + Answers(), Answers.asked) == ("mine", 1)
+    assert (x < Answers()) == "greater"
+    with pytest.raises(KeyError, match="its own error"):
+        x ** Answers()
+
+
+def test_in_place_and_to_a_power_modulo():
+    x = ah.asarray(A)
+    with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
+        x += 1
+    with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
+        pow(x, 2, 3)
+    assert A.tolist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize("look", [lambda x: x[0] in [1, 2], lambda x: [1, 2].index(x), lambda x: {1: 2}.get(x)])
+def test_nothing_is_found_by_identity(look):
+    with pytest.raises(TypeError, match="USMArray"):
+        look(ah.asarray(A))
+
+
+def test_an_array_is_no_key():
+    x = ah.asarray(A)
+    for use in (hash, lambda x: {x}, lambda x: {x: 1}):
+        with pytest.raises(TypeError, match=r"^hash: .*as_numpy\(x\)\.tobytes"):
+            use(x)
+    assert not isinstance(x, collections.abc.Hashable)
+    assert x.__hash__ is None
+
+
+def test_no_method_says_that_there_is_arithmetic():
+    names = {"__add__", "__radd__", "__mul__", "__matmul__", "__neg__", "__pow__", "__abs__"}
+    assert not names & set(dir(ah.USMArray))
+    assert not any(hasattr(ah.asarray(A), name) for name in names)
+
+
+def test_numpys_tests_say_what_to_do():
+    with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
+        np.testing.assert_equal(ah.asarray(A), ah.asarray(A))
+    np.testing.assert_array_equal(ah.asarray(A), ah.asarray(A))

@@ -1,0 +1,235 @@
+"""Dense arrays by Arrow's C data, C stream and C device interfaces: in and out, with the real libraries."""
+
+import gc
+import subprocess
+import sys
+import weakref
+
+import nanoarrow as na
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import arrayhub as ah
+
+NUMBERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
+
+
+def address_of(array):
+    return array.buffers()[1].address
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_numbers_come_in_where_they_are(dtype):
+    source = pa.array(np.arange(10, dtype=dtype))
+    x = ah.asarray(source, via="arrow")
+    assert (x.ptr, x.shape, x.dtype, x.protocol, x.access) == (address_of(source), (10,), dtype, "arrow", "immutable")
+    part = ah.asarray(source[3:7], via="arrow")
+    assert part.ptr == x.ptr + 3 * x.itemsize
+    assert ah.as_numpy(part).tolist() == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_numbers_go_out_where_they_are(dtype):
+    source = np.arange(10, dtype=dtype)
+    taken = pa.array(ah.asarray(source))
+    assert taken.type == pa.from_numpy_dtype(np.dtype(dtype))
+    assert address_of(taken) == source.ctypes.data
+    assert taken.to_numpy().tolist() == source.tolist()
+
+
+PRODUCERS = {
+    "pyarrow chunked": lambda: pa.chunked_array([[1.0, 2.0, 3.0]]),
+    "polars": lambda: pl.Series([1.0, 2.0, 3.0]),
+    "nanoarrow": lambda: na.Array([1.0, 2.0, 3.0], na.float64()),
+    "nanoarrow c": lambda: na.c_array([1.0, 2.0, 3.0], na.float64()),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCERS)
+def test_each_producer_comes_in_unasked(name):
+    x = ah.asarray(PRODUCERS[name]())
+    gc.collect()
+    assert (x.protocol, ah.as_numpy(x).tolist()) == ("arrow", [1.0, 2.0, 3.0])
+
+
+def test_polars_shares():
+    series = pl.Series(np.arange(5.0))
+    assert ah.asarray(series).ptr == address_of(series.to_arrow())
+
+
+def test_nested_fixed_lists_are_dimensions():
+    flat = pa.array(np.arange(24, dtype="i4"))
+    lists = pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(flat, 3), 4)
+    x = ah.asarray(lists)
+    assert (x.shape, x.ptr) == ((2, 4, 3), address_of(flat))
+    assert ah.as_numpy(ah.asarray(lists[1:])).tolist() == np.arange(24).reshape(2, 4, 3)[1:].tolist()
+    frame = pl.Series(np.arange(12.0).reshape(2, 2, 3))
+    assert ah.as_numpy(frame).tolist() == np.arange(12.0).reshape(2, 2, 3).tolist()
+
+
+def test_times_have_numpys_units():
+    for unit in ("s", "ms", "us", "ns"):
+        source = np.array(["2020-01-01", "2021-02-03"], f"M8[{unit}]")
+        assert ah.as_numpy(pa.array(source)).tolist() == source.tolist()
+        assert ah.asarray(pa.array(source)).dtype == source.dtype
+        assert pa.array(ah.asarray(source)).type == pa.timestamp(unit)
+        assert pa.array(ah.asarray(source - source[0])).type == pa.duration(unit)
+    assert ah.asarray(pa.array([1], pa.duration("us"))).dtype == "m8[us]"
+
+
+# The example of the specification: ("x", "y", "z") are the names in the memory, and the array is (n, 500, 100, 200).
+def test_the_tensors_of_the_specification():
+    kind = pa.fixed_shape_tensor(pa.int8(), [10, 20, 50], permutation=[2, 0, 1], dim_names=["x", "y", "z"])
+    memory = np.arange(20000).astype("i1").reshape(2, 10, 20, 50)
+    source = pa.ExtensionArray.from_storage(kind, pa.FixedSizeListArray.from_arrays(pa.array(memory.ravel()), 10000))
+    x = ah.asarray(source)
+    assert (x.shape, x.dims) == ((2, 50, 10, 20), (None, "z", "x", "y"))
+    assert (ah.as_numpy(x) == memory.transpose(0, 3, 1, 2)).all()
+    back = pa.array(x)
+    assert (back.type, address_of(back.storage.values)) == (kind, address_of(source.storage.values))
+
+
+def test_a_stencils_view_says_its_memory():
+    """A K,I,J view of memory in the order K,J,I."""
+    x = ah.asarray(np.arange(24.0).reshape(4, 3, 2).transpose(0, 2, 1)).with_dims("KIJ")
+    taken = pa.array(x)
+    assert (taken.type.shape, taken.type.permutation, taken.type.dim_names) == ([3, 2], [1, 0], ["J", "I"])
+    assert (taken.to_numpy_ndarray() == ah.as_numpy(x)).all()
+    assert (ah.as_numpy(ah.asarray(taken)) == ah.as_numpy(x)).all()
+
+
+def test_lists_on_request():
+    x = ah.asarray(np.arange(24.0).reshape(2, 3, 4))
+    wanted = pa.list_(pa.list_(pa.float64(), 4), 3)
+    taken = pa.Array._import_from_c_capsule(*x.__arrow_c_array__(wanted.__arrow_c_schema__()))
+    assert taken.type == wanted
+    assert taken.to_pylist() == ah.as_numpy(x).tolist()
+    assert address_of(taken.values.values) == x.ptr
+    with pytest.raises(BufferError, match=r"not in C order.*copy\(\)"):
+        x.transpose(0, 2, 1).__arrow_c_array__(wanted.__arrow_c_schema__())
+
+
+def test_truth_values_are_bytes():
+    x = ah.asarray(np.array([True, False, True]))
+    taken = pa.array(x)
+    assert (taken.type.extension_name, taken.to_pylist()) == ("arrow.bool8", [True, False, True])
+    assert ah.asarray(taken).dtype == bool
+    assert ah.asarray(taken).ptr == x.ptr
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        (np.arange(10)[::2], r"not compact; call x\.copy\(\)"),
+        (np.array(1.0), r"no dimension.*reshape\(1\)"),
+        (np.zeros(3, "c8"), "no format for dtype"),
+        (np.zeros(3, ">f4"), "no format for dtype"),
+        (np.zeros(3, "M8[D]"), "no format for dtype"),
+    ],
+)
+def test_an_attribute_is_there_only_where_it_is_true(x, words):
+    for name in ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_c_device_array__", "__arrow_c_schema__"):
+        assert not hasattr(ah.asarray(x), name)
+        with pytest.raises(AttributeError, match=f"{name}: .*{words}"):
+            getattr(ah.asarray(x), name)
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        (pa.array([1, None]), r"1 missing values.*asnested\(x\)"),
+        (pa.array(["a"]), r"strings.*asnested\(x\)"),
+        (pa.array([[1], [2, 3]]), r"different lengths.*asnested\(x\).*to_dense\(\)"),
+        (pa.array([True]), r"eight values into a byte.*unpacks"),
+        (pa.array([{"a": 1}]), r"columns.*asnested"),
+        (pa.array(["a"]).dictionary_encode(), r"dictionary.*asnested"),
+        (pa.chunked_array([[1], [2]]), r"2 chunks.*asnested"),
+        (pa.array([1], pa.timestamp("ns", "Europe/Zurich")), r"tsn:Europe/Zurich.*asnested"),
+        (pa.array([1], pa.decimal128(5)), "decimal"),
+        (pa.nulls(3), "null"),
+    ],
+    ids=lambda x: str(getattr(x, "type", "")),
+)
+def test_what_is_not_dense_is_refused_in_words(x, words):
+    with pytest.raises(BufferError, match=words):
+        ah.asarray(x, via="arrow")
+
+
+def test_nulls_that_are_none():
+    source = pa.Array.from_buffers(pa.int64(), 3, [pa.py_buffer(b"\x07"), pa.py_buffer(np.arange(3))], null_count=-1)
+    assert ah.as_numpy(ah.asarray(source, via="arrow")).tolist() == [0, 1, 2]
+
+
+def test_empty_arrays():
+    for source in (pa.array([], pa.float32()), pa.array([1.0])[:0]):
+        assert ah.asarray(source, via="arrow").shape == (0,)
+    assert len(pa.array(ah.asarray(np.zeros(0)))) == 0
+    assert len(pa.array(ah.asarray(np.zeros((0, 3))))) == 0
+
+
+def test_the_memory_lives_as_long_as_somebody_needs_it():
+    source = np.arange(1000.0)
+    alive = weakref.ref(source)
+    taken = pa.array(ah.asarray(source))
+    part = taken[10:20]
+    del source, taken
+    gc.collect()
+    assert alive() is not None
+    assert part.to_pylist() == list(range(10, 20))
+    del part
+    gc.collect()
+    assert alive() is None
+
+
+def test_capsules_that_nobody_consumed():
+    source = np.arange(10.0)
+    alive = weakref.ref(source)
+    x = ah.asarray(source)
+    kept = (x.__arrow_c_array__(), x.__arrow_c_stream__(), x.__arrow_c_device_array__(), x.__arrow_c_schema__())
+    del source, x
+    gc.collect()
+    assert alive() is not None
+    del kept
+    gc.collect()
+    assert alive() is None
+
+
+def test_pyarrows_memory_is_given_back():
+    before = pa.total_allocated_bytes()
+    for _ in range(100):
+        source = pa.array(list(range(10000)))
+        x = ah.asarray(source, via="arrow")
+        y = x[10:20]
+        del source, x
+        assert ah.as_numpy(y).tolist() == list(range(10, 20))
+        del y
+    gc.collect()
+    assert pa.total_allocated_bytes() == before
+
+
+def test_a_stream_can_be_read_once_a_capsule():
+    x = ah.asarray(np.arange(5))
+    assert pa.chunked_array(x).to_pylist() == list(range(5))
+    assert pl.Series(x).to_list() == list(range(5))
+
+
+def test_the_device_interface_of_the_host():
+    x = ah.asarray(np.arange(5))
+    taken = na.device.c_device_array(x) if hasattr(na, "device") else None
+    if taken is not None:
+        assert taken.device_type_id == 1
+    with pytest.raises(NotImplementedError, match="future"):
+        x.__arrow_c_device_array__(future=1)
+    assert len(x.__arrow_c_device_array__(future=None)) == 2
+
+
+def test_arrays_that_outlive_the_interpreter():
+    """What pyarrow still holds when the interpreter goes is released without entering Python."""
+    program = (
+        "import pyarrow, numpy, arrayhub, sys; sys.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)));"
+        "pyarrow.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

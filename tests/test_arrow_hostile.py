@@ -1,0 +1,91 @@
+"""Structs of Arrow's that say something false: an error in words, nothing read that is not described, released once."""
+
+import ctypes
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from arrow_by_hand import CASES, Producer, int64, new_capsule, numbers
+
+import arrayhub as ah
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    done = subprocess.run(
+        [sys.executable, str(HERE / "arrow_by_hand.py")], capture_output=True, text=True, timeout=240, cwd=HERE.parent
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_false_struct_is_an_error_and_is_released_once(case, outcomes):
+    kind, message, schemas, arrays = outcomes[case]
+    assert kind == "InterfaceError", message
+    assert "accepted" in message
+    assert schemas == (0 if case == "released schema" else 1)
+    assert arrays == (0 if case == "released array" else 1 if case != "released schema" else arrays)
+
+
+def test_a_true_struct_is_taken_and_released_once():
+    producer = numbers()
+    x = ah.asarray(producer)
+    assert ah.as_numpy(x).tolist() == [0, 1, 2]
+    assert producer.released == [1, 0]
+    y = x[1:]
+    del x
+    assert producer.released == [1, 0]
+    del y
+    assert producer.released == [1, 1]
+
+
+def test_structs_are_moved_so_that_nobody_else_releases_them():
+    producer = numbers()
+    x = ah.asarray(producer)
+    assert not producer.array.release
+    with pytest.raises(ah.InterfaceError, match="consumed before"):
+        ah.asarray(producer)
+    assert ah.as_numpy(x).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        (),
+        (1, 2),
+        [1, 2],
+        (new_capsule(1, b"other", None), new_capsule(1, b"other", None)),
+        (new_capsule(1, None, None), new_capsule(1, None, None)),
+    ],
+    ids=["None", "empty", "numbers", "a list", "other names", "no names"],
+)
+def test_what_is_no_pair_of_capsules(answer):
+    class Liar:
+        def __arrow_c_array__(self, requested_schema=None):
+            return answer
+
+    with pytest.raises(ah.InterfaceError, match="__arrow_c_array__"):
+        ah.asarray(Liar())
+
+
+def test_a_stream_that_fails_says_why():
+    pa = pytest.importorskip("pyarrow")
+
+    def batches():
+        yield pa.record_batch({"a": [1]})
+        raise RuntimeError("the disk is on fire")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"a": pa.int64()}), batches())
+    with pytest.raises(BufferError, match=r"get_next failed.*the disk is on fire"):
+        ah.asnested(reader)
+
+
+def test_a_bitmap_that_says_more_than_its_count():
+    producer = Producer(b"l", [(ctypes.c_uint8 * 1)(0b101), int64(1, 2, 3)], null_count=-1)
+    assert ah.asnested(producer).to_list() == [1, None, 3]

@@ -1,0 +1,235 @@
+"""dask: tokens, sizes, and two real workers. One cluster serves the file."""
+
+import contextlib
+import os
+import pickle
+import signal
+import sys
+
+import dask
+import dask.array as da
+import engine_tasks as tasks
+import ml_dtypes
+import numpy as np
+import pytest
+from dask.base import tokenize
+from dask.sizeof import sizeof
+from test_pickling import SOURCES
+
+import arrayhub
+from arrayhub import asarray
+
+WAIT = 60  # seconds until a result counts as hanging
+
+
+# ------------------------------------------------------------------------------------------------------ without workers
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name != "long double"])  # it has padding of any bytes
+def test_tokens_are_equal_for_equal_arrays(name):
+    assert tokenize(asarray(SOURCES[name]())) == tokenize(asarray(SOURCES[name]()))
+
+
+def test_tokens_are_the_same_in_every_process():
+    token = tokenize(asarray(np.arange(6.0).reshape(2, 3)))
+    from test_pickling import run
+
+    program = "import numpy, arrayhub, dask.base as b; x = arrayhub.asarray(numpy.arange(6.0).reshape(2, 3)); "
+    assert run(program + "print(b.tokenize(x))", PYTHONHASHSEED="7") == token
+
+
+def test_tokens_differ_by_anything_that_differs():
+    base = np.arange(12.0).reshape(3, 4)
+    large = np.zeros((3000, 300))
+    other = large.copy()
+    other[2999, 0] = 1
+    square = np.arange(9.0).reshape(3, 3)
+    different = [
+        base, base.T, base.reshape(4, 3), base[::-1], base + 1, base.astype("f4"), base.view("i8"), base.view("M8[s]"),
+        base.astype(">f8"), large, other, large[:, ::2], other[:, ::2], square, square.T,
+        np.broadcast_to(base[0], (3, 4)),
+        np.zeros(4, "f2"), np.zeros(4, ml_dtypes.bfloat16), np.zeros(4, ml_dtypes.float8_e4m3), b"", b"a",
+    ]  # fmt: skip
+    labelled = [
+        asarray(base).with_dims("xy"),
+        asarray(base).with_dims("yx"),
+        asarray(base).with_dims("xy", origin=(1, 0)),
+    ]
+    tokens = [tokenize(asarray(x)) for x in (*different, *labelled)]
+    assert len(set(tokens)) == len(tokens)
+
+
+def test_a_token_copies_nothing():
+    import tracemalloc
+
+    x = asarray(np.zeros((2000, 2000)))[:, ::2]
+    tokenize(x)
+    tracemalloc.start()
+    tokenize(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 << 20, "sixteen million bytes of elements"
+
+
+def test_device_memory_has_a_token_of_its_own_each_time():
+    x = tasks.make_on_device(4)
+    assert tokenize(x) != tokenize(x)
+    with (
+        dask.config.set({"tokenize.ensure-deterministic": True}),
+        pytest.raises(dask.tokenize.TokenizationError, match="to_host"),
+    ):
+        tokenize(x)
+
+
+def test_sizes_are_those_of_the_elements():
+    base = np.zeros((1000, 100))
+    empty = sizeof(asarray(base[:0]))
+    for view, nbytes in [(base, 800_000), (base[::2], 400_000), (np.broadcast_to(base[0], (5, 100)), 800)]:
+        assert sizeof(asarray(view)) - empty == nbytes
+        assert sys.getsizeof(asarray(view)) >= nbytes
+    assert sizeof(tasks.make_on_device(1000)) - empty == 8000
+
+
+def test_dask_does_not_import_arrayhub():
+    """Nor does arrayhub import an engine."""
+    from test_pickling import run
+
+    program = "import sys, {}; print([m for m in {} if m in sys.modules])"
+    assert run(program.format("dask.array, dask.sizeof", ["arrayhub"])) == "[]"
+    engines = ["dask", "distributed", "ray", "joblib", "mpi4py", "cloudpickle", "multiprocessing"]
+    assert run(program.format("arrayhub", engines)) == "[]"
+
+
+# --------------------------------------------------------------------------------------------------------- two workers
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    from distributed import Client, LocalCluster
+
+    folder = tmp_path_factory.mktemp("dask")
+    # Only what sizes say decides, and not what the process happens to take.
+    memory = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
+    settings = {**memory, "distributed.worker.memory.target": 0.01, "distributed.comm.timeouts.connect": "20s"}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(dask.config.set(settings))
+        cluster = stack.enter_context(
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=4_000_000_000,
+                local_directory=str(folder), worker_dashboard_address=None, silence_logs=50,
+            )
+        )  # fmt: skip
+        client = stack.enter_context(Client(cluster))
+        client.wait_for_workers(2, timeout=WAIT)
+        yield client
+
+
+@pytest.fixture
+def workers(client):
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def test_a_result_comes_back(client):
+    x = client.submit(tasks.make, 1000, pure=False).result(timeout=WAIT)
+    assert tasks.look(x) == (499500.0, (1000,), (8,), "readwrite", None)
+
+
+@pytest.mark.parametrize(
+    "name", ["C", "F", "reversed", "broadcast", "steps", "bfloat16", "record", "large immutable", "labels"]
+)
+def test_scatter_and_gather(client, name):
+    source = asarray(SOURCES[name]())
+    future = client.scatter(source, hash=False)
+    back = future.result(timeout=WAIT)
+    assert bytes(arrayhub.transfer.host.raw(back.copy())) == bytes(arrayhub.transfer.host.raw(source.copy()))
+    assert (back.shape, back.dtype, back.dims, back.halo) == (source.shape, source.dtype, source.dims, source.halo)
+    assert back.flags.aligned
+    assert (back.access == "immutable") == (source.access == "immutable")
+
+
+def test_from_worker_to_worker(client, workers):
+    there = client.submit(tasks.make, 100_000, workers=workers[0], pure=False)
+    assert client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT) == sum(range(100_000))
+
+
+def test_replicate(client):
+    future = client.scatter(tasks.make(1000), hash=False)
+    client.replicate(future, 2)
+    assert len(client.who_has(future)[future.key]) == 2
+
+
+def test_rechunk_of_blocks(client):
+    blocks = da.ones((40, 40), chunks=(10, 40)).map_blocks(asarray, dtype="f8", meta=np.empty((0, 0)))
+    assert float(blocks.rechunk((40, 10)).sum().compute()) == 1600
+
+
+def test_a_task_gets_what_was_given(client):
+    x = asarray(np.asfortranarray(np.arange(12.0).reshape(3, 4)))
+    found = client.submit(tasks.look, x, pure=False).result(timeout=WAIT)
+    assert found == (66.0, (3, 4), (8, 24), found[3], None)
+
+
+def test_spilling(client, workers):
+    """Four times 20 MB where 40 MB are the target: what is spilled comes back from the disk."""
+    futures = [client.submit(tasks.make, 2_500_000 + k, workers=workers[0], pure=False) for k in range(4)]
+    totals = [client.submit(tasks.total, future, workers=workers[0]).result(timeout=WAIT) for future in futures]
+    spilled = client.run(lambda dask_worker: len(dask_worker.data.slow), workers=[workers[0]])[workers[0]]
+    assert totals == [float(np.arange(2_500_000.0 + k).sum()) for k in range(4)]
+    assert spilled > 0
+
+
+def test_shared_usm_is_host_memory(client):
+    x = client.submit(tasks.make_shared, 1000, pure=False).result(timeout=WAIT)
+    assert tasks.look(x) == (1000.0, (1000,), (8,), "readwrite", None)
+
+
+REFUSAL = r"the array is on oneapi:0.*call arrayhub\.to_host\(x\).*ARRAYHUB_PICKLING"
+
+
+def test_a_refusal_reaches_the_client(client):
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+
+
+def test_a_refusal_between_workers_reaches_the_client(client, workers):
+    there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
+    assert client.submit(tasks.look, there, workers=workers[0]).result(timeout=WAIT)[0] == 45
+
+
+def test_a_refusal_where_the_client_sends(client):
+    with pytest.raises(Exception, match=r"(?s)oneapi:0|serialize"):
+        client.submit(tasks.total, tasks.make_on_device(10), pure=False).result(timeout=WAIT)
+    assert client.submit(tasks.total, tasks.make(3), pure=False).result(timeout=WAIT) == 3, "the worker lives"
+
+
+def test_device_memory_where_it_is_asked_for(client, workers):
+    def choose(device):
+        arrayhub.pickling(device=device)
+
+    try:
+        client.run(choose, "host")
+        x = client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+        assert (x.device.type, tasks.total(x)) == ("cpu", 45)
+        client.run(choose, "keep")
+        there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
+        assert client.submit(tasks.look, there, workers=workers[1]).result(timeout=WAIT)[-1] == "device"
+    finally:
+        client.run(choose, "refuse")
+
+
+def test_an_actor_holds_an_array_on_its_device(client):
+    counter = client.submit(tasks.Counter, 10, actor=True).result(timeout=WAIT)
+    counter.add(tasks.make(10)).result(timeout=WAIT)
+    counter.add(tasks.make(10)).result(timeout=WAIT)
+    assert tasks.total(counter.fetch().result(timeout=WAIT)) == 90
+
+
+def test_a_worker_that_dies_in_the_middle(client, workers):
+    """Its results are made again elsewhere. Last in the file: the cluster has to start the worker anew."""
+    there = client.submit(tasks.make, 50_000, workers=workers, pure=False)
+    there.result(timeout=WAIT)
+    holder = next(iter(client.who_has(there)[there.key]))
+    os.kill(client.run(os.getpid, workers=[holder])[holder], signal.SIGKILL)
+    assert client.submit(tasks.total, there).result(timeout=WAIT) == sum(range(50_000))

@@ -1,0 +1,198 @@
+"""Elements as Python's values: the numbers in arrays of one element, item, tolist, tobytes, iteration."""
+
+import operator
+
+import ml_dtypes
+import numpy as np
+import pytest
+from dlpack_by_hand import Handmade
+
+import arrayhub as ah
+
+NUMBERS = [
+    np.array(51, "u1"),  # whose byte is the text "3"
+    np.array(-51, "i1"),
+    np.array(-51, ">i2"),
+    np.array(2**16 - 2, "u2"),
+    np.array(-(2**31), "i4"),
+    np.array(2**32 - 2, "u4"),
+    np.array(-(2**63), "i8"),
+    np.array(2**64 - 2, "u8"),
+    np.array(-5, np.longlong),
+    np.array(5, np.ulonglong),
+    np.array(True),
+    np.array(1.5, "f2"),
+    np.array(-1.5, "f4"),
+    np.array(-1.5, ">f8"),
+    np.array(0.1),
+    np.array(0.1, "g"),
+    np.array(1.5, ml_dtypes.bfloat16),
+    np.array(1.5, ml_dtypes.float8_e4m3fn),
+    np.array(3, ml_dtypes.int4),
+    np.array("7"),
+    np.array(b"7"),
+]
+COMPLEX = [np.array(1 - 2j, "F"), np.array(1 - 2j), np.array(1 - 2j, ">c16"), np.array(1.5 - 2j, "G")]
+OTHERS = [
+    np.array("2024-02-29T12", "M8[h]"),
+    np.array(5, "m8[ns]"),
+    np.array((1, 2.5), "i4,f8"),
+    np.array(b"\0\1\2", "V3"),
+]
+NAMED = [pytest.param(value, id=value.dtype.str.strip("|<") + value.dtype.name) for value in NUMBERS]
+
+
+def scalar_forms(value):
+    """The same element without dimensions, in dimensions of one, and at an odd address."""
+    unaligned = np.zeros(value.itemsize + 1, "u1")[1:].view(value.dtype)
+    unaligned[0] = value
+    return value, value.reshape(1), value.reshape(1, 1), unaligned[0:1].reshape(())
+
+
+@pytest.mark.parametrize("value", NAMED)
+@pytest.mark.parametrize("number", [int, float])
+def test_an_array_of_one_element_is_that_number(value, number):
+    for form in scalar_forms(value):
+        answer = number(ah.asarray(form))
+        assert type(answer) is number
+        assert answer == number(value.item())
+
+
+@pytest.mark.parametrize("value", COMPLEX + NUMBERS[:19], ids=lambda value: value.dtype.str + value.dtype.name)
+def test_it_is_a_complex_number(value):
+    for form in scalar_forms(value):
+        assert complex(ah.asarray(form)) == complex(value.item())
+
+
+@pytest.mark.parametrize("value", NUMBERS[:10], ids=lambda value: value.dtype.str)
+def test_an_integer_without_dimensions_is_an_index(value):
+    assert operator.index(ah.asarray(value)) == operator.index(value)
+
+
+def test_sizes_shapes_and_positions():
+    n = ah.asarray(np.array(3))
+    assert np.zeros(n).shape == np.random.default_rng(0).random(n).shape == (3,)
+    assert np.zeros((n, n)).shape == (3, 3)
+    assert list(range(n)) == [0, 1, 2]
+    assert "abcd"[n] == "d" and "abcd"[:n] == "abc"
+    assert [0] * n == n * [0] == [0, 0, 0]
+    assert np.array([n, n]).tolist() == [3, 3]
+    assert ah.asarray(np.arange(6)).reshape(2, n).shape == (2, 3)
+    z = ah.asarray(np.array([51, 49], "u1"))
+    assert np.array([z[0], z[1]]).tolist() == [51, 49]
+    assert np.float64(z[0]) == 51.0
+
+
+@pytest.mark.parametrize("value", [np.array(3.0), np.array([3]), np.array(True), np.array("3"), np.zeros(0, int)])
+def test_what_is_no_index(value):
+    with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
+        operator.index(ah.asarray(value))
+
+
+@pytest.mark.parametrize("number", [int, float, complex])
+@pytest.mark.parametrize("shape", [(0,), (2,), (2, 2)])
+def test_several_elements_or_none_are_no_number(number, shape):
+    with pytest.raises(TypeError, match=rf"^{number.__name__}: the array has .*as_numpy\(x\)"):
+        number(ah.asarray(np.ones(shape)))
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, 2.0, 1j], ids=str)
+def test_the_truth_of_a_number_is_that_of_its_value(value):
+    assert bool(ah.asarray(np.array(value))) is bool(value)
+
+
+def test_formats():
+    x = ah.asarray(np.array([[1.25]]))
+    assert f"{x:.1f}|{x[0, 0]:6.2f}|{x}" == f"1.2|  1.25|{x!r}"
+    assert "%d %5.1f" % (x, x) == "1   1.2"  # noqa: UP031
+    assert f"{ah.asarray(np.array(255, 'u1')):x}" == "ff"
+    with pytest.raises(TypeError, match="format '.1f': the array has 2 elements"):
+        f"{ah.asarray(np.ones(2)):.1f}"
+
+
+# ------------------------------------------------------------------------------------------------ item, tolist, bytes
+
+
+def layouts(value):
+    """A matrix of an element's type, and views of it."""
+    matrix = np.zeros((3, 4), value.dtype)
+    matrix[::2] = value
+    return matrix, matrix.T, matrix[::-1, ::-2], matrix[1:1], matrix[0], matrix[0, 0:1].reshape(()), matrix[:, None]
+
+
+@pytest.mark.parametrize("value", NUMBERS + COMPLEX + OTHERS, ids=lambda value: value.dtype.str + value.dtype.name)
+def test_lists_items_and_bytes_are_numpys(value):
+    for a in layouts(value):
+        x = ah.asarray(a)
+        assert repr(x.tolist()) == repr(a.tolist())  # the types too
+        assert (x.tobytes(), x.tobytes("F"), x.tobytes("A")) == (a.tobytes(), a.tobytes("F"), a.tobytes("A"))
+        assert repr(list(map(repr, iter(x)))) == repr(list(map(repr, iter(a)))) if a.ndim == 1 else True
+        for k in range(-a.size, a.size):
+            assert repr(x.item(k)) == repr(a.item(k))
+        for where in np.ndindex(a.shape):
+            assert repr(x.item(*where)) == repr(x.item(where)) == repr(a.item(where))
+        if a.size == 1:
+            assert repr(x.item()) == repr(a.item())
+
+
+def test_what_item_refuses():
+    x = ah.asarray(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"6 elements; say which"):
+        x.item()
+    for wrong in ((6,), (-7,), (2, 0), (0, -4)):
+        with pytest.raises(IndexError, match="item: .* accepted: -"):
+            x.item(*wrong)
+    with pytest.raises(ValueError, match="item: 3 indices; accepted: none, one .* or 2"):
+        x.item(0, 0, 0)
+    with pytest.raises(TypeError):
+        x.item(0.0)
+    with pytest.raises(ValueError, match="tobytes: order is 'K'; accepted"):
+        x.tobytes("K")
+
+
+def test_iteration_over_one_dimension_gives_values():
+    x = ah.asarray(np.array([2, 1, 2], "i2"))
+    assert [type(value) for value in x] == [np.int16] * 3
+    assert set(x) == {1, 2} and sum(x) == 5 and max(x) == 2 and sorted(x) == [1, 2, 2]
+    assert dict(zip(x, "abc", strict=True)) == {2: "c", 1: "b"}
+    rows = list(ah.asarray(np.arange(6).reshape(3, 2)))
+    assert [type(row) for row in rows] == [ah.USMArray] * 3
+
+
+def test_packed_elements_are_not_taken_apart():
+    memory = np.array([0x21, 0x43], "u1")
+    x = ah.from_dlpack(Handmade(memory=memory, shape=(4,), dtype=(0, 4, 1)))
+    assert x.tobytes() == memory.tobytes()
+    for ask in (list, lambda x: x.item(1), lambda x: x.tolist()):
+        with pytest.raises(BufferError, match="packed"):
+            ask(x)
+
+
+@pytest.fixture
+def device_array():
+    pytest.importorskip("dpctl")
+    return ah.USMArray((2,), "f4", buffer="device")
+
+
+ASKED = {
+    "int": lambda x: int(x[:1]),
+    "float": lambda x: float(x[0]),
+    "bool": lambda x: bool(x[0]),
+    "format '.1f'": lambda x: f"{x[0]:.1f}",
+    "item": lambda x: x.item(0),
+    "tolist": lambda x: x.tolist(),
+    "tobytes": lambda x: x.tobytes(),
+    "iteration": iter,
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_device_memory_is_not_read(device_array, name):
+    with pytest.raises(TypeError, match=rf"^{name}: the memory is on oneapi:0.*to_host\(x\)"):
+        ASKED[name](device_array)
+
+
+def test_of_a_device_rows_are_views(device_array):
+    rows = list(device_array.reshape(2, 1))
+    assert [row.ptr - device_array.ptr for row in rows] == [0, 4]
+    assert str(device_array) in f"{device_array}"

@@ -1,0 +1,318 @@
+"""ray, joblib, multiprocessing, process pools, torch: arrays through real processes on this machine."""
+
+import concurrent.futures
+import contextlib
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+from multiprocessing import shared_memory
+from pathlib import Path
+
+import engine_tasks as tasks
+import numpy as np
+import pytest
+from test_pickling import SOURCES, facts
+
+import arrayhub
+from arrayhub import asarray
+
+WAIT = 60  # seconds until a result counts as hanging
+
+# --------------------------------------------------------------------------------------------- multiprocessing, by name
+
+
+def child_of(method, function, *arguments):
+    """Run a function in a process that is always ended, and return what it gives."""
+    context = multiprocessing.get_context(method)
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(function, *arguments).result(timeout=WAIT)
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_shared_memory_is_shared_with_a_child(method):
+    shared = shared_memory.SharedMemory(create=True, size=4096)
+    try:
+        x = asarray(np.ndarray((4, 5), "f8", buffer=shared.buf, offset=16))
+        child_of(method, tasks.fill, x[::2, ::-1], 7.0)
+        assert np.asarray(x)[:, 0].tolist() == [7, 0, 7, 0]
+        del x
+    finally:
+        shared.close()
+        shared.unlink()
+
+
+@pytest.mark.parametrize("mode", ["r+", "r", "c", "w+"])
+def test_a_memmap_travels_by_name_unless_it_is_private(tmp_path, mode):
+    path = tmp_path / "elements of a name with blanks"
+    np.arange(5000.0).tofile(path)
+    mapped = np.memmap(path, "f8", mode=mode, offset=4096, shape=(1000,))
+    mapped_there, access = child_of("fork", tasks.where_mapped_by_mmap, asarray(mapped)[::3])
+    assert mapped_there == (mode != "c")
+    assert access == {"r": "readonly"}.get(mode, "readwrite")
+
+
+def test_what_is_pickled_elsewhere_holds_the_elements(tmp_path):
+    path = tmp_path / "elements"
+    np.arange(500.0).tofile(path)
+    x = asarray(np.memmap(path, "f8", mode="r+"))
+    stream = pickle.dumps(x)
+    path.unlink()
+    assert tasks.total(pickle.loads(stream)) == sum(range(500))
+
+
+def by_name(tmp_path):
+    from multiprocessing.reduction import ForkingPickler
+
+    path = tmp_path / "elements"
+    np.arange(500.0).tofile(path)
+    x = asarray(np.memmap(path, "f8", mode="r+"))
+    return path, bytes(ForkingPickler.dumps(x))
+
+
+def test_a_name_that_is_gone_is_refused_in_words(tmp_path):
+    path, stream = by_name(tmp_path)
+    assert len(stream) < 500
+    assert tasks.total(pickle.loads(stream)) == sum(range(500))
+    path.rename(tmp_path / "elsewhere")
+    with pytest.raises(pickle.UnpicklingError, match="cannot be mapped here"):
+        pickle.loads(stream)
+    path.write_bytes(bytes(4000))
+    with pytest.raises(pickle.UnpicklingError, match="another file has its name"):
+        pickle.loads(stream)
+
+
+def test_a_file_that_is_too_short_by_now(tmp_path):
+    path, stream = by_name(tmp_path)
+    with open(path, "r+b") as file:
+        file.truncate(100)
+    with pytest.raises(pickle.UnpicklingError, match="cannot be mapped here"):
+        pickle.loads(stream)
+
+
+FORGED_NAMES = [
+    ("/nowhere", 1, 2, 0, 8, True),
+    ("\0", 1, 2, 0, 8, True),
+    ("/dev/zero", 1, 2, 0, 8, True),
+    ("/etc/hostname", 1, 2, -8, 8, False),
+    ("/etc/hostname", 1, 2, 0, -8, False),
+    ("/etc/hostname", 1, 2, 1 << 70, 8, False),
+    ("/etc/hostname", 1, 2, 0, 8, 1),
+    (b"/etc/hostname", 1, 2, 0, 8, True),
+    ("/etc/hostname", 1, 2, 0, 8),
+]
+
+
+@pytest.mark.parametrize("name", FORGED_NAMES, ids=range(len(FORGED_NAMES)))
+def test_a_forged_name_is_refused(name):
+    _, (state, _) = asarray(np.zeros(1)).__reduce_ex__(5)
+    with pytest.raises(pickle.UnpicklingError):
+        arrayhub._unpickle(state, name)
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_a_pool_and_a_queue(method):
+    x = asarray(SOURCES["steps"]())
+    assert child_of(method, tasks.look, x)[0] == tasks.total(x)
+    assert facts(child_of(method, tasks.same, x)) == facts(x)
+
+
+def test_a_queue_takes_device_memory_by_the_policy():
+    """Its feeder thread pickles, so the policy is not the thread's."""
+    queue = multiprocessing.get_context("spawn").Queue()
+    with arrayhub.pickling(device="host"):
+        queue.put(tasks.make_on_device(5))
+        got = queue.get(timeout=WAIT)
+    queue.close()
+    queue.join_thread()
+    assert (got.device.type, tasks.total(got)) == ("cpu", 10)
+
+
+def test_sycl_in_a_forked_child_is_refused_in_time():
+    x = tasks.make_on_device(5)  # this process has used SYCL now
+    with arrayhub.pickling(device="keep"), pytest.raises(pickle.UnpicklingError, match=r"(?s)forked.*arrive='host'"):
+        child_of("fork", arrayhub._unpickle, *x.__reduce_ex__(4)[1])
+
+
+# --------------------------------------------------------------------------------------------------------------- joblib
+
+
+def test_joblib_hashes_by_content():
+    import joblib
+
+    x = np.arange(40_000.0).reshape(200, 200)
+    different = [x, x.T, x + 1, x[:3], x[:4], x.astype("f4"), x[:3].astype(">f8")]
+    hashes = [joblib.hash(asarray(a)) for a in different]
+    assert len(set(hashes)) == len(different)
+    assert hashes == [joblib.hash(asarray(a.copy(order="K"))) for a in different]
+
+
+def test_joblib_memory_gives_the_result_of_the_array(tmp_path):
+    import joblib
+
+    calls = []
+
+    def work(a):
+        calls.append(1)
+        return tasks.total(a)
+
+    cached = joblib.Memory(tmp_path, verbose=0).cache(work)
+    first, second = asarray(np.zeros(3000)), asarray(np.ones(3000))
+    assert (cached(first), cached(second), cached(first)) == (0, 3000, 0)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("mode", [None, "r", "c"])
+def test_joblib_dumps_and_maps(tmp_path, mode):
+    import joblib
+
+    x = asarray(np.asfortranarray(np.arange(6000.0).reshape(60, 100)))
+    joblib.dump(x, tmp_path / "x")
+    y = joblib.load(tmp_path / "x", mmap_mode=mode)
+    assert tasks.where_mapped(y)[0] == (mode and "x")
+    assert (y.byte_strides, tasks.total(y)) == (x.byte_strides, tasks.total(x))
+    assert y.access == ("readonly" if mode == "r" else "readwrite")
+
+
+def test_joblib_maps_large_arrays_for_its_workers_once():
+    import joblib
+
+    x = asarray(np.zeros((600, 300)))
+    with joblib.parallel_config(backend="loky", n_jobs=2), joblib.Parallel(max_nbytes=100_000) as run:
+        found = run(joblib.delayed(tasks.where_mapped)(x) for _ in range(4))
+        result = run(joblib.delayed(tasks.same)(x.T) for _ in range(1))[0]
+    files, access = zip(*found, strict=True)
+    assert None not in files and len(set(files)) == 1
+    assert set(access) == {"readonly"}
+    assert result.shape == (300, 600)
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+def test_cloudpickle():
+    import cloudpickle
+
+    x = asarray(SOURCES["windows"]())
+    assert facts(pickle.loads(cloudpickle.dumps(lambda: x))()) == facts(x)
+
+
+# ------------------------------------------------------------------------------------------------------------------ ray
+
+RAY = """
+    import os, pickle
+    import numpy as np, arrayhub, ray
+    import engine_tasks as tasks
+    from arrayhub import asarray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
+    wait = 60
+
+    # put and get read the store in place, read-only, whatever the layout
+    x = asarray(np.asfortranarray(np.arange(200_000.0).reshape(400, 500)))
+    ref = ray.put(x)
+    a, b = ray.get(ref, timeout=wait), ray.get(ref, timeout=wait)
+    assert a.ptr == b.ptr != x.ptr, "two copies"
+    assert (a.byte_strides, a.access, tasks.total(a)) == (x.byte_strides, "readonly", tasks.total(x))
+    small = ray.get(ray.put(asarray(np.arange(3)).with_dims("I")), timeout=wait)
+    assert (small.dims, np.asarray(small).tolist()) == (("I",), [0, 1, 2])
+
+    # arguments and results
+    look = ray.remote(tasks.look)
+    assert ray.get(look.remote(ref), timeout=wait)[0] == tasks.total(x)
+    assert ray.get(look.remote(x[::2]), timeout=wait)[1] == (200, 500)
+    assert tasks.total(ray.get(ray.remote(tasks.make).remote(1000), timeout=wait)) == 499500
+
+    # device memory: refused in words here and there
+    for attempt in (lambda: ray.put(tasks.make_on_device(4)),
+                    lambda: ray.get(ray.remote(tasks.make_on_device).remote(4), timeout=wait)):
+        try:
+            attempt()
+        except Exception as error:
+            assert "to_host" in str(error), error
+        else:
+            raise SystemExit("device memory was sent")
+
+    # an actor holds it on its device, and sends host memory
+    counter = ray.remote(tasks.Counter).remote(10)
+    ray.get(counter.add.remote(tasks.make(10)), timeout=wait)
+    assert tasks.total(ray.get(counter.fetch.remote(), timeout=wait)) == 45
+
+    # an actor that dies in the middle is an error, not a wait
+    ray.kill(counter)
+    try:
+        ray.get(counter.fetch.remote(), timeout=wait)
+    except ray.exceptions.RayActorError:
+        print("all right")
+"""
+
+
+def how_to_actors():
+    from test_docs import BLOCK, ROOT
+
+    blocks = [block[1] for block in BLOCK.finditer((ROOT / "docs" / "howto" / "cluster_user.md").read_text())]
+    (program,) = [block for block in blocks if block.startswith("# actors.py")]
+    return program + "\nmain()\nprint('all right')\n"
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("program", [textwrap.dedent(RAY), how_to_actors()], ids=["ray", "how-to"])
+def test_ray(program, tmp_path):
+    """In one process of its own, so that all of ray's end with it."""
+    pytest.importorskip("ray", reason="ray has no release for this Python yet")
+    folders = [str(Path(arrayhub.__file__).parents[1]), str(Path(__file__).parent)]
+    # Short: the paths of ray's sockets have to fit 107 bytes.
+    settings = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(folders),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_TMPDIR": "/tmp",
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=settings, cwd=tmp_path, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            out, said = process.communicate(timeout=150)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, 9)
+    assert process.returncode == 0, said[-4000:]
+    assert out.splitlines()[-1] == "all right"
+
+
+# ---------------------------------------------------------------------------------------------------------------- torch
+
+
+def test_torch_saves_the_tensor(tmp_path):
+    import torch
+
+    x = asarray(np.arange(6.0).reshape(2, 3).T)
+    torch.save(arrayhub.as_torch(x), tmp_path / "x")
+    y = asarray(torch.load(tmp_path / "x"))
+    assert (y.shape, y.strides, tasks.total(y)) == (x.shape, x.strides, 15)
+
+
+def test_torch_sends_by_gloo(tmp_path):
+    program = f"""
+        import sys
+        import numpy as np, torch, torch.distributed as group, arrayhub
+        rank = int(sys.argv[1])
+        group.init_process_group("gloo", init_method="file://{tmp_path}/meeting", rank=rank, world_size=2)
+        x = arrayhub.empty((3, 4), "f4")
+        np.asarray(x)[...] = rank + 1
+        group.all_reduce(arrayhub.as_torch(x))
+        assert np.asarray(x).min() == np.asarray(x).max() == 3
+        group.destroy_process_group()
+    """
+    command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
+    processes = [subprocess.Popen([*command, str(rank)], stderr=subprocess.PIPE, text=True) for rank in range(2)]
+    try:
+        for process in processes:
+            _, said = process.communicate(timeout=100)
+            assert process.returncode == 0, said
+    finally:
+        for process in processes:
+            process.kill()

@@ -1,0 +1,190 @@
+"""MPI between two real processes, started once; and what `as_mpi` refuses."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import textwrap
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import arrayhub
+from arrayhub import as_mpi, asarray
+
+MPI = pytest.importorskip("mpi4py.MPI", reason="mpi4py finds no MPI here", exc_type=(ImportError, RuntimeError))
+SELF = MPI.COMM_SELF
+
+
+def sent(source, target):
+    """Send one array to another within this process."""
+    request = SELF.Irecv(as_mpi(target), source=0)
+    SELF.Send(as_mpi(source), dest=0)
+    request.Wait()
+
+
+GRID = np.arange(4 * 5 * 6.0).reshape(4, 5, 6)
+LAYOUTS = {
+    "C": lambda a: a,
+    "transposed": lambda a: a.T,
+    "permuted": lambda a: a.transpose(1, 2, 0),
+    "column": lambda a: a[:, 2, 3],
+    "inner": lambda a: a[1:-1, 1:-1, 1:-1],
+    "reversed": lambda a: a[::-1, :, ::-2],
+    "one element": lambda a: a[1:2, 2, 3],
+    "nothing": lambda a: a[:0],
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_any_layout_is_one_message(name):
+    source, whole = LAYOUTS[name](GRID), np.full_like(GRID, -1)
+    target = LAYOUTS[name](whole)
+    compact = np.empty(source.shape)
+    sent(source, compact)
+    assert np.array_equal(compact, source)
+    sent(np.ascontiguousarray(source), target)
+    assert np.array_equal(target, source)
+    assert (whole == -1).sum() == whole.size - source.size, "what lies between the elements was written"
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f4", "g", "F", "D", "f2", ">i4", "M8[s]", "S3", "V5"])
+def test_any_element_travels(dtype):
+    source = np.array([1, 0, 1, 1, 0, 7]).astype(dtype)
+    target = np.zeros(6, dtype)
+    sent(source[::-1], target[::-1])
+    assert np.array_equal(target, source)
+
+
+def test_ml_dtypes_travel():
+    source = np.arange(6).astype(ml_dtypes.bfloat16)
+    target = np.zeros(6, ml_dtypes.bfloat16)
+    sent(source, target)
+    assert target.tolist() == source.tolist()
+
+
+def test_reductions_of_what_mpi_does_not_know_are_refused():
+    for unknown in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3, "f2", ">f8", "M8[s]"):
+        one, total = np.ones(4, "u1").astype(unknown), np.zeros(4, "u1").astype(unknown)
+        with pytest.raises(TypeError, match="would add their bytes"):
+            as_mpi(one, op=MPI.SUM)
+        with pytest.raises(Exception, match=r"(?i)mismatch|op|datatype"):
+            SELF.Allreduce(as_mpi(one), as_mpi(total), op=MPI.SUM)
+    with pytest.raises(BufferError, match="compact in C order"):
+        as_mpi(GRID.T, op=MPI.SUM)
+    total = np.zeros(3)
+    SELF.Allreduce(as_mpi(np.ones(3), op=MPI.SUM), as_mpi(total, op=MPI.SUM), op=MPI.SUM)
+    assert total.tolist() == [1, 1, 1]
+
+
+def test_device_memory_is_refused_in_words():
+    x = arrayhub.to_device(np.arange(4.0), "oneapi:0")
+    with pytest.raises(BufferError, match=r"oneapi:0.*call arrayhub\.to_host"):
+        as_mpi(x)
+    with pytest.raises(BufferError, match=r"arrayhub\.to_host"):
+        SELF.Send(x, dest=0)
+    with pytest.raises(Exception, match="to_host"):
+        SELF.send(x, dest=0)
+
+
+def test_what_is_read_only_is_not_received_into():
+    with pytest.raises(BufferError, match="not writable"):
+        SELF.Irecv(as_mpi(bytes(8)), source=0)
+
+
+def test_a_message_keeps_its_array_and_frees_its_datatype():
+    import gc
+
+    message = as_mpi(np.arange(6.0).reshape(2, 3)[:, ::2].copy()[:, ::-1])
+    datatype = message[2]
+    gc.collect()
+    assert np.frombuffer(message[0]).tolist() == [0, 2, 3, 5]
+    del message
+    assert datatype == MPI.DATATYPE_NULL
+
+
+def test_contiguous_arrays_need_no_helper():
+    target = arrayhub.zeros((3, 4), memory="usm_shared")
+    request = SELF.Irecv(np.asarray(target), source=0)
+    SELF.Send(asarray(np.ones((3, 4))), dest=0)
+    request.Wait()
+    assert np.asarray(target).sum() == 12
+
+
+PROGRAM = """
+    import numpy as np, arrayhub
+    from mpi4py import MPI
+    from mpi4py.util import pkl5
+    from arrayhub import as_mpi
+
+    comm = MPI.COMM_WORLD
+    rank, other = comm.rank, 1 - comm.rank
+    x = arrayhub.asarray(np.asfortranarray(np.arange(200_000.0).reshape(400, 500))).with_dims("IJ")
+
+    # upper case: columns into rows
+    grid = np.zeros((5, 5))
+    halo = comm.Irecv(as_mpi(grid[:, 0]), source=other)
+    comm.Send(as_mpi(np.arange(10.0)[::2] + rank), dest=other)
+    halo.Wait()
+    assert grid[:, 0].tolist() == [other, other + 2, other + 4, other + 6, other + 8]
+
+    # a reduction
+    total = arrayhub.zeros(3)
+    comm.Allreduce(as_mpi(np.full(3, rank + 1.0), op=MPI.SUM), as_mpi(total, op=MPI.SUM))
+    assert np.asarray(total).tolist() == [3, 3, 3]
+
+    # lower case, by pickle; and out of band
+    for communicator in (comm, pkl5.Intracomm(comm)):
+        got = communicator.sendrecv(x, dest=other, source=other)
+        assert (got.byte_strides, got.dims, float(np.asarray(got).sum())) == (x.byte_strides, ("I", "J"), 19999900000.0)
+        assert got.flags.writeable
+
+    # device memory: refused, and the others go on
+    if rank == 0:
+        try:
+            comm.send(arrayhub.to_device(np.arange(4.0), "oneapi:0"), dest=1)
+        except Exception as error:
+            assert "to_host" in str(error)
+            comm.send("nothing was sent", dest=1)
+    else:
+        assert comm.recv(source=0) == "nothing was sent"
+    print("rank", rank, "all right", flush=True)
+"""
+
+
+def launcher():
+    found = Path(sysconfig.get_path("scripts")) / "mpiexec"
+    if not found.exists():
+        pytest.skip("no mpiexec beside this Python")
+    return str(found)
+
+
+def run_two(program):
+    """Run a program on two ranks, which are ended whatever happens, and return what they print."""
+    folder = str(Path(arrayhub.__file__).parents[1])
+    with subprocess.Popen(
+        [launcher(), "-n", "2", sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, "PYTHONPATH": folder}, start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=100)
+        finally:
+            process.kill()
+    assert process.returncode == 0, said
+    return said
+
+
+def test_two_processes():
+    assert run_two(PROGRAM).count("all right") == 2
+
+
+def test_the_stencil_of_the_how_to():
+    """The whole program, on two ranks as it says."""
+    from test_docs import BLOCK, ROOT
+
+    blocks = [block[1] for block in BLOCK.finditer((ROOT / "docs" / "howto" / "cluster_user.md").read_text())]
+    (program,) = [block for block in blocks if block.startswith("# stencil.py")]
+    run_two(program)

@@ -1,0 +1,577 @@
+"""What docs/howto shows to authors of extensions is compiled as it stands there, and gets the same thirty inputs.
+
+Each kind of extension is built outside of the tree, once a session, as its page says.
+"""
+
+import array
+import ctypes
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import native_build as build
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+DOCS = Path(__file__).parent.parent / "docs"
+HOWTO = DOCS / "howto"
+TORCH = "torch is part of the extra test"
+
+
+def programs(page):
+    """Return the whole programs of a page by the file names in their first lines."""
+    blocks = re.findall(r"^```\w+\n(?://|#|/\*) (\w[\w.]*\.\w+)(?: \*/)?\n(.*?)^```$", page.read_text(), re.M | re.S)
+    return dict(blocks)
+
+
+def written(folder, page, name):
+    """Write one program of a page into `folder` and return its path."""
+    path = folder / name
+    with open(folder / "programs.lock", "w") as lock:
+        build.fcntl.flock(lock, build.fcntl.LOCK_EX)
+        if not path.exists():
+            path.write_text(programs(HOWTO / page)[name])
+    return path
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return build.shared_folder(tmp_path_factory, "native_authors")
+
+
+# ---------------------------------------------------------------------------------------------------- kinds of author
+
+
+def c(folder):
+    source = written(folder, "c_author.md", "c_author.c")
+    return build.compiled(folder, "c_author", [source], "-std=c11", *build.STRICT)
+
+
+def limited(folder):
+    source = written(folder, "c_author.md", "c_author.c")
+    (folder / "limited").mkdir(exist_ok=True)
+    return build.compiled(folder / "limited", "c_author", [source], "-std=c11", *build.STRICT, build.LIMITED)
+
+
+def cython(folder):
+    pytest.importorskip("Cython", reason="cython is part of the extra test")
+    source = written(folder, "cython_author.md", "cython_author.pyx")
+
+    def generate(path):
+        build.run(sys.executable, "-m", "cython", "-3", "-I", build.PACKAGE_ROOT, source, "-o", path)
+
+    return build.compiled(folder, "cython_author", [build.once(folder, "cython_author.c", generate)], "-w")
+
+
+def pybind11(folder):
+    pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    source = written(folder, "cpp_author.md", "pybind11_author.cpp")
+    includes = (build.INCLUDE, pybind.get_include())
+    flags = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
+    return build.compiled(folder, "pybind11_author", [source], *flags, compiler=build.CXX, includes=includes)
+
+
+def nanobind(folder):
+    nano = pytest.importorskip("nanobind", reason="nanobind is part of the extra test")
+    source = written(folder, "cpp_author.md", "nanobind_author.cpp")
+    own, include = Path(nano.source_dir()), Path(nano.include_dir())
+    robin = include.parent / "ext" / "robin_map" / "include"
+
+    def library(path):  # nanobind's own part
+        folders = [f"-I{place}" for place in (include, robin, build.PYTHON_INCLUDE)]
+        flags = ("-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", *build.SANITIZED)
+        build.run(*build.CXX, *flags, *folders, "-c", own / "nb_combined.cpp", "-o", path)
+
+    part = build.once(folder, "nanobind.o", library)
+    return build.compiled(
+        folder, "nanobind_author", [source, part], "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fno-strict-aliasing",
+        compiler=build.CXX, includes=(build.INCLUDE, include),
+    )  # fmt: skip
+
+
+def rust(folder):
+    rustc = shutil.which("rustc") or shutil.which("rustc", path=str(Path.home() / ".cargo" / "bin"))
+    if rustc is None:
+        pytest.skip("there is no rustc")
+    source = written(folder, "rust_author.md", "rust_author.rs")
+
+    def make(path):
+        build.run(rustc, "--edition", "2021", "--crate-type", "cdylib", "-O", source, "-o", path)
+
+    return build.once(folder, "rust_author" + build.SUFFIX, make)
+
+
+def project(folder, name, *files):
+    """A folder with a project that a build system is to build."""
+    place = folder / name
+    place.mkdir(exist_ok=True)
+    for file in files:
+        written(place, "native_build.md", file)
+    return place
+
+
+def cmake_project(folder, name, *files):
+    place = project(folder, name, "CMakeLists.txt", *files)
+    source = programs(HOWTO / "cpp_author.md")["pybind11_author.cpp"]
+    (place / "cmake_author.cpp").write_text(source.replace("pybind11_author", "cmake_author"))
+    return place
+
+
+def cmake(folder):
+    pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    program = shutil.which("cmake")
+    if program is None:
+        pytest.skip("there is no cmake")
+
+    def make(path):
+        place = cmake_project(folder, "cmake")
+        config = build.run(sys.executable, "-m", "arrayhub", "config", "--cmakedir", env=environment()).strip()
+        settings = (
+            f"-Darrayhub_DIR={config}",
+            f"-Dpybind11_DIR={pybind.get_cmake_dir()}",
+            f"-DPython_EXECUTABLE={sys.executable}",
+        )
+        build.run(
+            program, "-S", place, "-B", place / "build", "-DCMAKE_BUILD_TYPE=", "-DCMAKE_CXX_FLAGS=-O1", *settings
+        )
+        build.run(program, "--build", place / "build")
+        shutil.copy(place / "build" / f"cmake_author{build.SUFFIX}", path)
+
+    return build.once(folder, "cmake_author" + build.SUFFIX, make)
+
+
+def meson(folder):
+    program = shutil.which("meson") or shutil.which("meson", path=os.path.dirname(sys.executable))
+    if program is None or shutil.which("pkg-config") is None:
+        pytest.skip("there is no meson, or no pkg-config")
+
+    def make(path):
+        place = project(folder, "meson", "meson.build")
+        source = programs(HOWTO / "c_author.md")["c_author.c"]
+        (place / "meson_author.c").write_text(source.replace("c_author", "meson_author"))
+        found = build.run(sys.executable, "-m", "arrayhub", "config", "--pkgconfigdir", env=environment()).strip()
+        tools = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+        environ = {**environment(), "PKG_CONFIG_PATH": found, "PATH": tools}
+        build.run(program, "setup", place / "build", place, env=environ)
+        build.run(program, "compile", "-C", place / "build", env=environ)
+        shutil.copy(place / "build" / f"meson_author{build.SUFFIX}", path)
+
+    return build.once(folder, "meson_author" + build.SUFFIX, make)
+
+
+def scikit_build(folder):
+    pytest.importorskip("scikit_build_core", reason="scikit-build-core is part of the extra test")
+    pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+
+    def make(path):
+        place = cmake_project(folder, "scikit_build", "pyproject.toml")
+        known = place / "known"
+        entry_points_of_the_tree(known)
+        program = "import scikit_build_core.build as b; b.build_wheel('out', {'cmake.args': ['-DCMAKE_CXX_FLAGS=-O1']})"
+        environ = {**environment(known), "SKBUILD_CMAKE_BUILD_TYPE": "Debug"}
+        build.run(sys.executable, "-c", program, cwd=place, env=environ)
+        wheel = next((place / "out").glob("*.whl"))
+        shutil.unpack_archive(wheel, place / "installed", "zip")
+        shutil.copy(place / "installed" / f"cmake_author{build.SUFFIX}", path)
+
+    (folder / "skbuild").mkdir(exist_ok=True)
+    return build.once(folder / "skbuild", "cmake_author" + build.SUFFIX, make)
+
+
+def environment(*more):
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(build.PACKAGE_ROOT), *map(str, more), *filter(None, sys.path[1:]))),
+    }
+
+
+def entry_points_of_the_tree(known):
+    """Where arrayhub is not installed but built in its tree: what an installation would say of its entry points."""
+    if any(entry.name == "arrayhub" for entry in importlib.metadata.entry_points(group="cmake.root")):
+        return
+    import tomllib
+
+    stated = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]
+    info = known / f"arrayhub-{stated['version']}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: arrayhub\nVersion: {stated['version']}\n")
+    groups = ("cmake.root", "pkg_config")
+    lines = [
+        f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in stated["entry-points"][group].items()) for group in groups
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+AUTHORS = (c, limited, cython, pybind11, nanobind, rust, cmake, meson, scikit_build)
+
+
+@pytest.fixture(scope="session", params=AUTHORS, ids=lambda author: author.__name__)
+def author(request, folder):
+    path = request.param(folder)
+    return build.load(path)
+
+
+@pytest.fixture(scope="session", params=(pybind11, nanobind), ids=lambda author: author.__name__)
+def cpp(request, folder):
+    return build.load(request.param(folder))
+
+
+# --------------------------------------------------------------------------------------------------- the thirty inputs
+
+
+def sycl(kind):
+    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    if not dpctl.get_num_devices():
+        pytest.skip("no SYCL device")
+    a = ah.to_device(np.arange(4.0), "oneapi:0")
+    if kind == "device":
+        return a
+    shared = ah.USMArray(4, "f8", buffer=kind)
+    ah.as_numpy(shared)[:] = np.arange(4.0)
+    return shared
+
+
+def jax_array():
+    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
+    with jax.enable_x64(True):
+        return jax.numpy.arange(4.0)
+
+
+def of(library, make):
+    return lambda: make(pytest.importorskip(library, reason=f"{library} is part of the extra test"))
+
+
+BASE = np.arange(24.0).reshape(2, 3, 4)
+TAKEN = {
+    "numpy": lambda: BASE,
+    "sliced": lambda: BASE[:, ::2, 1:3],
+    "reversed": lambda: BASE[::-1, :, ::-1],
+    "transposed": lambda: BASE.T,
+    "broadcast": lambda: np.broadcast_to(np.float64(2.0), (3, 4)),
+    "no dimensions": lambda: np.array(3.5),
+    "empty": lambda: np.zeros((3, 0)),
+    "read-only": lambda: np.frombuffer(np.arange(3.0).tobytes()),
+    "array.array": lambda: array.array("d", [1.0, 2.0]),
+    "memoryview": lambda: memoryview(array.array("d", [1.0, 2.0])),
+    "ctypes": lambda: (ctypes.c_double * 3)(1, 2, 3),
+    "torch": of("torch", lambda torch: torch.arange(4, dtype=torch.float64)[::2]),
+    "jax": jax_array,
+    "pyarrow": of("pyarrow", lambda pyarrow: pyarrow.array([1.0, 2.0])),
+    "pandas": of("pandas", lambda pandas: pandas.Series([1.0, 2.0])),
+    "xarray": of("xarray", lambda xarray: xarray.DataArray(np.arange(3.0), dims="x")),
+    "USMArray": lambda: ah.asarray(BASE),
+    "shared USM": lambda: sycl("shared"),
+    "host USM": lambda: sycl("host"),
+}
+REFUSED = {
+    "None": lambda: (None, TypeError, "None"),
+    "list": lambda: ([1.0, 2.0], TypeError, "this list is no array"),
+    "number": lambda: (1.5, TypeError, "this float is no array"),
+    "text": lambda: ("1.5", TypeError, "str"),
+    "float32": lambda: (BASE.astype("f4"), TypeError, "elements of float32; accepted: float64"),
+    "int64": lambda: (np.arange(3), TypeError, "elements of int64; accepted: float64"),
+    "bool": lambda: (np.ones(3, bool), TypeError, "elements of bool"),
+    "swapped": lambda: (BASE.astype(">f8"), TypeError, "other byte order"),
+    "unaligned": lambda: (np.frombuffer(bytearray(25), "u1")[1:].view("f8"), BufferError, "unaligned"),
+    "odd strides": lambda: (
+        np.zeros(3, np.dtype([("a", "f8"), ("b", "i4")], align=False))["a"],
+        BufferError,
+        "unaligned",
+    ),
+    "objects": lambda: (np.array([None, 1.0]), TypeError, "objects"),
+    "mask": lambda: (np.ma.masked_array([1.0], [True]), TypeError, "mask"),
+    "gradient": of(
+        "torch", lambda torch: (torch.ones(2, dtype=torch.float64, requires_grad=True), BufferError, "detach")
+    ),
+    "device USM": lambda: (sycl("device"), BufferError, r"to_host\(x\)"),
+    "bytes": lambda: (b"12345678", TypeError, "elements of uint8"),
+}
+
+
+@pytest.mark.parametrize("given", TAKEN)
+def test_what_is_taken(author, given):
+    x = TAKEN[given]()
+    assert author.total(x) == pytest.approx(np.asarray(ah.as_numpy(x)).sum())
+
+
+@pytest.mark.parametrize("given", REFUSED)
+def test_what_is_refused(author, given):
+    x, kind, words = REFUSED[given]()
+    with pytest.raises(kind, match=words) as refusal:
+        author.total(x)
+    assert type(refusal.value) is kind
+
+
+# --------------------------------------------------------------------------------------------------------- in and out
+
+
+def writes(module):
+    if not hasattr(module, "negate"):
+        pytest.skip("the program of this page only reads")
+    return module.negate
+
+
+def test_writes_arrive_or_are_refused(author):
+    negate = writes(author)
+    values = np.arange(6.0)
+    negate(values[::-2])
+    assert values.tolist() == [0, -1, 2, -3, 4, -5]
+    negate(mine := ah.asarray([1.0, 2.0]))
+    assert ah.as_numpy(mine).tolist() == [-1, -2]
+    for x in ([1.0, 2.0], (1.0,), 1.0, np.arange(3), np.frombuffer(bytes(16)), BASE, jax_array()):
+        with pytest.raises((TypeError, ValueError)):
+            negate(x)
+
+
+def test_what_goes_out_is_of_the_models_library(author):
+    writes(author)
+    torch = pytest.importorskip("torch", reason=TORCH)
+    assert author.ones(3, torch.zeros(1)).tolist() == [1, 1, 1]
+    out = author.ones(3, np.zeros(1))
+    assert type(out) is np.ndarray and out.flags.writeable and out.sum() == 3
+    assert type(author.ones(0, ah.asarray(BASE))) is ah.USMArray
+    with pytest.raises(TypeError, match="the model"):
+        author.ones(3, object())
+
+
+def test_overloads_are_chosen_and_named(cpp):
+    assert cpp.kind(np.zeros(3, "f4")) == "float32, 1"
+    assert cpp.kind(np.zeros(3)) == "float64, 1"
+    assert cpp.kind(np.zeros((3, 2))) == "float64, 2"
+    for _ in range(20):
+        with pytest.raises(TypeError, match="kind"):
+            cpp.kind(np.zeros(3, "i4"))
+    assert cpp.kind(np.zeros(3)) == "float64, 1"
+
+
+def test_several_types_and_conversions(cpp):
+    for x in (np.array([1.0, 3.0, 2.0]), np.array([1, 3, 2], "f4"), np.array([1, 3, 2], "i2"), [1, 3, 2], (1.0, 3.0)):
+        assert cpp.largest(x) == 3
+    with pytest.raises(TypeError, match="complex128; accepted: float32 or float64"):
+        cpp.largest(np.array([1j]))
+
+
+def test_a_view_needs_no_gil(cpp):
+    x = np.arange(4.0).reshape(2, 2)
+    found = []
+    threads = [threading.Thread(target=lambda: found.extend(cpp.norm(x) for _ in range(200))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [14.0] * 800
+    count = sys.getrefcount(x)
+    cpp.norm(x)
+    assert sys.getrefcount(x) == count
+
+
+# ------------------------------------------------------------------------------------------------------ arrayhub.hpp
+
+
+@pytest.fixture(scope="session")
+def plain(folder):
+    """Every function of arrayhub.hpp, without pybind11 or nanobind."""
+    flags = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-pthread")
+    return build.load(build.compiled(folder, "plain", [build.SOURCES / "plain.cpp"], *flags, compiler=build.CXX))
+
+
+def test_plain_cpp(plain):
+    assert plain.total(BASE[0][::-1, ::2]) == BASE[0][:, ::2].sum()
+    assert plain.total([[1.0, 2.0]]) == 3  # a view that reads builds arrays of numbers
+    with pytest.raises(ValueError, match=r"^total: x: this numpy\.ndarray has 1 dimensions"):
+        plain.total(BASE[0, 0])
+    with pytest.raises(TypeError, match="^total: x: asarray: None"):
+        plain.total(None)
+
+
+def test_spans_and_mdspans(plain):
+    assert plain.span_sum(BASE) == BASE.sum()
+    with pytest.raises(ValueError, match="next to each other"):
+        plain.span_sum(BASE[:, ::2])
+    assert plain.mdspan_sum(BASE[0]) == BASE[0].sum()
+    assert plain.mdspan_sum(BASE[0].T) == BASE[0].sum()
+    for x in (BASE[0][::-1], np.broadcast_to(1.0, (2, 2))):
+        with pytest.raises(ValueError, match="negative strides and none of zero"):
+            plain.mdspan_sum(x)
+    assert plain.mdspan_right_sum(BASE[0]) == BASE[0].sum()
+    with pytest.raises(ValueError, match="cannot say these strides"):
+        plain.mdspan_right_sum(BASE[0].T)
+
+
+def test_views_as_they_are(plain):
+    assert plain.as_is_bytes(np.arange(3, dtype=">f8")) == (8, 0, 0)
+    assert plain.references(np.arange(5.0)[::-2]) == 6.0
+
+
+OUT = {
+    "vector": ("readwrite", (2, 3)),
+    "shared": ("readwrite", (6,)),
+    "const": ("readonly", (6,)),
+    "malloc": ("readwrite", (2, 3)),
+    "lambda": ("readwrite", (3,)),
+    "strides": ("readwrite", (3,)),
+    "aligned": ("readwrite", (6,)),
+}
+
+
+@pytest.mark.parametrize("way", OUT)
+def test_ways_out(plain, way):
+    before = plain.alive()
+    a = plain.out(way)
+    assert (a.access, a.shape) == OUT[way]
+    assert ah.as_numpy(a).sum() == a.size
+    view = a[:1]
+    del a
+    assert plain.alive() == before + (way in ("lambda", "strides"))
+    del view
+    assert plain.alive() == before
+    if way == "aligned":
+        assert plain.out(way).ptr % 64 == 0
+
+
+@pytest.mark.parametrize("way", ["too many", "negative", "null owner", "null pointer", "bad strides", "null shared"])
+def test_what_cannot_go_out(plain, way):
+    before = plain.alive()
+    with pytest.raises(ValueError, match=r"hand_out|data is 0"):
+        plain.out(way)
+    assert plain.alive() == before
+
+
+def test_an_owner_that_throws(plain, monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
+    plain.out("throws")
+    assert seen == ["thrown by an owner"]
+
+
+def test_threads_destroy_views(plain):
+    x = np.arange(4.0).reshape(2, 2)
+    count = sys.getrefcount(x)
+    plain.in_threads(x)
+    assert sys.getrefcount(x) == count
+
+
+def test_a_view_at_the_end_of_the_process(plain, folder):
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import plain, numpy; plain.keep(numpy.ones((2, 2)))"
+    done = build.python(program, folder)
+    assert done.returncode == 0, done.stderr
+
+
+# ---------------------------------------------------------------------------------------------------------------- SYCL
+
+
+def runtime():
+    """Folders of SYCL's headers and of its library."""
+    prefix = Path(sys.prefix)
+    if not (prefix / "include" / "sycl" / "sycl.hpp").exists() or not (prefix / "lib" / "libsycl.so").exists():
+        pytest.skip("intel-sycl-rt is not installed in this environment")
+    return prefix / "include", prefix / "lib"
+
+
+@pytest.fixture(scope="session")
+def sycl_author(folder):
+    pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    sycl("shared")
+    include, library = runtime()
+    source = written(folder, "sycl_cpp_author.md", "sycl_author.cpp")
+    path = build.compiled(
+        folder, "sycl_author", [source, library / "libsycl.so"], "-std=c++17", "-w", f"-Wl,-rpath,{library}",
+        compiler=build.CXX, includes=(build.INCLUDE, pybind.get_include(), include),
+    )  # fmt: skip
+    return build.load(path)
+
+
+def test_sycl_authors_fill_and_hand_out(sycl_author):
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    x = dpnp.zeros(8, dtype="f4")
+    sycl_author.fill(x, 3.0)
+    assert ah.to_host(x).shape == (8,) and ah.as_numpy(ah.to_host(x)).tolist() == [3.0] * 8
+    out = sycl_author.twice(x)
+    assert out.usm_type == "shared" and out.shape == (2, 8)
+    assert ah.as_numpy(out).sum() == 48
+    assert dpnp.asarray(ah.as_dpnp(out)).sum() == 48
+    assert ah.as_numpy(sycl_author.twice(np.ones(4, "f4"))).sum() == 8  # brought to the device
+    with pytest.raises(BufferError, match="accepted: SYCL USM"):
+        sycl_author.fill(np.ones(4, "f4"), 1.0)
+    with pytest.raises(TypeError, match="float64; accepted: float32"):
+        sycl_author.fill(dpnp.zeros(8), 1.0)
+
+
+# ---------------------------------------------------------------------------------------------------- build files, ABI
+
+
+def test_the_build_files_say_the_version():
+    text = (Path(build.INCLUDE).parent / "pkgconfig" / "arrayhub.pc").read_text()
+    assert re.search(r"^Version: (.*)$", text, re.M)[1] == ah.__version__
+
+
+def test_config_says_where():
+    for option, file in {"cmakedir": "arrayhub-config.cmake", "pkgconfigdir": "arrayhub.pc"}.items():
+        said = build.run(sys.executable, "-m", "arrayhub", "config", f"--{option}", env=environment()).strip()
+        assert (Path(said) / file).exists()
+    for option in ("cflags", "includes"):
+        said = build.run(sys.executable, "-m", "arrayhub", "config", f"--{option}", env=environment()).strip()
+        assert (Path(said.removeprefix("-I")) / "arrayhub.h").exists()
+    done = subprocess.run([sys.executable, "-m", "arrayhub", "config"], env=environment(), capture_output=True)
+    assert done.returncode == 2
+
+
+def test_a_cmake_package_of_another_version_is_refused(tmp_path):
+    program = shutil.which("cmake")
+    if program is None:
+        pytest.skip("there is no cmake")
+    lines = "cmake_minimum_required(VERSION 3.18)\nproject(x NONE)\nfind_package(arrayhub 99 CONFIG REQUIRED)\n"
+    (tmp_path / "CMakeLists.txt").write_text(lines)
+    place = Path(build.INCLUDE).parent / "cmake"
+    done = subprocess.run(
+        [program, "-B", tmp_path / "b", f"-Darrayhub_DIR={place}", tmp_path], capture_output=True, text=True
+    )
+    assert done.returncode != 0 and f"version: {ah.__version__}" in done.stderr
+
+
+def test_pkgconf_finds_the_entry_point(tmp_path):
+    """The names in pyproject.toml lead to folders with these files."""
+    import tomllib
+
+    stated = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]["entry-points"]
+    from importlib.resources import files
+
+    assert (files(stated["pkg_config"]["arrayhub"]) / "arrayhub.pc").is_file()
+    assert (files(stated["cmake.root"]["arrayhub"]) / "cmake" / "arrayhub-config.cmake").is_file()
+
+
+STRUCTS = ("PyUSMArrayFields", "PyUSMArrayRequest", "PyUSMArraySpec", "PyUSMArrayElement", "PyUSMArrayAPI")
+
+
+def members(struct):
+    """The members of a struct, in the header's order."""
+    header = (Path(build.INCLUDE) / "arrayhub.h").read_text()
+    fields = re.search(r"#define ARRAYHUB_FIELDS(.*?)\n\n", header, re.S)[1].replace("\\\n", "\n")
+    body = re.search(rf"typedef struct {struct} {{(.*?)^}} {struct};", header, re.S | re.M)[1]
+    body = re.sub(r"/\*.*?\*/", "", body.replace("ARRAYHUB_FIELDS", fields), flags=re.S)
+    return re.findall(r"(?:\(\*(\w+)\)\([^)]*\)|(\w+));", body)
+
+
+def layout(folder):
+    """Rows of docs/abi.md's table: struct, member, offset; read off a C compiler."""
+    names = {struct: [a or b for a, b in members(struct)] for struct in STRUCTS}
+    rows = [(s, f"`{m}`", f"offsetof({s}, {m})") for s in STRUCTS for m in names[s]]
+    rows += [(s, "size", f"sizeof({s})") for s in STRUCTS]
+    lines = "".join(f'    printf("| `{s}` | {m} | %zu |\\n", {value});\n' for s, m, value in rows)
+    source = folder / "layout.c"
+    source.write_text(f"#include <Python.h>\n#include <arrayhub.h>\n#include <stdio.h>\nint main(void) {{\n{lines}}}\n")
+    program = folder / "layout"
+    build.run(*build.CC, "-w", "-O1", f"-I{build.PYTHON_INCLUDE}", f"-I{build.INCLUDE}", source, "-o", program)
+    return build.run(program).splitlines()
+
+
+def test_the_page_has_the_layout(tmp_path):
+    page = (DOCS / "abi.md").read_text()
+    assert re.findall(r"^\| `PyUSM.*\|$", page, re.M) == layout(tmp_path)

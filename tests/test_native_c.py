@@ -1,0 +1,665 @@
+"""The functions of the C interface, called from C, from C under the limited API, and from C++."""
+
+import gc
+import sys
+import threading
+import weakref
+
+import native_build as build
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+F8, F4, I8 = (2, 64, 1), (2, 32, 1), (0, 64, 1)
+C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, IMMUTABLE, WHOLE, COPIED = 1, 2, 4, 0x1000, 0x10000, 0x4000
+ON_HOST, ON_USM, ON_CUDA, ANYWHERE = 1, 2, 4, 15
+MAY_CAST, MAY_RELAYOUT, MAY_TRANSFER, MAY_BUILD = 1, 2, 4, 8
+KINDS = {
+    "c": ((), build.CC, "-std=c11"),
+    "limited": ((build.LIMITED,), build.CC, "-std=c11"),
+    "cplusplus": (("-x", "c++"), build.CXX, "-std=c++17"),
+}
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return build.shared_folder(tmp_path_factory, "native_c")
+
+
+def probe_of(folder, kind):
+    options, compiler, standard = KINDS[kind]
+    name = f"probe_{kind}"
+    flags = (*build.STRICT, standard, f"-DNAME={name}", *options)
+    return build.load(build.compiled(folder, name, [build.SOURCES / "probe.c"], *flags, compiler=compiler))
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def probe(request, folder):
+    return probe_of(folder, request.param)
+
+
+@pytest.fixture(scope="session")
+def c(folder):
+    return probe_of(folder, "c")
+
+
+@pytest.fixture(scope="session")
+def queue():
+    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    if not dpctl.get_num_devices():
+        pytest.skip("no SYCL device")
+    return dpctl.SyclQueue("cpu")
+
+
+# ------------------------------------------------------------------------------------------------------- any object in
+
+
+def test_any_array_comes_in_as_with_asarray(probe):
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    for x in (np.arange(6.0).reshape(2, 3)[::-1], torch.arange(3), b"abc", memoryview(b"abc")):
+        a, b = probe.from_object(x), ah.asarray(x)
+        assert type(a) is ah.USMArray
+        assert (a.ptr, a.shape, a.byte_strides, a.dtype, a.access) == (
+            b.ptr,
+            b.shape,
+            b.byte_strides,
+            b.dtype,
+            b.access,
+        )
+    a = ah.asarray(np.arange(3))
+    assert probe.from_object(a) is a
+    assert probe.request(a) is a
+    assert probe.check(a) and not probe.check(np.arange(3))
+    assert probe.from_object([1.0, 2.0]).is_copy
+
+
+REFUSED = {
+    "None": lambda: None,
+    "object": object,
+    "objects": lambda: np.array([None]),
+    "mask": lambda: np.ma.masked_array([1.0], [True]),
+    "ragged": lambda: [[1.0], [2.0, 3.0]],
+    "a lie": lambda: type(
+        "Liar", (), {"__array_interface__": {"shape": (-1,), "typestr": "<f8", "data": (1, False)}}
+    )(),
+    "gradient": lambda: pytest.importorskip("torch", reason="torch is part of the extra test").ones(
+        2, requires_grad=True
+    ),
+}
+
+
+@pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED.keys())
+def test_what_asarray_refuses_is_refused_with_its_words(probe, make):
+    x = make()
+    with pytest.raises(Exception) as python:
+        ah.asarray(x)
+    with pytest.raises(type(python.value)) as bare:
+        probe.from_object(x)
+    assert str(bare.value) == str(python.value)
+    with pytest.raises(type(python.value)) as named:
+        probe.request(x, name="f: x")
+    assert str(named.value) == f"f: x: {python.value}"
+    assert probe.explain(x, name="f: x") == f"f: x: {python.value}"
+
+
+def test_fields_are_those_of_the_struct(probe):
+    x = np.arange(6.0).reshape(2, 3)
+    a = ah.asarray(x)
+    found = probe.fields(a)
+    flags = found.pop("flags")
+    assert found == dict(nd=2, data=x.ctypes.data, itemsize=8, dl_dtype=F8, device=(1, 0), usm_type=0)
+    assert probe.fields(ah.asarray([1.0]))["flags"] & COPIED
+    assert not flags & COPIED
+
+
+# ------------------------------------------------------------------------------------------------------------ requests
+
+
+BASE = np.arange(24.0).reshape(2, 3, 4)
+READ_ONLY = np.frombuffer(bytes(16))
+UNALIGNED = np.frombuffer(bytearray(25), "u1")[1:].view("f8")
+PACKED_FIELD = np.zeros(3, [("a", "i1"), ("b", "<f8")])["b"]
+
+# One row per condition: an array that meets it, one that does not, the request, and the error.
+CONDITIONS = {
+    "type": (BASE, BASE.astype("f4"), dict(dtypes=(F8,)), TypeError, r"float32; accepted: float64\. Call .*'float64'"),
+    "types": (BASE, BASE.astype("i2"), dict(dtypes=(F4, F8)), TypeError, "int16; accepted: float32 or float64"),
+    "byte order": (BASE, BASE.astype(">f8"), {}, TypeError, r"other byte order.*native\(\)"),
+    "min_nd": (BASE, BASE[0, 0], dict(min_nd=2), ValueError, r"has 1 dimensions, shape \(4,\); accepted: 2 or more"),
+    "max_nd": (BASE[0], BASE, dict(max_nd=2), ValueError, r"has 3 dimensions, .*accepted: 0 to 2"),
+    "exactly": (BASE[0], BASE, dict(min_nd=2, max_nd=2), ValueError, "accepted: 2$"),
+    "no dimension": (np.array(1.0), BASE, dict(shape=()), ValueError, "accepted: 0$"),
+    "shape": (BASE, BASE[:, 1:], dict(max_nd=3, shape=(-1, 3, 4)), ValueError, r"\(2, 2, 4\); accepted: \(any, 3, 4\)"),
+    "writable": (BASE, READ_ONLY, dict(flags=WRITEABLE), ValueError, "read-only"),
+    "C order": (BASE, BASE.T, dict(flags=C_CONTIGUOUS), BufferError, r"not C-contiguous.*copy\(order='C'\)"),
+    "F order": (BASE.T, BASE, dict(flags=F_CONTIGUOUS), BufferError, r"not F-contiguous.*copy\(order='F'\)"),
+    "both orders": (BASE[0, 0], BASE, dict(flags=C_CONTIGUOUS | F_CONTIGUOUS), BufferError, "in both orders"),
+    "whole strides": (BASE, None, dict(flags=WHOLE, as_is=1), BufferError, r"steps by \(9,\) bytes"),
+    "alignment": (BASE, UNALIGNED, {}, BufferError, r"unaligned; call .*aligned\(\)"),
+    "place": (BASE, BASE, dict(where=ON_USM), BufferError, r"is on cpu.*accepted: SYCL USM\. Call arrayhub\.to_device"),
+    "no list": (BASE, [1.0, 2.0], {}, TypeError, "this list is no array; accepted: an array, such as"),
+    "no tuple": (BASE, (1.0, 2.0), {}, TypeError, "this tuple is no array"),
+    "no number": (BASE, 1.5, {}, TypeError, "this float is no array"),
+    "no scalar": (BASE, np.float64(1.5), {}, TypeError, r"this numpy\.float64 is no array"),
+    "no lost writes": (BASE, [1.0, 2.0], dict(flags=WRITEABLE, may=MAY_BUILD), TypeError, "written would be lost"),
+}  # fmt: skip
+CONDITIONS["whole strides"] = (BASE, PACKED_FIELD, *CONDITIONS["whole strides"][2:])
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_is_met_or_named(probe, condition):
+    good, bad, wanted, kind, words = CONDITIONS[condition]
+    if condition != "place":
+        a = probe.request(good, name="f: x", **wanted)
+        assert a.ptr == good.ctypes.data
+        assert probe.match(a, **wanted)
+        assert probe.explain(good, **wanted) == ""
+    with pytest.raises(kind, match=words) as refusal:
+        probe.request(bad, name="f: x", **wanted)
+    assert type(refusal.value) is kind
+    assert str(refusal.value).startswith("f: x: this ")
+    assert probe.explain(bad, name="f: x", **wanted) == str(refusal.value)
+    assert not probe.match(bad, **wanted)
+    if not isinstance(bad, list | tuple | float):
+        assert not probe.match(ah.asarray(bad), **wanted)
+
+
+# One row per thing that may be done: what comes in, the request without the permission, the permission.
+REMEDIES = {
+    "cast": (BASE.astype("f4"), dict(dtypes=(F8,)), MAY_CAST),
+    "cast down in kind": (BASE, dict(dtypes=(F4,)), MAY_CAST),
+    "cast to what holds all": (BASE.astype("i4"), dict(dtypes=(F4, F8)), MAY_CAST),
+    "C order": (BASE.T, dict(flags=C_CONTIGUOUS), MAY_RELAYOUT),
+    "F order": (BASE, dict(flags=F_CONTIGUOUS), MAY_RELAYOUT),
+    "alignment": (UNALIGNED, {}, MAY_RELAYOUT),
+    "byte order": (BASE.astype(">f8"), dict(dtypes=(F8,)), MAY_RELAYOUT),
+    "byte order by cast": (BASE.astype(">f4"), dict(dtypes=(F8,)), MAY_CAST),
+    "odd strides": (PACKED_FIELD, dict(flags=WHOLE, as_is=1), MAY_RELAYOUT),
+    "list": ([[1.0, 2.0]], dict(dtypes=(F8,)), MAY_BUILD),
+    "list of another type": ([1, 2], dict(dtypes=(F8,)), MAY_BUILD),
+    "number": (2, dict(dtypes=(F8,)), MAY_BUILD),
+    "all at once": (BASE.astype(">i4").T, dict(dtypes=(F8,), flags=C_CONTIGUOUS), MAY_CAST | MAY_RELAYOUT),
+}
+
+
+@pytest.mark.parametrize("remedy", REMEDIES)
+def test_what_may_be_done_is_done_and_nothing_else(probe, remedy):
+    x, wanted, may = REMEDIES[remedy]
+    either = MAY_CAST | MAY_RELAYOUT if remedy.startswith("byte order") else may  # both swap bytes
+    with pytest.raises((TypeError, BufferError)):
+        probe.request(x, **wanted, may=15 & ~either)
+    assert probe.explain(x, **wanted, may=may) == ""
+    a = probe.request(x, **wanted, may=may)
+    assert a.is_copy and probe.match(a, **wanted)
+    assert np.array_equal(ah.as_numpy(a), np.asarray(x))
+    if wanted.get("dtypes") == (F4, F8):
+        assert a.dtype == "f8"  # the first that holds all values, not the first
+    before = probe.request(a, **wanted, may=may)
+    assert before is a  # nothing is done twice
+
+
+@pytest.mark.parametrize("x", [np.array([1.5]), np.array([1j]), np.array(["1"]), [1.5]], ids=str)
+def test_casts_stay_within_the_kind(probe, x):
+    with pytest.raises(TypeError, match="accepted: int64"):
+        probe.request(x, dtypes=(I8,), may=MAY_CAST | MAY_BUILD)
+
+
+def test_a_writable_request_copies_nothing(probe):
+    for x in (BASE.astype("f4"), BASE.T.astype(">f8"), [1.0], READ_ONLY):
+        with pytest.raises((TypeError, ValueError, BufferError)):
+            probe.request(x, dtypes=(F8,), flags=WRITEABLE | C_CONTIGUOUS, may=15)
+    mine = ah.asarray([1.0, 2.0])
+    assert probe.request(mine, flags=WRITEABLE) is mine  # a copy that the caller holds
+
+
+def test_a_producers_copy_is_not_written(probe):
+    from dlpack_by_hand import IS_COPIED, Handmade
+
+    assert probe.request(Handmade(flags=IS_COPIED)).is_copy
+    with pytest.raises(TypeError, match="comes in as a copy"):
+        probe.request(Handmade(flags=IS_COPIED), flags=WRITEABLE)
+
+
+NONSENSE = {
+    "dtypes": dict(ndtypes=2),
+    "ndtypes": dict(dtypes=(F8,), ndtypes=-1),
+    "min_nd": dict(min_nd=-1),
+    "order": dict(min_nd=3, max_nd=2),
+    "max_nd": dict(max_nd=65),
+    "lengths": dict(max_nd=2, shape=(-2, 1)),
+    "negative shape": dict(max_nd=-1, shape=(1,)),
+    "flags": dict(flags=1 << 25),
+    "where": dict(where=64),
+    "may": dict(may=-1),
+    "size 0": dict(struct_size=0),
+    "negative size": dict(struct_size=-8),
+    "huge size": dict(struct_size=1 << 40),
+}
+
+
+@pytest.mark.parametrize("wanted", NONSENSE.values(), ids=NONSENSE.keys())
+def test_a_request_that_makes_no_sense_is_refused(probe, wanted):
+    for ask in (probe.request, probe.explain):
+        with pytest.raises(ValueError, match="PyUSMArrayRequest.*accepted"):
+            ask(BASE, **wanted)
+    assert not probe.match(ah.asarray(BASE), **wanted)
+    with pytest.raises(ValueError, match="request is NULL"):
+        probe.request_null(BASE)
+
+
+def test_an_array_that_was_never_given_memory_is_refused(probe):
+    bare = ah.USMArray.__new__(ah.USMArray)
+    calls = (probe.from_object, probe.request, probe.host_ready, probe.device, probe.queue_ref)
+    for call in calls:
+        with pytest.raises(BufferError, match="never given memory"):
+            call(bare)
+    assert not probe.match(bare, where=ANYWHERE)
+
+
+def test_older_and_newer_requests(probe):
+    """A shorter struct has zeros for what it lacks; a longer one may say nothing that is unknown here."""
+    a = ah.asarray(BASE)
+    assert probe.request(a, dtypes=(F8,), flags=C_CONTIGUOUS, struct_size=8 * 4) is a
+    assert probe.request_longer(a, 0) is a
+    with pytest.raises(ValueError, match=r"struct_size is \d+; accepted: .*upgrade arrayhub"):
+        probe.request_longer(a, 1)
+
+
+def test_sycl_memory_by_place(probe, queue):
+    shared, device = (
+        ah.USMArray(4, "f8", buffer=kind, buffer_ctor_kwargs={"queue": queue}) for kind in ("shared", "device")
+    )
+    assert probe.request(shared) is shared
+    assert probe.request(device, where=ON_USM) is device
+    assert probe.request(device, where=ANYWHERE) is device
+    assert probe.request(device, where=ON_HOST | ON_USM) is device
+    with pytest.raises(BufferError, match=r"f: x: this arrayhub\.USMArray is on oneapi:0.*Call arrayhub\.to_host\(x\)"):
+        probe.request(device, name="f: x")
+    host = probe.request(device, may=MAY_TRANSFER)
+    assert host.device.type == "cpu" and host.is_copy
+    there = probe.request(np.arange(3.0), where=ON_USM, may=MAY_TRANSFER)
+    assert there.usm_type == "device" and ah.to_host(there).shape == (3,)
+    with pytest.raises((TypeError, BufferError)):
+        probe.request(device, flags=WRITEABLE, may=MAY_TRANSFER)
+    assert probe.request(shared, stream=queue).ptr == shared.ptr
+    with pytest.raises(TypeError, match="f: x: stream is "):
+        probe.request(BASE, name="f: x", stream="no stream")
+
+
+def test_a_cuda_dict_is_no_host_memory(probe):
+    keys = {"shape": (3,), "typestr": "<f8", "data": (4096, False), "version": 3, "strides": None}
+    Cuda = type("Cuda", (), {"__cuda_array_interface__": keys})
+    try:
+        a = probe.request(Cuda(), where=ON_CUDA)
+    except ah.InterfaceError:
+        pytest.skip("there is a driver, which knows that this address is nobody's")
+    assert a.ptr == 4096
+    with pytest.raises(BufferError, match="is on cuda:0; accepted: memory that the host can read"):
+        probe.request(Cuda())
+
+
+# ---------------------------------------------------------------------------------------------------- arrays of memory
+
+
+def test_malloced_memory_is_given_back_once(probe):
+    a = probe.make(None, (2, 3), access=WRITEABLE)
+    assert (a.shape, a.dtype, a.access, a.memory.release_function) == (
+        (2, 3),
+        np.dtype("f8"),
+        "readwrite",
+        "PyUSMArraySpec.release",
+    )
+    view = ah.as_numpy(a)[1:]
+    assert view.sum() == 3
+    del a
+    assert probe.take_released() == 0
+    del view
+    assert probe.take_released() == 1
+
+
+def test_memory_of_an_owner(probe):
+    x = np.arange(6.0)
+    a = probe.make(x.ctypes.data, (3,), byte_strides=(16,), owner=x)
+    assert a.base is x and a.access == "readonly" and not a.is_copy
+    assert ah.as_numpy(a).tolist() == [0, 2, 4]
+    owner = type("Owner", (), {})()
+    gone = weakref.ref(owner)
+    a = probe.make(x.ctypes.data, (3,), owner=owner, access=IMMUTABLE)
+    del owner
+    assert gone() is not None and a.access == "immutable"
+    del a
+    assert gone() is None
+
+
+def test_release_sees_no_exception_and_may_raise(probe, monkeypatch):
+    arrays = [probe.make(None, (2,), raises=True)]
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
+
+    def fail():
+        try:
+            raise ZeroDivisionError
+        finally:
+            arrays.clear()
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    probe.make(None, (1,), raises=False)
+    assert seen == ["raised by the release function"]
+    assert probe.take_released() == 2
+
+
+def test_release_in_another_thread(probe):
+    arrays = [probe.make(None, (2,)) for _ in range(50)]
+    thread = threading.Thread(target=arrays.clear)
+    thread.start()
+    thread.join()
+    assert probe.take_released() == 50
+
+
+SPECS = {
+    "null": (0, dict(shape=(3,)), "data is 0"),
+    "negative length": (64, dict(shape=(-1,)), r"shape\[0\] is -1"),
+    "length overflow": (64, dict(shape=(2**62, 8)), "shape"),
+    "strides overflow": (64, dict(shape=(3,), byte_strides=(2**62,)), "strides"),
+    "below zero": (64, dict(shape=(3,), byte_strides=(-64,)), "data"),
+    "wraps around": (-64, dict(shape=(3,)), "data"),
+    "nd": (64, dict(shape=(3,), nd=65), "nd is 65"),
+    "negative nd": (64, dict(shape=(3,), nd=-1), "nd is -1"),
+    "no shape": (64, dict(shape=None, nd=1), "shape is None"),
+    "type": (64, dict(shape=(3,), dtype=(99, 64, 1)), r"dtype is \(99, 64, 1\)"),
+    "lanes": (64, dict(shape=(3,), dtype=(2, 32, 4)), "dtype is"),
+    "typenum": (64, dict(shape=(3,), typenum=999), "typenum is 999"),
+    "strings": (64, dict(shape=(3,), typenum=18), "typenum is 18"),
+    "access": (64, dict(shape=(3,), access=2), "access is 2"),
+    "device": (64, dict(shape=(3,), device=(99, 0)), r"device is \(99, 0\)"),
+    "ordinal": (64, dict(shape=(3,), device=(2, -1)), r"device is \(2, -1\)"),
+    "stream": (64, dict(shape=(3,), stream=1), "stream is 1"),
+    "size": (64, dict(shape=(3,), struct_size=-1), "struct_size is -1"),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_spec_that_cannot_be_takes_nothing_over(probe, name):
+    data, given, words = SPECS[name]
+    spec = dict(given)
+    owner = type("Owner", (), {})()
+    count = sys.getrefcount(owner)
+    with pytest.raises(ValueError, match=words):
+        probe.make(data % 2**64, spec.pop("shape"), owner=owner, **spec)
+    assert sys.getrefcount(owner) == count
+    assert probe.take_released() == 0
+
+
+def test_somebody_has_to_keep_the_memory(probe):
+    with pytest.raises(ValueError, match="owner is NULL, and so is release"):
+        probe.make(64, (3,))
+    with pytest.raises(ValueError, match="owner is given, and so is release"):
+        probe.make(64, (3,), owner=None, both=True)
+    with pytest.raises(ValueError, match="spec is NULL"):
+        probe.make_null()
+    assert probe.make(0, (0,), owner=None).shape == (0,)
+    assert probe.take_released() == 0
+
+
+def test_types_without_dlpack_by_their_number(probe):
+    x = np.arange(3).astype("g")
+    assert ah.as_numpy(probe.make(x.ctypes.data, (3,), typenum=x.dtype.num, owner=x)).tolist() == [0, 1, 2]
+
+
+def test_sycl_memory_handed_out(probe, queue):
+    import dpctl.memory
+
+    memory = dpctl.memory.MemoryUSMShared(64, queue=queue)
+    address = memory._pointer
+    ref = probe.queue_ref(ah.asarray(memory))
+    for more in (dict(queue=queue), dict(queue_ref=ref), dict(queue=queue, device=(14, 0)), dict(device=(14, 0))):
+        a = probe.make(address, (2, 4), owner=memory, access=WRITEABLE, **more)
+        assert (a.usm_type, a.device.type) == ("shared", "oneapi")
+        ah.as_numpy(a)[:] = 3
+        other = ah.as_dpnp(a)
+        assert other.sum() == 24
+        assert a.base.sycl_queue.sycl_context == queue.sycl_context
+    x = np.zeros(8)
+    for pointer, shape in ((x.ctypes.data, (8,)), (address, (1 << 20,))):
+        with pytest.raises(ValueError, match="USM of the queue's context"):
+            probe.make(pointer, shape, owner=memory, queue=queue)
+    with pytest.raises(ValueError, match="syclobj"):
+        probe.make(address, (8,), owner=memory, queue=object())
+    with pytest.raises(BufferError, match="no SYCL device"):
+        probe.make(address, (8,), owner=memory, device=(14, 77))
+    with pytest.raises(ValueError, match="where a queue is given"):
+        probe.make(address, (8,), owner=memory, queue=queue, device=(2, 0))
+
+
+# ------------------------------------------------------------------------------------------------------------ look-ups
+
+
+def test_devices_and_queues(probe, queue):
+    assert probe.device(ah.asarray(BASE)) == (1, 0)
+    a = ah.USMArray(4, "f8", buffer="device", buffer_ctor_kwargs={"queue": queue})
+    assert probe.device(a) == a.device.dlpack
+    assert probe.queue_ref(a) == probe.queue_ref(a) != 0
+    assert probe.host_ready(a) is None and probe.host_ready(ah.asarray(BASE)) is None
+    with pytest.raises(BufferError, match="not SYCL USM"):
+        probe.queue_ref(ah.asarray(BASE))
+    for call in (probe.device, probe.queue_ref, probe.host_ready):
+        with pytest.raises(TypeError, match="no USMArray"):
+            call(BASE)
+
+
+def test_to_host(probe, queue):
+    a = ah.USMArray(4, "f8", buffer="device", buffer_ctor_kwargs={"queue": queue})
+    assert probe.to_host(a).device.type == "cpu"
+    assert probe.to_host(BASE).ptr == BASE.ctypes.data
+
+
+def test_element_types(probe):
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    double = ("float64", F8, 12, 8, 8)
+    spellings = ("f8", "float64", float, np.dtype("f8"), np.float64, torch.float64)
+    assert all(probe.type_of_object(spelling) == double for spelling in spellings)
+    assert probe.type_of_number(12) == probe.type_of_dlpack(*F8) == double
+    assert (
+        probe.type_of_object(torch.bfloat16) == probe.type_of_object("bfloat16") == ("bfloat16", (4, 16, 1), 4096, 2, 2)
+    )
+    names = {probe.type_of_number(number)[0] for number in (np.dtype("l").num, np.dtype("q").num)}
+    assert names == {"int64"}
+    assert probe.type_of_number(np.dtype("g").num)[1][0] == 255
+    for call, args in (
+        (probe.type_of_number, (99,)),
+        (probe.type_of_dlpack, (2, 64, 2)),
+        (probe.type_of_dlpack, (99, 8, 1)),
+    ):
+        with pytest.raises(ValueError, match="accepted"):
+            call(*args)
+    for what in ("no type", object(), ">f8", [("a", ">f8")], "O"):
+        with pytest.raises(TypeError):
+            probe.type_of_object(what)
+
+
+def test_into_a_library(probe):
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    a = probe.make(None, (3,), access=WRITEABLE)
+    assert isinstance(probe.convert(a, "numpy"), np.ndarray)
+    t = probe.convert(a, "torch")
+    assert t.data_ptr() == a.ptr
+    for library in ("no library", None):
+        with pytest.raises(ValueError, match="accepted: numpy"):
+            probe.convert(a, library)
+    assert type(probe.like(a, torch.zeros(1))) is torch.Tensor
+    assert type(probe.like(a, torch.nn.Parameter(torch.zeros(1)))) is torch.Tensor
+    assert type(probe.like(a, [1.0])) is np.ndarray
+    assert probe.like(a, ah.asarray(BASE)) is a
+    read_only = probe.make(None, (3,))
+    with pytest.raises(BufferError):
+        probe.like(read_only, t)
+    assert probe.like(read_only, t, True).tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match="the model .*accepted: an array of numpy, torch"):
+        probe.like(a, object())
+
+
+def test_like_the_libraries(c):
+    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    import dpnp
+
+    a = ah.asarray(np.arange(3, dtype="f4"), copy=True)
+    assert isinstance(c.like(a, jax.numpy.zeros(2), True), jax.Array)
+    assert type(c.like(a, xarray.DataArray(np.zeros(2)))) is np.ndarray
+    assert isinstance(c.like(a, dpnp.zeros(2), True), dpnp.ndarray)
+
+
+# ------------------------------------------------------------------------------------------------------ nothing is lost
+
+
+def test_nothing_grows(c):
+    x = np.arange(3.0)
+    bad = x.astype("f4")
+
+    def all_of_it():
+        c.request(x, dtypes=(F8,))
+        c.request(bad, dtypes=(F8,), may=MAY_CAST)
+        c.explain(bad, name="f: x", dtypes=(F8,))
+        c.make(None, (3,), access=WRITEABLE)
+        c.type_of_object("f8")
+        c.like(x, x)
+        for call in (lambda: c.request(bad, name="f", dtypes=(F8,)), lambda: c.make(0, (3,), owner=x)):
+            try:
+                call()
+            except (TypeError, ValueError):
+                pass
+            else:
+                raise AssertionError
+
+    c.take_released()
+    for _ in range(20):
+        all_of_it()
+    gc.collect()
+    references, blocks = sys.getrefcount(x), sys.getallocatedblocks()
+    for _ in range(500):
+        all_of_it()
+    gc.collect()
+    assert sys.getrefcount(x) == references
+    assert sys.getallocatedblocks() - blocks < 300  # less than one a round
+    assert c.take_released() == 520
+
+
+# --------------------------------------------------------------------------------------------------------- older, newer
+
+
+@pytest.fixture(scope="session")
+def old(folder):
+    """An extension compiled against the header of version 1."""
+    (folder / "v1").mkdir(exist_ok=True)
+    (folder / "v1" / "arrayhub.h").write_text((build.SOURCES / "arrayhub_v1.h").read_text())
+    source = build.SOURCES / "old.c"
+    return build.load(build.compiled(folder, "old", [source], "-std=c11", *build.STRICT, includes=(folder / "v1",)))
+
+
+def test_an_extension_of_version_1_runs(old):
+    assert old.address(ah.asarray(BASE)) == BASE.ctypes.data
+    with pytest.raises(TypeError, match="no USMArray"):
+        old.address(BASE)
+
+
+def newer_header():
+    """The header as a later arrayhub may have it: a version more, and a function more behind all others."""
+    text = (build.Path(build.INCLUDE) / "arrayhub.h").read_text()
+    newer = text.replace("#define ARRAYHUB_C_VERSION 2", "#define ARRAYHUB_C_VERSION 3")
+    newer = newer.replace("} PyUSMArrayAPI;", "    int (*not_yet)(void);\n} PyUSMArrayAPI;")
+    newer = newer.replace("} PyUSMArrayRequest;", "    int not_yet;\n} PyUSMArrayRequest;")
+    assert newer.count("not_yet") == 2
+    return newer
+
+
+@pytest.fixture(scope="session")
+def newer(folder):
+    (folder / "v3").mkdir(exist_ok=True)
+    (folder / "v3" / "arrayhub.h").write_text(newer_header())
+    return folder / "v3"
+
+
+def test_an_extension_of_a_newer_header_runs_where_it_asks_for_no_more(folder, newer):
+    path = build.compiled(folder, "probe_newer", [build.SOURCES / "probe.c"], "-DNAME=probe_newer", includes=(newer,))
+    module = build.load(path)
+    assert module.request(BASE, dtypes=(F8,)).ptr == BASE.ctypes.data
+    assert module.make(None, (2,)).shape == (2,)
+
+
+def test_an_extension_that_needs_a_newer_arrayhub_says_so(folder, newer):
+    flags = ("-DNAME=probe_newest", "-DARRAYHUB_TARGET_VERSION=3")
+    module = build.load(build.compiled(folder, "probe_newest", [build.SOURCES / "probe.c"], *flags, includes=(newer,)))
+    for call in (module.from_object, module.request, module.to_host, module.device):
+        with pytest.raises(ImportError, match=r"compiled for version 3 .*upgrade arrayhub"):
+            call(BASE)
+
+
+TABLE = """
+import ctypes, sys, types
+sys.path.insert(0, sys.argv[1])
+size = int(sys.argv[2])
+import probe_c
+# An arrayhub whose capsule has a table of that many bytes, and no function in it.
+words = (ctypes.c_ssize_t * 64)()
+words[0], words[1], words[3], words[4] = 2, 4096, size, 16
+ctypes.cast(words, ctypes.POINTER(ctypes.py_object))[2] = object
+new = ctypes.pythonapi.PyCapsule_New
+new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+name = b"arrayhub._core.descriptor._C_API"
+for part in ("arrayhub", "arrayhub._core", "arrayhub._core.descriptor"):
+    sys.modules[part] = types.ModuleType(part)
+sys.modules["arrayhub"]._core = sys.modules["arrayhub._core"]
+sys.modules["arrayhub._core"].descriptor = sys.modules["arrayhub._core.descriptor"]
+sys.modules["arrayhub._core.descriptor"]._C_API = new(ctypes.addressof(words), name, None)
+for call in (probe_c.from_object, probe_c.request, probe_c.device, probe_c.convert):
+    try:
+        call(*([], "numpy")[: 2 if call is probe_c.convert else 1])
+    except ImportError as error:
+        assert "upgrade arrayhub" in str(error), error
+    else:
+        raise SystemExit("no ImportError")
+assert not probe_c.check([])
+"""
+
+
+@pytest.mark.parametrize("size", [0, 40, 100, 4096])
+def test_a_table_that_is_shorter_or_empty_is_an_import_error(folder, c, size):
+    done = build.python(TABLE, folder, size)
+    assert done.returncode == 0, done.stderr
+
+
+# What a process does with the module `probe_c`, and has to end well.
+PROGRAMS = {
+    "nobody has to import arrayhub": """
+assert "arrayhub" not in sys.modules
+import array
+assert probe_c.from_object(array.array("d", [1.0])).shape == (1,)
+assert "arrayhub" in sys.modules
+""",
+    "there is no arrayhub": """
+sys.modules["arrayhub"] = None
+try:
+    probe_c.from_object(b"")
+except ImportError:
+    pass
+else:
+    raise SystemExit(1)
+""",
+    "memory is left at the end of the process": """
+kept = probe_c.make(None, (3,))
+import arrayhub
+view = arrayhub.as_numpy(kept)
+loop = [kept]
+loop.append(loop)
+sys.kept = loop
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_in_a_process_of_its_own(folder, c, program):
+    done = build.python("import sys; sys.path.insert(0, sys.argv[1]); import probe_c\n" + program, folder)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,432 @@
+"""What is not dense: in from every library and from lists, taken apart, and out again on the same memory."""
+
+import datetime
+import gc
+import weakref
+
+import arro3.core as arro3
+import awkward as ak
+import duckdb
+import nanoarrow as na
+import nanoarrow.device
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+
+import arrayhub as ah
+
+JAGGED = torch.jagged
+RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
+WORDS = ["This", "is", None, "a string of more than twelve bytes", "é"]
+
+# One row per kind of array: pyarrow's, and the type in the language of DyND and awkward.
+ARRAYS = {
+    "numbers": (pa.array([1, 2, 3]), "3 * int64"),
+    "missing numbers": (pa.array([1, None, 3]), "3 * ?int64"),
+    "lists": (pa.array(RAGGED), "4 * var * float64"),
+    "large lists": (pa.array(RAGGED, pa.large_list(pa.float64())), "4 * var * float64"),
+    "missing lists": (pa.array([[1], None, [2, None]]), "3 * option[var * ?int64]"),
+    "lists of lists": (pa.array([[[1], []], [], [[2, 3]]]), "3 * var * var * int64"),
+    "fixed lists in lists": (pa.array([[[1, 2]], []], pa.list_(pa.list_(pa.int32(), 2))), "2 * var * 2 * int32"),
+    "fixed lists of strings": (pa.array([["a", "b"]], pa.list_(pa.string(), 2)), "1 * 2 * string"),
+    "missing fixed lists": (pa.array([[1, 2], None], pa.list_(pa.int32(), 2)), "2 * option[2 * ?int32]"),
+    "strings": (pa.array(WORDS), "5 * ?string"),
+    "large strings": (pa.array(WORDS, pa.large_string()), "5 * ?string"),
+    "string views": (pa.array(WORDS, pa.string_view()), "5 * ?string"),
+    "bytes": (pa.array([b"\xff", b""]), "2 * bytes"),
+    "byte views": (pa.array([b"\xff" * 20, b""], pa.binary_view()), "2 * bytes"),
+    "bits": (pa.array([True, None, False]), "3 * ?bool"),
+    "records": (pa.array([{"x": 1, "y": [1.5]}, {"x": 2, "y": []}]), "2 * {x: int64, y: var * float64}"),
+    "missing records": (pa.array([{"x": 1}, None]), "2 * ?{x: int64}"),
+    "categories": (pa.array(["a", "b", "a"]).dictionary_encode(), "3 * categorical[type=string]"),
+    "missing categories": (pa.array(["a", None]).dictionary_encode(), "2 * ?categorical[type=string]"),
+    "list views": (pa.array([[1, 2], [3]], pa.list_view(pa.int64())), "2 * var * int64"),
+    "times": (pa.array([[1], []], pa.list_(pa.timestamp("ns"))), "2 * var * datetime64[ns]"),
+    "empty lists": (pa.array([], pa.list_(pa.int8())), "0 * var * int8"),
+    "strings in lists": (pa.array([["a"], ["b", None]]), "2 * var * ?string"),
+}  # fmt: skip
+IDS = list(ARRAYS)
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_in_and_out_of_pyarrow(name):
+    source, _ = ARRAYS[name]
+    x = ah.asnested(source)
+    plain = source.to_pylist()
+    if name == "times":
+        plain = [[1], []]
+    assert x.to_list() == plain
+    assert len(x) == len(source)
+    assert str(x.type) == ah.typestr(x)
+    back = pa.array(x)
+    back.validate(full=True)
+    assert back.equals(source)
+    assert x.access == "immutable"
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_the_type_is_awkwards(name):
+    source, kind = ARRAYS[name]
+    x = ah.asnested(source)
+    assert str(x.type) == kind
+    assert str(ah.parse_type(kind)) == kind
+    assert ah.parse_type(kind) == x.type
+    said = ak.types.from_datashape(kind, highlevel=True)
+    assert str(said) == kind
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_every_slice_is_right_and_goes_out(name):
+    source, _ = ARRAYS[name]
+    repeated = pa.concat_arrays([source.cast(source.type)] * 12) if len(source) else source
+    x, expected = ah.asnested(repeated), ah.asnested(repeated).to_list()
+    for start, stop in ((0, 1), (1, 5), (3, 20), (9, 33), (2, 2), (8, 16)):
+        part = x[start:stop]
+        assert part.to_list() == expected[start:stop]
+        back = pa.array(part)
+        back.validate(full=True)
+        assert back.equals(repeated[start:stop])
+        again = ah.asnested(repeated[start:stop])
+        assert again.to_list() == expected[start:stop]
+        assert again[1:].to_list() == expected[start:stop][1:]
+        assert pa.array(again[1:]).equals(repeated[start:stop][1:])
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_through_awkward(name):
+    source, _ = ARRAYS[name]
+    x = ah.asnested(source)
+    array = ah.as_awkward(x)
+    if name != "times":
+        assert array.to_list() == x.to_list()
+    assert ak.is_valid(array)
+    back = ah.asnested(array)
+    assert back.to_list() == x.to_list()
+
+
+@pytest.mark.parametrize("name", [name for name in IDS if name not in ("times", "byte views")])
+def test_through_polars(name):
+    source, _ = ARRAYS[name]
+    x = ah.asnested(source)
+    frame = ah.as_polars(x)
+    taken = frame.to_struct().to_list() if isinstance(frame, pl.DataFrame) else frame.to_list()
+    if "missing records" not in name:
+        assert taken == x.to_list()
+    assert ah.asnested(frame).to_list() == (taken if isinstance(frame, pl.Series) else frame.to_dicts())
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_copy_is_the_same(name):
+    source, kind = ARRAYS[name]
+    copied = ah.asnested(source, copy=True)
+    assert copied.to_list() == ah.asnested(source).to_list()
+    if kind.startswith("3 * int"):
+        assert copied.content.ptr != ah.asnested(source).content.ptr
+    two = ah.asnested(pa.chunked_array([source, source]), copy=True)
+    assert two.to_list() == 2 * ah.asnested(source).to_list()
+
+
+def test_addresses_stay():
+    source = pa.array(RAGGED)
+    x = ah.asnested(source)
+    assert x.content.ptr == source.values.buffers()[1].address
+    assert x.offsets.ptr == source.buffers()[1].address
+    assert (ah.as_numpy(x.offsets).tolist(), x.offsets.dtype) == ([0, 1, 4, 4, 6], "i4")
+    row = x[1]
+    assert isinstance(row, ah.USMArray)
+    assert (row.ptr, row.shape) == (x.content.ptr + 8, (3,))
+    back = pa.array(x)
+    assert back.values.buffers()[1].address == x.content.ptr
+    assert back.buffers()[1].address == x.offsets.ptr
+    array = ah.as_awkward(x)
+    assert array.layout.content.data.ctypes.data == x.content.ptr
+    assert array.layout.offsets.data.ctypes.data == x.offsets.ptr
+    frame = ah.as_polars(x)
+    assert ah.asnested(frame).content.ptr == x.content.ptr
+
+
+def test_polars_shares_strings_by_views():
+    source = pa.array(["a string of more than twelve bytes"] * 3)
+    x = ah.asnested(ah.as_polars(source))
+    assert x.kind == "string_view"
+    assert x.buffers[0].ptr == source.buffers()[2].address
+
+
+PRODUCERS = {
+    "pyarrow": lambda: pa.array(RAGGED),
+    "pyarrow chunked": lambda: pa.chunked_array([RAGGED]),
+    "polars": lambda: pl.Series(RAGGED),
+    "pandas": lambda: pd.Series(RAGGED, dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
+    "nanoarrow": lambda: na.Array(pa.array(RAGGED)),
+    "arro3": lambda: arro3.Array.from_arrow(pa.array(RAGGED)),
+    "awkward": lambda: ak.Array(RAGGED),
+    "torch": lambda: torch.nested.nested_tensor([torch.tensor(r, dtype=torch.float64) for r in RAGGED], layout=JAGGED),
+    "lists": lambda: RAGGED,
+    "lists of ndarrays": lambda: [np.array(row) for row in RAGGED],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRODUCERS)
+def test_every_producer(name):
+    x = ah.asnested(PRODUCERS[name]())
+    gc.collect()
+    assert x.to_list() == RAGGED
+    assert str(x.type) == "4 * var * float64"
+    assert [None if row is None else ah.as_numpy(row).tolist() for row in x] == RAGGED
+
+
+FRAMES = {
+    "pyarrow table": lambda: pa.table({"n": [1, 2], "s": ["a", None]}),
+    "pyarrow batch": lambda: pa.record_batch({"n": [1, 2], "s": ["a", None]}),
+    "polars": lambda: pl.DataFrame({"n": [1, 2], "s": ["a", None]}),
+    "pandas": lambda: pd.DataFrame({"n": [1, 2], "s": ["a", None]}),
+    "duckdb": lambda: duckdb.sql("select * from (values (1, 'a'), (2, null)) t(n, s)"),
+    "dicts": lambda: [{"n": 1, "s": "a"}, {"n": 2, "s": None}],
+    "awkward": lambda: ak.Array([{"n": 1, "s": "a"}, {"n": 2, "s": None}]),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_frame(name):
+    x = ah.asnested(FRAMES[name]())
+    gc.collect()
+    assert x.kind == "record"
+    assert list(x.fields) == ["n", "s"]
+    assert x.to_list() == [{"n": 1, "s": "a"}, {"n": 2, "s": None}]
+    assert x["s"].to_list() == ["a", None]
+    assert x[1]["s"] is None
+    assert duckdb.sql("select * from x").fetchall() == [(1, "a"), (2, None)] if name != "lists" else True
+
+
+def test_frames_out():
+    x = ah.asnested(pa.table({"n": [1, 2], "s": ["a", "b"]}))
+    frame = ah.as_pandas(x)
+    assert frame["s"].tolist() == ["a", "b"]
+    assert ah.as_polars(x).columns == ["n", "s"]
+    assert ah.convert(x, "polars").to_dicts() == x.to_list()
+    assert ah.convert(x, "arrow").to_pylist() == x.to_list()
+
+
+def test_dynds_own_example():
+    x = ah.asnested(["This", "is", "unicode."])
+    assert x.content.nbytes == 14
+    assert ah.as_numpy(x.offsets).tolist() == [0, 4, 6, 14]
+    assert str(x.type) == "3 * string"
+    assert (x[0], x[-1], list(x)) == ("This", "unicode.", ["This", "is", "unicode."])
+
+
+def test_torch_jagged_both_ways():
+    tensors = [torch.arange(float(n)) for n in (1, 3, 2)]
+    jagged = torch.nested.nested_tensor(tensors, layout=torch.jagged)
+    x = ah.asnested(jagged)
+    assert x.content.ptr == jagged.values().data_ptr()
+    assert x.offsets.ptr == jagged.offsets().data_ptr()
+    again = ah.as_torch(x)
+    assert again.layout is torch.jagged
+    assert again.values().data_ptr() == x.content.ptr
+    assert [row.tolist() for row in again.unbind()] == x.to_list()
+    with pytest.raises(BufferError, match="read-only"):
+        ah.as_torch(ah.asnested(pa.array(RAGGED)))
+    shared = ah.as_torch(ah.asnested(pa.array(RAGGED)[1:]), allow_readonly=True)
+    assert [row.tolist() for row in shared.unbind()] == RAGGED[1:]
+    copied = ah.as_torch(ah.asnested(pa.array(RAGGED)), copy=True)
+    assert [row.tolist() for row in copied.unbind()] == RAGGED
+    with pytest.raises(BufferError, match="no ragged array of numbers"):
+        ah.as_torch(ah.asnested([["a"]]))
+
+
+def test_ragged_with_equal_lengths_becomes_dense():
+    source = pa.array([[1, 2], [3, 4], [5, 6]])
+    x = ah.asnested(source).to_dense()
+    assert (x.shape, x.ptr) == ((3, 2), source.values.buffers()[1].address)
+    deep = ah.asnested([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]).to_dense()
+    assert deep.shape == (2, 2, 2)
+    with pytest.raises(ValueError, match="row 1 has 3 elements"):
+        ah.asnested(RAGGED).to_dense()
+    with pytest.raises(ValueError, match="element 1 is missing"):
+        ah.asnested(pa.array([1, None])).to_dense()
+    assert ah.as_numpy(ah.asnested(pa.array([True, False])).to_dense(copy=True)).tolist() == [True, False]
+
+
+def test_list_views_out_of_order():
+    source = pa.ListViewArray.from_arrays([3, 0, 5, 0], [2, 3, 0, 1], pa.array([10, 11, 12, 13, 14]))
+    expected = [[13, 14], [10, 11, 12], [], [10]]
+    x = ah.asnested(source)
+    assert x.to_list() == expected
+    assert [ah.as_numpy(row).tolist() for row in x] == expected
+    assert pa.array(x).equals(source)
+    assert ah.as_awkward(x).to_list() == expected
+    assert ah.as_polars(x).to_list() == expected
+    assert ah.asnested(source, copy=True).to_list() == expected
+    ah.as_arrow(x, copy=True).validate(full=True)
+
+
+def test_missing_records_are_missing_in_their_fields():
+    source = pa.StructArray.from_arrays([pa.array([1, 2, None])], ["x"], mask=pa.array([False, True, False]))
+    x = ah.asnested(source)
+    assert x.to_list() == [{"x": 1}, None, {"x": None}]
+    assert x["x"].to_list() == [1, None, None]
+
+
+def test_several_chunks():
+    source = pa.chunked_array([[[1], [2]], [[3, 4]]])
+    chunks = ah.asnested(source)
+    assert [chunk.to_list() for chunk in chunks] == [[[1], [2]], [[3, 4]]]
+    assert ah.asnested(source, copy=True).to_list() == [[1], [2], [3, 4]]
+    assert ah.asnested(pa.chunked_array([], pa.list_(pa.string()))).to_list() == []
+    assert ah.asnested(pa.table({"a": pa.chunked_array([], pa.int8())})).to_list() == []
+
+
+def test_numpys_strings():
+    source = np.array(["a", "", "a string of more than twelve bytes", "é"] * 3, np.dtypes.StringDType())
+    x = ah.asnested(source)
+    assert x.to_list() == source.tolist()
+    assert ah.as_numpy(x, copy=True).tolist() == source.tolist()
+    assert ah.asnested(source[::2]).to_list() == source[::2].tolist()
+    assert ah.as_numpy(ah.asnested(pa.array(source.tolist(), pa.string_view())), copy=True).tolist() == source.tolist()
+    missing = np.array(["a", None], np.dtypes.StringDType(na_object=None))
+    assert ah.asnested(missing).to_list() == ["a", None]
+    assert ah.as_numpy(ah.asnested(missing), copy=True).tolist() == ["a", None]
+    with pytest.raises(BufferError, match="copy=True"):
+        ah.as_numpy(x)
+    assert ah.asnested(np.array(["ab", "c"])).to_list() == ["ab", "c"]
+    assert ah.asnested(np.array([b"ab", b"c"])).to_list() == [b"ab", b"c"]
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.asnested(source, copy=False)
+
+
+def test_numpys_records_and_masks():
+    source = np.array([(1, 2.5, "ab"), (3, 4.5, "c")], [("i", "i4"), ("f", "f8"), ("s", "U2")])
+    x = ah.asnested(source)
+    assert x.to_list() == [{"i": 1, "f": 2.5, "s": "ab"}, {"i": 3, "f": 4.5, "s": "c"}]
+    assert x["i"].ptr == source.ctypes.data
+    numbers = ah.asnested(pa.array([{"i": 1, "f": 2.5}]))
+    assert ah.as_numpy(numbers, copy=True).tolist() == [(1, 2.5)]
+    masked = np.ma.array([1, 2, 3], mask=[False, True, False])
+    assert ah.asnested(masked).to_list() == [1, None, 3]
+
+
+def test_python_values():
+    day = datetime.datetime(2020, 1, 1)
+    for values in ([1, None, 2], [[1], None], ["a", None], [b"a"], [[["a"], []], []], [{"a": 1}, {"b": "c"}, None],
+                   [True, False], [1.5, 2], [day, None], [], [None], [[]], [[None, 1]]):  # fmt: skip
+        expected = values
+        if values and isinstance(values[0], dict):
+            expected = [{"a": 1, "b": None}, {"a": None, "b": "c"}, None]
+        assert ah.asnested(values).to_list() == expected
+    with pytest.raises(TypeError, match="all of one kind"):
+        ah.asnested([1, "a"])
+    endless: list = []
+    endless.append(endless)
+    with pytest.raises(TypeError, match="64 levels"):
+        ah.asnested(endless)
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.asnested([[1]], copy=False)
+
+
+def test_what_is_no_utf8_is_told_where_it_is_decoded():
+    source = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 2], "i4")), pa.py_buffer(b"a\xff")]
+    )
+    x = ah.asnested(source)
+    assert x[0] == "a"
+    for read in (lambda: x[1], x.to_list, lambda: ah.as_numpy(x, copy=True)):
+        with pytest.raises(ah.InterfaceError, match="string 1 .*UTF-8"):
+            read()
+
+
+def test_zones_and_days_keep_their_meaning():
+    for kind in (pa.timestamp("us", "Europe/Zurich"), pa.date32(), pa.date64(), pa.time32("s"), pa.time64("ns")):
+        source = pa.array([0, None, 86400000], pa.int64()).cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+        source = source.view(kind) if kind != pa.time32("s") else pa.array([0, None, 5], pa.int32()).view(kind)
+        x = ah.asnested(source)
+        assert pa.array(x).equals(source)
+        assert x.meaning is not None
+    assert ah.asnested(pa.array([1], pa.date32())).to_list() == [datetime.date(1970, 1, 2)]
+
+
+def test_lifetimes():
+    numbers = np.arange(10.0)
+    alive = weakref.ref(numbers)
+    flat = pa.array(ah.asarray(numbers))
+    lists = pa.ListArray.from_arrays(pa.array([0, 3, 10], pa.int32()), flat)
+    del numbers, flat
+    x = ah.asnested(lists)
+    row = x[1]
+    kept = pa.array(x)[1:]
+    capsules = x.__arrow_c_array__()
+    del lists, x
+    gc.collect()
+    assert alive() is not None
+    assert (ah.as_numpy(row).tolist(), kept.to_pylist()) == (list(range(3, 10)), [list(range(3, 10))])
+    del row, kept
+    gc.collect()
+    assert alive() is not None
+    del capsules
+    gc.collect()
+    assert alive() is None
+
+
+def test_requests_are_heard():
+    x = ah.asnested(pa.array([["a string of more than twelve bytes"], []]))
+    wanted = pa.large_list(pa.string_view())
+    taken = pa.Array._import_from_c_capsule(*x.__arrow_c_array__(wanted.__arrow_c_schema__()))
+    assert taken.type == wanted
+    taken.validate(full=True)
+    assert taken.to_pylist() == x.to_list()
+    assert taken.values.buffers()[2].address == x.content.content.ptr
+
+
+def test_asarray_names_asnested():
+    for source in (pa.array(["a"]), pl.Series(["a"]), ak.Array([[1], [2, 3]]), ah.asnested(RAGGED)):
+        with pytest.raises((BufferError, TypeError), match="asnested"):
+            ah.asarray(source)
+
+
+def test_what_a_nested_array_is_not():
+    x = ah.asnested(RAGGED)
+    with pytest.raises(TypeError, match="made by arrayhub.asnested"):
+        ah.NestedArray()
+    with pytest.raises(ValueError, match=r"len\(x\)"):
+        bool(x)
+    with pytest.raises(IndexError, match="out of range"):
+        x[4]
+    with pytest.raises(IndexError, match="step"):
+        x[::2]
+    with pytest.raises(KeyError, match="no fields"):
+        x["a"]
+    with pytest.raises(AttributeError, match="fields: .*offsets, content"):
+        x.fields  # noqa: B018
+    with pytest.raises(BufferError, match="not dense"):
+        ah.as_jax(x)
+    assert repr(x).startswith("NestedArray(4 * var * float64")
+    assert x[1, 2].shape == ()
+
+
+@pytest.mark.parametrize("kind", ["shared", "host", "device"])
+def test_sycl_memory(kind):
+    dpctl = pytest.importorskip("dpctl")
+    if not dpctl.get_devices():
+        pytest.skip("dpctl finds no device")
+    for source in (RAGGED, ["This", "is", None], [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}], [[1, None], [3]]):
+        x = ah.asnested(source).to_device("oneapi:0")
+        assert x.device.type == "oneapi"
+        assert x.to_host().to_list() == source
+        assert x[1:].to_host().to_list() == source[1:]
+        taken = na.device.c_device_array(x)
+        assert taken.device_type_id == 14
+
+
+def test_a_device_that_the_host_cannot_read_says_so():
+    dpctl = pytest.importorskip("dpctl")
+    if not dpctl.get_devices():
+        pytest.skip("dpctl finds no device")
+    x = ah.asnested(RAGGED).to_device("oneapi:0")
+    with pytest.raises(BufferError, match=r"to_host\(\)"):
+        x.to_list()
+    assert not hasattr(x, "__arrow_c_array__")
+    assert hasattr(x, "__arrow_c_device_array__")
+    assert ah.asnested(x.to_host()).to_list() == RAGGED

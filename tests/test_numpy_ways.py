@@ -1,0 +1,282 @@
+"""What NumPy's arrays can be asked without computing: view, ravel, astype, flatten, ctypes, flags, and assignment."""
+
+import ctypes
+import random
+import warnings
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+
+def outcome(function, *args, **kwargs):
+    """What a call gives: the array's layout and values, or that it fails."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            a = function(*args, **kwargs)
+    except (ValueError, TypeError):
+        return "refused"
+    a = np.asarray(a)
+    steps = [step for step, length in zip(a.strides, a.shape, strict=True) if length > 1 and a.size]
+    return a.dtype, a.shape, steps, a.tobytes()
+
+
+BASE = np.arange(24, dtype="i2").reshape(2, 3, 4)
+ONE = np.array(5, "i2")
+VIEWS = [BASE, BASE.T, BASE[::-1], BASE[:, :, ::2], BASE[:, :, :1], BASE[..., :0], ONE, BASE[1:, None]]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", ">i2", "f4", "c16", "S2", "V6", "M8[s]", "i1,i1", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("number", range(len(VIEWS)))
+def test_bytes_as_another_type(number, dtype):
+    a = VIEWS[number]
+    x = ah.asarray(a)
+    assert outcome(x.view, dtype) == outcome(a.view, dtype)
+    if outcome(x.view, dtype) != "refused":
+        view = x.view(dtype)
+        assert (view.ptr, view.memory, view.access) == (x.ptr, x.memory, x.access)
+        assert view.dtype == dtype
+
+
+def test_views_keep_names_where_the_shape_stays():
+    x = ah.asarray(BASE).with_dims("IJK")
+    assert x.view("u2").dims == x.view().dims == ("I", "J", "K")
+    assert x.view("u1").dims is None
+
+
+@pytest.mark.parametrize("wrong", [np.ndarray, np.matrix, object, "nonsense", "O"])
+def test_views_that_there_are_not(wrong):
+    with pytest.raises(TypeError):
+        ah.asarray(BASE).view(wrong)
+
+
+def test_device_memory_is_seen_as_another_type():
+    pytest.importorskip("dpctl")
+    x = ah.USMArray((2, 3), "f8", buffer="device")
+    view = x.view("f4")
+    assert (view.shape, view.strides, view.ptr, view.usm_type) == ((2, 6), (6, 1), x.ptr, "device")
+    assert view.base is x.base
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+@pytest.mark.parametrize("a", [BASE, BASE[0].T, BASE[:, 0, 0], BASE[..., :0], ONE, BASE[::-1, ::-1, ::-1]])
+def test_one_dimension(a, order):
+    x = ah.asarray(a)
+    flat = x.flatten(order)
+    if order != "K":  # NumPy's K is that of memory
+        assert flat.tolist() == a.flatten(order).tolist()
+    assert flat.is_copy and flat.shape == (a.size,)
+    if (a.ndim, order) in {(3, "F"), (2, "C")} and a.size:
+        with pytest.raises(BufferError, match=r"flatten\(\)"):
+            x.ravel(order)
+    else:
+        assert x.ravel(order).tolist() == flat.tolist() and x.ravel(order).memory is x.memory
+
+
+def test_ravel_does_not_copy():
+    with pytest.raises(BufferError, match=r"flatten\(\)"):
+        ah.asarray(BASE.T).ravel()
+    with pytest.raises(ValueError, match="ravel: order is 'X'; accepted"):
+        ah.asarray(BASE).ravel("X")
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+@pytest.mark.parametrize("a", [BASE[0], BASE[0].T, BASE[0, ::-1], ONE])
+@pytest.mark.parametrize("dtype", ["f4", "i2", ml_dtypes.bfloat16, ">u8"])
+def test_astype(a, order, dtype):
+    x = ah.asarray(a).astype(dtype, order)
+    expected = a.astype(dtype, order)
+    assert x.is_copy and x.dtype == dtype and x.flags.writeable
+    np.testing.assert_array_equal(np.asarray(x), expected)
+    if order != "K":
+        assert x.byte_strides == expected.strides
+
+
+def test_astype_copies_where_it_must_and_casts_as_it_may():
+    x = ah.asarray(BASE)
+    assert x.astype("i2", copy=False) is x
+    assert x.astype("i2").ptr != x.ptr
+    with pytest.raises(TypeError, match="casting='safe' forbids"):
+        x.astype("u1", casting="safe")
+
+
+def test_ctypes():
+    a = np.arange(4.0)
+    x = ah.asarray(a)
+    assert x.ctypes.data == a.ctypes.data
+    assert tuple(x[::-2].ctypes.strides) == (-16,)
+    x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))[1] = 9.0
+    assert a[1] == 9.0
+
+
+def test_ctypes_of_device_memory():
+    pytest.importorskip("dpctl")
+    x = ah.USMArray(3, "f8", buffer="device")
+    assert not hasattr(x, "ctypes")
+    with pytest.raises(AttributeError, match="to_host"):
+        x.ctypes  # noqa: B018
+
+
+@pytest.mark.parametrize("a", [*VIEWS, np.zeros(3), np.frombuffer(b"ab", "u1"), np.zeros(9, "u1")[1:].view("f8")])
+def test_flags_have_numpys_names(a):
+    ours, theirs = ah.asarray(a).flags, a.flags
+    for key in (
+        *(
+            "C_CONTIGUOUS",
+            "F_CONTIGUOUS",
+            "WRITEABLE",
+            "ALIGNED",
+            "WRITEBACKIFCOPY",
+            "FNC",
+            "FORC",
+            "BEHAVED",
+            "CARRAY",
+        ),
+        *("C", "F", "W", "A", "X", "B", "CA", "CONTIGUOUS", "FORTRAN"),
+    ):
+        assert ours[key] is theirs[key], key
+    for name in ("contiguous", "fortran", "fnc", "forc", "behaved", "carray", "writebackifcopy"):
+        assert getattr(ours, name) is getattr(theirs, name), name
+    assert ours["FARRAY"] is ours.farray is (ours.behaved and ours.fnc)  # NumPy's own is True for any behaved array
+    assert ours.num == theirs.num & ~4  # OWNDATA
+    assert ours["OWNDATA"] is ours["O"] is ours.owndata is False
+
+
+def test_flags_are_set_by_key():
+    x = ah.asarray(np.zeros(2))
+    x.flags["WRITEABLE"] = False
+    assert x.access == "readonly"
+    with pytest.raises(ValueError, match="accepted: 'WRITEABLE'"):
+        x.flags["ALIGNED"] = False
+    with pytest.raises(KeyError, match="no flag is called 'U'"):
+        x.flags["U"]
+
+
+# ---------------------------------------------------------------------------------------------------- what computes
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "argsort", "real", "fill", "dot", "round"])
+def test_methods_that_compute_are_numpys(name):
+    x = ah.asarray(BASE)
+    with pytest.raises(AttributeError, match=rf"computes nothing; take arrayhub\.as_numpy\(x\)\.{name}"):
+        getattr(x, name)
+    assert not hasattr(ah.USMArray, name) and name not in dir(x)
+
+
+def test_numpys_functions_compute():
+    x = ah.asarray(BASE)
+    for function in (np.sum, np.mean, np.max, np.argsort, np.real, np.round, np.any, np.trace, np.clip, np.cumsum):
+        args = (0, 5) if function is np.clip else ()
+        np.testing.assert_array_equal(function(x, *args), function(BASE, *args))
+
+
+# ------------------------------------------------------------------------------------------------------- assignment
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (..., 7),
+        (..., np.arange(4, dtype="i2")),
+        ((0, slice(None, None, -1)), np.arange(12).reshape(3, 4)),
+        ((1, 2, 3), 300),
+        ((slice(None), 0), [[1, 2, 3, 4]] * 2),
+        ((..., None), np.ones((2, 3, 4, 1), "u1")),
+        (slice(0, 0), 1),
+        (0, True),
+    ],
+)
+def test_assignment_is_numpys(key, value):
+    a, b = BASE.copy(), BASE.copy()
+    a[key] = value
+    ah.asarray(b)[key] = value
+    np.testing.assert_array_equal(a, b)
+
+
+def test_any_array_is_assigned():
+    torch = pytest.importorskip("torch")
+    a = np.zeros((2, 3))
+    x = ah.asarray(a)
+    x[0] = torch.arange(3)
+    x[1] = ah.asarray(np.array([5.0]))
+    assert a.tolist() == [[0, 1, 2], [5, 5, 5]]
+    x[...] = x[::-1, ::-1]  # which overlaps
+    assert a.tolist() == [[5, 5, 5], [2, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("u1", 300), ("u1", -1), ("i4", 1.5), ("i4", [1.5]), ("f4", 1j), ("?", 2), ("i4", "a")]
+)
+def test_nothing_is_lost_by_assignment(dtype, value):
+    a = np.zeros(2, dtype)
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        ah.asarray(a)[...] = value
+    assert not a.any()
+
+
+def test_arrays_are_not_narrowed_to_another_kind():
+    with pytest.raises(TypeError, match="same_kind"):
+        ah.asarray(np.zeros(2, "i4"))[...] = np.array([1.5, 2.5])
+    with pytest.raises(ValueError, match="broadcast"):
+        ah.asarray(np.zeros(2))[...] = np.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("a", "value"),
+    [
+        (np.zeros(2, "M8[D]"), np.datetime64("2024-01-01")),
+        (np.zeros(2, "S3"), b"ab"),
+        (np.zeros(2, "i4,f8"), (1, 2.5)),
+        (np.zeros(2, ml_dtypes.bfloat16), 1.5),
+        (np.zeros(2, ml_dtypes.bfloat16), np.array([1.5, 2.5])),
+        (np.zeros(2, ">f4"), 1.5),
+    ],
+    ids=lambda value: str(getattr(value, "dtype", value)),
+)
+def test_other_elements_are_assigned(a, value):
+    expected = a.copy()
+    expected[...] = value
+    ah.asarray(a)[...] = value
+    assert a.tobytes() == expected.tobytes() and any(a.tobytes())
+
+
+def test_two_elements_cannot_be_exchanged_through_views():
+    a = np.arange(5)
+    x = ah.asarray(a)
+    with pytest.raises(TypeError, match=r"x\[j\]\.copy\(\) or x\[j\]\.item\(\)"):
+        random.shuffle(x)
+    x[0], x[1] = x[1].copy(), x[0].item()
+    assert a.tolist() == [1, 0, 2, 3, 4]
+
+
+def test_read_only_memory_is_not_written():
+    x = ah.asarray(b"abc")
+    with pytest.raises(ValueError, match=r"read-only; x\.copy\(\)"):
+        x[0] = 1
+    with pytest.raises(TypeError, match="take a slice"):
+        del x[0]
+
+
+@pytest.mark.parametrize("kind", ["shared", "host", "device"])
+def test_usm_is_assigned_where_the_host_writes_it(kind):
+    pytest.importorskip("dpctl")
+    x = ah.USMArray(3, "f4", buffer=kind)
+    if kind == "device":
+        with pytest.raises(BufferError, match="to_device"):
+            x[...] = 1
+        y = ah.asarray(np.zeros(3, "f4"))
+        y[...] = ah.to_device(np.arange(3, dtype="f4"), x.device)
+        assert y.tolist() == [0, 1, 2]
+    else:
+        x[...] = [1, 2, 3]
+        assert x.tolist() == [1, 2, 3]
+
+
+def test_to_numpy():
+    x = ah.asarray(BASE)
+    assert x.to_numpy().ctypes.data == BASE.ctypes.data
+    assert x.to_numpy(copy=True).ctypes.data != BASE.ctypes.data
+    assert x.to_numpy("f4").dtype == "f4"

@@ -1,0 +1,87 @@
+"""torch's own functions on a USMArray: right, or refused before torch reads it wrongly or ends the process."""
+
+import hashlib
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+torch = pytest.importorskip("torch")
+
+READERS = ("from_dlpack", "utils.dlpack.from_dlpack", "as_tensor", "tensor")
+
+
+def reader(name):
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    return function
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?", "c8"])
+def test_values_are_right(name, dtype):
+    a = np.arange(6).astype(dtype).reshape(2, 3)
+    for view in (a, a.T, a[:, ::2]):
+        np.testing.assert_array_equal(reader(name)(ah.asarray(view)).numpy(), view)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_negative_strides_do_not_end_the_process(name):
+    code = f"""
+import numpy as np, torch, arrayhub
+try:
+    torch.{name}(arrayhub.asarray(np.arange(6.0))[::-2])
+except BufferError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "as_torch(x, copy=True)" in done.stdout
+
+
+def test_a_stride_that_nobody_takes_is_no_negative_one():
+    x = ah.asarray(np.arange(6.0).reshape(2, 3))
+    assert torch.from_dlpack(x[:1, :][::-1, ::2]).tolist() == [[0.0, 2.0]]
+
+
+def test_others_take_negative_strides():
+    x = ah.asarray(np.arange(3.0))[::-1]
+    assert np.from_dlpack(x).tolist() == [2.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("a", [np.arange(3.0), np.arange(3, dtype="u1"), np.array(1.5), np.frombuffer(b"abcd", "i4")])
+@pytest.mark.parametrize("read", [torch.asarray, lambda x: torch.frombuffer(x, dtype=torch.uint8)])
+def test_bytes_are_not_taken_for_numbers(a, read):
+    with pytest.warns(RuntimeWarning, match=r"arrayhub\.as_torch\(x\)"), pytest.raises((RuntimeError, ValueError)):
+        read(ah.asarray(a))
+
+
+def test_bytes_go_to_whom_they_are_meant_for():
+    a = np.arange(3.0)
+    x = ah.asarray(a)
+    file = io.BytesIO()
+    file.write(x)
+    assert file.getvalue() == bytes(x) == a.tobytes()
+    assert hashlib.sha256(x).digest() == hashlib.sha256(a).digest()
+    np.testing.assert_array_equal(np.frombuffer(x, "f8"), a)
+    assert torch.frombuffer(memoryview(x), dtype=torch.float64).tolist() == a.tolist()
+    assert file.seek(0) == file.seek(0) and file.readinto(x) == a.nbytes
+
+
+def test_a_call_of_torchs_that_runs_python_may_write_bytes():
+    """Only who asks for the bytes counts, and not who has called that."""
+    written = []
+
+    class Tensor(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, *args, **kwargs):
+            written.append(hashlib.sha256(ah.asarray(np.arange(3.0))).digest())
+            return 0
+
+    torch.add(torch.ones(2).as_subclass(Tensor), 1)
+    assert written
