@@ -5,18 +5,20 @@ import sys
 
 from arrayhub import sycl_runtime
 
-from . import copies, growth, report, rows, startup, storage, sweep
+from . import copies, engines, growth, native, report, rows, startup, storage, sweep
 from .measure import Result
 
 # One row per group: its name, what it asks, and the function that measures it.
 GROUPS = {
     "reach": ("every way in and out beside its peer", rows.reach),
+    "native": ("what extensions pay beside their framework's own arrays", native.native),
     "storage": ("new arrays beside those of GT4Py and NumPy", storage.storage),
     "import": ("import arrayhub beyond import numpy", startup.startup),
     "dimensions": ("cost by number of dimensions", growth.dimensions),
     "types": ("cost by number of types seen, and what stays of them", growth.types),
     "threads": ("cost on several threads", growth.threads),
     "copies": ("explicit copies of large arrays, host and SYCL", copies.copies),
+    "engines": ("arrays that leave their process, beside NumPy's of the same bytes", engines.engines),
     "sweep": ("copies of all shapes, types and layouts: the worst of them", sweep.sweep),
 }
 

@@ -99,8 +99,9 @@ class Pair(NamedTuple):
     def way(self, shape):
         return f"{self.kind}, {self.dtype} {shape}"
 
-    def dimensions(self):
-        return len(self.shapes[0])
+    def call(self):
+        """What decides its fixed cost."""
+        return self.kind, len(self.shapes[0])
 
 
 class Row(NamedTuple):
@@ -231,11 +232,11 @@ def turns_of(call):
 def fixed_costs(pairs):
     """By kind of call: seconds that ours takes beyond the peer's where there is next to nothing to copy."""
     costs = {}
-    for pair in {(pair.kind, pair.dimensions()): pair for pair in pairs}.values():
-        ours, peer, _ = pair.prepare(TINY[pair.dimensions()])
+    for pair in {pair.call(): pair for pair in pairs}.values():
+        ours, peer, _ = pair.prepare(TINY[len(pair.shapes[0])])
         turns_of(ours), turns_of(peer)
         times = [(seconds(ours, 10), seconds(peer, 10)) for _ in range(30)]
-        costs[pair.kind, pair.dimensions()] = max(min(a for a, _ in times) - min(b for _, b in times), 0.0)
+        costs[pair.call()] = max(min(a for a, _ in times) - min(b for _, b in times), 0.0)
     return costs
 
 
@@ -257,11 +258,7 @@ def measure(pairs, budget):
             break
 
     def ranked():
-        rows = [
-            row
-            for measured in found.values()
-            for row in measured.rows(costs[measured.pair.kind, measured.pair.dimensions()])
-        ]
+        rows = [row for measured in found.values() for row in measured.rows(costs[measured.pair.call()])]
         return sorted(rows, key=lambda row: (row.small, -row.ratio))
 
     for row in ranked()[:AGAIN]:  # a slow moment of the machine makes no cliff

@@ -89,6 +89,9 @@ def main():
         for name, status, said in pool.map(lambda name: build(name, meson, headers, options.force), names):
             failed += status != 0
             print(f"{'FAILED' if status else 'built '} {name}\n{said}".rstrip(), flush=True)
+    for left in PACKAGE.rglob(f"*{SUFFIX}"):  # of a module that has another name by now, and would still be imported
+        if left.relative_to(PACKAGE).as_posix().removesuffix(SUFFIX) not in names:
+            left.unlink()
     return failed
 
 

@@ -83,6 +83,8 @@ FILES = (
     "test_interface_dict.py",
     "test_jax_arrow.py",
     "test_lifetimes.py",
+    "test_native_authors.py",
+    "test_native_c.py",
     "test_nonsense.py",
     "test_numba.py",
     "test_sycl_usm.py",
@@ -142,6 +144,7 @@ def environment(target, chosen, reports):
     variables = {
         **os.environ,
         "PYTHONPATH": str(target),
+        "CFLAGS": " ".join(one.flags for one in chosen),  # for the extensions that tests compile
         "PYTHONMALLOC": "malloc",  # Python's own allocator would hide an object that is used after it was freed
         "LD_PRELOAD": " ".join(found_by_the_compiler(library) for one in chosen for library in one.preload),
     }

@@ -28,7 +28,12 @@ def load():
     built = cache / f"nanobind-{nanobind.__version__}-{SOURCE.stat().st_mtime_ns}" / suffixed(NAME)
     if not built.exists():
         build(Path(nanobind.include_dir()), Path(nanobind.source_dir()), built)
-    spec = importlib.util.spec_from_file_location(NAME, built)
+    return load_from(built)
+
+
+def load_from(path):
+    """Return the extension module in a file."""
+    spec = importlib.util.spec_from_file_location(path.name.partition(".")[0], path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

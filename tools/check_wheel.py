@@ -1,0 +1,85 @@
+"""Build a wheel and see that it stands alone: it needs no library but libc, installs without a compiler, and works.
+
+    python tools/check_wheel.py [PYTHON ...] [-- PYTEST ARGUMENTS]
+
+A PYTHON is an interpreter (this one without any). For each, `pip wheel .` builds in an environment of its own,
+auditwheel names the libraries that the wheel links to, the wheel is installed into a fresh environment where no
+compiler works, and tests run there on the installed package: without arguments the files that need NumPy alone. At
+the end stands a line for each wheel, with its size, its tag and pytest's closing line; the exit status is the number
+of interpreters on which something failed.
+
+The environment that runs this needs auditwheel, which `pip install '.[dev]'` brings.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ALLOWED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+NEEDS = ("pytest", "pytest-timeout", "hypothesis", "ml_dtypes", "numpy")
+TESTS = ("tests/test_views.py", "tests/test_array_interface.py", "tests/test_buffer.py", "tests/test_format_language.py")
+
+
+def step(*command, **options):
+    """Run a command and return what it printed; its output is shown, and the program ended, where it fails."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def foreign_libraries(wheel):
+    """Return the shared libraries besides libc that a wheel links to, and the platform tag it may bear."""
+    said = " ".join(step(sys.executable, "-m", "auditwheel", "show", wheel).split())
+    linked = set(re.findall(r"\b[\w.+-]+\.so(?:\.\d+)*\b", said.partition("system-provided shared libraries:")[2]))
+    tag = re.search(r'platform tag: "([^"]+)"', said)
+    if tag is None:
+        raise SystemExit(f"auditwheel says something else than it used to:\n{said}")
+    return linked - ALLOWED, tag[1]
+
+
+def check(python, arguments, folder):
+    """Build, look at and test the wheel of one interpreter; return what is to be printed, and whether it is right."""
+    step(python, "-m", "venv", folder / "build")
+    step(folder / "build/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder / "wheels", ROOT)
+    (wheel,) = (folder / "wheels").glob("arrayhub-*.whl")
+    foreign, tag = foreign_libraries(wheel)
+    step(python, "-m", "venv", folder / "fresh")
+    fresh = folder / "fresh/bin/python"
+    step(fresh, "-m", "pip", "install", *NEEDS)
+    no_compiler = folder / "no_compiler"
+    no_compiler.mkdir()
+    for name in ("cc", "gcc", "g++", "clang"):
+        (no_compiler / name).write_text("#!/bin/sh\nexit 1\n")
+        (no_compiler / name).chmod(0o755)
+    environ = {**os.environ, "PATH": f"{no_compiler}{os.pathsep}{os.environ['PATH']}", "CC": "cc", "CXX": "g++"}
+    step(fresh, "-m", "pip", "install", wheel, env=environ)
+    command = [fresh, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS)]
+    tested = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    closing = tested.stdout.strip().splitlines()[-1:] or [tested.stderr]
+    if tested.returncode:
+        print(tested.stdout[-5000:])
+    line = f"{wheel.name}  {wheel.stat().st_size / 1e6:.1f} MB  {tag}  {closing[0]}"
+    if foreign:
+        line += f"  LINKS TO {', '.join(sorted(foreign))}"
+    return line, tested.returncode == 0 and not foreign
+
+
+def main(arguments):
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    pythons, for_pytest = arguments[:split] or [sys.executable], arguments[split + 1 :]
+    failed = 0
+    for python in pythons:
+        with tempfile.TemporaryDirectory() as folder:
+            line, right = check(python, for_pytest, pathlib.Path(folder))
+        print(line, flush=True)
+        failed += not right
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
