@@ -78,7 +78,7 @@ def _with_bits(content: Any, length: int, validity: Any) -> Any:
     """`content` with a bitmap; one that has another already is covered by both."""
     node = part(nested_of(content), 0, length)
     names = ("offsets", "sizes", "indices")
-    facts = {name: getattr(node, name, None) for name in names}
+    facts: dict[str, Any] = {name: getattr(node, name, None) for name in names}
     if node.kind == "record":
         facts |= {"names": tuple(node.fields), "parts": tuple(node.fields.values())}
     elif node.kind.endswith("_view") and node.kind != "list_view":

@@ -150,7 +150,7 @@ def as_polars_has_it(node: Any) -> Any:
     """Return a node with what polars shares: offsets of eight bytes, and strings by views into the same characters."""
     if not isinstance(node, NestedArray):
         return node
-    facts = {"validity": node.validity, "bit": node.validity_offset}
+    facts: dict[str, Any] = {"validity": node.validity, "bit": node.validity_offset}
     if node.kind in ("string", "bytes"):
         return with_views(node)
     if node.kind == "list":
