@@ -70,9 +70,7 @@ def native(options):
                 continue
             yield row(f"{name}: {kind} in", own, "ours(x)", "peer(x)", names, options, LIMITS[kind][column])
         names = {"ours": module.out, "peer": getattr(module, out)}
-        yield row(
-            f"{name}: a vector out", own, "ours()", "peer()", names, options, OUT_AT_MOST if name != "C" else None
-        )
+        yield row(f"{name}: a vector out", own, "ours()", "peer()", names, options, OUT_AT_MOST)
         if hasattr(module, "loop"):
             names = {"ours": module.loop, "peer": module.loop_pointer, "x": arrayhub.asarray(np.arange(20000.0)[::2])}
             yield row(

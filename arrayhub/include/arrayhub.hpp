@@ -64,17 +64,38 @@ class with_gil {
     ~with_gil() { PyGILState_Release(state_); }
 };
 
+// Whether this thread has the GIL for sure, which takes less than to ask for it. PyGILState_Check says yes of every thread
+// once there are subinterpreters.
+inline bool has_gil() noexcept {
+#if defined(Py_LIMITED_API)
+    return false;
+#elif PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked() != nullptr;
+#else
+    PyThreadState *running = _PyThreadState_UncheckedGet();
+    return running != nullptr && running == PyGILState_GetThisThreadState();
+#endif
+}
+
 inline void take_reference(PyObject *p) noexcept {
-    if (p == nullptr || !Py_IsInitialized()) return;
-    with_gil gil;
-    Py_INCREF(p);
+    if (p == nullptr) return;
+    if (has_gil()) {
+        Py_INCREF(p);
+    } else if (Py_IsInitialized()) {
+        with_gil gil;
+        Py_INCREF(p);
+    }
 }
 
 // An interpreter that is going away frees nothing any more, and a thread that asks it for the GIL never returns.
 inline void drop_reference(PyObject *p) noexcept {
-    if (p == nullptr || !Py_IsInitialized()) return;
-    with_gil gil;
-    Py_DECREF(p);
+    if (p == nullptr) return;
+    if (has_gil()) {
+        Py_DECREF(p);
+    } else if (Py_IsInitialized()) {
+        with_gil gil;
+        Py_DECREF(p);
+    }
 }
 
 } // namespace detail
@@ -588,13 +609,22 @@ array hand_out(T *data, const std::vector<index_t> &shape, const std::vector<ind
 }
 
 // A vector's memory, without a copy. jax takes it as it is where the vector is an aligned_vector.
-template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vector<index_t> shape = {-1}) {
+template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vector<index_t> shape) {
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements in memory; take a vector of char or uint8_t");
     if (shape.size() == 1 && shape[0] == -1) shape[0] = static_cast<index_t>(values.size());
     detail::refuse_size(values.size(), shape);
     PyUSMArraySpec spec = detail::spec_of(values.data());
     detail::describe(spec, shape, nullptr);
     return detail::make(spec, std::move(values));      // a vector that is moved keeps its memory where it is
+}
+// All of it in one dimension, for which no shape has to be allocated.
+template <class T, class A> array hand_out(std::vector<T, A> &&values) {
+    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements in memory; take a vector of char or uint8_t");
+    const index_t length = static_cast<index_t>(values.size());
+    PyUSMArraySpec spec = detail::spec_of(values.data());
+    spec.nd = 1;
+    spec.shape = &length;
+    return detail::make(spec, std::move(values));
 }
 
 // A vector's memory that C++ shares; a const vector comes out read-only.

@@ -2,7 +2,6 @@
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -29,13 +28,13 @@ from arrayhub.native.request import size_error
 
 cdef str NAME = "PyUSMArray_New"
 
-# What is called when the memory is not needed any more.
-cdef struct Resource:
-    void (*release)(void*) noexcept
-    void* context
-
 cdef extern from *:
     """
+    #include "spares.h"
+    /* What is called when the memory is not needed any more. */
+    typedef struct { void (*release)(void *); void *context; } arrayhub_resource;
+    ARRAYHUB_SPARES(arrayhub_spare_resource, arrayhub_resource, 32)
+
     /* Without the exception that may be pending: what is released may call Python. */
     static void arrayhub_release(void (*release)(void *), void *context) {
         PyObject *type, *value, *traceback;
@@ -45,12 +44,27 @@ cdef extern from *:
         PyErr_Restore(type, value, traceback);
     }
     """
+    ctypedef struct Resource "arrayhub_resource":
+        void (*release)(void*) noexcept
+        void* context
+    Resource* take_spare "arrayhub_spare_resource_take"() noexcept
+    bint keep_spare "arrayhub_spare_resource_keep"(Resource* resource) noexcept
     void call_release "arrayhub_release"(void (*release)(void*) noexcept, void* context) noexcept
+
+
+cdef inline Resource* new_resource() except NULL:
+    cdef Resource* resource = take_spare()
+    if resource == NULL:
+        resource = <Resource*> PyMem_RawMalloc(sizeof(Resource))
+    if resource == NULL:
+        raise MemoryError
+    return resource
 
 
 cdef void _release(void* held) noexcept:
     cdef Resource resource = (<Resource*> held)[0]
-    PyMem_RawFree(held)
+    if not keep_spare(<Resource*> held):
+        PyMem_RawFree(held)
     call_release(resource.release, resource.context)
 
 
@@ -82,9 +96,7 @@ cdef object make(const PyUSMArraySpec* said):
     if said.owner != NULL:
         a.base_ = <object> said.owner
         return a
-    cdef Resource* resource = <Resource*> PyMem_RawMalloc(sizeof(Resource))
-    if resource == NULL:
-        raise MemoryError
+    cdef Resource* resource = new_resource()
     resource.release = said.release
     resource.context = said.context
     hold_resource(a, a.resource_kind, resource, _release)
@@ -93,7 +105,7 @@ cdef object make(const PyUSMArraySpec* said):
 
 cdef Descriptor laid_out(const PyUSMArraySpec* spec):
     """A sealed array of the host with the layout, the type and the access of a spec."""
-    cdef int nd = spec.nd
+    cdef int k, nd = spec.nd
     if nd < 0 or nd > layout.MAX_NDIM:
         raise interface_error(NAME, "nd", nd, f"0 to {layout.MAX_NDIM}")
     if nd > 0 and spec.shape == NULL:
@@ -105,9 +117,11 @@ cdef Descriptor laid_out(const PyUSMArraySpec* spec):
     set_type(a, type_of(spec))
     set_access(a, spec.access)
     if nd > 0:
-        memcpy(a.shape_, spec.shape, nd * sizeof(Py_ssize_t))
+        for k in range(nd):       # no memcpy, which compilers turn into a string instruction that starts slowly
+            a.shape_[k] = spec.shape[k]
         if spec.byte_strides != NULL:
-            memcpy(a.byte_strides_, spec.byte_strides, nd * sizeof(Py_ssize_t))
+            for k in range(nd):
+                a.byte_strides_[k] = spec.byte_strides[k]
         elif layout.fill_strides(nd, a.shape_, a.itemsize_, False, a.byte_strides_):
             raise interface_error(NAME, "shape", [a.shape_[k] for k in range(nd)], "less than 2**63 bytes in all")
     seal(a)
