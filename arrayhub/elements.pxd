@@ -1,6 +1,6 @@
 from arrayhub._core.descriptor cimport Descriptor
 
-cdef object item(Descriptor a, tuple where)
+cdef int give_item(type cls) except -1
 cdef object only_element(Descriptor a, str call)
 cdef object as_index(Descriptor a)
 cdef object formatted(Descriptor a, object spec)

@@ -2,79 +2,103 @@
 
 import operator
 
-from cpython.bool cimport PyBool_FromLong
-from cpython.complex cimport PyComplex_FromDoubles
-from cpython.float cimport PyFloat_FromDouble
-from cpython.list cimport PyList_New, PyList_SET_ITEM
-from cpython.long cimport PyLong_FromLong, PyLong_FromLongLong, PyLong_FromUnsignedLong, PyLong_FromUnsignedLongLong
-from cpython.ref cimport Py_INCREF
-from libc.string cimport memcpy
+cimport cython
+from cpython.list cimport PyList_New
+from cpython.object cimport PyObject
+from cpython.type cimport PyType_Modified
+from libc.string cimport memset
 
 cimport numpy as cnp
 
-from arrayhub._core.descriptor cimport NOTSWAPPED, Descriptor, host_readable, size_of
+from arrayhub._core.descriptor cimport NOTSWAPPED, Descriptor, host_readable, refuse_packed, row, size_of
+from arrayhub._core.integers cimport digit, is_digit
+from arrayhub._core.layout cimport MAX_NDIM
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.libraries cimport numpy as numpy_library
 
 from arrayhub._core.errors import show
 
-cdef union Element:            # of an unaligned address too, which is why it is copied out first
-    signed char i1
-    unsigned char u1
-    short i2
-    unsigned short u2
-    int i4
-    unsigned int u4
-    long l
-    unsigned long ul
-    long long i8
-    unsigned long long u8
-    float f4
-    double f8
-    float[2] c8
-    double[2] c16
+# One row per element type that Python has a value for: NumPy's number of it, C's type, and the value. Each makes a function
+# that reads a run of elements, none of which need be aligned, into the places of a list; NumPy reads all other types.
+cdef extern from *:
+    """
+    #include <string.h>
+    typedef int (*arrayhub_reader)(PyObject **values, Py_ssize_t count, const char *place, Py_ssize_t step);
+    #define ARRAYHUB_READERS(ROW)                                                                                      \
+        ROW(NPY_BOOL, npy_bool, PyBool_FromLong(x))                                                                    \
+        ROW(NPY_BYTE, npy_byte, PyLong_FromLong(x))                                                                    \
+        ROW(NPY_UBYTE, npy_ubyte, PyLong_FromLong(x))                                                                  \
+        ROW(NPY_SHORT, npy_short, PyLong_FromLong(x))                                                                  \
+        ROW(NPY_USHORT, npy_ushort, PyLong_FromLong(x))                                                                \
+        ROW(NPY_INT, npy_int, PyLong_FromLong(x))                                                                      \
+        ROW(NPY_UINT, npy_uint, PyLong_FromUnsignedLong(x))                                                            \
+        ROW(NPY_LONG, npy_long, PyLong_FromLong(x))                                                                    \
+        ROW(NPY_ULONG, npy_ulong, PyLong_FromUnsignedLong(x))                                                          \
+        ROW(NPY_LONGLONG, npy_longlong, PyLong_FromLongLong(x))                                                        \
+        ROW(NPY_ULONGLONG, npy_ulonglong, PyLong_FromUnsignedLongLong(x))                                              \
+        ROW(NPY_HALF, npy_half, PyFloat_FromDouble(arrayhub_half(x)))                                                  \
+        ROW(NPY_FLOAT, npy_float, PyFloat_FromDouble(x))                                                               \
+        ROW(NPY_DOUBLE, npy_double, PyFloat_FromDouble(x))                                                             \
+        ROW(NPY_CFLOAT, arrayhub_cfloat, PyComplex_FromDoubles(x.real, x.imag))                                        \
+        ROW(NPY_CDOUBLE, arrayhub_cdouble, PyComplex_FromDoubles(x.real, x.imag))
+    typedef struct { float real, imag; } arrayhub_cfloat;
+    typedef struct { double real, imag; } arrayhub_cdouble;
+    /* The bits of a half in the places of a float's, whose exponents count from elsewhere. */
+    static inline float arrayhub_half(npy_half half) {
+        npy_uint32 bits = (npy_uint32)(half & 0x7fff) << 13;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        value *= 0x1p112f;
+        if ((half & 0x7c00) == 0x7c00) {        /* infinity, or no number */
+            bits |= 0x7f800000;
+            memcpy(&value, &bits, sizeof value);
+        }
+        return half & 0x8000 ? -value : value;
+    }
+    #define ARRAYHUB_READER(NUMBER, TYPE, VALUE)                                                                       \
+        static int arrayhub_read_##NUMBER(PyObject **values, Py_ssize_t count, const char *place, Py_ssize_t step) {   \
+            for (Py_ssize_t k = 0; k < count; k++, place += step) {                                                    \
+                TYPE x;                                                                                                \
+                memcpy(&x, place, sizeof x);                                                                           \
+                if ((values[k] = VALUE) == NULL) return -1;                                                            \
+            }                                                                                                          \
+            return 0;                                                                                                  \
+        }
+    ARRAYHUB_READERS(ARRAYHUB_READER)
+    #define ARRAYHUB_ENTRY(NUMBER, TYPE, VALUE) [NUMBER] = arrayhub_read_##NUMBER,
+    static const arrayhub_reader arrayhub_readers[] = { ARRAYHUB_READERS(ARRAYHUB_ENTRY) };
+    #define ARRAYHUB_LAST_READER ((int)(sizeof arrayhub_readers / sizeof *arrayhub_readers) - 1)
+    #define arrayhub_places(list) (((PyListObject *)(list))->ob_item)
+    #define arrayhub_items(tuple) ((PyObject *const *)((PyTupleObject *)(tuple))->ob_item)
+    """
+    ctypedef int (*Reader "arrayhub_reader")(PyObject** values, Py_ssize_t count, const char* place, Py_ssize_t step) except -1
+    const Reader* READERS "arrayhub_readers"
+    int LAST_READER "ARRAYHUB_LAST_READER"
+    PyObject** places_of "arrayhub_places"(list values) noexcept
+    PyObject* const* items_of "arrayhub_items"(object values) noexcept
 
 
-cdef inline bint is_plain(Descriptor a) noexcept nogil:
-    """Whether `value_at` reads the elements. NumPy reads the others: halves, long doubles, dates, strings, records, ..."""
-    return a.flags_ & NOTSWAPPED and (
-        cnp.NPY_BOOL <= a.typenum_ <= cnp.NPY_DOUBLE or a.typenum_ == cnp.NPY_CFLOAT or a.typenum_ == cnp.NPY_CDOUBLE
-    )
+cdef inline Reader reader_of(Descriptor a) noexcept nogil:
+    """What reads the elements; NULL where NumPy has to: long doubles, dates, strings, records, swapped bytes, ..."""
+    return READERS[a.typenum_] if a.flags_ & NOTSWAPPED and 0 <= a.typenum_ <= LAST_READER else NULL
 
 
-cdef object value_at(int typenum, Py_ssize_t itemsize, const char* place):
-    """The Python number at an address, which need not be aligned."""
-    cdef Element x
-    memcpy(&x, place, itemsize)
-    if typenum == cnp.NPY_DOUBLE:
-        return PyFloat_FromDouble(x.f8)
-    if typenum == cnp.NPY_LONG:
-        return PyLong_FromLong(x.l)
-    if typenum == cnp.NPY_FLOAT:
-        return PyFloat_FromDouble(x.f4)
-    if typenum == cnp.NPY_BOOL:
-        return PyBool_FromLong(x.u1)
-    if typenum == cnp.NPY_BYTE:
-        return PyLong_FromLong(x.i1)
-    if typenum == cnp.NPY_UBYTE:
-        return PyLong_FromLong(x.u1)
-    if typenum == cnp.NPY_SHORT:
-        return PyLong_FromLong(x.i2)
-    if typenum == cnp.NPY_USHORT:
-        return PyLong_FromLong(x.u2)
-    if typenum == cnp.NPY_INT:
-        return PyLong_FromLong(x.i4)
-    if typenum == cnp.NPY_UINT:
-        return PyLong_FromUnsignedLong(x.u4)
-    if typenum == cnp.NPY_ULONG:
-        return PyLong_FromUnsignedLong(x.ul)
-    if typenum == cnp.NPY_LONGLONG:
-        return PyLong_FromLongLong(x.i8)
-    if typenum == cnp.NPY_ULONGLONG:
-        return PyLong_FromUnsignedLongLong(x.u8)
-    if typenum == cnp.NPY_CFLOAT:
-        return PyComplex_FromDoubles(x.c8[0], x.c8[1])
-    return PyComplex_FromDoubles(x.c16[0], x.c16[1])
+cdef inline object value_at(Descriptor a, const char* place):
+    """The Python value of the element of `a` at an address."""
+    cdef Reader read = reader_of(a)
+    cdef PyObject* value
+    if read == NULL:
+        return cnp.PyArray_GETITEM(<cnp.ndarray> numpy_library.emit(a), <void*> place)
+    read(&value, 1, place, 0)
+    return owned(value)
+
+
+cdef extern from *:
+    """
+    #define arrayhub_same(value) (value)
+    """
+    object owned "arrayhub_same"(PyObject* value)                 # takes the reference over
+    PyObject* given_away "Py_NewRef"(object value) noexcept
 
 
 cdef int make_readable(Descriptor a, str call) except -1:
@@ -104,9 +128,7 @@ cdef object only_element(Descriptor a, str call):
             " arrayhub.as_numpy(x)"
         )
     make_readable(a, call)
-    if is_plain(a):
-        return value_at(a.typenum_, a.itemsize_, a.data_)
-    return numpy_library.emit(a).item()
+    return value_at(a, a.data_)
 
 
 cdef object as_index(Descriptor a):
@@ -127,39 +149,106 @@ cdef object formatted(Descriptor a, object spec):
     return str(a) if not spec else format(only_element(a, f"format {spec!r}"), spec)
 
 
-cdef object item(Descriptor a, tuple where):
-    """One element as a Python value, as ``numpy.ndarray.item`` gives it; see ``USMArray.item``."""
-    cdef Py_ssize_t flat, step
+cdef object item(Descriptor a, PyObject* const* where, Py_ssize_t given):
+    """One element as a Python value, as ``numpy.ndarray.item`` gives it; see ``_ITEM``."""
+    cdef Py_ssize_t index[MAX_NDIM]
     cdef const char* place = a.data_
     cdef int k
     make_readable(a, "item")
-    if not where:
-        if size_of(a) != 1:
-            raise ValueError(
-                f"item: the array has {size_of(a)} elements; say which, as in x.item(0), or take x.tolist()"
-            )
-    elif len(where) == 1 and not isinstance(where[0], tuple):
-        flat = bounded(operator.index(where[0]), size_of(a), "item: the index")
-        for k in range(a.nd_ - 1, -1, -1):
-            step = flat % a.shape_[k]
-            flat //= a.shape_[k]
-            place += step * a.byte_strides_[k] if is_plain(a) else 0
+    refuse_packed(a, "item")
+    if given == 0:
+        choose_only(a, index)
+    elif given > 1:
+        choose_by_index(a, where, given, index)
+    elif isinstance(<object> where[0], tuple):
+        choose_by_index(a, items_of(<object> where[0]), len(<tuple> where[0]), index)
     else:
-        where = where[0] if len(where) == 1 else where
-        if len(where) != a.nd_:
-            raise ValueError(f"item: {len(where)} indices; accepted: none, one into the elements in C order, or {a.nd_}")
-        for k in range(a.nd_):
-            flat = bounded(operator.index(where[k]), a.shape_[k], f"item: index {k}")
-            place += flat * a.byte_strides_[k] if is_plain(a) else 0
-    if is_plain(a):
-        return value_at(a.typenum_, a.itemsize_, place)
-    return numpy_library.emit(a).item(*where)
+        choose_by_number(a, <object> where[0], index)
+    for k in range(a.nd_):
+        place += index[k] * a.byte_strides_[k]
+    return value_at(a, place)
 
 
-cdef Py_ssize_t bounded(Py_ssize_t i, Py_ssize_t length, str what) except -1:
+cdef int choose_only(Descriptor a, Py_ssize_t* index) except -1:
+    if size_of(a) != 1:
+        raise ValueError(
+            f"item: the array has {size_of(a)} elements; say which, as in x.item(0), or take x.tolist()"
+        )
+    memset(index, 0, a.nd_ * sizeof(Py_ssize_t))
+    return 0
+
+
+cdef int choose_by_number(Descriptor a, object number, Py_ssize_t* index) except -1:
+    """The index of an element by its number in C order."""
+    cdef Py_ssize_t left = bounded(number, size_of(a), "item: the index", -1)
+    cdef int k
+    for k in range(a.nd_ - 1, 0, -1):
+        index[k] = left % a.shape_[k]
+        left //= a.shape_[k]
+    if a.nd_ > 0:
+        index[0] = left
+    return 0
+
+
+cdef int choose_by_index(Descriptor a, PyObject* const* where, Py_ssize_t given, Py_ssize_t* index) except -1:
+    cdef int k
+    if given != a.nd_:
+        raise ValueError(f"item: {given} indices; accepted: none, one into the elements in C order, or {a.nd_}")
+    for k in range(a.nd_):
+        index[k] = bounded(<object> where[k], a.shape_[k], "item: index", k)
+    return 0
+
+
+cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension) except -1:
+    """An index as a number from zero on; a negative one counts from the end."""
+    cdef Py_ssize_t i = digit(index) if is_digit(index) else operator.index(index)
     if i < -length or i >= length:
-        raise IndexError(f"{what} is {i}; accepted: {-length} to {length - 1}")
+        which = what if dimension < 0 else f"{what} {dimension}"
+        raise IndexError(f"{which} is {i}; accepted: {-length} to {length - 1}")
     return i + length if i < 0 else i
+
+
+# `item` takes any number of arguments, and Cython would make a tuple of them for each call; Python's own way to be given them
+# as they are takes this table.
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        PyObject* tp_dict
+    ctypedef struct PyMethodDef:
+        const char* ml_name
+        void* ml_meth
+        int ml_flags
+        const char* ml_doc
+    int METH_FASTCALL
+    object PyDescr_NewMethod(PyTypeObject* cls, PyMethodDef* method)
+
+cdef PyMethodDef _ITEM
+_ITEM.ml_name = "item"
+_ITEM.ml_meth = <void*> item
+_ITEM.ml_flags = METH_FASTCALL
+_ITEM.ml_doc = b"""item($self, /, *args)
+--
+
+Return one element as a Python value, as ``numpy.ndarray.item`` does.
+
+Parameters
+----------
+*args : int or tuple of int, optional
+    Nothing: the only element. One integer: an element by its number in C order. Several: its index.
+
+Raises
+------
+ValueError
+    There is no element or several, and none was chosen.
+TypeError
+    The host cannot read the memory; the message names ``to_host``.
+"""
+
+
+cdef int give_item(type cls) except -1:
+    """Give a subclass of Descriptor its method ``item``."""
+    (<dict> (<PyTypeObject*> cls).tp_dict)["item"] = PyDescr_NewMethod(<PyTypeObject*> cls, &_ITEM)
+    PyType_Modified(cls)
+    return 0
 
 
 # ----------------------------------------------------------------------------------------------------- all elements
@@ -167,20 +256,22 @@ cdef Py_ssize_t bounded(Py_ssize_t i, Py_ssize_t length, str what) except -1:
 
 cdef object tolist(Descriptor a):
     """The elements as nested lists of Python values; without dimensions the value itself."""
+    cdef Reader read = reader_of(a)
     make_readable(a, "tolist")
-    return nested(a, 0, a.data_) if is_plain(a) else numpy_library.emit(a).tolist()
+    if read == NULL:
+        return numpy_library.emit(a).tolist()
+    return nested(a, read, 0, a.data_) if a.nd_ > 0 else value_at(a, a.data_)
 
 
-cdef object nested(Descriptor a, int dimension, const char* place):
-    if dimension == a.nd_:
-        return value_at(a.typenum_, a.itemsize_, place)
+cdef list nested(Descriptor a, Reader read, int dimension, const char* place):
     cdef Py_ssize_t k, length = a.shape_[dimension], step = a.byte_strides_[dimension]
-    cdef bint innermost = dimension + 1 == a.nd_
     cdef list values = PyList_New(length)
+    cdef PyObject** places = places_of(values)
+    if dimension + 1 == a.nd_:
+        read(places, length, place, step)
+        return values
     for k in range(length):
-        value = value_at(a.typenum_, a.itemsize_, place) if innermost else nested(a, dimension + 1, place)
-        Py_INCREF(value)      # PyList_SET_ITEM takes this reference over
-        PyList_SET_ITEM(values, k, value)
+        places[k] = given_away(nested(a, read, dimension + 1, place))
         place += step
     return values
 
@@ -198,6 +289,29 @@ cdef object iterator(Descriptor a):
     if a.nd_ == 0:
         raise TypeError("iteration over an array without dimensions; x.item() is its element")
     if a.nd_ > 1:
-        return map(a.__getitem__, range(a.shape_[0]))
+        return Rows(a)
     make_readable(a, "iteration")
     return iter(numpy_library.emit(a))
+
+
+@cython.final
+@cython.internal
+cdef class Rows:
+    """What iterates over an array of several dimensions: a view for each index of the first."""
+    cdef Descriptor array
+    cdef Py_ssize_t next_index
+
+    def __cinit__(self, Descriptor array not None):
+        self.array = array
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.next_index >= self.array.shape_[0]:
+            raise StopIteration
+        self.next_index += 1
+        return row(self.array, self.next_index - 1)
+
+    def __length_hint__(self):
+        return self.array.shape_[0] - self.next_index

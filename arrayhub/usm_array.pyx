@@ -31,7 +31,7 @@ from arrayhub.libraries cimport dpctl, torch_reading
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.arithmetic cimport refuse_arithmetic
 from arrayhub.construction cimport fill_new
-from arrayhub.elements cimport as_index, formatted, item, iterator, only_element, tobytes, tolist
+from arrayhub.elements cimport as_index, formatted, give_item, iterator, only_element, tobytes, tolist
 from arrayhub.numpy_ways cimport astype, ctypes_of, flatten, ravel, view_as
 from arrayhub.runtimes cimport sycl
 
@@ -358,23 +358,6 @@ cdef class USMArray(Descriptor):
 
     def __format__(self, spec):
         return formatted(self, spec)
-
-    def item(self, *args):
-        """Return one element as a Python value, as ``numpy.ndarray.item`` does.
-
-        Parameters
-        ----------
-        *args : int or tuple of int, optional
-            Nothing: the only element. One integer: an element by its number in C order. Several: its index.
-
-        Raises
-        ------
-        ValueError
-            There is no element or several, and none was chosen.
-        TypeError
-            The host cannot read the memory; the message names ``to_host``.
-        """
-        return item(self, args)
 
     def tolist(self):
         """Return the elements as nested lists of Python values; of an array without dimensions the value itself.
@@ -847,4 +830,5 @@ cdef object sequence(tuple arguments):
 
 
 register_class(USMArray)
+give_item(USMArray)
 refuse_arithmetic(USMArray)

@@ -11,6 +11,7 @@ from .measure import Result
 # One row per group: its name, what it asks, and the function that measures it.
 GROUPS = {
     "reach": ("every way in and out beside its peer", rows.reach),
+    "elements": ("item, tolist and iteration beside NumPy's", rows.values),
     "native": ("what extensions pay beside their framework's own arrays", native.native),
     "storage": ("new arrays beside those of GT4Py and NumPy", storage.storage),
     "import": ("import arrayhub beyond import numpy", startup.startup),

@@ -60,6 +60,20 @@ ROWS = (
     Row("as_numpy(tvm-ffi tensor)", "as_numpy(v)", "np.from_dlpack(v)", None, ("tvm_ffi",)),
 )
 
+# What asks an array for its values, beside NumPy's own of the same memory.
+ELEMENTS = (
+    Row("x.item()", "u0.item()", "a0.item()", 1.2),
+    Row("x.item(5)", "u1k.item(5)", "a1k.item(5)", 1.2),
+    Row("x.item(1, 2)", "u.item(1, 2)", "a.item(1, 2)", 1.2),
+    Row("x.tolist(), 1000 floats", "u1k.tolist()", "a1k.tolist()", 1.2),
+    Row("x.tolist(), 1000 bytes", "u1kb.tolist()", "a1kb.tolist()", 1.2),
+    Row("x.tolist(), 100 x 10", "u2.tolist()", "a2.tolist()", 1.2),
+    Row("list(x), 1000 floats", "list(u1k)", "list(a1k)", 1.2),
+    Row("list(x), 100 x 10", "list(u2)", "list(a2)", 1.2),
+    Row("x[1], of two dimensions", "u[1]", "a[1]", 1.2),
+    Row("x[5], of one dimension", "u1k[5]", "a1k[5]", 1.2),
+)
+
 
 class Producer:
     """An object with one interface dict and nothing else, as small libraries make them."""
@@ -82,6 +96,7 @@ def plain():
         "b": bytes(32),
         "ba": bytearray(32),
         "aa": aa,
+        **elements(),
         "u": asarray(a),
         "u1": asarray(aa),
         "cuda": Producer(__cuda_array_interface__=interface, owner=a),
@@ -92,6 +107,13 @@ def plain():
         "as_torch": as_torch,
         "arrayhub": arrayhub,
     }
+
+
+def elements():
+    """Arrays of no, one and two dimensions, NumPy's and ours."""
+    line = np.arange(1000.0)
+    arrays = {"0": np.array(1.5), "1k": line, "1kb": np.arange(1000).astype("u1"), "2": line.reshape(100, 10)}
+    return {"a" + name: a for name, a in arrays.items()} | {"u" + name: asarray(a) for name, a in arrays.items()}
 
 
 def torch():
@@ -158,6 +180,11 @@ SAMPLES = {
 def reach(options):
     """Every way in and out beside its peers."""
     yield from measured("reach", ROWS, options)
+
+
+def values(options):
+    """Elements as Python's values, beside NumPy's methods of the same names."""
+    yield from measured("elements", ELEMENTS, options)
 
 
 def measured(group, table, options):

@@ -1,5 +1,6 @@
 """Elements as Python's values: the numbers in arrays of one element, item, tolist, tobytes, iteration."""
 
+import inspect
 import operator
 
 import ml_dtypes
@@ -133,6 +134,29 @@ def test_lists_items_and_bytes_are_numpys(value):
             assert repr(x.item(*where)) == repr(x.item(where)) == repr(a.item(where))
         if a.size == 1:
             assert repr(x.item()) == repr(a.item())
+
+
+def test_every_half_is_the_number_that_it_is():
+    a = np.arange(2**16, dtype="u2").view("f2")
+    assert list(map(repr, ah.asarray(a).tolist())) == list(map(repr, a.tolist()))
+
+
+def test_iteration_over_rows_knows_how_many_are_left_and_keeps_names():
+    rows = iter(ah.asarray(np.arange(6).reshape(3, 2)).with_dims("IJ"))
+    assert operator.length_hint(rows) == 3
+    assert next(rows).dims == ("J",)
+    assert operator.length_hint(rows) == 2
+    assert [row.tolist() for row in rows] == [[2, 3], [4, 5]]
+    assert operator.length_hint(rows) == 0 and list(rows) == []
+
+
+def test_item_is_a_method_like_the_others():
+    assert "item" in dir(ah.USMArray) and ah.USMArray.item.__doc__.startswith("Return one element as a Python value")
+    assert str(inspect.signature(ah.USMArray.item)) == "(self, /, *args)"
+    with pytest.raises(TypeError, match="keyword"):
+        ah.asarray(np.zeros(1)).item(index=0)
+    with pytest.raises(TypeError, match="USMArray"):
+        ah.USMArray.item(np.zeros(1))
 
 
 def test_what_item_refuses():

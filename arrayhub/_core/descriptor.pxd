@@ -86,6 +86,7 @@ cdef int copy_fields(Descriptor a, Descriptor other) except -1
 cdef Descriptor view_of(Descriptor a, int nd)
 cdef int refuse_packed(Descriptor a, str what) except -1
 cdef Descriptor index(Descriptor a, object key)
+cdef Descriptor row(Descriptor a, Py_ssize_t i)
 cdef Descriptor transpose(Descriptor a, object axes)
 cdef Descriptor reshape(Descriptor a, object shape)
 cdef Descriptor same_layout(Descriptor a)

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.errors import interface_error, show
-from arrayhub._core.integers cimport integer
+from arrayhub._core.integers cimport digit, integer, is_digit
 from arrayhub._core.memory cimport OWNED, Visit, collect, new_block, referent_of
 from arrayhub._core.shared cimport seen, set_once
 
@@ -518,6 +518,8 @@ cdef Descriptor index(Descriptor a, object key):
         An index out of range, too many of them, two ellipses, one that is none of the four kinds, or more than 64
         dimensions in the result.
     """
+    if is_digit(key) and a.nd_ > 0:
+        return row(a, digit(key))
     cdef tuple keys = key if type(key) is tuple else tuple(key) if isinstance(key, tuple) else (key,)
     cdef list parts = []
     cdef int consumed = 0, added = 0, ellipses = 0
@@ -568,6 +570,22 @@ cdef Descriptor index(Descriptor a, object key):
     seal(view)
     if a.labels != NULL:
         set_labels(view, labels_of(a).indexed(tuple(parts), a))
+    return view
+
+
+cdef Descriptor row(Descriptor a, Py_ssize_t i):
+    """``a[i]``, the index that loops use, without the lists that any index takes."""
+    cdef int k, nd = a.nd_ - 1
+    if a.labels != NULL or a.flags_ & PACKED:
+        return index(a, (i,))
+    cdef Py_ssize_t offset = take_integer(a, 0, i)
+    cdef Descriptor view = view_of(a, nd)
+    for k in range(nd):
+        view.shape_[k] = a.shape_[k + 1]
+        view.byte_strides_[k] = a.byte_strides_[k + 1]
+    if size_of(a) != 0:
+        view.data_ = a.data_ + offset
+    seal(view)
     return view
 
 
