@@ -19,15 +19,24 @@ New arrays
 
 Questions
     explain(obj)            why it can or cannot reach a library
-    check(x)                what a stencil library would find wrong with it
-    inspect, debug_repr, layout, typestr
+    check(obj)              where its several interfaces disagree
+    inspect, debug_repr, picture, datashape
                             an array taken apart, drawn, and its type in words
     Device, get_dims, get_origin
+
+Not dense
+    asnested(obj)           lists, strings, missing values and records, as a NestedArray; out by
+    as_arrow, as_polars, as_pandas, as_awkward
+
+Beyond Python and one process
+    get_include()           the struct of an array for C, C++ and Cython
+    pickling, as_mpi        what becomes of a device's memory in a pickle; any layout as one MPI message
 
 An array computes nothing: take as_numpy(x), or another library's array, to do so. USM is SYCL's unified shared memory.
 ``python -m arrayhub doctor`` says what works on this machine.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -55,7 +64,7 @@ from arrayhub.conversion import (  # noqa: E402
     to_host,
 )
 from arrayhub.engines import enter_engines  # noqa: E402
-from arrayhub.inspection import enter_layout  # noqa: E402
+from arrayhub.inspection import enter_picture  # noqa: E402
 from arrayhub.native import table as _table  # noqa: E402, F401 (fills in the functions that C code calls)
 from arrayhub.usm_array import USMArray  # noqa: E402
 
@@ -63,7 +72,7 @@ __version__ = "0.1.0"
 
 # What the layers above USMArray give it: its pictures, and what it answers pickle and dask.
 register_loader(lambda: import_module("arrayhub.nested"))  # for who names libraries or types of what is not dense
-enter_layout()
+enter_picture()
 enter_engines()
 
 if TYPE_CHECKING:
@@ -71,9 +80,10 @@ if TYPE_CHECKING:
     from arrayhub.engines.pickling import _unpickle as _unpickle
     from arrayhub.engines.policy import pickling
     from arrayhub.inspection.check import check
-    from arrayhub.inspection.datashape import Type, parse_type, typestr
+    from arrayhub.inspection.datashape import Type, datashape
+    from arrayhub.inspection.datashape_parser import parse_type
     from arrayhub.inspection.explain import explain
-    from arrayhub.inspection.layout import layout
+    from arrayhub.inspection.picture import picture
     from arrayhub.inspection.printout import debug_repr, inspect
     from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars, asnested
     from arrayhub.storage import (
@@ -101,9 +111,10 @@ _LAZY = {
         "arrayhub.engines.policy": ("pickling",),
         "arrayhub.engines.refusal": ("_refused",),
         "arrayhub.inspection.check": ("check",),
-        "arrayhub.inspection.datashape": ("Type", "parse_type", "typestr"),
+        "arrayhub.inspection.datashape": ("Type", "datashape"),
+        "arrayhub.inspection.datashape_parser": ("parse_type",),
         "arrayhub.inspection.explain": ("explain",),
-        "arrayhub.inspection.layout": ("layout",),
+        "arrayhub.inspection.picture": ("picture",),
         "arrayhub.inspection.printout": ("debug_repr", "inspect"),
         "arrayhub.nested": ("NestedArray", "as_arrow", "as_awkward", "as_pandas", "as_polars", "asnested"),
         "arrayhub.storage": (
@@ -113,6 +124,9 @@ _LAZY = {
     }.items()
     for name in names
 }
+
+# Names that were used before, in two senses each; deprecated.
+_FORMER = {"layout": "picture", "typestr": "datashape"}
 
 __all__ = [
     "Device",
@@ -136,6 +150,7 @@ __all__ = [
     "asnested",
     "check",
     "convert",
+    "datashape",
     "debug_repr",
     "empty",
     "empty_like",
@@ -148,17 +163,16 @@ __all__ = [
     "get_include",
     "get_origin",
     "inspect",
-    "layout",
     "layout_for",
     "layouts",
     "ones",
     "ones_like",
     "parse_type",
     "pickling",
+    "picture",
     "plan",
     "to_device",
     "to_host",
-    "typestr",
     "zeros",
     "zeros_like",
 ]
@@ -167,6 +181,9 @@ __all__ = [
 if not TYPE_CHECKING:  # which would then take any name for one of arrayhub's
 
     def __getattr__(name):
+        if name in _FORMER:
+            warnings.warn(f"arrayhub.{name} is called arrayhub.{_FORMER[name]}", DeprecationWarning, stacklevel=2)
+            name = _FORMER[name]
         if name not in _LAZY:
             raise AttributeError(f"module 'arrayhub' has no attribute {name!r}")
         value = globals()[name] = getattr(import_module(_LAZY[name]), name)

@@ -167,11 +167,12 @@ cdef int take_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbyte
     if isinstance(buffer, str):
         if buffer == "cpu":
             return take_host(a, options, nbytes)
-        if buffer in _USM_TYPES:
-            return take_usm(a, buffer, options, nbytes)
+        kind = buffer.removeprefix("usm_")     # the word of ``memory=``
+        if kind in _USM_TYPES:
+            return take_usm(a, kind, options, nbytes)
         raise ValueError(
-            f"USMArray: buffer is {show(buffer)}; accepted: 'device', 'shared', 'host' (USM), 'cpu', a dpctl.memory object, a"
-            " USMArray, or an object with a writable buffer"
+            f"USMArray: buffer is {show(buffer)}; accepted: 'device', 'shared', 'host' (USM; or as in memory=), 'cpu', a"
+            " dpctl.memory object, a USMArray, or an object with a writable buffer"
         )
     if isinstance(buffer, Descriptor):
         return share_block(a, buffer, options)

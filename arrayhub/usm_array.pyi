@@ -9,7 +9,7 @@ from arrayhub._core.descriptor import Descriptor
 from arrayhub._core.device import Device, _DeviceLike
 from arrayhub._core.memory import MemoryBlock
 from arrayhub.flags import Flags
-from arrayhub.inspection.layout import Layout
+from arrayhub.inspection.picture import Picture
 
 _Protocol: TypeAlias = Literal[
     "array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow", "constructed"
@@ -24,7 +24,7 @@ class USMArray(Descriptor):
         self,
         shape: SupportsIndex | Sequence[SupportsIndex],
         dtype: npt.DTypeLike = "|f8",
-        buffer: Literal["device", "shared", "host", "cpu"] | Any = "device",
+        buffer: Literal["device", "shared", "host", "usm_device", "usm_shared", "usm_host", "cpu"] | Any = "device",
         strides: Sequence[SupportsIndex] | None = None,
         offset: SupportsIndex = 0,
         order: Literal["C", "F"] = "C",
@@ -65,7 +65,9 @@ class USMArray(Descriptor):
     @property
     def access(self) -> Literal["readwrite", "readonly", "immutable"]: ...
     @property
-    def layout(self) -> Layout: ...
+    def picture(self) -> Picture: ...
+    @property
+    def layout(self) -> Picture: ...
     def _repr_html_(self) -> str: ...
     @property
     def is_copy(self) -> bool: ...
@@ -172,7 +174,7 @@ class USMArray(Descriptor):
     def __arrow_c_stream__(self) -> Callable[..., Any]: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
-def register_layout(layout_of: Callable[[USMArray], Layout]) -> None: ...
+def register_picture(picture_of: Callable[[USMArray], Picture]) -> None: ...
 def register_engines(
     reduce_of: Callable[[USMArray, int], tuple[Any, ...]], token_of: Callable[[USMArray], Any]
 ) -> None: ...

@@ -35,6 +35,8 @@ from arrayhub.elements cimport as_index, formatted, give_item, iterator, only_el
 from arrayhub.numpy_ways cimport astype, ctypes_of, flatten, ravel, view_as
 from arrayhub.runtimes cimport sycl
 
+import warnings
+
 from arrayhub import transfer
 from arrayhub._core.descriptor import PROTOCOL_NAMES
 from arrayhub._core.errors import show
@@ -79,7 +81,8 @@ cdef class USMArray(Descriptor):
     dtype : str or numpy.dtype, optional
         Element type, ``"|f8"`` by default.
     buffer : str or object, optional
-        ``"device"``, ``"shared"``, ``"host"``: new USM memory of that kind. ``"cpu"``: new host memory without SYCL.
+        ``"device"``, ``"shared"``, ``"host"``: new USM memory of that kind; the words of `empty`, ``"usm_device"`` and
+        so on, mean the same. ``"cpu"``: new host memory without SYCL.
         Or memory that exists: a ``dpctl.memory.MemoryUSM*``, a USMArray (its whole memory block; read-only stays
         read-only), or any object with a writable buffer.
     strides : tuple of int, optional
@@ -246,12 +249,18 @@ cdef class USMArray(Descriptor):
         return PROTOCOL_NAMES[self.protocol_]
 
     @property
+    def picture(self):
+        """Picture : how the elements lie in the memory block; ``text()`` and ``svg()`` draw it, without reading them."""
+        return _picture_of(self)
+
+    @property
     def layout(self):
-        """Layout : how the elements lie in the memory block; ``text()`` and ``svg()`` draw it, without reading them."""
-        return _layout_of(self)
+        """Picture : what `picture` was called before; deprecated."""
+        warnings.warn("USMArray.layout is called USMArray.picture", DeprecationWarning, stacklevel=2)
+        return _picture_of(self)
 
     def _repr_html_(self):
-        return _layout_of(self)._repr_html_()
+        return _picture_of(self)._repr_html_()
 
     # ------------------------------------------------------------------------------------------------ labels
 
@@ -778,13 +787,13 @@ cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
     return 0
 
 
-cdef object _layout_of = None
+cdef object _picture_of = None
 
 
-def register_layout(layout_of):
-    """Say what makes ``USMArray.layout``: the layers above draw, and this one must not know them."""
-    global _layout_of
-    _layout_of = layout_of
+def register_picture(picture_of):
+    """Say what makes ``USMArray.picture``: the layers above draw, and this one must not know them."""
+    global _picture_of
+    _picture_of = picture_of
 
 
 cdef object _reduce_of = None

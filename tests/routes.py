@@ -229,7 +229,7 @@ HOST = (
     Route("as_numpy(u, copy=True)", SOME),
     Route("repr(u)", FEW),
     Route("arrayhub.explain(a)", FEW // 20),
-    Route("arrayhub.layout((3, 4))", FEW // 10),
+    Route("arrayhub.picture((3, 4))", FEW // 10),
     # Refused.
     Route("asarray(nothing)", SOME, "TypeError"),
     Route("asarray(objects)", SOME, "TypeError"),

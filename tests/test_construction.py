@@ -106,6 +106,11 @@ def test_example_existing_memory():
 
 
 @pytest.mark.parametrize("kind", USM_KINDS)
+def test_the_words_of_memory_mean_the_same(kind):
+    assert USMArray(3, buffer=f"usm_{kind}").usm_type == ah.empty(3, memory=f"usm_{kind}").usm_type == kind
+
+
+@pytest.mark.parametrize("kind", USM_KINDS)
 def test_example_interface_of_an_array_rebuilds_it(kind):
     w = USMArray((4, 2), dtype="i4", buffer=kind, strides=(-5, -2))
     interface = w.__sycl_usm_array_interface__
@@ -129,7 +134,7 @@ def test_example_interface_of_an_array_rebuilds_it(kind):
     }
 
 
-def test_defaults_are_those_of_the_seed():
+def test_defaults_are_those_of_the_specification():
     a = USMArray((3,))
     assert (a.dtype, a.usm_type, a.strides, a.offset, a.protocol) == (np.float64, "device", (1,), 0, "constructed")
 

@@ -1,4 +1,4 @@
-"""The datashape language: what typestr writes, that parse_type reads it back, and what it says of anything else."""
+"""The datashape language: what datashape writes, that parse_type reads it back, and what it says of anything else."""
 
 import math
 import pickle
@@ -32,26 +32,26 @@ SPELLINGS = [
 @pytest.mark.parametrize(("dtype", "text"), SPELLINGS, ids=[text for _, text in SPELLINGS])
 def test_an_element_type_and_back(dtype, text):
     x = np.zeros((2, 3), dtype)
-    assert ah.typestr(x) == f"2 * 3 * {text}"
-    assert ah.typestr(x, symbolic=True) == f"strided * strided * {text}"
-    assert ah.typestr(x[0, 0:1].reshape(())) == text
+    assert ah.datashape(x) == f"2 * 3 * {text}"
+    assert ah.datashape(x, symbolic=True) == f"strided * strided * {text}"
+    assert ah.datashape(x[0, 0:1].reshape(())) == text
     t = ah.parse_type(f"2 * 3 * {text}")
     assert (str(t), t.shape, t.dtype) == (f"2 * 3 * {text}", (2, 3), x.dtype)
 
 
 def test_unaligned_stands_outside_of_byteswap():
     memory = np.zeros(9, "i1")
-    assert ah.typestr(memory[1:].view("i4")) == "2 * unaligned[int32]"
-    assert ah.typestr(memory[1:].view(">i4"), symbolic=True) == "strided * unaligned[byteswap[int32]]"
+    assert ah.datashape(memory[1:].view("i4")) == "2 * unaligned[int32]"
+    assert ah.datashape(memory[1:].view(">i4"), symbolic=True) == "strided * unaligned[byteswap[int32]]"
     record = np.dtype([("x", "i4"), ("y", "f8")], align=True)
-    assert ah.typestr(np.zeros(17, "i1")[1:].view(record)) == "1 * unaligned[{x: int32, y: float64}]"
+    assert ah.datashape(np.zeros(17, "i1")[1:].view(record)) == "1 * unaligned[{x: int32, y: float64}]"
     assert ah.parse_type("unaligned[byteswap[int32]]").dtype == np.dtype(">i4")
 
 
 def test_a_type_without_a_dtype_object():
     """NumPy has no half-precision complex numbers."""
     torch = pytest.importorskip("torch")
-    assert ah.typestr(torch.zeros(2, dtype=torch.complex32)) == "2 * complex[float16]"
+    assert ah.datashape(torch.zeros(2, dtype=torch.complex32)) == "2 * complex[float16]"
 
 
 def test_every_row_of_the_table_has_a_spelling():
@@ -201,7 +201,7 @@ def test_any_text_of_the_language_comes_back(text):
 )
 def test_any_dtype_comes_back(dtype, shape):
     x = np.empty(shape, dtype)
-    text = ah.typestr(x)
+    text = ah.datashape(x)
     t = ah.parse_type(text)
     assert str(t) == text
     assert t.shape == x.shape
@@ -249,7 +249,7 @@ AGREED = st.recursive(
 def test_awkward_reads_the_same(spec, shape):
     from_datashape = pytest.importorskip("awkward").types.from_datashape
     dtype = np.dtype(_fields(spec))
-    text = ah.typestr(np.zeros(shape, dtype))
+    text = ah.datashape(np.zeros(shape, dtype))
     theirs = from_datashape(text, highlevel=False)
     for length in shape:
         assert theirs.size == length
@@ -287,10 +287,10 @@ def test_a_dtype_of_great_depth_is_refused_in_words():
     dtype = np.dtype("i1")
     for _ in range(64):
         dtype = np.dtype([("x", dtype)])
-    assert ah.parse_type(ah.typestr(np.zeros((1,) * 60, dtype))).dtype == dtype
+    assert ah.parse_type(ah.datashape(np.zeros((1,) * 60, dtype))).dtype == dtype
     with pytest.raises(ValueError, match="records inside records, 65 levels; accepted: at most 64"):
-        ah.typestr(np.zeros(2, [("x", dtype)]))
+        ah.datashape(np.zeros(2, [("x", dtype)]))
 
 
 def test_lengths_are_never_lost():
-    assert math.prod(ah.parse_type(ah.typestr(np.zeros((4, 0, 5), "f4"))).shape) == 0
+    assert math.prod(ah.parse_type(ah.datashape(np.zeros((4, 0, 5), "f4"))).shape) == 0

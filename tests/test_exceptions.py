@@ -150,7 +150,7 @@ def test_what_passes_on_gets_out_of_a_subclass_of_torchs(name, exception):
         lambda error: arrayhub.asarray(np.zeros(4))[asking_index(error)],
         lambda error: arrayhub.asarray(np.zeros((2, 2))).transpose(asking_index(error), 0),
         lambda error: arrayhub.USMArray(asking_index(error), buffer="cpu"),
-        lambda error: arrayhub.layout(asking_index(error)),
+        lambda error: arrayhub.picture(asking_index(error)),
     ],
     ids=["reshape", "index", "transpose", "USMArray", "layout"],
 )

@@ -550,7 +550,7 @@ def test_a_library_is_not_imported_to_recognise_an_array():
         import sys
         import arrayhub as ah
         ah.explain(bytearray(64), to="numpy")
-        ah.typestr(b"")
+        ah.datashape(b"")
         print([name for name in ("torch", "jax", "cupy", "dpnp", "numba") if name in sys.modules])
         """
     )

@@ -60,7 +60,7 @@ def test_in_and_out_of_pyarrow(name):
         plain = [[1], []]
     assert x.to_list() == plain
     assert len(x) == len(source)
-    assert str(x.type) == ah.typestr(x)
+    assert str(x.type) == ah.datashape(x)
     back = pa.array(x)
     back.validate(full=True)
     assert back.equals(source)

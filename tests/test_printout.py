@@ -363,7 +363,7 @@ def test_blocks_of_the_other_ways_in():
 
 
 def test_bad_input_is_asarrays_error():
-    for function in (ah.debug_repr, ah.inspect, ah.typestr):
+    for function in (ah.debug_repr, ah.inspect, ah.datashape):
         with pytest.raises(TypeError, match="speaks no array protocol"):
             function(object())
 
@@ -392,7 +392,7 @@ def test_native_swaps_what_is_not():
         y = x.native()
         assert y.dtype == a.dtype.newbyteorder("=") and y.dtype.isnative
         assert y.memory is not x.memory
-        assert "byteswap" in ah.typestr(x) and "byteswap" not in ah.typestr(y)
+        assert "byteswap" in ah.datashape(x) and "byteswap" not in ah.datashape(y)
         assert np.array_equal(np.asarray(y), a)
         assert y.native() is y and y.native(copy=True).memory is not y.memory
         with pytest.raises(BufferError, match="copy=False forbids"):
@@ -411,9 +411,9 @@ def test_unaligned_and_swapped_together():
     a = np.zeros(9, "u1")[1:].view(">i4")
     a[:] = [1, 2]
     x = ah.asarray(a)
-    assert ah.typestr(x) == "2 * unaligned[byteswap[int32]]"
-    assert ah.typestr(x.aligned()) == "2 * byteswap[int32]"
-    assert ah.typestr(x.native()) == "2 * int32"
+    assert ah.datashape(x) == "2 * unaligned[byteswap[int32]]"
+    assert ah.datashape(x.aligned()) == "2 * byteswap[int32]"
+    assert ah.datashape(x.native()) == "2 * int32"
     torch = pytest.importorskip("torch")
     assert ah.as_torch(x.native()).equal(torch.tensor([1, 2], dtype=torch.int32))
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 import arrayhub
 from arrayhub import Device, USMArray
-from arrayhub.inspection.layout import Layout
+from arrayhub.inspection.picture import Picture
 
 
 def ways_in(a: npt.NDArray[np.float32], capsule: object) -> None:
@@ -38,7 +38,7 @@ def what_it_is(x: USMArray) -> None:
 
 
 def what_it_looks_like(x: USMArray) -> None:
-    assert_type(arrayhub.typestr(x, symbolic=True), str)
+    assert_type(arrayhub.datashape(x, symbolic=True), str)
     assert_type(arrayhub.parse_type("2 * int32"), arrayhub.Type)
     assert_type(arrayhub.parse_type("2 * int32").dtype, np.dtype[Any])
     assert_type(arrayhub.debug_repr(x), str)
@@ -73,8 +73,8 @@ def new_arrays(a: npt.NDArray[np.float32]) -> None:
 
 
 def pictures(x: USMArray) -> None:
-    assert_type(x.layout, Layout)
-    assert_type(arrayhub.layout((2, 3), (3, 1), offset=2, size=6, itemsize=8), Layout)
-    assert_type(x.layout.text() + x.layout.svg(), str)
-    assert_type(x.layout.strides, tuple[int, ...] | None)
-    arrayhub.layout("(2, 3)", 1.5)  # type: ignore[arg-type]
+    assert_type(x.picture, Picture)
+    assert_type(arrayhub.picture((2, 3), (3, 1), offset=2, size=6, itemsize=8), Picture)
+    assert_type(x.picture.text() + x.picture.svg(), str)
+    assert_type(x.picture.strides, tuple[int, ...] | None)
+    arrayhub.picture("(2, 3)", 1.5)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ STATIC = Path(__file__).resolve().parents[1] / "docs" / "_static"
 CELLS = (
     'a = np.arange(24, dtype="f4").reshape(4, 6)\nx = arrayhub.asarray(a)\nx[::2, ::-1]',
     'arrayhub.asarray(np.broadcast_to(np.array([1, 2, 3], "i8"), (4, 3)))',
-    "# a view that leaves its buffer\narrayhub.layout((2, 3), (3, 1), offset=2, size=6)",
+    "# a view that leaves its buffer\narrayhub.picture((2, 3), (3, 1), offset=2, size=6)",
     "arrayhub.explain(a[:, ::-1])",
 )
 THEMES = {  # page, words, cells of code, their frame, words beside them
@@ -34,7 +34,7 @@ WIDTH = 960  # pixels
 def front_picture() -> str:
     """Every second row of a matrix, each backwards: what the README shows."""
     x = arrayhub.asarray(np.arange(24, dtype="f4").reshape(4, 6))[::2, ::-1]
-    return x.layout.svg() + "\n"
+    return x.picture.svg() + "\n"
 
 
 def notebook(theme: str) -> str:

@@ -46,7 +46,7 @@ def emit_origin(array):
     return origin if dims is None else tuple(origin[axis] for axis in _stencil_order(dims))
 
 
-def get_dims(obj: Any, annotation: Any = None) -> tuple[str, ...] | None:
+def get_dims(obj: Any, /, annotation: Any = None) -> tuple[str, ...] | None:
     """Return the names of the dimensions of `obj`, in the order of its indices.
 
     Parameters
@@ -78,7 +78,7 @@ def get_dims(obj: Any, annotation: Any = None) -> tuple[str, ...] | None:
     return (*(str(axis) for axis in axes), *(str(k) for k in range(len(data_dims))))
 
 
-def get_origin(obj: Any) -> tuple[int, ...] | None:
+def get_origin(obj: Any, /) -> tuple[int, ...] | None:
     """Return the origin of `obj` as a GT4Py stencil takes it, or None where it has none.
 
     Parameters

@@ -2,7 +2,7 @@
 
 One function reads shape, typestr, descr, strides, mask and version for all three; what differs is a row of a table.
 The modules of the protocols add what is theirs: the pointer or buffer, offset, stream, queue. On the good path the dict
-is gone through once, with no look-up and no Python call; complaints may take their time.
+is gone through once, with no look-up and no Python call; errors may take their time.
 """
 
 import copy

@@ -12,18 +12,11 @@ from arrayhub.conversion import asarray
 from arrayhub.engines.policy import setting
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
+from arrayhub.storage.creation import KINDS
 from arrayhub.transfer.gather import gathered
 from arrayhub.usm_array import USMArray
 
-# A row a kind of memory: device type and kind of USM, and what `empty` calls it.
-_KINDS = {
-    ("oneapi", "device"): "usm_device",
-    ("oneapi", "shared"): "usm_shared",
-    ("oneapi", "host"): "usm_host",
-    ("cuda", None): "cuda",
-    ("cuda_host", None): "cuda_host",
-    ("cuda_managed", None): "cuda_managed",
-}
+_KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # an array of the host's needs no note
 
 
 def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:

@@ -2,18 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from arrayhub.usm_array import USMArray, register_layout
+from arrayhub.usm_array import USMArray, register_picture
 
 if TYPE_CHECKING:
-    from arrayhub.inspection.layout import Layout
+    from arrayhub.inspection.picture import Picture
 
 
-def enter_layout() -> None:
-    """Give ``USMArray.layout`` its function. The module that draws is imported when somebody asks for a drawing."""
-    register_layout(_layout_of)
+def enter_picture() -> None:
+    """Give ``USMArray.picture`` its function. The module that draws is imported when somebody asks for a drawing."""
+    register_picture(_picture_of)
 
 
-def _layout_of(array: USMArray) -> "Layout":
-    from arrayhub.inspection.layout import layout_of
+def _picture_of(array: USMArray) -> "Picture":
+    from arrayhub.inspection.picture import picture_of
 
-    return layout_of(array)
+    return picture_of(array)

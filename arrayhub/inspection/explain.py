@@ -26,7 +26,7 @@ LOOKED_AT = 1000  # items of nested sequences
 _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 
 
-def explain(obj: Any, to: str | None = None) -> Explanation:
+def explain(obj: Any, /, to: str | None = None) -> Explanation:
     """Say why an object can or cannot reach a library, and by which way it comes in.
 
     Nothing of `obj` is copied: what would copy is tried on an array of its type without elements. Libraries that are

@@ -8,7 +8,7 @@ from arrayhub.inspection.coverage import Coverage
 class Geometry:
     """Shape, strides and offset of an array in its buffer, whose positions count from its start.
 
-    `Layout`, which the public sees, documents the attributes.
+    `Picture`, which the public sees, documents the attributes.
     """
 
     __slots__ = (
@@ -74,12 +74,12 @@ _CONTIGUITY = {
 }
 
 
-def _first_gap(layout: Geometry, order: str) -> tuple[int, int] | None:
+def _first_gap(geometry: Geometry, order: str) -> tuple[int, int] | None:
     """The first dimension, from the fastest on, that does not step as in a compact array, and the compact step."""
-    if layout.count == 0:
+    if geometry.count == 0:
         return None
-    dimensions = list(enumerate(zip(layout.shape, layout.steps, strict=True)))
-    compact = layout.span
+    dimensions = list(enumerate(zip(geometry.shape, geometry.steps, strict=True)))
+    compact = geometry.span
     for k, (length, step) in dimensions if order == "F" else reversed(dimensions):
         if length != 1:
             if step != compact:
@@ -88,49 +88,49 @@ def _first_gap(layout: Geometry, order: str) -> tuple[int, int] | None:
     return None
 
 
-def _tell_leaving(layout: Geometry) -> list[str]:
-    if not layout.leaves_buffer:
+def _tell_leaving(geometry: Geometry) -> list[str]:
+    if not geometry.leaves_buffer:
         return []
-    low, last = layout.coverage.low, layout.coverage.high - 1
-    if layout.size is None:
-        end = f"and the buffer begins at {layout.unit} 0"
-    elif layout.size == 0:
+    low, last = geometry.coverage.low, geometry.coverage.high - 1
+    if geometry.size is None:
+        end = f"and the buffer begins at {geometry.unit} 0"
+    elif geometry.size == 0:
         end = "and the buffer is empty"
     else:
-        end = f"and the buffer has {layout.unit}s 0 to {layout.size - 1}"
-    return [f"The view leaves its buffer: it reaches {layout.unit}s {low} to {last}, {end}. Reading it is an error."]
+        end = f"and the buffer has {geometry.unit}s 0 to {geometry.size - 1}"
+    return [f"The view leaves its buffer: it reaches {geometry.unit}s {low} to {last}, {end}. Reading it is an error."]
 
 
-def _tell_nothing(layout: Geometry) -> list[str]:
-    if layout.count == 0:
+def _tell_nothing(geometry: Geometry) -> list[str]:
+    if geometry.count == 0:
         return ["There are no elements, so nothing is read or written, whatever the strides."]
-    return ["Elements of zero bytes take no place in the buffer."] if layout.span == 0 else []
+    return ["Elements of zero bytes take no place in the buffer."] if geometry.span == 0 else []
 
 
-def _tell_bytes(layout: Geometry) -> list[str]:
-    if layout.unit == "element" or layout.span == 0:
+def _tell_bytes(geometry: Geometry) -> list[str]:
+    if geometry.unit == "element" or geometry.span == 0:
         return []
-    return [f"Elements do not lie at multiples of their {layout.itemsize} bytes, so positions are in bytes."]
+    return [f"Elements do not lie at multiples of their {geometry.itemsize} bytes, so positions are in bytes."]
 
 
-def _tell_order(layout: Geometry) -> list[str]:
+def _tell_order(geometry: Geometry) -> list[str]:
     """Why an array is not contiguous in either order."""
-    c, f = (_first_gap(layout, order) for order in "CF")
-    if c is None or f is None or layout.span == 0:
+    c, f = (_first_gap(geometry, order) for order in "CF")
+    if c is None or f is None or geometry.span == 0:
         return []
     dimension, compact = c
-    step = layout.steps[dimension]
-    return [f"Not contiguous: dimension {dimension} steps by {many(step, layout.unit)}; compact would be {compact}."]
+    step = geometry.steps[dimension]
+    return [f"Not contiguous: dimension {dimension} steps by {many(step, geometry.unit)}; compact would be {compact}."]
 
 
-def _tell_sharing(layout: Geometry) -> list[str]:
-    reach, used = layout.count * layout.span, layout.coverage.used
+def _tell_sharing(geometry: Geometry) -> list[str]:
+    reach, used = geometry.count * geometry.span, geometry.coverage.used
     if used is None:
         return ["The strides interleave: which places are used is not counted for so many elements."]
     if reach <= used:
         return []
-    place = "place" if layout.unit == "element" else "byte"
-    return [f"Elements share memory: {layout.count} of them lie in {many(used, place)}."]
+    place = "place" if geometry.unit == "element" else "byte"
+    return [f"Elements share memory: {geometry.count} of them lie in {many(used, place)}."]
 
 
 def many(number: int, unit: str) -> str:

@@ -15,12 +15,12 @@ _FLAGS = {"readwrite": _READ | _WRITE, "readonly": _READ, "immutable": _READ | _
 _FLAG_NAMES = {_READ: "read_access", _WRITE: "write_access", _IMMUTABLE: "immutable"}
 
 
-def inspect(x: Any) -> dict[str, Any]:
+def inspect(obj: Any, /) -> dict[str, Any]:
     """Return what an array is made of, as a dict that ``json`` can write.
 
     Parameters
     ----------
-    x : object
+    obj : object
         Anything `asarray` takes.
 
     Returns
@@ -48,17 +48,17 @@ def inspect(x: Any) -> dict[str, Any]:
     TypeError, ValueError, BufferError
         As `asarray`.
     """
-    x = asarray(x)
-    refcount = _shared(sys.getrefcount(x))  # before the next call, whose arguments may be references too
-    return _facts(x, refcount)
+    obj = asarray(obj)
+    refcount = _shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
+    return _facts(obj, refcount)
 
 
-def debug_repr(x: Any) -> str:
+def debug_repr(obj: Any, /) -> str:
     """Return what an array is made of, in the form of DyND's ``debug_repr``; see `inspect` for the same as a dict.
 
     Parameters
     ----------
-    x : object
+    obj : object
         Anything `asarray` takes.
 
     Returns
@@ -71,9 +71,9 @@ def debug_repr(x: Any) -> str:
     TypeError, ValueError, BufferError
         As `asarray`.
     """
-    x = asarray(x)
-    refcount = _shared(sys.getrefcount(x))  # as in `inspect`
-    return "\n".join(_lines(_facts(x, refcount)))
+    obj = asarray(obj)
+    refcount = _shared(sys.getrefcount(obj))  # as in `inspect`
+    return "\n".join(_lines(_facts(obj, refcount)))
 
 
 def _shared(counted: int) -> int:

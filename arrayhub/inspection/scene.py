@@ -43,7 +43,7 @@ class Scene:
 
     Parameters
     ----------
-    layout : Geometry
+    geometry : Geometry
         What is to be drawn.
     budget : int
         At most so many elements are shown.
@@ -64,9 +64,11 @@ class Scene:
         Whether every place of the buffer is drawn by itself.
     """
 
-    def __init__(self, layout: Geometry, budget: int, sharers: dict[int, list[Index]]) -> None:
-        self.layout = layout
-        self.axes = [_shown(length, count) for length, count in zip(layout.shape, _counts(layout, budget), strict=True)]
+    def __init__(self, geometry: Geometry, budget: int, sharers: dict[int, list[Index]]) -> None:
+        self.geometry = geometry
+        self.axes = [
+            _shown(length, count) for length, count in zip(geometry.shape, _counts(geometry, budget), strict=True)
+        ]
         self.all_elements = not any(None in axis for axis in self.axes)
         self._sharers = sharers
         self.elements = {element.at: element for element in self._elements()}
@@ -74,35 +76,35 @@ class Scene:
         self.whole = all(place.kind == "element" or place.length <= 1 for place in self.places)
 
     def _elements(self) -> Iterator[Element]:
-        layout = self.layout
+        geometry = self.geometry
         positions: dict[Index, int] = {}
         first: dict[int, Index] = {}
         for index in itertools.product(*([i for i in axis if i is not None] for axis in self.axes)):
-            position = positions[index] = _position(layout, index)
+            position = positions[index] = _position(geometry, index)
             sharers = self._sharers.get(position)
             first.setdefault(position, sharers[0] if sharers else index)
         rank = {index: number for number, index in enumerate(sorted(first.values()))}
         for index, position in positions.items():
             order = rank[first[position]] / max(len(rank) - 1, 1)
-            yield Element(index, position, order, self._outside(position, layout.span))
+            yield Element(index, position, order, self._outside(position, geometry.span))
 
     def _outside(self, position: int, length: int) -> bool:
-        size = self.layout.size
+        size = self.geometry.size
         return position < 0 or (size is not None and position + length > size)
 
     def _places(self) -> Iterator[Place]:
-        layout = self.layout
-        reached = layout.coverage
-        elements = sorted(self.elements.values(), key=lambda element: element.position) if layout.span else []
+        geometry = self.geometry
+        reached = geometry.coverage
+        elements = sorted(self.elements.values(), key=lambda element: element.position) if geometry.span else []
         starts = [element.position for element in elements]
-        ends = (0, layout.size, min(0, reached.low), reached.high)
-        bounds = {*starts, *(start + layout.span for start in starts), *(end for end in ends if end is not None)}
+        ends = (0, geometry.size, min(0, reached.low), reached.high)
+        bounds = {*starts, *(start + geometry.span for start in starts), *(end for end in ends if end is not None)}
         runs = []
         for start, stop in itertools.pairwise(sorted(bounds)):
-            covering = elements[bisect_right(starts, start - layout.span) : bisect_right(starts, start)]
+            covering = elements[bisect_right(starts, start - geometry.span) : bisect_right(starts, start)]
             runs.append(self._place(start, stop - start, covering))
         holes = sum(place.length for place in runs if place.kind == "hole")
-        if layout.unit == "element" and holes + len(runs) <= MOST_CELLS:
+        if geometry.unit == "element" and holes + len(runs) <= MOST_CELLS:
             for place in runs:
                 yield from _cell_by_cell(place) if place.kind == "hole" else (place,)
         else:
@@ -114,13 +116,13 @@ class Scene:
             return Place(start, length, self._kind_of_gap(start, length), None, 0, outside)
         first = min(covering, key=lambda element: element.at)
         sharers = self._sharers.get(first.position)
-        if sharers and sharers[0] < first.at and self.layout.unit == "element":
+        if sharers and sharers[0] < first.at and self.geometry.unit == "element":
             first = first._replace(at=sharers[0])
         return Place(start, length, "element", first, self._sharing(covering), outside)
 
     def _kind_of_gap(self, start: int, length: int) -> str:
-        reached = self.layout.coverage
-        if self.all_elements or self.layout.span == 0:
+        reached = self.geometry.coverage
+        if self.all_elements or self.geometry.span == 0:
             return "hole"
         if reached.used is None:
             return "left out"
@@ -128,21 +130,21 @@ class Scene:
 
     def _sharing(self, covering: list[Element]) -> int:
         """How many elements cover a place, the broadcast ones alone where an array is too large to count them all."""
-        layout = self.layout
+        geometry = self.geometry
         sharers = self._sharers.get(covering[0].position)
         if self.all_elements:
             return len(covering)
-        if sharers and layout.unit == "element":
+        if sharers and geometry.unit == "element":
             return len(sharers)
-        return math.prod(length for length, step in zip(layout.shape, layout.steps, strict=True) if step == 0)
+        return math.prod(length for length, step in zip(geometry.shape, geometry.steps, strict=True) if step == 0)
 
 
-def scenes(layout: Geometry, most: int = MOST_CELLS) -> Iterator[Scene]:
+def scenes(geometry: Geometry, most: int = MOST_CELLS) -> Iterator[Scene]:
     """Scenes of a layout, each smaller than the one before, none with more than `MOST_CELLS` places."""
-    sharers = _elements_by_position(layout)
+    sharers = _elements_by_position(geometry)
     for budget in _BUDGETS:
         if budget <= most:
-            scene = Scene(layout, budget, sharers)
+            scene = Scene(geometry, budget, sharers)
             if len(scene.places) <= MOST_CELLS:
                 yield scene
 
@@ -155,25 +157,25 @@ def index_text(index: Index, between: str = ",", dots: str = "...") -> str:
     return between.join((*map(str, head), dots, *map(str, tail)))
 
 
-def _elements_by_position(layout: Geometry) -> dict[int, list[Index]]:
+def _elements_by_position(geometry: Geometry) -> dict[int, list[Index]]:
     """The elements at each position, in logical order; none where no two share one, or too many would be visited."""
-    if not 0 < layout.count <= _COUNTED or layout.coverage.used == layout.count * layout.span:
+    if not 0 < geometry.count <= _COUNTED or geometry.coverage.used == geometry.count * geometry.span:
         return {}
     elements: dict[int, list[Index]] = {}
-    for index in itertools.product(*map(range, layout.shape)):
-        elements.setdefault(_position(layout, index), []).append(index)
+    for index in itertools.product(*map(range, geometry.shape)):
+        elements.setdefault(_position(geometry, index), []).append(index)
     return elements
 
 
-def _position(layout: Geometry, index: Index) -> int:
-    return layout.offset + sum(i * step for i, step in zip(index, layout.steps, strict=True))
+def _position(geometry: Geometry, index: Index) -> int:
+    return geometry.offset + sum(i * step for i, step in zip(index, geometry.steps, strict=True))
 
 
-def _counts(layout: Geometry, budget: int) -> list[int]:
+def _counts(geometry: Geometry, budget: int) -> list[int]:
     """How many indices to show in each dimension, so that their product is within the budget."""
-    if layout.count <= budget:
-        return list(layout.shape) if layout.count else [0] * layout.ndim
-    counts = [min(length, budget) for length in layout.shape]
+    if geometry.count <= budget:
+        return list(geometry.shape) if geometry.count else [0] * geometry.ndim
+    counts = [min(length, budget) for length in geometry.shape]
     counts[-1] = min(counts[-1], _LONGEST_ROW)
     product = math.prod(counts)
     while product > budget:

@@ -135,7 +135,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
 
 
 cdef Descriptor parse_slowly(object obj, object stream):
-    """By ``__dlpack__``; torch's own complaints come as one line each."""
+    """By ``__dlpack__``; torch's own errors come as one line each."""
     cdef Descriptor a
     try:
         a = dlpack.parse(obj.detach(), stream)      # of a tensor that nobody else has: see `detached`

@@ -284,10 +284,10 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
     if not came_as_copy(a, obj):
         return 0
     if r.flags & WRITEABLE:
-        raise complaint(r, TypeError, obj, "comes in as a copy, so that what is written would be lost; accepted: an array"
-                        " whose memory can be viewed, such as numpy.asarray(x), kept by the caller")
+        raise error_about(r, TypeError, obj, "comes in as a copy, so that what is written would be lost; accepted: an array"
+                          " whose memory can be viewed, such as numpy.asarray(x), kept by the caller")
     if isinstance(obj, VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
-        raise complaint(r, TypeError, obj, "is no array; accepted: an array, such as numpy.asarray(x)")
+        raise error_about(r, TypeError, obj, "is no array; accepted: an array, such as numpy.asarray(x)")
     return 0
 
 
@@ -400,7 +400,7 @@ cdef object named(const PyUSMArrayRequest* r, object error):
         return error
 
 
-cdef object complaint(const PyUSMArrayRequest* r, type kind, object obj, str words):
+cdef object error_about(const PyUSMArrayRequest* r, type kind, object obj, str words):
     return kind(f"{words_before(r)}this {name_of_type(obj)} {words}")
 
 
@@ -463,31 +463,31 @@ cdef str call_for_place(const PyUSMArrayRequest* r):
 cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
     """The error for a misfit, with what would have been accepted and the call that helps."""
     if wrong == NO_MEMORY:
-        return complaint(r, BufferError, obj, "was never given memory; make arrays with arrayhub.asarray or USMArray(...)")
+        return error_about(r, BufferError, obj, "was never given memory; make arrays with arrayhub.asarray or USMArray(...)")
     if wrong == BYTE_ORDER:
-        return complaint(r, TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted: the"
-                         " machine's own. Call arrayhub.asarray(x).native(), which copies")
+        return error_about(r, TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted: the"
+                           " machine's own. Call arrayhub.asarray(x).native(), which copies")
     if wrong == TYPE:
         return type_error(a, obj, r)
     if wrong == SHARED_BYTES:
-        return complaint(r, TypeError, obj, f"has {a.dl_dtype_.bits}-bit elements packed into shared bytes; accepted: whole"
-                         " bytes for each")
+        return error_about(r, TypeError, obj, f"has {a.dl_dtype_.bits}-bit elements packed into shared bytes; accepted: whole"
+                           " bytes for each")
     if wrong == RANK:
-        return complaint(r, ValueError, obj, f"has {a.nd_} dimensions, shape {shape_tuple(a)}; accepted: {accepted_ranks(r)}")
+        return error_about(r, ValueError, obj, f"has {a.nd_} dimensions, shape {shape_tuple(a)}; accepted: {accepted_ranks(r)}")
     if wrong == LENGTH:
         lengths = ", ".join(["any" if r.shape[k] == -1 else str(r.shape[k]) for k in range(r.max_nd)])
-        return complaint(r, ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")
+        return error_about(r, ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")
     if wrong == READ_ONLY:
-        return complaint(r, ValueError, obj, "is read-only; accepted: writable memory, such as x.copy() of it")
+        return error_about(r, ValueError, obj, "is read-only; accepted: writable memory, such as x.copy() of it")
     if wrong == PLACE:
-        return complaint(r, BufferError, obj, f"is on {place_of(a)}; accepted: {accepted_places(r)}. {call_for_place(r)},"
-                         " which copies")
+        return error_about(r, BufferError, obj, f"is on {place_of(a)}; accepted: {accepted_places(r)}. {call_for_place(r)},"
+                           " which copies")
     if wrong == MISALIGNED:
-        return complaint(r, BufferError, obj, "has elements that lie unaligned; call arrayhub.asarray(x).aligned(), which"
-                         " copies")
+        return error_about(r, BufferError, obj, "has elements that lie unaligned; call arrayhub.asarray(x).aligned(), which"
+                           " copies")
     if wrong == STRIDES:
-        return complaint(r, BufferError, obj, f"steps by {stride_tuple(a)} bytes, no multiples of its elements' {a.itemsize_};"
-                         " call arrayhub.asarray(x).copy()")
+        return error_about(r, BufferError, obj, f"steps by {stride_tuple(a)} bytes, no multiples of its elements'"
+                           f" {a.itemsize_}; call arrayhub.asarray(x).copy()")
     return layout_error(a, obj, r)
 
 
@@ -495,20 +495,20 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
     accepted = accepted_types(r)
     words = f"has elements of {name_of_elements(a)}; accepted: {accepted}"
     if r.flags & WRITEABLE:
-        return complaint(r, TypeError, obj, words)
+        return error_about(r, TypeError, obj, words)
     first = accepted.partition(" or ")[0]
     if r.may & <int> USM_ARRAY_MAY_CAST:
-        return complaint(r, TypeError, obj, f"{words}, or what converts to it without a loss of kind")
+        return error_about(r, TypeError, obj, f"{words}, or what converts to it without a loss of kind")
     if not host_readable(a):
-        return complaint(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
-    return complaint(r, TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
+        return error_about(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
+    return error_about(r, TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
 
 
 cdef object layout_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
     both = r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS
     order = "F" if r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS else "C"
     wanted = "contiguous in both orders" if both else f"{order}-contiguous"
-    return complaint(
+    return error_about(
         r, BufferError, obj, f"is not {wanted}: shape {shape_tuple(a)} with byte strides"
         f" {None if a.byte_strides_ == NULL else stride_tuple(a)}; call arrayhub.asarray(x).copy(order={order!r})"
     )

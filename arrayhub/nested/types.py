@@ -19,7 +19,7 @@ from arrayhub.nested.array import NestedArray
 
 
 def nested_type(x: NestedArray, symbolic: bool = False) -> Type:
-    """Return the type of an array; `symbolic` as in `arrayhub.typestr`."""
+    """Return the type of an array; `symbolic` as in `arrayhub.datashape`."""
     return Dimension(STRIDED if symbolic else len(x), _element(x))
 
 

@@ -296,13 +296,14 @@ def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=
         of `alignment` bytes. The lower widths of `halo` by default, or zeros.
     halo : sequence of int or of (int, int), optional
         Widths in elements, at both ends of each dimension or at the lower and the upper one.
-    dimensions : sequence of str, optional
-        What each dimension means: "I", "J", "K", or a decimal number for a data dimension. `backend` lays them out by
-        that; I, J, K and then numbers by default. They become the array's ``dims``.
     dims : sequence of str, optional
-        The same, but without `backend` any names serve.
+        The array's ``dims``: the name of each dimension. With `backend` a name says what the dimension means: "I", "J",
+        "K", or a decimal number for a data dimension; in this order by default.
+    dimensions : sequence of str, optional
+        The storage proposal's name for `dims`, which takes only those names that a stencil knows.
     layout : sequence of int or {"C", "F"}, optional
-        The rank of each dimension when they are sorted from the largest stride to the smallest.
+        The order of the dimensions in memory: the rank of each when they are sorted from the largest stride to the
+        smallest. `arrayhub.layout_for` gives a backend's.
     backend : str, optional
         A preset of `arrayhub.layouts`, or of GT4Py: the layout, and how rows are padded.
     alignment : int, optional

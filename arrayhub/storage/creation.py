@@ -20,8 +20,8 @@ from arrayhub.usm_array import USMArray
 if TYPE_CHECKING:
     from arrayhub.storage.allocation import _Halo, _Memory
 
-# The kinds of memory by device type and kind of USM.
-_KINDS: dict[tuple[str, str | None], _Memory] = {
+# What ``memory=`` calls the kinds of memory, by device type and kind of USM.
+KINDS: dict[tuple[str, str | None], _Memory] = {
     ("cpu", None): "cpu",
     ("oneapi", "host"): "usm_host",
     ("oneapi", "shared"): "usm_shared",
@@ -117,17 +117,17 @@ def from_array(
     return copied
 
 
-def empty_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+def empty_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array with the shape of another one, whose elements have any values.
 
     Parameters
     ----------
-    array : object
+    obj : object
         Anything that `asarray` takes.
     dtype : optional
-        The element type; that of `array` by default.
+        The element type; that of `obj` by default.
     **options
-        As for `empty`. What is left out, or None, is as it is in `array`: the order of its strides, its names, origin
+        As for `empty`. What is left out, or None, is as it is in `obj`: the order of its strides, its names, origin
         and halo, the kind of its memory and its device. Padding is not: rows are padded only for ``alignment=`` or a
         preset.
 
@@ -135,24 +135,24 @@ def empty_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack
     -------
     USMArray
     """
-    model = asarray(array)
+    model = asarray(obj)
     return empty(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
-def zeros_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+def zeros_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array of zeros with the shape of another one; see `empty_like`."""
-    model = asarray(array)
+    model = asarray(obj)
     return zeros(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
-def ones_like(array: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array of ones with the shape of another one; see `empty_like`."""
-    return full_like(array, 1, dtype, **options)
+    return full_like(obj, 1, dtype, **options)
 
 
-def full_like(array: Any, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+def full_like(obj: Any, /, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array with the shape of another one, all elements `fill_value`; see `empty_like` and `full`."""
-    model = asarray(array)
+    model = asarray(obj)
     return full(model.shape, fill_value, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
@@ -197,7 +197,7 @@ def _options_of(model: USMArray, options: Options) -> Options:
 
 def _kind_of(model: USMArray) -> _Memory:
     """Return the name of the kind of memory that `model` lies in."""
-    kind = _KINDS.get((model.device.type, model.usm_type))
+    kind = KINDS.get((model.device.type, model.usm_type))
     if kind is None:
         raise ValueError(
             f"memory: that of the array is on {model.device}; pass memory= to say where to allocate instead"

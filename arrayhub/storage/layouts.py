@@ -109,12 +109,12 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
         _registered[name] = Preset(ByMeaning(ranks), elements)
 
 
-def layout_for(dimensions: Iterable[Any], backend: str) -> tuple[int, ...]:
-    """Return the layout that a backend wants for dimensions.
+def layout_for(dims: Iterable[Any], /, backend: str) -> tuple[int, ...]:
+    """Return what ``layout=`` takes for a backend: the order of dimensions in memory.
 
     Parameters
     ----------
-    dimensions : sequence of str
+    dims : sequence of str
         What each dimension means: "I", "J", "K", or a decimal number for a data dimension. A string is the sequence of
         its letters; GTScript's axes serve as well.
     backend : str
@@ -130,7 +130,7 @@ def layout_for(dimensions: Iterable[Any], backend: str) -> tuple[int, ...]:
     ValueError
         An unknown or repeated dimension; a backend that is not registered.
     """
-    return layout_by(find(backend), checked_dimensions(dimensions))
+    return layout_by(find(backend), checked_dimensions(dims))
 
 
 def layout_by(preset: Preset, dimensions: tuple[str, ...]) -> tuple[int, ...]:

@@ -57,6 +57,6 @@ def build(include, source, built):
         except FileNotFoundError as error:
             raise RuntimeError(f"no compiler {command[0]!r} to build it with") from error
         if done.returncode:
-            complaints = [line for line in done.stderr.splitlines() if "error" in line]
-            raise RuntimeError(complaints[0] if complaints else "it does not compile")
+            errors = [line for line in done.stderr.splitlines() if "error" in line]
+            raise RuntimeError(errors[0] if errors else "it does not compile")
         made.replace(built)  # whole or not at all, whoever else builds it meanwhile

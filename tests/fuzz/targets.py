@@ -18,7 +18,7 @@ import numpy as np
 
 import arrayhub as ah
 from arrayhub.adapters.format_language import parse_format
-from arrayhub.inspection.datashape import parse_type
+from arrayhub.inspection.datashape_parser import parse_type
 
 from . import chance
 

@@ -21,7 +21,7 @@ from arrayhub.inspection.canvas import (
     text,
 )
 from arrayhub.inspection.geometry import Geometry
-from arrayhub.inspection.layout_text import short, tuple_text
+from arrayhub.inspection.picture_text import short, tuple_text
 from arrayhub.inspection.scene import Element, Index, Place, Scene, Shown, index_text, scenes
 
 MOST_BYTES = 20_000
@@ -37,59 +37,59 @@ _MOST_MARKS = 64
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB")
 
 
-def draw(layout: Geometry) -> str:
-    """Return the drawing that ``Layout.svg`` gives: the largest one that is small enough."""
-    for scene in scenes(layout):
+def draw(geometry: Geometry) -> str:
+    """Return the drawing that ``Picture.svg`` gives: the largest one that is small enough."""
+    for scene in scenes(geometry):
         svg = _picture(scene)
         if len(svg.encode()) < MOST_BYTES:
             break
     return svg
 
 
-def draw_for_page(layout: Geometry) -> str:
+def draw_for_page(geometry: Geometry) -> str:
     """Return the drawing that a notebook shows."""
-    return for_page(draw(layout))
+    return for_page(draw(geometry))
 
 
 def _picture(scene: Scene) -> str:
-    layout, canvas = scene.layout, Canvas()
-    title, facts = _title(layout), _facts(layout)
+    geometry, canvas = scene.geometry, Canvas()
+    title, facts = _title(geometry), _facts(geometry)
     canvas.write(title, 14, ' font-weight="600"')
     canvas.write(facts, 12)
     if scene.elements:
-        unit = ", in bytes" if layout.unit == "byte" else ""
+        unit = ", in bytes" if geometry.unit == "byte" else ""
         canvas.caption(f"the array by index: a cell shows its position in the buffer{unit}")
         _draw_grid(canvas, scene)
     if scene.places:
         canvas.caption("the buffer by position: a cell shows the index of its element")
         _draw_strip(canvas, scene)
-    if not scene.whole and layout.coverage.used is not None:
+    if not scene.whole and geometry.coverage.used is not None:
         _draw_bar(canvas, scene)
     canvas.y += 4
-    for number, note in enumerate(layout.notes()):
-        canvas.write(note, 12, f' fill="{WARNING}"' if layout.leaves_buffer and number == 0 else "")
+    for number, note in enumerate(geometry.notes()):
+        canvas.write(note, 12, f' fill="{WARNING}"' if geometry.leaves_buffer and number == 0 else "")
     return canvas.svg(f"{title}; {facts}")
 
 
 # ------------------------------------------------------------------------------------------------------ heading
 
 
-def _title(layout: Geometry) -> str:
-    kind = f"{short(layout.dtype)}, shape" if layout.dtype is not None else "shape"
-    return f"{kind} {tuple_text(layout.shape)}, {layout.contiguity}"
+def _title(geometry: Geometry) -> str:
+    kind = f"{short(geometry.dtype)}, shape" if geometry.dtype is not None else "shape"
+    return f"{kind} {tuple_text(geometry.shape)}, {geometry.contiguity}"
 
 
-def _facts(layout: Geometry) -> str:
+def _facts(geometry: Geometry) -> str:
     strides = [
         f"{tuple_text(steps)} {unit}"
-        for steps, unit in ((layout.strides, "elements"), (layout.byte_strides, "bytes"))
+        for steps, unit in ((geometry.strides, "elements"), (geometry.byte_strides, "bytes"))
         if steps is not None
     ]
-    facts = [f"strides {' = '.join(strides)}", f"offset {layout.offset}{' bytes' * (layout.unit == 'byte')}"]
-    if layout.memory is not None:
-        facts += [layout.memory, str(layout.access)]
-    elif layout.size is not None:
-        facts.append(f"buffer of {layout.size} element{'s' * (layout.size != 1)}")
+    facts = [f"strides {' = '.join(strides)}", f"offset {geometry.offset}{' bytes' * (geometry.unit == 'byte')}"]
+    if geometry.memory is not None:
+        facts += [geometry.memory, str(geometry.access)]
+    elif geometry.size is not None:
+        facts.append(f"buffer of {geometry.size} element{'s' * (geometry.size != 1)}")
     return " · ".join(facts)
 
 
@@ -216,13 +216,13 @@ def _draw_strip(canvas: Canvas, scene: Scene) -> None:
     x, widest = float(MARGIN), _strip_cell_width(scene)
     canvas.y += 14  # space for the marker
     for place in scene.places:
-        width = _place_width(place, widest, scene.layout)
+        width = _place_width(place, widest, scene.geometry)
         if x > MARGIN and x + width > WIDTH:
             x, canvas.y = float(MARGIN), canvas.y + tall + 24
         _draw_place(canvas, place, x, width, tall)
-        if place.start == scene.layout.offset and place.element is not None:
+        if place.start == scene.geometry.offset and place.element is not None:
             _draw_marker(canvas, x + width / 2)
-        if scene.layout.leaves_buffer and place.start in (0, scene.layout.size):
+        if scene.geometry.leaves_buffer and place.start in (0, scene.geometry.size):
             canvas.add("lines", f'<path d="M{x - GAP / 2:g} -4v{tall + 8}" stroke-width="2"/>', canvas.y)
         canvas.reach(x + width)
         x += width + GAP
@@ -263,11 +263,11 @@ def _strip_cell_width(scene: Scene) -> float:
     return max(_width_for(indices), round(max(map(len, small)) * SMALL_LETTER + 2))
 
 
-def _place_width(place: Place, widest: float, layout: Geometry) -> float:
-    if place.kind == "hole" and place.length > 1 and layout.unit == "element":
+def _place_width(place: Place, widest: float, geometry: Geometry) -> float:
+    if place.kind == "hole" and place.length > 1 and geometry.unit == "element":
         return max(_width_for([_hole_label(place)]), round(len(str(place.start)) * SMALL_LETTER + 2))
-    if layout.unit == "byte" and place.length < layout.span:  # holes, and parts of elements that overlap
-        return max(20, round(widest * place.length / layout.span))
+    if geometry.unit == "byte" and place.length < geometry.span:  # holes, and parts of elements that overlap
+        return max(20, round(widest * place.length / geometry.span))
     return widest
 
 
@@ -280,22 +280,22 @@ def _hole_label(place: Place) -> str:
 
 def _draw_bar(canvas: Canvas, scene: Scene) -> None:
     """How densely the buffer is used, from its start to its end, and where its lines of 64 bytes begin."""
-    layout = scene.layout
+    geometry = scene.geometry
     start, stop = scene.places[0].start, scene.places[-1].start + scene.places[-1].length
-    width, used = WIDTH - MARGIN, 100 * (layout.coverage.used or 0) / (stop - start)
-    unit_bytes = (layout.itemsize or 1) if layout.unit == "element" else 1
+    width, used = WIDTH - MARGIN, 100 * (geometry.coverage.used or 0) / (stop - start)
+    unit_bytes = (geometry.itemsize or 1) if geometry.unit == "element" else 1
     line = 64  # bytes: what a processor fetches at once, or for a long buffer a multiple of that
     while (stop - start) * unit_bytes > _MOST_MARKS * line:
         line *= 2
     canvas.caption(
-        f"all of the buffer, {used:.3g} % of it used: the denser the darker; a mark each {_size(layout, line)}"
+        f"all of the buffer, {used:.3g} % of it used: the denser the darker; a mark each {_size(geometry, line)}"
     )
 
     def place(position: float) -> float:
         return MARGIN + (position - start) / (stop - start) * width
 
-    for low, high, density in _densities(layout, start, stop):
-        beyond = low < 0 or (layout.size is not None and high > layout.size)
+    for low, high, density in _densities(geometry, start, stop):
+        beyond = low < 0 or (geometry.size is not None and high > geometry.size)
         x, colour = place(low), f' fill="{RED}"' if beyond else ""
         part = f'<rect x="{x:.1f}" width="{place(high) - x:.1f}" height="{_BAR}" fill-opacity="{density:g}"{colour}/>'
         canvas.add("bins", part, canvas.y)
@@ -306,12 +306,12 @@ def _draw_bar(canvas: Canvas, scene: Scene) -> None:
     canvas.y += _BAR + 6
 
 
-def _densities(layout: Geometry, start: int, stop: int) -> Iterator[tuple[int, int, float]]:
+def _densities(geometry: Geometry, start: int, stop: int) -> Iterator[tuple[int, int, float]]:
     """Stretches of the buffer of one density each, the empty ones left out."""
     bins = min(_BINS, max((stop - start) // _LEAST_BIN, 1))
     bounds = [start + (stop - start) * number // bins for number in range(bins + 1)]
     filled = [
-        (low, high, round((layout.coverage.used_below(high) - layout.coverage.used_below(low)) / (high - low), 2))
+        (low, high, round((geometry.coverage.used_below(high) - geometry.coverage.used_below(low)) / (high - low), 2))
         for low, high in itertools.pairwise(bounds)
     ]
     for density, run in itertools.groupby(filled, lambda stretch: stretch[2]):
@@ -320,9 +320,9 @@ def _densities(layout: Geometry, start: int, stop: int) -> Iterator[tuple[int, i
             yield stretches[0][0], stretches[-1][1], density
 
 
-def _size(layout: Geometry, number: int) -> str:
+def _size(geometry: Geometry, number: int) -> str:
     """So many bytes, or elements where nobody knows their size; the number is a power of two."""
-    if not layout.itemsize:
+    if not geometry.itemsize:
         return f"{number} elements"
     power = min((number.bit_length() - 1) // 10, len(_UNITS) - 1)
     return f"{number >> 10 * power} {_UNITS[power]}"

@@ -118,12 +118,12 @@ SEED_EXAMPLES = {
 @pytest.mark.parametrize("name", SEED_EXAMPLES)
 def test_text(name):
     numbers, expected = SEED_EXAMPLES[name]
-    assert drawing(arrayhub.layout(*numbers).text()) == expected
+    assert drawing(arrayhub.picture(*numbers).text()) == expected
 
 
 def test_text_heading():
     assert (
-        arrayhub.layout((2, 3), (3, 1), 4, 10, itemsize=8)
+        arrayhub.picture((2, 3), (3, 1), 4, 10, itemsize=8)
         .text()
         .startswith(
             "nd: 2\nshape: (2, 3)\nstrides: (3, 1)\nbyte strides: (24, 8)\ndata: points to &buf_flat[4]\nbuf_flat = {"
@@ -133,7 +133,7 @@ def test_text_heading():
 
 def test_text_of_an_array():
     a = np.zeros((4, 4), "f4")[::2, 1:]
-    text = arrayhub.asarray(a).layout.text()
+    text = arrayhub.asarray(a).picture.text()
     assert text.startswith(
         "dtype: float32\nnd: 2\nshape: (2, 3)\nstrides: (8, 1)\nbyte strides: (32, 4)\ndata: points to &buf_flat[0]\n"
         "memory: 44 bytes on cpu, readwrite\nbuf_flat = { a[0,0], a[0,1], a[0,2], *, *, *, *, *, a[1,0],"
@@ -141,16 +141,16 @@ def test_text_of_an_array():
 
 
 def test_text_of_a_large_array_leaves_out_the_middle_of_each_dimension():
-    text = arrayhub.layout((100, 100)).text()
+    text = arrayhub.picture((100, 100)).text()
     assert "a[0,1], ..., a[0,98], a[0,99], a[1,0]" in text
     assert "..., a[98,0]," in text
     assert len(text) < 1000
 
 
 def test_text_of_long_holes_and_many_dimensions():
-    assert "a[0], * x999999,    a[1] }" in arrayhub.layout((2,), (10**6,)).text()
-    assert arrayhub.layout((20,), (100,)).text().count("* x99") == 19
-    text = arrayhub.layout((1,) * 64).text()
+    assert "a[0], * x999999,    a[1] }" in arrayhub.picture((2,), (10**6,)).text()
+    assert arrayhub.picture((20,), (100,)).text().count("* x99") == 19
+    text = arrayhub.picture((1,) * 64).text()
     assert "a[0,0,0,...,0,0,0,0]" in text
     assert "shape: (1, 1, 1, ..., 1, 1, 1, 1)" in text
 
@@ -160,7 +160,7 @@ def test_text_of_long_holes_and_many_dimensions():
 
 def test_a_view_shows_its_place_in_the_block():
     x = arrayhub.asarray(np.arange(24, dtype="i4").reshape(4, 6))[2:, ::-1]
-    seen = x.layout
+    seen = x.picture
     assert (seen.shape, seen.strides, seen.byte_strides) == ((2, 6), (6, -1), (24, -4))
     assert (seen.offset, seen.size, seen.itemsize, seen.unit) == (17, 24, 4, "element")
     assert (seen.dtype, seen.memory, seen.access) == ("int32", "96 bytes on cpu", "readwrite")
@@ -168,7 +168,7 @@ def test_a_view_shows_its_place_in_the_block():
 
 def test_a_field_of_a_packed_record_is_drawn_in_bytes():
     records = arrayhub.asarray(np.zeros(3, [("a", "u1"), ("b", "<f4")])["b"])
-    seen = records.layout
+    seen = records.picture
     assert (seen.unit, seen.strides, seen.byte_strides, seen.size) == ("byte", None, (5,), 14)
     assert "buf_bytes = { a[0], *, a[1], *, a[2] }\nbyte_strides[0]*i[0]:\n" in seen.text()
     assert "positions are in bytes" in seen.text()
@@ -176,30 +176,31 @@ def test_a_field_of_a_packed_record_is_drawn_in_bytes():
 
 def test_elements_that_overlap_in_part_are_cut_where_they_do():
     a = np.lib.stride_tricks.as_strided(np.zeros(8, "u1").view("i4"), (3,), (2,))
-    text = arrayhub.asarray(a).layout.text()
+    text = arrayhub.asarray(a).picture.text()
     assert "buf_bytes = { a[0], a[0] x2, a[1] x2, a[2] }" in text
     assert "3 of them lie in 8 bytes" in text
 
 
 def test_other_memory_and_other_types():
     x = arrayhub.USMArray((2, 3), "f4", buffer="device")
-    assert x.layout.memory == f"24 bytes of device USM on {x.device}"  # nothing could be read here
+    assert x.picture.memory == f"24 bytes of device USM on {x.device}"  # nothing could be read here
     assert "float32, shape (2, 3), C-contiguous" in x._repr_html_()
-    assert arrayhub.asarray(b"abc").layout.access == "immutable"
-    assert arrayhub.asarray(np.zeros(2, ml_dtypes.bfloat16)).layout.dtype == "bfloat16"
-    assert arrayhub.asarray(np.zeros(3, "V0")).layout.notes() == ["Elements of zero bytes take no place in the buffer."]
+    assert arrayhub.asarray(b"abc").picture.access == "immutable"
+    assert arrayhub.asarray(np.zeros(2, ml_dtypes.bfloat16)).picture.dtype == "bfloat16"
+    nothing = arrayhub.asarray(np.zeros(3, "V0")).picture
+    assert nothing.notes() == ["Elements of zero bytes take no place in the buffer."]
 
 
 def test_elements_of_less_than_a_byte_are_drawn_as_elements():
-    seen = arrayhub.asarray(Handmade(memory=np.zeros(4, "u1"), shape=(5,), dtype=(0, 4, 1))).layout
+    seen = arrayhub.asarray(Handmade(memory=np.zeros(4, "u1"), shape=(5,), dtype=(0, 4, 1))).picture
     assert (seen.strides, seen.byte_strides, seen.size) == ((1,), None, 5)
     assert "buf_flat = { a[0], a[1], a[2], a[3], a[4] }" in seen.text()
 
 
 def test_an_array_of_many_dimensions():
     x = arrayhub.asarray(np.zeros((1,) * 64))
-    assert x.layout.text().count("a[") == 1
-    assert len(x.layout.svg()) < 20_000
+    assert x.picture.text().count("a[") == 1
+    assert len(x.picture.svg()) < 20_000
 
 
 # ------------------------------------------------------------------------------------------------- bad input
@@ -222,13 +223,13 @@ def test_an_array_of_many_dimensions():
     ],
 )
 def test_bad_input(arguments, error, words):
-    with pytest.raises(error, match=f"^layout: .*{words}"):
-        arrayhub.layout(*arguments)
+    with pytest.raises(error, match=f"^picture: .*{words}"):
+        arrayhub.picture(*arguments)
 
 
 def test_a_single_number_is_a_shape():
-    assert arrayhub.layout(4, -1, 3).text() == arrayhub.layout((4,), (-1,), 3).text()
-    assert arrayhub.layout(np.int64(4)).shape == (4,)
+    assert arrayhub.picture(4, -1, 3).text() == arrayhub.picture((4,), (-1,), 3).text()
+    assert arrayhub.picture(np.int64(4)).shape == (4,)
 
 
 # ------------------------------------------------------------------------------------------------- the SVG
@@ -240,7 +241,7 @@ class Cell(NamedTuple):
     fill: str
 
 
-class Picture:
+class Drawing:
     """What a reader sees of an SVG: the cells of the array, those of the buffer, and the words."""
 
     def __init__(self, svg):
@@ -276,7 +277,7 @@ def index_of(cell):
 
 
 def test_svg_of_a_submatrix():
-    picture = Picture(arrayhub.layout((2, 2), (3, 1), 1, 7, itemsize=8).svg())
+    picture = Drawing(arrayhub.picture((2, 2), (3, 1), 1, 7, itemsize=8).svg())
     assert [(cell.title, cell.text) for cell in picture.grid] == [
         ("a[0,0] at 1", "1"), ("a[0,1] at 2", "2"), ("a[1,0] at 4", "4"), ("a[1,1] at 5", "5"),
     ]  # fmt: skip
@@ -291,7 +292,7 @@ def test_svg_of_a_submatrix():
 @pytest.mark.parametrize("offset", [0, 5, 17, 22, 23, 24, 47, 60])
 def test_the_words_at_element_zero_are_not_cut_off(offset):
     """They are wider than the cell that they stand at, which may be the picture's last."""
-    root = ElementTree.fromstring(arrayhub.layout((offset // 2 + 1,), (-2,), offset).svg())
+    root = ElementTree.fromstring(arrayhub.picture((offset // 2 + 1,), (-2,), offset).svg())
     (words,) = (text for text in root.iter(SVG + "text") if text.text == "element zero")
     x, long = float(words.get("x")), 12 * 5.5
     start = x if words.get("text-anchor") == "start" else x - long
@@ -299,7 +300,7 @@ def test_the_words_at_element_zero_are_not_cut_off(offset):
 
 
 def test_svg_for_those_who_cannot_see_it():
-    root = Picture(arrayhub.asarray(np.zeros((2, 3), "f4")).layout.svg()).root
+    root = Drawing(arrayhub.asarray(np.zeros((2, 3), "f4")).picture.svg()).root
     assert root.get("role") == "img"
     assert root.get("aria-label").startswith(
         "float32, shape (2, 3), C-contiguous; strides (3, 1) elements = (12, 4) bytes"
@@ -308,7 +309,7 @@ def test_svg_for_those_who_cannot_see_it():
 
 def test_logical_order_runs_through_the_rainbow():
     def colours(*numbers):
-        return [cell.fill for cell in Picture(arrayhub.layout(*numbers).svg()).strip]
+        return [cell.fill for cell in Drawing(arrayhub.picture(*numbers).svg()).strip]
 
     c, f, backwards = colours((2, 3)), colours((2, 3), (1, 2)), colours((6,), (-1,), 5)
     assert len(set(c)) == 6
@@ -317,55 +318,55 @@ def test_logical_order_runs_through_the_rainbow():
 
 
 def test_a_broadcast_shares_its_cells():
-    picture = Picture(arrayhub.layout((1000, 3), (0, 1)).svg())
+    picture = Drawing(arrayhub.picture((1000, 3), (0, 1)).svg())
     assert [cell.title for cell in picture.strip] == [f"a[0,{j}] and 999 more at {j}" for j in range(3)]
     assert picture.words.count("×1000") == 3
     assert {(cell.text, cell.fill) for cell in picture.grid} == {(str(j), picture.strip[j].fill) for j in range(3)}
 
 
 def test_places_shared_by_elements_that_are_not_drawn_are_counted():
-    picture = Picture(arrayhub.layout((10, 10), (1, 1)).svg())
+    picture = Drawing(arrayhub.picture((10, 10), (1, 1)).svg())
     assert [cell.title for cell in picture.strip][4] == "a[0,4] and 4 more at 4"
     assert [cell.title for cell in picture.strip][9] == "a[0,9] and 9 more at 9"
 
 
 def test_what_leaves_the_buffer_is_red():
-    picture = Picture(arrayhub.layout((2, 3), (3, 1), 2, 6).svg())
+    picture = Drawing(arrayhub.picture((2, 3), (3, 1), 2, 6).svg())
     red = [cell.title for cell in picture.grid + picture.strip if cell.fill == RED]
     assert red == ["a[1,1] at 6, outside of the buffer", "a[1,2] at 7, outside of the buffer"] * 2
     assert any(words.startswith("The view leaves its buffer") for words in picture.words)
-    assert not any(cell.fill == RED for cell in Picture(arrayhub.layout((2, 3)).svg()).strip)
+    assert not any(cell.fill == RED for cell in Drawing(arrayhub.picture((2, 3)).svg()).strip)
 
 
 @pytest.mark.parametrize("shape", [(64,), (8, 8), (4, 4, 4), (2, 32), (1, 64)])
 def test_sixty_four_elements_are_all_drawn(shape):
-    picture = Picture(arrayhub.layout(shape, itemsize=8).svg())
+    picture = Drawing(arrayhub.picture(shape, itemsize=8).svg())
     assert len(picture.grid) == len(picture.strip) == 64
 
 
 def test_a_large_buffer_gets_a_bar():
-    picture = Picture(arrayhub.layout((1000, 100), (200, 1), itemsize=4).svg())
+    picture = Drawing(arrayhub.picture((1000, 100), (200, 1), itemsize=4).svg())
     caption = "all of the buffer, 50 % of it used: the denser the darker; a mark each 16 KiB"
     assert caption in picture.words
     assert "⋯" in picture.words and "⋮" in picture.words
 
 
 def test_names_of_fields_are_escaped():
-    svg = arrayhub.asarray(np.zeros(2, [("<&\"'>\x01", "i4")])).layout.svg()
+    svg = arrayhub.asarray(np.zeros(2, [("<&\"'>\x01", "i4")])).picture.svg()
     assert "<&" in ElementTree.fromstring(svg).get("aria-label")
 
 
 def test_in_a_notebook_the_page_gives_the_colour_of_its_words():
     x = arrayhub.asarray(np.zeros((2, 3)))
     html = x._repr_html_()
-    assert html == x.layout._repr_html_()
+    assert html == x.picture._repr_html_()
     assert html.startswith('<div class="arrayhub-layout"><svg ') and html.endswith("</svg></div>")
-    assert "currentColor" in html and "currentColor" not in x.layout.svg()
+    assert "currentColor" in html and "currentColor" not in x.picture.svg()
     ElementTree.fromstring(html)
 
 
 def test_colours_are_hexadecimal():
-    for value in re.findall(r'(?:fill|stroke)="([^"]+)"', arrayhub.layout((30, 30), (40, 1), 0, 1100).svg()):
+    for value in re.findall(r'(?:fill|stroke)="([^"]+)"', arrayhub.picture((30, 30), (40, 1), 0, 1100).svg()):
         assert value == "none" or re.fullmatch("#[0-9a-f]{6}", value)
 
 
@@ -397,10 +398,10 @@ any_layout = st.integers(0, 64).flatmap(
 @example(([2**62, 0], [1, 1], 0, 2**60, 8))
 def test_any_layout_is_small_and_well_formed(numbers):
     shape, strides, offset, size, itemsize = numbers
-    seen = arrayhub.layout(shape, strides, offset, size, itemsize=itemsize)
+    seen = arrayhub.picture(shape, strides, offset, size, itemsize=itemsize)
     svg = seen.svg()
     assert len(svg.encode()) < 20_000
-    picture = Picture(svg)
+    picture = Drawing(svg)
     assert len(picture.grid) <= 64 and len(picture.strip) + len(picture.holes) <= 64
     ElementTree.fromstring(seen._repr_html_())
     assert len(seen.text()) < 20_000
@@ -410,7 +411,7 @@ def test_any_layout_is_small_and_well_formed(numbers):
 @given(small)
 def test_every_cell_is_right(numbers):
     shape, strides, offset, size = numbers
-    picture = Picture(arrayhub.layout(shape, strides, offset, size).svg())
+    picture = Drawing(arrayhub.picture(shape, strides, offset, size).svg())
     for cell in picture.grid + picture.strip:
         index, position = index_of(cell), position_of(cell)
         assert all(0 <= i < length for i, length in zip(index, shape, strict=True))
@@ -441,10 +442,10 @@ def test_coverage_agrees_with_visiting_every_element(numbers, span):
 
 
 def test_strides_that_interleave_in_a_large_array_are_said_to_be_uncounted():
-    seen = arrayhub.layout((10**6, 10**6, 3), (2 * 10**6, 7, 5))
+    seen = arrayhub.picture((10**6, 10**6, 3), (2 * 10**6, 7, 5))
     assert seen.coverage.used is None
     assert any("interleave" in note for note in seen.notes())
-    Picture(seen.svg())
+    Drawing(seen.svg())
 
 
 # ------------------------------------------------------------------------------------------------- on the pages
@@ -477,8 +478,19 @@ def test_the_page_like_a_notebook(tool, theme):
 
 
 def test_an_array_without_dimensions_is_an_integer():
-    assert arrayhub.layout(np.array(3)).shape == (3,)
-    assert arrayhub.layout(np.array([2, 3]), np.array([3, 1])).strides == (3, 1)
-    assert arrayhub.layout(np.int64(3), np.array(2), np.array(0), np.array(5)).size == 5
-    with pytest.raises(TypeError, match="layout: shape has array"):
-        arrayhub.layout(np.array(3.0))
+    assert arrayhub.picture(np.array(3)).shape == (3,)
+    assert arrayhub.picture(np.array([2, 3]), np.array([3, 1])).strides == (3, 1)
+    assert arrayhub.picture(np.int64(3), np.array(2), np.array(0), np.array(5)).size == 5
+    with pytest.raises(TypeError, match="picture: shape has array"):
+        arrayhub.picture(np.array(3.0))
+
+
+def test_former_names_still_serve():
+    x = arrayhub.asarray(np.zeros((2, 3)))
+    with pytest.warns(DeprecationWarning, match="picture"):
+        assert arrayhub.layout is arrayhub.picture
+    with pytest.warns(DeprecationWarning, match="datashape"):
+        assert arrayhub.typestr is arrayhub.datashape
+    with pytest.warns(DeprecationWarning, match="picture"):
+        assert x.layout.text() == x.picture.text()
+    assert not {"layout", "typestr"} & {*dir(arrayhub)}

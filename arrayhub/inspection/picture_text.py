@@ -9,9 +9,9 @@ _WIDTH = 100  # characters; longer lists go on in the next line
 _FEW = 16  # elements of an array too large to be written out
 
 
-def draw(layout: Geometry) -> str:
-    """Return the drawing that ``Layout.text`` gives."""
-    return "\n".join([*_heading(layout), *_buffer(_scene_of(layout)), *layout.notes()])
+def draw(geometry: Geometry) -> str:
+    """Return the drawing that ``Picture.text`` gives."""
+    return "\n".join([*_heading(geometry), *_buffer(_scene_of(geometry)), *geometry.notes()])
 
 
 def tuple_text(values: tuple[int, ...]) -> str:
@@ -19,22 +19,22 @@ def tuple_text(values: tuple[int, ...]) -> str:
     return f"({index_text(values, ', ')}{',' * (len(values) == 1)})"
 
 
-def _heading(layout: Geometry) -> Iterator[str]:
-    if layout.dtype is not None:
-        yield f"dtype: {short(layout.dtype)}"
-    yield f"nd: {layout.ndim}"
-    yield f"shape: {tuple_text(layout.shape)}"
-    if layout.strides is not None:
-        yield f"strides: {tuple_text(layout.strides)}"
-    if layout.byte_strides is not None:
-        yield f"byte strides: {tuple_text(layout.byte_strides)}"
-    yield f"data: points to &{_buffer_name(layout)}[{layout.offset}]"
-    if layout.memory is not None:
-        yield f"memory: {layout.memory}, {layout.access}"
+def _heading(geometry: Geometry) -> Iterator[str]:
+    if geometry.dtype is not None:
+        yield f"dtype: {short(geometry.dtype)}"
+    yield f"nd: {geometry.ndim}"
+    yield f"shape: {tuple_text(geometry.shape)}"
+    if geometry.strides is not None:
+        yield f"strides: {tuple_text(geometry.strides)}"
+    if geometry.byte_strides is not None:
+        yield f"byte strides: {tuple_text(geometry.byte_strides)}"
+    yield f"data: points to &{_buffer_name(geometry)}[{geometry.offset}]"
+    if geometry.memory is not None:
+        yield f"memory: {geometry.memory}, {geometry.access}"
 
 
-def _buffer_name(layout: Geometry) -> str:
-    return "buf_flat" if layout.unit == "element" else "buf_bytes"
+def _buffer_name(geometry: Geometry) -> str:
+    return "buf_flat" if geometry.unit == "element" else "buf_bytes"
 
 
 def short(text: str, most: int = 60) -> str:
@@ -42,22 +42,22 @@ def short(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def _scene_of(layout: Geometry) -> Scene:
+def _scene_of(geometry: Geometry) -> Scene:
     """All of it where that fits; of a large array only as much as can be read in some lines."""
-    scene = next(scenes(layout))
-    return scene if scene.whole or scene.all_elements else next(scenes(layout, _FEW))
+    scene = next(scenes(geometry))
+    return scene if scene.whole or scene.all_elements else next(scenes(geometry, _FEW))
 
 
 def _buffer(scene: Scene) -> Iterator[str]:
     """The buffer as a list, and under each element the number that leads to it."""
-    layout = scene.layout
-    opening = f"{_buffer_name(layout)} = {{ "
+    geometry = scene.geometry
+    opening = f"{_buffer_name(geometry)} = {{ "
     if not scene.places:
         yield f"{opening}}}"
         return
-    formula = _formula(layout) if layout.offset == 0 and layout.count and layout.ndim else None
+    formula = _formula(geometry) if geometry.offset == 0 and geometry.count and geometry.ndim else None
     addr = "" if formula else "addr:"
-    rows = list(_rows([(_label(place), _address(place, layout)) for place in scene.places]))
+    rows = list(_rows([(_label(place), _address(place, geometry)) for place in scene.places]))
     for number, row in enumerate(rows):
         first, last = number == 0, number == len(rows) - 1
         labels, addresses = (" ".join(line) for line in zip(*row, strict=True))
@@ -97,19 +97,19 @@ def _label(place: Place) -> str:
     return f"{outside}a[{index_text(place.element.at) or '()'}]{shared}"
 
 
-def _address(place: Place, layout: Geometry) -> str:
+def _address(place: Place, geometry: Geometry) -> str:
     if place.element is None:
         return ""
-    distance = place.start - layout.offset
-    if layout.offset == 0:
+    distance = place.start - geometry.offset
+    if geometry.offset == 0:
         return str(distance)
     return f"offset{distance:+d}" if distance else "offset"
 
 
-def _formula(layout: Geometry) -> str:
+def _formula(geometry: Geometry) -> str:
     """What the line of numbers shows: the sum of strides times indices."""
-    name = "strides" if layout.unit == "element" else "byte_strides"
-    terms = [f"{name}[{k}]*i[{k}]" for k in range(layout.ndim)]
+    name = "strides" if geometry.unit == "element" else "byte_strides"
+    terms = [f"{name}[{k}]*i[{k}]" for k in range(geometry.ndim)]
     if len(terms) > 3:
         terms[1:-1] = ["..."]
     return " + ".join(terms) + ":"

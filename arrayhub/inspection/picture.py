@@ -11,10 +11,10 @@ from arrayhub.usm_array import USMArray
 _LIMIT = 2**63
 
 
-class Layout(Geometry):
+class Picture(Geometry):
     """Shape, strides and offset of an array in its buffer, which `text` and `svg` draw.
 
-    Made by ``arrayhub.layout`` from numbers alone, and by ``USMArray.layout`` from an array. Positions count from the
+    Made by ``arrayhub.picture`` from numbers alone, and by ``USMArray.picture`` from an array. Positions count from the
     start of the buffer.
 
     Attributes
@@ -47,7 +47,7 @@ class Layout(Geometry):
         str
             Some lines, in the notation of the specification of USMArray. At most 64 places are written out.
         """
-        from arrayhub.inspection.layout_text import draw
+        from arrayhub.inspection.picture_text import draw
 
         return draw(self)
 
@@ -61,27 +61,27 @@ class Layout(Geometry):
         str
             An SVG document of less than 20 kB, whatever the array; at most 64 elements are drawn.
         """
-        from arrayhub.inspection.layout_svg import draw
+        from arrayhub.inspection.picture_svg import draw
 
         return draw(self)
 
     def _repr_html_(self) -> str:
-        from arrayhub.inspection.layout_svg import draw_for_page
+        from arrayhub.inspection.picture_svg import draw_for_page
 
         return draw_for_page(self)
 
     def __repr__(self) -> str:
-        return f"Layout(shape={self.shape}, strides={self.strides}, offset={self.offset}, size={self.size})"
+        return f"Picture(shape={self.shape}, strides={self.strides}, offset={self.offset}, size={self.size})"
 
 
-def layout(
+def picture(
     shape: SupportsIndex | Sequence[SupportsIndex],
     strides: SupportsIndex | Sequence[SupportsIndex] | None = None,
     offset: SupportsIndex = 0,
     size: SupportsIndex | None = None,
     *,
     itemsize: SupportsIndex | None = None,
-) -> Layout:
+) -> Picture:
     """Describe how an array would lie in a buffer, from numbers alone.
 
     Nothing is allocated and nothing is checked against memory: a view that leaves its buffer is drawn as it is.
@@ -101,7 +101,7 @@ def layout(
 
     Returns
     -------
-    Layout
+    Picture
         Shows itself in a notebook; ``text()`` and ``svg()`` draw it.
 
     Raises
@@ -114,7 +114,7 @@ def layout(
 
     Examples
     --------
-    >>> print(arrayhub.layout((4,), (-2,), offset=7, size=8).text())
+    >>> print(arrayhub.picture((4,), (-2,), offset=7, size=8).text())
     nd: 1
     shape: (4,)
     strides: (-2,)
@@ -124,12 +124,12 @@ def layout(
     """
     lengths = _integers("shape", shape, least=0)
     if len(lengths) > MAX_NDIM:
-        raise ValueError(f"layout: shape has {len(lengths)} dimensions; accepted: at most {MAX_NDIM}")
+        raise ValueError(f"picture: shape has {len(lengths)} dimensions; accepted: at most {MAX_NDIM}")
     steps = _c_strides(lengths) if strides is None else _integers("strides", strides)
     if len(steps) != len(lengths):
-        raise ValueError(f"layout: strides has {len(steps)} entries, shape has {len(lengths)}; accepted: as many")
+        raise ValueError(f"picture: strides has {len(steps)} entries, shape has {len(lengths)}; accepted: as many")
     width = None if itemsize is None else _integer("itemsize", itemsize, least=0)
-    return Layout(
+    return Picture(
         lengths,
         steps,
         None if width is None else tuple(step * width for step in steps),
@@ -139,8 +139,8 @@ def layout(
     )
 
 
-def layout_of(array: USMArray) -> Layout:
-    """Describe how an array lies in its memory block: what ``USMArray.layout`` gives."""
+def picture_of(array: USMArray) -> Picture:
+    """Describe how an array lies in its memory block: what ``USMArray.picture`` gives."""
     block = array.memory
     distance = array.ptr - block.address if array.size else 0
     facts = {"dtype": _dtype_of(array), "memory": _memory_of(array), "access": array.access}
@@ -148,15 +148,15 @@ def layout_of(array: USMArray) -> Layout:
     try:
         byte_strides = array.byte_strides
     except ValueError:  # elements of less than a byte: only their number is known, and such arrays have no views
-        return Layout(array.shape, array.strides, None, 0, array.size, None, **facts)
+        return Picture(array.shape, array.strides, None, 0, array.size, None, **facts)
     # Nobody steps along a dimension of one element, so its stride decides nothing.
     taken = [stride for length, stride in zip(array.shape, byte_strides, strict=True) if length > 1]
     whole = itemsize > 0 and not any(number % itemsize for number in (distance, *taken))
     if not whole:
-        return Layout(array.shape, None, byte_strides, distance, block.nbytes, itemsize, "byte", **facts)
+        return Picture(array.shape, None, byte_strides, distance, block.nbytes, itemsize, "byte", **facts)
     strides = tuple(stride // itemsize for stride in byte_strides)
     size = None if block.nbytes is None else block.nbytes // itemsize
-    return Layout(array.shape, strides, byte_strides, distance // itemsize, size, itemsize, **facts)
+    return Picture(array.shape, strides, byte_strides, distance // itemsize, size, itemsize, **facts)
 
 
 def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...]:
@@ -168,9 +168,9 @@ def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...
 
 
 def _integer(name: str, value: Any, *, least: int = -_LIMIT) -> int:
-    number = integer(value, f"layout: {name}")
+    number = integer(value, f"picture: {name}")
     if number < least:
-        raise ValueError(f"layout: {name} has {number}; accepted: {least} or more")
+        raise ValueError(f"picture: {name} has {number}; accepted: {least} or more")
     return number
 
 
