@@ -17,6 +17,7 @@ import pytest
 import torch
 
 import arrayhub as ah
+from arrayhub.nested import from_awkward, moving
 
 JAGGED = torch.jagged
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
@@ -271,6 +272,33 @@ def test_missing_records_are_missing_in_their_fields():
     assert x["x"].to_list() == [1, None, None]
 
 
+def test_what_is_missing_in_either_is_missing():
+    inner, outer = ah.asnested([1, None, 3, 4])[1:], ah.asnested([None, 5, 6])
+    covered = from_awkward._with_bits(inner, 3, outer.validity)
+    assert covered.to_list() == [None, 3, 4]
+    assert from_awkward._with_bits(inner, 3, None).to_list() == [None, 3, 4]
+    bits = ah.asnested(pa.array([True, None, False, True]))[1:]
+    assert from_awkward._with_bits(bits, 3, ah.asnested([5, None, 6]).validity).to_list() == [None, None, True]
+
+
+def test_a_field_shares_the_bits_of_its_records():
+    source = pa.StructArray.from_arrays([pa.array(range(20))], ["x"], mask=pa.array([k == 3 for k in range(20)]))
+    x = ah.asnested(source[2:])
+    assert x["x"].validity.ptr == x.validity.ptr
+    assert x["x"].to_list() == [2, None, *range(4, 20)]
+    assert pa.array(x["x"]).to_pylist() == [2, None, *range(4, 20)]
+
+
+def test_new_parts_need_nothing_in_front():
+    """A bitmap of a slice starts within a byte, and new offsets have no elements in front of their first."""
+    x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
+    assert x.validity_offset == 1
+    assert na.c_array(moving.as_polars_has_it(x)).offset == 0
+    words = ah.asnested(pa.array([None, None, "a", "b"]))[1:]
+    assert na.c_array(moving.as_polars_has_it(words)).offset == 0
+    assert ah.as_polars(words).to_list() == [None, "a", "b"]
+
+
 def test_several_chunks():
     source = pa.chunked_array([[[1], [2]], [[3, 4]]])
     chunks = ah.asnested(source)
@@ -408,16 +436,49 @@ def test_what_a_nested_array_is_not():
 
 @pytest.mark.parametrize("kind", ["shared", "host", "device"])
 def test_sycl_memory(kind):
+    dpnp = pytest.importorskip("dpnp")
+    if not pytest.importorskip("dpctl").get_devices():
+        pytest.skip("dpctl finds no device")
+
+    def in_usm(array):
+        return ah.asarray(dpnp.asarray(ah.as_numpy(array), usm_type=kind))
+
+    for source in (RAGGED, ["This", "is", None], [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}], [[1, None], [3]]):
+        x = moving.moved(ah.asnested(source), in_usm)
+        assert x.device.type == "oneapi"
+        assert leaves(x)
+        assert {leaf.usm_type for leaf in leaves(x)} == {kind}
+        assert x.to_host().to_list() == source
+        assert x[1:].to_host().to_list() == source[1:]
+        assert (x.to_host() is x) == (kind != "device")
+        assert hasattr(x, "__arrow_c_array__") == (kind != "device")
+        taken = na.device.c_device_array(x)
+        assert taken.device_type_id == 14
+        if kind != "device":
+            assert ah.as_arrow(x).to_pylist() == source
+            assert {leaf.ptr for leaf in leaves(ah.asnested(ah.as_arrow(x)))} <= {leaf.ptr for leaf in leaves(x)}
+
+
+def leaves(node):
+    """Every array of a nested one."""
+    if not isinstance(node, ah.NestedArray):
+        return [node]
+    below = [getattr(node, name, None) for name in ("validity", "offsets", "sizes", "indices", "content")]
+    below += node.fields.values() if node.kind == "record" else ()
+    return [leaf for part in below if part is not None for leaf in leaves(part)]
+
+
+def test_to_device_and_back():
     dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_devices():
         pytest.skip("dpctl finds no device")
-    for source in (RAGGED, ["This", "is", None], [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}], [[1, None], [3]]):
-        x = ah.asnested(source).to_device("oneapi:0")
-        assert x.device.type == "oneapi"
-        assert x.to_host().to_list() == source
-        assert x[1:].to_host().to_list() == source[1:]
-        taken = na.device.c_device_array(x)
-        assert taken.device_type_id == 14
+    for source, _ in ARRAYS.values():
+        x = ah.asnested(source)
+        for part in (x, x[1:]):
+            there = part.to_device("oneapi:0")
+            assert {leaf.device.type for leaf in leaves(there)} == {"oneapi"}
+            assert there.to_host().to_list() == part.to_list()
+            assert pa.array(there.to_host()).offset == (part.validity_offset if part.kind == "bits" else 0)
 
 
 def test_a_device_that_the_host_cannot_read_says_so():

@@ -330,19 +330,41 @@ cdef object indexed(Tree t, object key):
 
 cdef object masked_field(Tree t, object field):
     """A field of records of which some are missing: what is missing there is missing in the field."""
-    cdef Tree part
-    if count_nulls(t) == 0:
-        return field
-    mask = np.ones(t.length, bool) if not isinstance(field, Tree) else valid_mask(<Tree> field)
-    mask &= valid_mask(t)
-    part = copy_node(<Tree> field) if isinstance(field, Tree) else flat(field)
-    if part.kind == BITS:
-        part = copy_node(flat(unpacked(part)))
-    part.validity = bitmap_of(mask)
-    part.bit = 0
+    return field if count_nulls(t) == 0 else covered(field, t.validity, t.bit)
+
+
+cpdef object covered(object node, Descriptor validity, Py_ssize_t bit):
+    """Return a node of whose elements those are missing too that a bitmap says are missing; it is shared where the node has
+    none of its own.
+
+    Parameters
+    ----------
+    node : USMArray or NestedArray
+    validity : USMArray or None
+        Bytes of bits, the lowest first, 0 for what is missing; None: nothing more is.
+    bit : int
+        Which bit stands for the first element.
+    """
+    cdef Tree part = copy_node(<Tree> checked_node(node)) if isinstance(node, Tree) else flat(checked_node(node))
+    if validity is None:
+        return part
+    if part.kind == BITS and bit != part.bit:     # whose bits start where its content's do
+        part = with_validity(flat(unpacked(part)), part)
+    if part.validity is not None and count_nulls(part):
+        validity = bitmap_of(valid_mask(part) & mask_in(validity, bit, part.length))
+        bit = 0
+        if part.kind == BITS:
+            part = flat(unpacked(part))
+    part.validity = validity
+    part.bit = bit
     part.nulls = UNCOUNTED
     part.checked = False
     return part
+
+
+cdef Tree with_validity(Tree t, Tree other):
+    t.validity, t.bit, t.nulls = other.validity, other.bit, other.nulls
+    return t
 
 
 cdef Tree copy_node(Tree t):
@@ -489,9 +511,12 @@ cpdef object valid_mask(Tree t):
         raise TypeError("valid_mask: None is no NestedArray")
     if t.validity is None:
         return np.ones(t.length, bool)
-    wait_for(t.validity, "validity")
-    bits = np.unpackbits(as_numpy(t.validity), bitorder="little")
-    return bits[t.bit : t.bit + t.length].astype(bool)
+    return mask_in(t.validity, t.bit, t.length)
+
+
+cdef object mask_in(Descriptor validity, Py_ssize_t bit, Py_ssize_t length):
+    wait_for(validity, "validity")
+    return np.unpackbits(as_numpy(validity), bitorder="little")[bit : bit + length].astype(bool)
 
 
 cpdef object unpacked(Tree t):
@@ -583,7 +608,11 @@ cdef object checked_node(object node):
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
          Descriptor indices=None, Descriptor validity=None, Py_ssize_t bit=0, tuple parts=None, tuple names=None,
          Py_ssize_t width=0, str meaning=None):
-    """Return a node of parts that fit together; what they lead into is checked when they are first followed."""
+    """Return a node of parts that fit together; what they lead into is checked when they are first followed.
+
+    A bitmap that the host can read and that starts within a byte is copied, so that it starts with one: whoever takes an
+    array with an offset takes it that all its buffers have as many elements in front, which new parts do not.
+    """
     cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
     t.content = content
     t.offsets = offsets
@@ -596,6 +625,9 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     t.width = width
     t.meaning = meaning
     t.nulls = 0 if validity is None else UNCOUNTED
+    if bit and validity is not None and t.kind != BITS and host_readable(validity):
+        t.validity = bitmap_of(mask_in(validity, bit, length))
+        t.bit = 0
     return t
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub.conversion import asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, make, nested_of, part
+from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part
 
 
 def is_awkward(obj: Any) -> bool:
@@ -75,18 +75,8 @@ def _record(layout: Any) -> Any:
 
 
 def _with_bits(content: Any, length: int, validity: Any) -> Any:
-    """`content` with a bitmap; one that has another already is covered by both."""
-    node = part(nested_of(content), 0, length)
-    names = ("offsets", "sizes", "indices")
-    facts: dict[str, Any] = {name: getattr(node, name, None) for name in names}
-    if node.kind == "record":
-        facts |= {"names": tuple(node.fields), "parts": tuple(node.fields.values())}
-    elif node.kind.endswith("_view") and node.kind != "list_view":
-        facts |= {"parts": node.buffers}
-    return make(
-        node.kind, length, content=getattr(node, "content", None), validity=validity, width=node.width,
-        meaning=node.meaning, **facts,
-    )  # fmt: skip
+    """`content` with a bitmap; what is missing in either is missing."""
+    return covered(part(content, 0, length), validity, 0)
 
 
 def _bit_masked(layout: Any) -> Any:

@@ -36,7 +36,7 @@ _VIEWS = ("string_view", "bytes_view")
 
 def to_host(x: NestedArray) -> NestedArray:
     """Return `x` where the host can read it; see `NestedArray.to_host`."""
-    return x if is_on_host(x) else _moved(x, lambda array: array.to_host())
+    return x if is_on_host(x) else moved(x, lambda array: array.to_host())
 
 
 def to_device(x: NestedArray, device: Any) -> NestedArray:
@@ -44,18 +44,19 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
     target = device if isinstance(device, Device) else Device(device)
     if target == x.device:
         return x
-    return to_host(x) if target == _CPU else _moved(x, lambda array: array.to_device(target))
+    return to_host(x) if target == _CPU else moved(x, lambda array: array.to_device(target))
 
 
-def _moved(node: Any, move: Callable[[Any], Any]) -> Any:
-    """What a node reaches, each of its arrays moved once."""
+def moved(node: Any, move: Callable[[Any], Any]) -> Any:
+    """Return what a node reaches, each of its arrays moved once."""
     if not isinstance(node, NestedArray):
         return move(node)
     if node.kind in _VIEWS:
-        return _moved(with_offsets(node), move)
-    facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": node.validity_offset}
-    if node.validity is not None:
-        facts["validity"] = move(node.validity)
+        return moved(with_offsets(node), move)
+    validity, bit = _from_the_first_bit(node)
+    facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": bit}
+    if validity is not None:
+        facts["validity"] = move(validity)
     if node.kind in _BY_OFFSETS:
         facts |= _moved_rows(node, move)
     elif node.kind == "list_view":
@@ -63,13 +64,22 @@ def _moved(node: Any, move: Callable[[Any], Any]) -> Any:
     elif node.kind == "record":
         facts |= {
             "names": tuple(node.fields),
-            "parts": tuple(_moved(field, move) for field in node.fields.values()),
+            "parts": tuple(moved(field, move) for field in node.fields.values()),
         }
     else:
-        facts["content"] = _moved(node.content, move)
+        facts["content"] = moved(node.content, move)
         if node.kind == "categorical":
             facts["indices"] = move(node.indices)
     return make(node.kind, len(node), **facts)
+
+
+def _from_the_first_bit(node: NestedArray) -> tuple[Any, int]:
+    """A bitmap that starts with a byte: of what lies elsewhere afterwards, nothing is in front."""
+    first = node.validity_offset
+    if node.validity is None or first == 0 or node.kind == "bits":
+        return node.validity, first
+    bits = np.unpackbits(_numbers(node.validity), bitorder="little")[first : first + len(node)]
+    return bitmap_of(bits), 0
 
 
 def _numbers(array: Any) -> Any:
@@ -87,7 +97,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]
     if on_host is not None:
         check(on_host)
     unchanged = node.offsets if start == 0 else asarray(offsets - offsets.dtype.type(start))
-    return {"offsets": move(unchanged), "content": _moved(part(content, start, stop), move)}
+    return {"offsets": move(unchanged), "content": moved(part(content, start, stop), move)}
 
 
 def _moved_list_views(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]:
@@ -96,11 +106,11 @@ def _moved_list_views(node: NestedArray, move: Callable[[Any], Any]) -> dict[str
     used = sizes > 0
     start = int(starts[used].min()) if used.any() else 0
     stop = int((starts + sizes)[used].max()) if used.any() else 0
-    moved = np.where(used, starts - starts.dtype.type(start), 0).astype(starts.dtype)
+    firsts = np.where(used, starts - starts.dtype.type(start), 0).astype(starts.dtype)
     return {
-        "offsets": move(asarray(moved)),
+        "offsets": move(asarray(firsts)),
         "sizes": move(node.sizes),
-        "content": _moved(part(node.content, start, stop), move),
+        "content": moved(part(node.content, start, stop), move),
     }
 
 
