@@ -2,7 +2,21 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+cdef extern from *:
+    """
+    #define ARRAYHUB_SCHEMA_NAME "arrow_schema"
+    #define ARRAYHUB_ARRAY_NAME "arrow_array"
+    #define ARRAYHUB_STREAM_NAME "arrow_array_stream"
+    #define ARRAYHUB_DEVICE_NAME "arrow_device_array"
+    """
+    # Names of capsules.
+    const char* SCHEMA_NAME "ARRAYHUB_SCHEMA_NAME"
+    const char* ARRAY_NAME "ARRAYHUB_ARRAY_NAME"
+    const char* STREAM_NAME "ARRAYHUB_STREAM_NAME"
+    const char* DEVICE_NAME "ARRAYHUB_DEVICE_NAME"
+
 cdef enum:
+    MAX_NODES = 100_000            # of one type: a hostile schema may contain itself
     ARROW_FLAG_DICTIONARY_ORDERED = 1
     ARROW_FLAG_NULLABLE = 2
 

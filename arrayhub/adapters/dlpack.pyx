@@ -42,6 +42,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
+from arrayhub._core.finalizing cimport is_finalizing
 from arrayhub._core.memory cimport DLPACK, EXTERNAL, Release, allocate, describe_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub._core.raised cimport put_aside, put_back, raise_on, take
@@ -73,15 +74,6 @@ from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error, show
 
 cdef extern from *:
-    """
-    /* A deleter may run on a thread of its own while the interpreter goes down: then Python must not be entered. */
-    #if PY_VERSION_HEX >= 0x030D0000
-    #define arrayhub_is_finalizing() Py_IsFinalizing()
-    #else
-    #define arrayhub_is_finalizing() (!Py_IsInitialized() || _Py_IsFinalizing())
-    #endif
-    """
-    bint arrayhub_is_finalizing() nogil
     PyObject* PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords) noexcept
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
 
@@ -492,14 +484,14 @@ cdef void drop_owner(void* owner) noexcept:
 
 cdef void _managed_deleter(DLManagedTensorVersioned* managed) noexcept nogil:
     """Runs on any thread, with or without the GIL. Once the interpreter is going, the memory goes with the process."""
-    if managed == NULL or arrayhub_is_finalizing():
+    if managed == NULL or is_finalizing():
         return
     with gil:
         free_managed(managed)
 
 
 cdef void _legacy_deleter(DLManagedTensor* managed) noexcept nogil:
-    if managed == NULL or arrayhub_is_finalizing():
+    if managed == NULL or is_finalizing():
         return
     with gil:
         drop_owner(managed.manager_ctx)

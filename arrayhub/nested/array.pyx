@@ -43,7 +43,7 @@ from arrayhub._core.tree cimport (
     register_tree_class,
     wait_for,
 )
-from arrayhub.adapters cimport arrow
+from arrayhub.adapters cimport arrow, arrow_schema
 
 from arrayhub._core.errors import interface_error, show
 from arrayhub.conversion import as_numpy
@@ -295,7 +295,7 @@ cdef class NestedArray(Tree):
         def export(requested_schema=None):
             if requested_schema is None:
                 return method()
-            return arrow.emit_attribute(_ways["conform"](self, arrow.described(requested_schema)), what)()
+            return arrow.emit_attribute(_ways["conform"](self, arrow_schema.described(requested_schema)), what)()
 
         export.__name__ = name
         return export

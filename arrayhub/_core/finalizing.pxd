@@ -1,0 +1,11 @@
+"""Whether the interpreter is going away: Python must not be entered any more, and memory goes with the process."""
+
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX >= 0x030D0000
+    #define arrayhub_is_finalizing() Py_IsFinalizing()
+    #else
+    #define arrayhub_is_finalizing() (!Py_IsInitialized() || _Py_IsFinalizing())
+    #endif
+    """
+    bint is_finalizing "arrayhub_is_finalizing"() noexcept nogil

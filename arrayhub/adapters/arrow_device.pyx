@@ -1,0 +1,140 @@
+"""Arrow's device interface: memory anywhere, and the event that says when it may be read."""
+
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.stdint cimport int32_t, int64_t, intptr_t
+
+from arrayhub._core.descriptor cimport OTHER_CONTEXT, Descriptor
+from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged
+from arrayhub._core.runtime cimport device_of, host_ready
+from arrayhub._core.tree cimport Tree, first_array
+from arrayhub.adapters.arrow_abi cimport DEVICE_NAME, ArrowDeviceArray
+from arrayhub.adapters.arrow_emit cimport Body, arrays_of, fill_root_array
+from arrayhub.adapters.arrow_owner cimport Import, pointer_in, released
+from arrayhub.adapters.arrow_schema cimport as_said, schema_capsule, wants_lists
+from arrayhub.runtimes cimport cuda
+
+from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.errors import interface_error, show
+
+
+cdef int take_device_array(Import owner, object capsule) except -1:
+    cdef ArrowDeviceArray* array = <ArrowDeviceArray*> pointer_in(capsule, DEVICE_NAME, "__arrow_c_device_array__")
+    if array.array.release == NULL:
+        raise released("ArrowDeviceArray.array")
+    owner.array = array.array
+    array.array.release = NULL
+    return place(owner, array.device_type, array.device_id, array.sync_event)
+
+
+cdef int place(Import owner, int device_type, int64_t device_id, void* sync_event) except -1:
+    """Note where the buffers lie, and have a stream of our own wait for the producer's event."""
+    if device_type not in TYPE_NAMES:
+        raise interface_error("Arrow", "device_type", device_type, f"one of {sorted(TYPE_NAMES)}")
+    if device_type == kDLCPU:
+        return 0
+    if device_id < 0 or device_id >= 1 << 30:
+        raise interface_error("Arrow", "device_id", device_id, "an ordinal of zero or more")
+    owner.device = DLDevice(device_type, <int32_t> device_id)
+    if sync_event == NULL:
+        return 0
+    if device_type != kDLCUDA and device_type != kDLCUDAManaged:
+        raise BufferError(
+            f"Arrow: sync_event is set for {TYPE_NAMES[device_type]}; accepted: NULL, after the producer's work is done,"
+            " and a cudaEvent_t* for CUDA"
+        )
+    owner.stream = cuda.stream_after((<void**> sync_event)[0], owner.device.device_id)
+    return 0
+
+
+cdef void _drop_device_capsule(object capsule) noexcept:
+    cdef ArrowDeviceArray* array = <ArrowDeviceArray*> PyCapsule_GetPointer(capsule, DEVICE_NAME)
+    if array.array.release != NULL:
+        array.array.release(&array.array)
+    PyMem_RawFree(array)
+
+
+cdef tuple emit_device(object node, object requested_schema, dict keywords):
+    """The capsules by the device interface: memory anywhere, all of it on one device.
+
+    CUDA's event happens once the producer's work is done; SYCL's work is waited for, since the interface has no event of
+    its.
+    """
+    cdef bint lists = wants_lists(requested_schema)
+    cdef ArrowDeviceArray* array
+    cdef DLDevice device
+    for name, value in keywords.items():
+        if value is not None:
+            raise NotImplementedError(f"__arrow_c_device_array__: {name} is {show(value)}; accepted: no such keyword, or None")
+    node = as_said(node, lists)
+    device = device_of(first_array(node))
+    check_place(node, device)
+    schema = schema_capsule(node, lists)
+    array = <ArrowDeviceArray*> PyMem_RawCalloc(1, sizeof(ArrowDeviceArray))
+    if array == NULL:
+        raise MemoryError
+    capsule = PyCapsule_New(array, DEVICE_NAME, _drop_device_capsule)
+    fill_root_array(&array.array, node, lists)
+    array.device_type = device.device_type
+    array.device_id = -1 if device.device_type == kDLCPU else device.device_id
+    if device.device_type == kDLCUDA or device.device_type == kDLCUDAManaged:
+        note_event(array, node, device.device_id)
+    else:
+        wait_on_device(node)
+    return (schema, capsule)
+
+
+cdef int check_place(object node, DLDevice device) except -1:
+    cdef DLDevice other
+    if isinstance(node, Tree):
+        for part in arrays_of(node):
+            check_place(part, device)
+        return 0
+    other = device_of(<Descriptor> node)
+    if other.device_type != device.device_type or other.device_id != device.device_id:
+        raise BufferError(
+            f"Arrow: its arrays lie on several devices, {TYPE_NAMES[device.device_type]}:{device.device_id} and"
+            f" {TYPE_NAMES[other.device_type]}:{other.device_id}; accepted: one. Call to_device() first"
+        )
+    if (<Descriptor> node).flags_ & OTHER_CONTEXT:
+        raise BufferError("Arrow: the memory belongs to a SYCL context that is not its device's default one, which the device"
+                          " interface cannot name; call to_host(x)")
+    return 0
+
+
+cdef int wait_on_device(object node) except -1:
+    if isinstance(node, Tree):
+        for part in arrays_of(node):
+            wait_on_device(part)
+        return 0
+    return host_ready(<Descriptor> node)
+
+
+cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
+    """The event that stands for the work on every array of a node; none where nothing is in flight."""
+    cdef Body* body = <Body*> array.array.private_data
+    cdef intptr_t stream
+    if not in_flight(node) or not cuda.driver_present():
+        return 0
+    stream = cuda.waiting_stream(device)
+    wait_in_order(node, stream)
+    body.event = cuda.event_on(stream, device)
+    array.sync_event = &body.event
+    return 0
+
+
+cdef bint in_flight(object node) except -1:
+    if isinstance(node, Tree):
+        for part in arrays_of(node):
+            if in_flight(part):
+                return True
+        return False
+    return (<Descriptor> node).stream_ != NULL or (<Descriptor> node).producer_ is not None
+
+
+cdef int wait_in_order(object node, intptr_t stream) except -1:
+    if isinstance(node, Tree):
+        for part in arrays_of(node):
+            wait_in_order(part, stream)
+        return 0
+    return cuda.consumer_ready(<Descriptor> node, stream)

@@ -1,0 +1,257 @@
+"""Arrays and nodes as Arrow's arrays: the structs, and what they hold until they are released."""
+
+import numpy as np
+
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t
+
+from arrayhub._core cimport layout
+from arrayhub._core.descriptor cimport Descriptor, host_readable, size_of
+from arrayhub._core.finalizing cimport is_finalizing
+from arrayhub._core.raised cimport Aside, put_aside, put_back
+from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub._core.tree cimport (
+    BITS,
+    BYTES,
+    BYTES_VIEW,
+    CATEGORICAL,
+    FLAT,
+    LIST,
+    LIST_VIEW,
+    RECORD,
+    REGULAR,
+    STRING,
+    STRING_VIEW,
+    UNCOUNTED,
+    VIEW_BYTES,
+    Tree,
+)
+from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, ArrowArray
+from arrayhub.adapters.arrow_schema cimport CHILDREN, as_said, schema_capsule, wants_lists
+from arrayhub.runtimes cimport cuda
+
+
+cdef void _release_array(ArrowArray* array) noexcept nogil:
+    """Children that a consumer has moved elsewhere have a release of NULL here, and their own body there."""
+    cdef int64_t k
+    if array == NULL or array.release == NULL:
+        return
+    if is_finalizing():      # Python must not be entered any more: the memory goes with the process
+        array.release = NULL
+        return
+    for k in range(array.n_children):
+        if array.children[k].release != NULL:
+            array.children[k].release(array.children[k])
+    if array.dictionary != NULL and array.dictionary.release != NULL:
+        array.dictionary.release(array.dictionary)
+    free_body(<Body*> array.private_data)
+    array.release = NULL
+
+
+cdef void free_body(Body* body) noexcept with gil:
+    cdef Aside aside = put_aside()
+    if body.event != NULL:
+        cuda.destroy_event(body.event)
+    Py_DECREF(<object> body.owner)
+    PyMem_RawFree(body)
+    put_back(aside)
+
+
+cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children, bint dictionary) except NULL:
+    """Give `out` space for its buffers, children and dictionary, and make it release them."""
+    cdef int64_t structs = children + dictionary, k
+    cdef size_t size = sizeof(Body) + buffers * sizeof(void*) + children * sizeof(void*) + structs * sizeof(ArrowArray)
+    cdef Body* body = <Body*> PyMem_RawCalloc(1, size)
+    if body == NULL:
+        raise MemoryError
+    Py_INCREF(owner)
+    body.owner = <PyObject*> owner
+    out.buffers = <const void**> (<char*> body + sizeof(Body))
+    out.n_buffers = buffers
+    out.children = <ArrowArray**> (out.buffers + buffers)
+    out.n_children = children
+    cdef ArrowArray* below = <ArrowArray*> (out.children + children)
+    for k in range(children):
+        out.children[k] = below + k
+    out.dictionary = below + children if dictionary else NULL
+    out.offset = 0
+    out.private_data = body
+    out.release = _release_array
+    return body
+
+
+cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead) except -1:
+    """The array of a node; `lead`: how many elements in front of its first one the parent's offset will skip."""
+    if isinstance(node, Tree):
+        return fill_tree(out, <Tree> node, lead)
+    return fill_dense(out, node, <Descriptor> node, 0, lead)
+
+
+cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ssize_t lead) except -1:
+    """Numbers: a primitive array under a fixed-size list for each dimension after the first. The owner is `a`, or the Tree
+    of kind FLAT that it is the content of."""
+    cdef bint innermost = axis == a.nd_ - 1
+    cdef Tree t = <Tree> owner if isinstance(owner, Tree) else None
+    new_body(out, owner, 2 if innermost else 1, 0 if innermost else 1, False)
+    out.length = lead + layout.count(axis + 1, a.shape_)
+    out.null_count = 0
+    if axis == 0 and t is not None and t.validity is not None and out.length > 0:
+        set_bitmap(out, t.validity, t.bit, lead, t.nulls)
+    lead += out.offset
+    if not innermost:
+        return fill_dense(out.children[0], owner, a, axis + 1, lead * a.shape_[axis + 1])
+    out.buffers[1] = NULL if a.data_ == NULL else a.data_ - lead * a.itemsize_
+    return 0
+
+
+cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssize_t lead, Py_ssize_t nulls) except -1:
+    """The bitmap and the offset that goes with it, so that its first bit stands for the first element after `lead`.
+
+    An array has one offset for all its buffers, which therefore start as many elements earlier. They do exist: bits are
+    left over by slices, which have left as many elements in front.
+    """
+    cdef Py_ssize_t back = 0
+    if bit < lead:
+        back = (lead - bit + 7) >> 3
+    out.offset = bit + 8 * back - lead
+    out.null_count = nulls if lead == 0 else UNCOUNTED
+    out.buffers[0] = validity.data_ - back
+    return 0
+
+
+cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
+    cdef Py_ssize_t k, start, count = 0 if t.parts is None else len(t.parts)
+    if t.kind == FLAT:
+        return fill_dense(out, t, <Descriptor> t.content, 0, lead)
+    cdef int views = t.kind == STRING_VIEW or t.kind == BYTES_VIEW
+    new_body(out, t, 3 + <int> count if views else _BUFFERS[t.kind], count if t.kind == RECORD else CHILDREN[t.kind],
+             t.kind == CATEGORICAL)
+    out.length = t.length + lead
+    out.null_count = 0
+    if out.length == 0:      # pyarrow takes buffers of no elements for empty, and an offset into them for a mistake
+        pass
+    elif t.validity is not None:
+        set_bitmap(out, t.validity, t.bit, lead, t.nulls)
+    elif t.kind == BITS:
+        set_bitmap(out, <Descriptor> t.content, t.bit, lead, 0)
+        out.buffers[0] = NULL
+        out.null_count = 0
+    start = out.offset + lead        # elements in the buffers before the first of this node
+    if t.kind == LIST or t.kind == LIST_VIEW or t.kind == STRING or t.kind == BYTES:
+        out.buffers[1] = back_by(t.offsets, start)
+    if t.kind == LIST_VIEW:
+        out.buffers[2] = back_by(t.sizes, start)
+    if t.kind == LIST or t.kind == LIST_VIEW:
+        fill_array(out.children[0], t.content, 0)
+    elif t.kind == REGULAR:
+        fill_array(out.children[0], t.content, start * t.width)
+    elif t.kind == STRING or t.kind == BYTES:
+        out.buffers[2] = (<Descriptor> t.content).data_
+    elif t.kind == RECORD:
+        for k in range(count):
+            fill_array(out.children[k], t.parts[k], start)
+    elif t.kind == CATEGORICAL:
+        out.buffers[1] = back_by(t.indices, start)
+        fill_array(out.dictionary, t.content, 0)
+    elif t.kind == BITS:
+        out.buffers[1] = (<Descriptor> t.content).data_ - ((start - t.bit) >> 3 if out.length else 0)
+    elif views:
+        fill_view_buffers(out, t, start)
+    return 0
+
+
+# By kind: how many buffers a node has that has a fixed number of them.
+cdef int[11] _BUFFERS
+_BUFFERS[:] = [2, 2, 2, 3, 1, 3, 3, 3, 3, 1, 2]
+
+
+cdef inline const void* back_by(Descriptor a, Py_ssize_t elements) noexcept:
+    return NULL if a.data_ == NULL else a.data_ - elements * a.itemsize_
+
+
+cdef int fill_view_buffers(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
+    """The views, their buffers, and the sizes of those, which lie behind the array's own space."""
+    cdef Py_ssize_t k, count = len(t.parts)
+    cdef Tree holder = t
+    sizes = np.array([(<Descriptor> part).shape_[0] for part in t.parts], np.int64)
+    out.buffers[1] = back_by(<Descriptor> t.content, start * VIEW_BYTES)
+    for k in range(count):
+        out.buffers[2 + k] = (<Descriptor> t.parts[k]).data_
+    # The owner of this body is from now on the pair, so that the sizes live as long.
+    cdef Body* body = <Body*> out.private_data
+    pair = (holder, sizes)
+    Py_INCREF(pair)
+    Py_DECREF(<object> body.owner)
+    body.owner = <PyObject*> pair
+    out.buffers[2 + count] = <const void*> <size_t> sizes.ctypes.data
+    return 0
+
+
+cdef int fill_root_array(ArrowArray* out, object node, bint lists) except -1:
+    cdef Descriptor a
+    if lists or isinstance(node, Tree) or (<Descriptor> node).nd_ == 1:
+        return fill_array(out, node, 0)
+    a = <Descriptor> node
+    new_body(out, a, 1, 1, False)
+    out.length = a.shape_[0]
+    out.null_count = 0
+    new_body(out.children[0], a, 2, 0, False)
+    out.children[0].length = size_of(a)
+    out.children[0].null_count = 0
+    out.children[0].buffers[1] = a.data_
+    return 0
+
+
+cdef list arrays_of(object node):
+    """The nodes and arrays right below a Tree."""
+    cdef Tree t = <Tree> node
+    cdef list found = [part for part in (t.validity, t.offsets, t.sizes, t.indices, t.content) if part is not None]
+    if t.parts is not None:
+        found.extend(t.parts)
+    return found
+
+
+cdef int ready_for_host(object node) except -1:
+    """Return once the host may read every array of a node."""
+    cdef Descriptor a
+    if isinstance(node, Tree):
+        for part in arrays_of(node):
+            ready_for_host(part)
+        return 0
+    a = <Descriptor> node
+    if not host_readable(a):
+        raise BufferError(
+            f"Arrow: the memory is on {place_of(a)}, which only __arrow_c_device_array__ can say; call to_host() first"
+        )
+    return host_ready(a)
+
+
+cdef void _drop_array_capsule(object capsule) noexcept:
+    cdef ArrowArray* array = <ArrowArray*> PyCapsule_GetPointer(capsule, ARRAY_NAME)
+    if array.release != NULL:
+        array.release(array)
+    PyMem_RawFree(array)
+
+
+cdef tuple emit(object node, object requested_schema):
+    """The capsules of a Descriptor or a Tree in memory that the host can read, once its producer's work is done.
+
+    Raises
+    ------
+    BufferError
+        It lies on a device; Arrow has no words for its type; or it is not compact.
+    """
+    cdef bint lists = wants_lists(requested_schema)
+    cdef ArrowArray* array
+    node = as_said(node, lists)
+    ready_for_host(node)
+    schema = schema_capsule(node, lists)
+    array = <ArrowArray*> PyMem_RawCalloc(1, sizeof(ArrowArray))
+    if array == NULL:
+        raise MemoryError
+    capsule = PyCapsule_New(array, ARRAY_NAME, _drop_array_capsule)
+    fill_root_array(array, node, lists)
+    return (schema, capsule)

@@ -1,0 +1,150 @@
+"""Arrow's canonical extension types ``arrow.fixed_shape_tensor`` and ``arrow.bool8``, in and out, and their metadata."""
+
+import json
+
+import numpy as np
+
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport Descriptor, labels_of, reshape, set_labels, set_type, size_of, transpose
+from arrayhub._core.tree cimport Tree
+from arrayhub.adapters.arrow_abi cimport ArrowSchema
+
+from arrayhub._core.errors import interface_error
+from arrayhub._core.labels import named
+
+cdef enum:
+    MAX_PAIRS = 4096               # of metadata
+    MAX_METADATA = 1 << 20         # bytes of one string in it
+
+
+cdef dict pairs_of(const char* metadata):
+    """The extension's name and metadata; other keys are their owners' business."""
+    cdef Py_ssize_t at = 4, n
+    cdef int32_t length
+    cdef list strings
+    cdef dict found = {}
+    memcpy(&length, metadata, 4)
+    n = length
+    if n < 0 or n > MAX_PAIRS:
+        raise interface_error("Arrow", "metadata", n, f"0 to {MAX_PAIRS} pairs")
+    for _ in range(n):
+        strings = []
+        for _ in range(2):
+            memcpy(&length, metadata + at, 4)
+            if length < 0 or length > MAX_METADATA:
+                raise interface_error("Arrow", "metadata's length of a string", length, f"0 to {MAX_METADATA} bytes")
+            strings.append(metadata[at + 4 : at + 4 + length])
+            at += 4 + length
+        found[strings[0]] = strings[1]
+    return found
+
+
+cdef object extended(object node, ArrowSchema* schema):
+    """What a canonical extension type makes of its storage; others are what their storage is, as the format allows."""
+    cdef dict pairs = pairs_of(schema.metadata)
+    name = pairs.get(b"ARROW:extension:name")
+    if isinstance(node, Tree) or name is None:
+        return node
+    if name == b"arrow.bool8" and schema.format[0] == c"c":
+        return as_bool(<Descriptor> node)
+    if name == b"arrow.fixed_shape_tensor" and schema.format[0] == c"+" and (<Descriptor> node).nd_ == 2:
+        return tensor_of(<Descriptor> node, pairs.get(b"ARROW:extension:metadata", b""))
+    return node
+
+
+cdef Descriptor as_bool(Descriptor a):
+    set_type(a, dtypes.by_typestr(c"b", 1))
+    return a
+
+
+cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
+    """The dimensions that the metadata gives: `shape` and `dim_names` are those of the memory, `permutation` says which of
+    them each dimension of the array is."""
+    said = json_of(metadata)
+    shape = listed(said, "shape", int)
+    if shape is None or any([length < 0 for length in shape]):
+        raise interface_error("arrow.fixed_shape_tensor", "shape", shape, "lengths of zero or more")
+    order = listed(said, "permutation", int)
+    names = listed(said, "dim_names", str)
+    size = 1
+    for length in shape:
+        size *= length
+    if size != flat.shape_[1]:
+        raise interface_error("arrow.fixed_shape_tensor", "shape", shape, f"lengths whose product is {flat.shape_[1]}, as the"
+                                                                          " list's")
+    if order is None:
+        order = list(range(len(shape)))
+    if sorted(order) != list(range(len(shape))):
+        raise interface_error("arrow.fixed_shape_tensor", "permutation", order, f"the numbers 0 to {len(shape) - 1}, each once")
+    if names is not None and len(names) != len(shape):
+        raise interface_error("arrow.fixed_shape_tensor", "dim_names", names, f"{len(shape)} names")
+    if len(shape) >= layout.MAX_NDIM:
+        raise interface_error("arrow.fixed_shape_tensor", "shape", shape, f"at most {layout.MAX_NDIM - 1} dimensions")
+    a = transpose(reshape(flat, (flat.shape_[0], *shape)), [0, *[1 + axis for axis in order]])
+    if names is not None and len(set(names)) == len(names):
+        set_labels(a, named((None, *[names[axis] for axis in order])))
+    return a
+
+
+cdef dict json_of(bytes metadata):
+    try:
+        said = json.loads(metadata.decode())
+    except (ValueError, RecursionError):
+        said = None
+    if type(said) is not dict:
+        raise interface_error("arrow.fixed_shape_tensor", "metadata", metadata, 'JSON such as {"shape": [2, 3]}')
+    return said
+
+
+cdef object listed(dict said, str key, type kind):
+    values = said.get(key)
+    if values is None:
+        return None
+    if type(values) is not list or not all([type(value) is kind and (kind is str or abs(value) < 1 << 62) for value in values]):
+        raise interface_error("arrow.fixed_shape_tensor", key, values, f"a list of {kind.__name__}")
+    return values
+
+
+# ------------------------------------------------------------------------------------------------------------- the way out
+
+
+cdef bytes metadata_of(bytes name, bytes said):
+    """The two pairs of an extension type."""
+    cdef list strings = [b"ARROW:extension:name", name, b"ARROW:extension:metadata", said]
+    return np.int32(2).tobytes() + b"".join([np.int32(len(s)).tobytes() + s for s in strings])
+
+
+cdef bytes _BOOL8 = metadata_of(b"arrow.bool8", b"")
+
+
+cdef bytes bool8_metadata():
+    return _BOOL8
+
+
+cdef list memory_order(Descriptor a):
+    """The axes after the first in the order of the memory, the longest step first; None where they are not compact, each
+    element of the first axis a run of its own."""
+    cdef Py_ssize_t expected = a.itemsize_
+    cdef list order = sorted(range(1, a.nd_), key=lambda axis: -a.byte_strides_[axis])
+    if size_of(a) == 0:
+        return list(range(1, a.nd_))
+    for axis in reversed(order):
+        if a.shape_[axis] != 1:
+            if a.byte_strides_[axis] != expected:
+                return None
+            expected *= a.shape_[axis]
+    return None if a.shape_[0] > 1 and a.byte_strides_[0] != expected else order
+
+
+cdef bytes tensor_metadata(Descriptor a, list order):
+    """What says how a list of `order`'s lengths is the array: see `tensor_of`."""
+    said = {"shape": [a.shape_[axis] for axis in order]}
+    if order != sorted(order):
+        said["permutation"] = [order.index(axis) for axis in range(1, a.nd_)]
+    dims = getattr(labels_of(a), "dims", None)
+    if dims is not None and None not in dims[1:]:
+        said["dim_names"] = [dims[axis] for axis in order]
+    return metadata_of(b"arrow.fixed_shape_tensor", json.dumps(said).encode())

@@ -1,0 +1,25 @@
+"""The structs that an Arrow producer handed over. See arrow_owner.pyx."""
+
+from libc.stdint cimport intptr_t
+
+from arrayhub._core.device cimport DLDevice
+from arrayhub.adapters.arrow_abi cimport ArrowArray, ArrowSchema
+
+cdef class Import:
+    cdef ArrowSchema schema
+    cdef ArrowArray array
+    cdef DLDevice device
+    cdef intptr_t stream           # CUDA: one that waits for the producer's work; 0: the memory may be read now
+    cdef void drop(self) noexcept
+
+cdef Import new_import()
+cdef void* pointer_in(object capsule, const char* name, str method) except NULL
+cdef object released(str what)
+cdef int take_schema(Import owner, object capsule, str method) except -1
+cdef int take_array(Import owner, object capsule, str method) except -1
+
+
+cdef inline void drop_schema(ArrowSchema* schema) noexcept:
+    if schema.release != NULL:
+        schema.release(schema)
+        schema.release = NULL

@@ -1,0 +1,78 @@
+"""What an Arrow producer handed over, its structs in capsules, and how they are released: exactly once, from any thread."""
+
+cimport cython
+
+from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_IsValid
+
+from arrayhub._core.device cimport DLDevice, kDLCPU
+from arrayhub._core.raised cimport Aside, put_aside, put_back
+from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, SCHEMA_NAME, ArrowArray, ArrowSchema
+
+from arrayhub._core.errors import interface_error
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(32)
+cdef class Import:
+    """The structs of a producer, moved here, each released exactly once: the owner of the memory that arrays view."""
+    def __init__(self):
+        raise TypeError("Import: made by arrayhub.asarray and arrayhub.asnested alone")
+
+    def __dealloc__(self):
+        self.drop()
+
+    cdef void drop(self) noexcept:
+        cdef Aside aside = put_aside()
+        if self.array.release != NULL:
+            self.array.release(&self.array)
+            self.array.release = NULL
+        drop_schema(&self.schema)
+        put_back(aside)
+
+    def __repr__(self):
+        return f"<memory of an Arrow array, released by {<size_t> <void*> self.array.release:#x}>"
+
+
+cdef Import new_import():
+    cdef Import owner = Import.__new__(Import)
+    owner.schema.release = NULL
+    owner.array.release = NULL
+    owner.device = DLDevice(kDLCPU, 0)
+    owner.stream = 0
+    return owner
+
+
+cdef void* pointer_in(object capsule, const char* name, str method) except NULL:
+    if not PyCapsule_IsValid(capsule, name):
+        raise interface_error("Arrow", f"{method}()", capsule if not PyCapsule_CheckExact(capsule) else name_of(capsule),
+                              f"a capsule named {name.decode()!r}")
+    return PyCapsule_GetPointer(capsule, name)
+
+
+cdef object name_of(object capsule):
+    cdef const char* name = PyCapsule_GetName(capsule)
+    return None if name == NULL else name
+
+
+cdef object released(str what):
+    return interface_error("Arrow", f"{what}.release", None, "a function: the struct was consumed before, and can be once"
+                                                             " only; ask the producer for a new one")
+
+
+cdef int take_schema(Import owner, object capsule, str method) except -1:
+    cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, method)
+    if schema.release == NULL:
+        raise released("ArrowSchema")
+    owner.schema = schema[0]
+    schema.release = NULL
+    return 0
+
+
+cdef int take_array(Import owner, object capsule, str method) except -1:
+    cdef ArrowArray* array = <ArrowArray*> pointer_in(capsule, ARRAY_NAME, method)
+    if array.release == NULL:
+        raise released("ArrowArray")
+    owner.array = array[0]
+    array.release = NULL
+    return 0

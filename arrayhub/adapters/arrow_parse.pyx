@@ -1,0 +1,399 @@
+"""Arrow's structs as arrays and nodes: what every node has to say rightly before its pointers are followed."""
+
+import numpy as np
+
+from libc.stdint cimport int64_t
+from libc.string cimport strlen
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    ARROW_PROTOCOL,
+    C_CONTIGUOUS,
+    IMMUTABLE,
+    USM_DEVICE,
+    Descriptor,
+    host_readable,
+    new_array,
+    reshape,
+    seal,
+    set_dtype,
+    set_type,
+    shape_tuple,
+)
+from arrayhub._core.device cimport kDLCPU, kDLOneAPI
+from arrayhub._core.runtime cimport adopt, host_ready
+from arrayhub._core.tree cimport (
+    BITS,
+    BYTES_VIEW,
+    CATEGORICAL,
+    FLAT,
+    LIST,
+    LIST_VIEW,
+    MAX_DEPTH,
+    RECORD,
+    REGULAR,
+    STRING_VIEW,
+    UNCOUNTED,
+    VIEW_BYTES,
+    Tree,
+    count_nulls,
+    integer_at,
+    length_of,
+    new_tree,
+)
+from arrayhub.adapters.arrow_abi cimport ARROW_FLAG_DICTIONARY_ORDERED, MAX_NODES, ArrowArray, ArrowSchema
+from arrayhub.adapters.arrow_extension cimport extended
+from arrayhub.adapters.arrow_format cimport REFUSED, Format, find_format, unit_of
+from arrayhub.adapters.arrow_owner cimport Import, released
+
+from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.errors import interface_error
+
+# What an offsets buffer that is NULL, as an empty array's may be, is read as.
+cdef int64_t[2] _NO_OFFSETS
+
+
+cdef object build_root(Import owner, ArrowSchema* schema):
+    cdef int nodes = 0
+    return build(owner, schema, &owner.array, 0, owner.array.length, 0, &nodes)
+
+
+cdef object array_error(ArrowSchema* schema, str field, object value, str accepted):
+    return interface_error("Arrow", f"{text_of(schema.format)} array's {field}", value, accepted)
+
+
+cdef str text_of(const char* text):
+    if text == NULL:
+        return "a NULL format"
+    return repr(text[:strlen(text) if strlen(text) < 80 else 80].decode("utf-8", "replace"))
+
+
+cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t start, Py_ssize_t length, int depth,
+                  int* nodes):
+    """Elements `start` to `start + length` of one node: a Descriptor where they are dense, else a Tree."""
+    cdef const Format* row = check_head(schema, array, depth, nodes)
+    cdef Py_ssize_t first
+    if start < 0 or length < 0 or array.length < 0 or start > array.length - length:
+        raise array_error(schema, "length", array.length, f"{start + length} or more, for what its parent needs of it")
+    if layout.checked_add(array.offset, start, &first) or layout.checked_add(first, length, &start):
+        raise array_error(schema, "offset", array.offset, "one that stays below 2**63 with the length")
+    cdef Py_ssize_t nulls = nulls_in(schema, array, length)
+    cdef Descriptor validity = None
+    if nulls != 0:
+        validity = buffer_of(owner, array.buffers[0], first >> 3, ((first & 7) + length + 7) >> 3)
+    cdef object node
+    if array.dictionary != NULL:
+        node = build_categorical(owner, schema, array, row, first, length, depth, nodes)
+    elif row.kind == FLAT:
+        node = build_flat(owner, schema, array, row, first, length)
+    elif row.kind == REGULAR:
+        node = build_regular(owner, schema, array, first, length, depth, nodes)
+    else:
+        node = build_other(owner, schema, array, row, first, length, depth, nodes)
+    if schema.metadata != NULL:
+        node = extended(node, schema)
+    return node if validity is None else with_validity(node, validity, first & 7, nulls)
+
+
+cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_ssize_t nulls):
+    """A node with its bitmap; a dense array, of which nothing turns out to be missing, stays one."""
+    cdef Tree t
+    if isinstance(node, Tree):
+        t = <Tree> node
+    else:
+        t = new_tree(FLAT, length_of(node))
+        t.content = node
+    t.validity = validity
+    t.bit = bit
+    t.nulls = nulls
+    if (t.kind == FLAT or t.kind == REGULAR) and validity.device_.device_type == kDLCPU and count_nulls(t) == 0:
+        t.validity = None
+        t.bit = 0
+        return t.content if t.kind == FLAT and t.meaning is None else t
+    return t
+
+
+cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth, int* nodes) except NULL:
+    """What every node has to say rightly before any of its pointers is followed."""
+    nodes[0] += 1
+    if depth > MAX_DEPTH or nodes[0] > MAX_NODES:
+        raise interface_error("Arrow", "children", f"{depth} levels, {nodes[0]} nodes",
+                              f"at most {MAX_DEPTH} levels and {MAX_NODES} nodes")
+    if schema.release == NULL or array.release == NULL:
+        raise released("ArrowSchema" if schema.release == NULL else "ArrowArray")
+    cdef const Format* row = find_format(schema.format)
+    if row == NULL:
+        raise interface_error("Arrow", "format", None if schema.format == NULL else schema.format,
+                              "a format of the C data interface, such as 'g' or '+l'")
+    if row.kind == REFUSED:
+        raise BufferError(
+            f"Arrow: format {text_of(schema.format)} is {row.words.decode()}, which has no form here; accepted: numbers,"
+            " times, strings, lists, structs and dictionaries. Cast it with its own library first"
+        )
+    check_counts(schema, array, row)
+    if array.length < 0:
+        raise array_error(schema, "length", array.length, "zero or more")
+    if array.offset < 0:
+        raise array_error(schema, "offset", array.offset, "zero or more")
+    return row
+
+
+cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row) except -1:
+    cdef int64_t k
+    if array.n_buffers != row.buffers and (row.buffers >= 0 or array.n_buffers < 3 or array.n_buffers > 1 << 30):
+        raise array_error(schema, "n_buffers", array.n_buffers, str(row.buffers) if row.buffers >= 0 else "3 or more")
+    if array.buffers == NULL:
+        raise array_error(schema, "buffers", None, f"a pointer to {array.n_buffers} addresses")
+    if schema.n_children < 0 or (row.children >= 0 and schema.n_children != row.children):
+        raise array_error(schema, "schema.n_children", schema.n_children,
+                          str(row.children) if row.children >= 0 else "zero or more")
+    if array.n_children != schema.n_children:
+        raise array_error(schema, "n_children", array.n_children, f"{schema.n_children}, as the schema has")
+    if schema.n_children > MAX_NODES:
+        raise array_error(schema, "n_children", schema.n_children, f"at most {MAX_NODES}")
+    if schema.n_children > 0 and (schema.children == NULL or array.children == NULL):
+        raise array_error(schema, "children", None, f"a pointer to {schema.n_children} children")
+    for k in range(schema.n_children):
+        if schema.children[k] == NULL or array.children[k] == NULL:
+            raise array_error(schema, f"children[{k}]", None, "a pointer to a child")
+    if (schema.dictionary == NULL) != (array.dictionary == NULL):
+        raise array_error(schema, "dictionary", None, "one in the schema and in the array, or in neither")
+    return 0
+
+
+cdef Py_ssize_t nulls_in(ArrowSchema* schema, ArrowArray* array, Py_ssize_t length) except -2:
+    """How many of `length` elements are missing: 0, or UNCOUNTED, where it takes a look at the bitmap."""
+    if array.null_count < UNCOUNTED or array.null_count > array.length:
+        raise array_error(schema, "null_count", array.null_count, f"-1 (not counted) to {array.length}, its length")
+    if array.buffers[0] == NULL:
+        if array.null_count > 0:
+            raise array_error(schema, "buffers[0]", None, f"the bitmap of its {array.null_count} missing values")
+        return 0
+    if array.null_count == 0 or length == 0:
+        return 0
+    return UNCOUNTED
+
+
+# --------------------------------------------------------------------------------------------- the arrays of one node
+
+
+cdef inline Descriptor blank(Import owner, const void* data, Py_ssize_t length):
+    """An array of one dimension at an address, still without a type."""
+    cdef Descriptor a = new_array(1)
+    a.protocol_ = ARROW_PROTOCOL
+    a.flags_ = IMMUTABLE
+    a.data_ = <char*> data
+    a.base_ = owner
+    a.device_ = owner.device
+    if owner.device.device_type == kDLOneAPI:
+        a.usm_type_ = USM_DEVICE      # until the runtime has looked, promise the least
+    a.stream_ = <void*> owner.stream
+    a.shape_[0] = length
+    return a
+
+
+cdef inline Descriptor finished(Descriptor a):
+    a.byte_strides_[0] = a.itemsize_
+    seal(a)
+    adopt(a)
+    return a
+
+
+cdef Descriptor buffer_of(Import owner, const void* data, Py_ssize_t start, Py_ssize_t nbytes):
+    """Bytes of a buffer."""
+    cdef Descriptor a = blank(owner, moved(data, start, 1), nbytes)
+    set_type(a, dtypes.by_arrow(c"C"))
+    return finished(a)
+
+
+cdef inline const void* moved(const void* data, Py_ssize_t elements, Py_ssize_t itemsize) except? NULL:
+    """An address so many elements on; NULL stays NULL, which `seal` accepts of arrays without elements alone."""
+    cdef Py_ssize_t distance, address
+    if data == NULL:
+        return NULL
+    if layout.checked_mul(elements, itemsize, &distance) or layout.checked_add(<Py_ssize_t> data, distance, &address):
+        raise interface_error("Arrow", "offset", elements, "one that stays in the address space")
+    return <const void*> address
+
+
+cdef Descriptor integers(Import owner, const void* data, Py_ssize_t start, Py_ssize_t length, int width):
+    cdef Descriptor a = blank(owner, moved(data, start, width), length)
+    set_type(a, dtypes.by_arrow(c"i" if width == 4 else c"l"))
+    return finished(a)
+
+
+cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py_ssize_t length, int width):
+    """The `length + 1` offsets of a node; of one without elements there may be none."""
+    if array.buffers[1] == NULL and length == 0:
+        return integers(owner, _NO_OFFSETS, 0, 1, width) if owner.device.device_type == kDLCPU else \
+            integers(owner, NULL, 0, 0, width)
+    return integers(owner, array.buffers[1], first, length + 1, width)
+
+
+cdef object time_dtype(const Format* row, const char* text):
+    """datetime64 or timedelta64 in a format's unit."""
+    unit = "ms" if text[1] == c"d" else unit_of(text)
+    return np.dtype(f"{row.number.decode()}8[{unit}]")
+
+
+cdef Py_ssize_t number_after(ArrowSchema* schema, const char* digits) except -1:
+    """The number at the end of a format."""
+    text = digits[:strlen(digits) if strlen(digits) < 40 else 40]
+    if not text.isdigit() or len(text) > 18:
+        raise interface_error("Arrow", "format", schema.format[:80 if strlen(schema.format) > 80 else strlen(schema.format)],
+                              "a number of zero or more after the colon")
+    return int(text)
+
+
+cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
+                       Py_ssize_t length):
+    cdef Descriptor a
+    cdef Tree t
+    cdef Py_ssize_t width = row.width
+    cdef object dtype = None
+    if row.number == NULL:
+        a = blank(owner, moved(array.buffers[1], first, width), length)
+        set_type(a, dtypes.by_arrow(schema.format[0]))
+        return finished(a)
+    if row.number[0] == c"V":
+        width = number_after(schema, schema.format + 2)
+        if width > 1 << 30:
+            raise interface_error("Arrow", "format", schema.format, "at most 2**30 bytes an element")
+        dtype = np.dtype(f"V{width}")
+    elif row.number[0] == c"i":
+        dtype = np.dtype("i4")
+    else:
+        dtype = time_dtype(row, schema.format)
+    a = blank(owner, moved(array.buffers[1], first, width), length)
+    set_dtype(a, dtype)
+    finished(a)
+    if not says_more(schema.format, row):
+        return a
+    t = new_tree(FLAT, length)
+    t.content = a
+    t.meaning = schema.format.decode("utf-8", "replace")
+    return t
+
+
+cdef bint says_more(const char* text, const Format* row) noexcept:
+    """Whether a format means more than NumPy's type: days and times of a day, and times with a zone."""
+    if row.number[0] == c"V":
+        return False
+    return text[1] == c"d" or text[1] == c"t" or (text[1] == c"s" and text[4] != 0)
+
+
+cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
+                          int depth, int* nodes):
+    cdef Py_ssize_t width = number_after(schema, schema.format + 3)
+    cdef Py_ssize_t start, inner
+    cdef Tree t
+    if layout.checked_mul(first, width, &start) or layout.checked_mul(length, width, &inner):
+        raise array_error(schema, "length", array.length, "fewer than 2**63 elements in all")
+    node = build(owner, schema.children[0], array.children[0], start, inner, depth + 1, nodes)
+    if not isinstance(node, Tree):
+        if (<Descriptor> node).nd_ < layout.MAX_NDIM and (<Descriptor> node).flags_ & C_CONTIGUOUS:
+            return reshape(<Descriptor> node, (length, width) + shape_tuple(<Descriptor> node)[1:])
+    t = new_tree(REGULAR, length)
+    t.width = width
+    t.content = node
+    return t
+
+
+cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
+                              Py_ssize_t length, int depth, int* nodes):
+    cdef const dtypes.ElementType* element = dtypes.by_arrow(schema.format[0]) if schema.format[1] == 0 else NULL
+    if element == NULL or element.kind == c"f":
+        raise array_error(schema, "format", schema.format, "an integer's, for the indices into a dictionary")
+    cdef Tree t = new_tree(CATEGORICAL, length)
+    t.indices = blank(owner, moved(array.buffers[1], first, element.itemsize), length)
+    set_type(t.indices, element)
+    finished(t.indices)
+    t.content = build(owner, schema.dictionary, array.dictionary, 0, array.dictionary.length, depth + 1, nodes)
+    if schema.flags & ARROW_FLAG_DICTIONARY_ORDERED:
+        t.meaning = "ordered"
+    return t
+
+
+cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
+                      Py_ssize_t length, int depth, int* nodes):
+    cdef Tree t = new_tree(row.kind, length)
+    if row.kind == BITS:
+        t.bit = first & 7
+        t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
+    elif row.kind == RECORD:
+        fill_record(t, owner, schema, array, first, length, depth, nodes)
+    elif row.kind == STRING_VIEW or row.kind == BYTES_VIEW:
+        fill_views(t, owner, schema, array, first, length)
+    elif row.kind == LIST_VIEW:
+        t.offsets = integers(owner, array.buffers[1], first, length, row.width)
+        t.sizes = integers(owner, array.buffers[2], first, length, row.width)
+        t.content = whole_child(owner, schema, array, depth, nodes)
+    else:
+        t.offsets = offsets_of(owner, array, first, length, row.width)
+        t.content = whole_child(owner, schema, array, depth, nodes) if row.kind == LIST else \
+            characters_of(owner, schema, array, t.offsets)
+    return t
+
+
+cdef object whole_child(Import owner, ArrowSchema* schema, ArrowArray* array, int depth, int* nodes):
+    return build(owner, schema.children[0], array.children[0], 0, array.children[0].length, depth + 1, nodes)
+
+
+cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* array, Descriptor offsets):
+    """The bytes that the last offset says there are. On a device it cannot be read: then their number is not known yet,
+    and is said to be 0 until the offsets are on the host."""
+    cdef Py_ssize_t end = 0
+    if host_readable(offsets):
+        host_ready(offsets)
+        end = integer_at(offsets.data_, offsets.itemsize_, offsets.shape_[0] - 1)
+    if end < 0:
+        raise array_error(schema, f"offsets[{offsets.shape_[0] - 1}]", end, "zero or more")
+    return buffer_of(owner, array.buffers[2], 0, end)
+
+
+cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first,
+                    Py_ssize_t length) except -1:
+    """The last buffer has the sizes of those that the views lead into."""
+    cdef Py_ssize_t k, count = array.n_buffers - 3
+    cdef const char* sizes = <const char*> array.buffers[array.n_buffers - 1]
+    cdef list parts = []
+    if owner.device.device_type != kDLCPU:
+        raise BufferError(
+            f"Arrow: format {text_of(schema.format)} on {TYPE_NAMES[owner.device.device_type]}; accepted: views in host"
+            " memory. Cast them to utf8 or binary, which have offsets"
+        )
+    if count > 0 and sizes == NULL:
+        raise array_error(schema, f"buffers[{array.n_buffers - 1}]", None, f"the sizes of its {count} buffers")
+    for k in range(count):
+        if integer_at(sizes, 8, k) < 0:
+            raise array_error(schema, f"sizes[{k}]", integer_at(sizes, 8, k), "zero or more bytes")
+        parts.append(buffer_of(owner, array.buffers[2 + k], 0, integer_at(sizes, 8, k)))
+    cdef Py_ssize_t ignored
+    if layout.checked_mul(length, VIEW_BYTES, &ignored):
+        raise array_error(schema, "length", array.length, "one whose views stay in the address space")
+    t.content = reshape(buffer_of(owner, moved(array.buffers[1], first, VIEW_BYTES), 0, VIEW_BYTES * length),
+                        (length, VIEW_BYTES))
+    t.parts = tuple(parts)
+    return 0
+
+
+cdef int fill_record(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
+                     int depth, int* nodes) except -1:
+    """A struct's offset counts in its children too."""
+    cdef int64_t k
+    cdef list names = [], parts = []
+    for k in range(schema.n_children):
+        names.append("" if schema.children[k].name == NULL else field_name(schema.children[k].name))
+        parts.append(build(owner, schema.children[k], array.children[k], first, length, depth + 1, nodes))
+    if len(set(names)) != len(names):
+        raise array_error(schema, "children's names", names, "a different name for each field")
+    t.names = tuple(names)
+    t.parts = tuple(parts)
+    return 0
+
+
+cdef str field_name(const char* name):
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError:
+        raise interface_error("Arrow", "name", name, "UTF-8") from None

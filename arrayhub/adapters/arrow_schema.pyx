@@ -1,0 +1,255 @@
+"""Types as Arrow's schemas: what is exported, and what a consumer requests."""
+
+import numpy as np
+
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, strlen
+
+from arrayhub._core cimport dtypes
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, NOTSWAPPED, PACKED, Descriptor, get_dtype, shape_tuple, stride_tuple
+from arrayhub._core.tree cimport CATEGORICAL, FLAT, MAX_DEPTH, RECORD, REGULAR, Tree
+from arrayhub.adapters.arrow_abi cimport (
+    ARROW_FLAG_DICTIONARY_ORDERED,
+    ARROW_FLAG_NULLABLE,
+    MAX_NODES,
+    SCHEMA_NAME,
+    ArrowSchema,
+)
+from arrayhub.adapters.arrow_extension cimport BOOL_CODE, bool8_metadata, memory_order, pairs_of, tensor_metadata
+from arrayhub.adapters.arrow_format cimport format_of_kind
+from arrayhub.adapters.arrow_owner cimport pointer_in, released
+
+from arrayhub._core.errors import interface_error
+
+cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
+
+
+cdef bytes letter_of(Descriptor a):
+    """The format of an element type; BufferError where Arrow has none."""
+    cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
+    if row != NULL and row.arrow != 0 and a.flags_ & NOTSWAPPED:
+        return <bytes> _LETTERS[row.arrow]
+    if a.dl_dtype_.code == BOOL_CODE:
+        return b"c"
+    dtype = get_dtype(a)
+    if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and dtype.itemsize and row != NULL \
+            and row.kind == c"V":
+        return b"w:%d" % dtype.itemsize
+    if dtype.kind in "mM" and dtype.isnative:
+        unit, count = np.datetime_data(dtype)
+        if count == 1 and unit in _FORMATS_OF_UNITS:
+            return _FORMATS_OF_UNITS[unit][0 if dtype.kind == "M" else 1]
+    raise BufferError(
+        f"Arrow: no format for dtype {dtype!r}; accepted: integers, float16 to float64, bool, times in s, ms, us and ns and"
+        " bytes without a meaning, in the machine's byte order. Convert it first"
+    )
+
+
+# NumPy's units: the formats of instants and of durations.
+cdef dict _FORMATS_OF_UNITS = {
+    "s": (b"tss:", b"tDs"), "ms": (b"tsm:", b"tDm"), "us": (b"tsu:", b"tDu"), "ns": (b"tsn:", b"tDn"),
+}
+
+
+cdef str why_not(Descriptor a):
+    """Why Arrow cannot say an array; None where it can."""
+    if a.shape_ == NULL:
+        return "the array was never given memory"
+    if a.nd_ == 0:
+        return "it has no dimension; accepted: one or more. Take x.reshape(1)"
+    if a.flags_ & PACKED or a.byte_strides_ == NULL:
+        return "elements of less than a byte are packed; only DLPack can say that"
+    if not a.flags_ & C_CONTIGUOUS and (a.nd_ == 1 or memory_order(a) is None):
+        return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call x.copy() first"
+    try:
+        letter_of(a)
+    except (BufferError, TypeError) as error:
+        return str(error)
+    return None
+
+
+cdef bint is_sayable(Descriptor a) except -1:
+    return why_not(a) is None
+
+
+cdef bint wants_lists(object requested) except -1:
+    """Whether a requested schema is of nested lists, rather than of tensors. What else it asks for is up to the layers
+    above, and to the consumer: a request is no promise."""
+    cdef ArrowSchema* schema
+    if requested is None:
+        return False
+    schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
+    if schema.release == NULL or schema.format == NULL:
+        raise released("requested_schema")
+    if schema.metadata != NULL and b"ARROW:extension:name" in pairs_of(schema.metadata):
+        return False
+    return schema.format[0] == c"+" and schema.format[1] == c"w"
+
+
+cdef object as_said(object node, bint lists):
+    """What is exported of a node: of a dense array of many dimensions, the runs that a tensor's lists are."""
+    cdef Descriptor a
+    if isinstance(node, Tree):
+        return node
+    a = <Descriptor> node
+    why = why_not(a)
+    if why is None and lists and not a.flags_ & C_CONTIGUOUS:
+        why = f"byte strides {stride_tuple(a)} are not in C order, which lists take; call x.copy() first"
+    if why is not None:
+        raise BufferError(why if why.startswith("Arrow: ") else f"Arrow: {why}")
+    return a
+
+
+# ------------------------------------------------------------------------------------------------------------- the structs
+
+
+cdef void _release_schema(ArrowSchema* schema) noexcept nogil:
+    """A schema has no Python object behind it: its strings lie in its own allocation."""
+    cdef int64_t k
+    if schema == NULL or schema.release == NULL:
+        return
+    for k in range(schema.n_children):
+        if schema.children[k].release != NULL:
+            schema.children[k].release(schema.children[k])
+    if schema.dictionary != NULL and schema.dictionary.release != NULL:
+        schema.dictionary.release(schema.dictionary)
+    PyMem_RawFree(schema.private_data)
+    schema.release = NULL
+
+
+cdef int new_schema(ArrowSchema* out, bytes text, bytes name, bytes metadata, int64_t children, bint dictionary) except -1:
+    """Give `out` copies of its strings, space for its children and dictionary, and make it release them."""
+    cdef int64_t k
+    cdef size_t structs = (children + dictionary) * sizeof(ArrowSchema) + children * sizeof(void*)
+    cdef Py_ssize_t behind = 0 if metadata is None else len(metadata)
+    cdef char* space = <char*> PyMem_RawCalloc(1, structs + behind + len(text) + len(name) + 2)
+    if space == NULL:
+        raise MemoryError
+    cdef ArrowSchema* below = <ArrowSchema*> space
+    out.children = <ArrowSchema**> (below + children + dictionary)
+    for k in range(children):
+        out.children[k] = below + k
+    out.dictionary = below + children if dictionary else NULL
+    out.n_children = children
+    cdef char* strings = space + structs
+    if metadata is not None:
+        memcpy(strings, <const char*> metadata, behind)
+        out.metadata = strings
+        strings += behind
+    else:
+        out.metadata = NULL
+    memcpy(strings, <const char*> text, len(text) + 1)
+    out.format = strings
+    strings += len(text) + 1
+    memcpy(strings, <const char*> name, len(name) + 1)
+    out.name = strings
+    out.flags = ARROW_FLAG_NULLABLE
+    out.private_data = space
+    out.release = _release_schema
+    return 0
+
+
+cdef bytes _ITEM = b"item"        # what a list's child is called everywhere
+
+
+# By kind: how many children a node has that has a fixed number of them.
+CHILDREN[:] = [0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+
+
+cdef int fill_schema(ArrowSchema* out, object node, bytes name) except -1:
+    cdef Tree t
+    cdef Py_ssize_t k
+    if not isinstance(node, Tree):
+        return fill_dense_schema(out, <Descriptor> node, None, 0, name)
+    t = <Tree> node
+    if t.kind == FLAT:
+        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, 0, name)
+    if t.kind == CATEGORICAL:
+        new_schema(out, letter_of(t.indices), name, None, 0, True)
+        if t.meaning is not None:
+            out.flags |= ARROW_FLAG_DICTIONARY_ORDERED
+        return fill_schema(out.dictionary, t.content, b"")
+    new_schema(out, format_of(t), name, None, len(t.parts) if t.kind == RECORD else CHILDREN[t.kind], False)
+    if t.kind == RECORD:
+        for k in range(len(t.parts)):
+            fill_schema(out.children[k], t.parts[k], t.names[k].encode())
+    elif CHILDREN[t.kind]:
+        fill_schema(out.children[0], t.content, _ITEM)
+    return 0
+
+
+cdef bytes format_of(Tree t):
+    if t.kind == REGULAR:
+        return b"+w:%d" % t.width
+    return format_of_kind(t.kind, 0 if t.offsets is None else t.offsets.itemsize_).text
+
+
+cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis, bytes name) except -1:
+    if axis < a.nd_ - 1:
+        new_schema(out, b"+w:%d" % a.shape_[axis + 1], name, None, 1, False)
+        return fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM)
+    return new_schema(out, letter_of(a) if meaning is None else meaning.encode(), name,
+                      bool8_metadata() if a.dl_dtype_.code == BOOL_CODE else None, 0, False)
+
+
+cdef int fill_root_schema(ArrowSchema* out, object node, bint lists) except -1:
+    cdef Descriptor a
+    cdef list order
+    cdef Py_ssize_t run = 1
+    if lists or isinstance(node, Tree) or (<Descriptor> node).nd_ == 1:
+        return fill_schema(out, node, b"")
+    a = <Descriptor> node
+    order = memory_order(a)
+    for axis in order:
+        run *= a.shape_[axis]
+    new_schema(out, b"+w:%d" % run, b"", tensor_metadata(a, order), 1, False)
+    return new_schema(out.children[0], letter_of(a), _ITEM, None, 0, False)
+
+
+cdef void _drop_schema_capsule(object capsule) noexcept:
+    cdef ArrowSchema* schema = <ArrowSchema*> PyCapsule_GetPointer(capsule, SCHEMA_NAME)
+    if schema.release != NULL:
+        schema.release(schema)
+    PyMem_RawFree(schema)
+
+
+cdef object schema_capsule(object node, bint lists):
+    cdef ArrowSchema* schema = <ArrowSchema*> PyMem_RawCalloc(1, sizeof(ArrowSchema))
+    if schema == NULL:
+        raise MemoryError
+    capsule = PyCapsule_New(schema, SCHEMA_NAME, _drop_schema_capsule)
+    fill_root_schema(schema, node, lists)
+    return capsule
+
+
+cdef object emit_schema(object node, object requested_schema):
+    """The capsule of the type alone."""
+    cdef bint lists = wants_lists(requested_schema)
+    return schema_capsule(as_said(node, lists), lists)
+
+
+# ------------------------------------------------------------------------------------------------------------- requests
+
+
+cdef tuple described(object capsule):
+    """What a schema asks for: its format, and the same of its children."""
+    cdef int nodes = 0
+    cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, "requested_schema")
+    return described_node(schema, 0, &nodes)
+
+
+cdef tuple described_node(ArrowSchema* schema, int depth, int* nodes):
+    cdef int64_t k
+    nodes[0] += 1
+    if depth > MAX_DEPTH or nodes[0] > MAX_NODES or schema.release == NULL or schema.format == NULL \
+            or schema.n_children < 0 or (schema.n_children > 0 and schema.children == NULL):
+        raise interface_error("Arrow", "requested_schema", None, "a schema of the C data interface")
+    text = schema.format[:min(<Py_ssize_t> strlen(schema.format), 80)].decode("utf-8", "replace")
+    cdef list children = []
+    for k in range(schema.n_children):
+        if schema.children[k] == NULL:
+            raise interface_error("Arrow", f"requested_schema.children[{k}]", None, "a pointer to a child")
+        children.append(described_node(schema.children[k], depth + 1, nodes))
+    return (text, children)
