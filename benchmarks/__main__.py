@@ -5,7 +5,7 @@ import sys
 
 from arrayhub import sycl_runtime
 
-from . import copies, engines, growth, native, report, rows, startup, storage, sweep
+from . import clusters, copies, engines, growth, native, report, rows, startup, storage, sweep
 from .measure import Result
 
 # One row per group: its name, what it asks, and the function that measures it.
@@ -20,6 +20,7 @@ GROUPS = {
     "threads": ("cost on several threads", growth.threads),
     "copies": ("explicit copies of large arrays, host and SYCL", copies.copies),
     "engines": ("arrays that leave their process, beside NumPy's of the same bytes", engines.engines),
+    "clusters": ("arrays of 200 MB through dask, ray, joblib and MPI, beside NumPy's", clusters.clusters),
     "sweep": ("copies of all shapes, types and layouts: the worst of them", sweep.sweep),
 }
 

@@ -1,0 +1,88 @@
+"""What two processes of MPI run for benchmarks/clusters.py: messages of 200 MB, of NumPy's arrays and of ours, in turns."""
+
+import json
+import statistics
+import sys
+import time
+
+import numpy as np
+from mpi4py import MPI
+
+import arrayhub
+
+LARGE = 25_000_000  # elements of float64: 200 MB
+COMM = MPI.COMM_WORLD
+
+
+def exchange(array):
+    """Send an array from the first process to the second; return the seconds until both are done."""
+    COMM.Barrier()
+    start = time.perf_counter()
+    COMM.Send(array, dest=1) if COMM.rank == 0 else COMM.Recv(array, source=0)
+    COMM.Barrier()
+    return time.perf_counter() - start
+
+
+def strided_of_ours(x):
+    return exchange(arrayhub.as_mpi(x))
+
+
+def strided_of_numpy(a):
+    """What people write without a derived datatype: a compact array between."""
+    COMM.Barrier()
+    start = time.perf_counter()
+    if COMM.rank == 0:
+        COMM.Send(np.ascontiguousarray(a), dest=1)
+    else:
+        compact = np.empty(a.shape)
+        COMM.Recv(compact, source=0)
+        a[...] = compact
+    COMM.Barrier()
+    return time.perf_counter() - start
+
+
+def lower_case(x):
+    COMM.Barrier()
+    start = time.perf_counter()
+    COMM.send(x, dest=1) if COMM.rank == 0 else COMM.recv(source=0)
+    COMM.Barrier()
+    return time.perf_counter() - start
+
+
+def row(way, peer, ours, theirs, x, a, rounds, at_most):
+    mine, others = [], []
+    for k in range(rounds + 1):
+        turns = [(mine, ours, x), (others, theirs, a)]
+        for times, run, array in turns if k % 2 else reversed(turns):
+            times.append(run(array) * 1e9)
+    mine, others = mine[1:], others[1:]  # the first touches what MPI keeps
+    ratios = [m / o for m, o in zip(mine, others, strict=True)]
+    first, _, third = statistics.quantiles(ratios, n=4, method="inclusive")
+    return {
+        "way": way,
+        "peer": peer,
+        "ours_ns": statistics.median(mine),
+        "peer_ns": statistics.median(others),
+        "ratio": statistics.median(ratios),
+        "spread": (first, third),
+        "at_most": at_most,
+    }
+
+
+def main(rounds):
+    a = np.ones(LARGE)
+    x = arrayhub.asarray(np.ones(LARGE))
+    wide, wide_of_ours = np.ones((5000, 2 * LARGE // 5000)), arrayhub.asarray(np.ones((5000, 2 * LARGE // 5000)))
+    wide, wide_of_ours = wide[:, : LARGE // 5000], wide_of_ours[:, : LARGE // 5000]
+    found = [
+        row("mpi4py: Send of 200 MB", "the same of NumPy's array", exchange, exchange, x, a, rounds, 1.02),
+        row("mpi4py: Send of half of each row", "a compact copy on both sides", strided_of_ours, strided_of_numpy,
+            wide_of_ours, wide, rounds, None),
+        row("mpi4py: send (pickle)", "the same of NumPy's array", lower_case, lower_case, x, a, rounds, 1.05),
+    ]  # fmt: skip
+    if COMM.rank == 0:
+        print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
