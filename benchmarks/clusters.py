@@ -1,4 +1,4 @@
-"""Arrays of 200 MB through real engines, beside NumPy's of the same bytes: time, and the most memory a process takes."""
+"""Arrays of 200 MB through real engines beside NumPy's of the same bytes: time, and the most memory a process takes."""
 
 import contextlib
 import json
@@ -216,7 +216,7 @@ PEAKS = {
 
 
 def peaks():
-    """Yield a fact per way: what it takes at most, in a process of its own, and whether that is as little as NumPy's."""
+    """Yield a fact per way: what it takes at most in a process of its own, and whether NumPy's array takes as much."""
     for what, act in PEAKS.items():
         sizes = []
         for ours in (True, False):
@@ -230,7 +230,7 @@ ENGINES = (dask_rows, ray_rows, joblib_rows, mpi_rows)
 
 
 def clusters(options):
-    """Measure every engine that is installed; yield a `Result`, a fact, or a pair of an engine and why it is skipped."""
+    """Measure every engine that is installed; yield a `Result`, a fact, or an engine and why it is skipped."""
     for rows in ENGINES:
         try:
             yield from rows(options)

@@ -1,4 +1,4 @@
-"""What two processes of MPI run for benchmarks/clusters.py: messages of 200 MB, of NumPy's arrays and of ours, in turns."""
+"""What two processes of MPI run for benchmarks/clusters.py: messages of 200 MB of NumPy's and ours, in turns."""
 
 import json
 import statistics
