@@ -23,6 +23,7 @@ GROUPS = {
     "clusters": ("arrays of 200 MB through dask, ray, joblib and MPI, beside NumPy's", clusters.clusters),
     "sweep": ("copies of all shapes, types and layouts: the worst of them", sweep.sweep),
 }
+BY_NAME_ONLY = ("clusters",)  # these start processes of their own, and take minutes
 
 
 def options():
@@ -35,11 +36,14 @@ def options():
     )
     parser.add_argument("--repeat", type=int, default=41, metavar="N", help="rounds, of which medians are taken (41)")
     parser.add_argument("--sample", type=float, default=0.005, metavar="SECONDS", help="length of one timing (0.005)")
+    parser.add_argument(
+        "--megabytes", type=int, default=200, metavar="N", help="size of the arrays of the group clusters (200)"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the results there, '-' for stdout in place of the table")
     parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance.md")
     chosen = parser.parse_args()
-    if chosen.repeat < 1 or chosen.sample <= 0:
-        parser.error("--repeat and --sample: more than nothing")
+    if chosen.repeat < 1 or chosen.sample <= 0 or chosen.megabytes < 1:
+        parser.error("--repeat, --sample and --megabytes: more than nothing")
     return chosen
 
 
@@ -47,7 +51,7 @@ def main():
     chosen = options()
     sycl_runtime.configure()
     results, facts, skipped = [], [], []
-    for group in chosen.only or GROUPS:
+    for group in chosen.only or [name for name in GROUPS if name not in BY_NAME_ONLY]:
         for found in GROUPS[group][1](chosen):
             (results if isinstance(found, Result) else facts if len(found) == 3 else skipped).append(found)
             if isinstance(found, Result):

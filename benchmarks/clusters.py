@@ -1,6 +1,7 @@
-"""Arrays of 200 MB through real engines beside NumPy's of the same bytes: time, and the most memory a process takes."""
+"""Large arrays through real engines beside NumPy's of the same bytes: time, and the most memory a process takes."""
 
 import contextlib
+import functools
 import json
 import os
 import subprocess
@@ -16,21 +17,22 @@ import arrayhub
 
 from .measure import Result, compare
 
-LARGE = 25_000_000  # elements of float64: 200 MB
 MOST_ROUNDS = 11  # a call takes up to a second
 HERE = Path(__file__).parent
 
 
-def fresh(n=LARGE):
+def fresh(megabytes):
     """Return an array of NumPy's whose memory has been touched, and which no engine has seen."""
-    return np.ones(n)
+    return np.ones(megabytes * 125_000)
 
 
-def fresh_of_ours(n=LARGE):
-    return arrayhub.asarray(fresh(n))
+def fresh_of_ours(megabytes):
+    return arrayhub.asarray(fresh(megabytes))
 
 
-MAKERS = (fresh_of_ours, fresh)
+def makers(options):
+    """Return the functions that make one of our arrays, and one of NumPy's."""
+    return [functools.partial(make, options.megabytes) for make in (fresh_of_ours, fresh)]
 
 
 def timed(act, prepare=lambda: None, clean=lambda found: None):
@@ -82,7 +84,7 @@ def dask_rows(options):
     with dask_cluster() as (client, (first, second)):
         both = [
             timed(lambda x: client.scatter(x, workers=[first], hash=False), make, lambda future: future.release())
-            for make in MAKERS
+            for make in makers(options)
         ]
         yield measured("dask: client.scatter", "the same of NumPy's array", *both, options, 1.3)
 
@@ -91,13 +93,13 @@ def dask_rows(options):
             wait(future)
             return future
 
-        both = [timed(client.gather, lambda make=make: on_first(make)) for make in MAKERS]
+        both = [timed(client.gather, lambda make=make: on_first(make)) for make in makers(options)]
         yield measured("dask: client.gather", "the same of NumPy's array", *both, options, 1.3)
 
         def across(future):
             return client.submit(length, future, workers=[second], allow_other_workers=False, pure=False).result()
 
-        both = [timed(across, lambda make=make: on_first(make)) for make in MAKERS]
+        both = [timed(across, lambda make=make: on_first(make)) for make in makers(options)]
         yield measured("dask: worker to worker", "the same of NumPy's array", *both, options, 1.3)
 
 
@@ -109,9 +111,9 @@ def ray_rows(options):
 
     ray.init(num_cpus=1, object_store_memory=2 * 10**9, include_dashboard=False, log_to_driver=False)
     try:
-        both = [timed(ray.put, make) for make in MAKERS]
+        both = [timed(ray.put, make) for make in makers(options)]
         yield measured("ray.put", "the same of NumPy's array", *both, options, 1.1)
-        both = [timed(ray.get, lambda make=make: ray.put(make())) for make in MAKERS]
+        both = [timed(ray.get, lambda make=make: ray.put(make())) for make in makers(options)]
         yield measured("ray.get", "the same of NumPy's array", *both, options, 1.2)
     finally:
         ray.shutdown()
@@ -125,7 +127,9 @@ def joblib_rows(options):
 
     with joblib.Parallel(n_jobs=2) as parallel:
         parallel(joblib.delayed(length)([1]) for _ in range(2))
-        both = [timed(lambda x: parallel(joblib.delayed(length)(x) for _ in range(2)), make) for make in MAKERS]
+        both = [
+            timed(lambda x: parallel(joblib.delayed(length)(x) for _ in range(2)), make) for make in makers(options)
+        ]
         yield measured("joblib.Parallel, 2 tasks on one array", "the same of NumPy's array", *both, options, 1.1)
 
 
@@ -140,7 +144,7 @@ def mpi_rows(options):
 
     command = [Path(sysconfig.get_path("scripts"), "mpiexec"), "-n", "2", sys.executable, HERE / "mpi_exchange.py"]
     done = subprocess.run(
-        [*map(str, command), str(min(options.repeat, MOST_ROUNDS))],
+        [*map(str, command), str(min(options.repeat, MOST_ROUNDS)), str(options.megabytes)],
         capture_output=True,
         text=True,
         timeout=300,
@@ -155,9 +159,9 @@ def mpi_rows(options):
 # ------------------------------------------------------------------------------------------------------- peak memory
 
 
-def peak_of(act, ours):
+def peak_of(act, make):
     """Return how much more memory than before this process had at most while it acted on a fresh array, in bytes."""
-    array = fresh_of_ours() if ours else fresh()
+    array = make()
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = status("VmHWM")
     found = act(array)
@@ -215,13 +219,13 @@ PEAKS = {
 }
 
 
-def peaks():
+def peaks(options):
     """Yield a fact per way: what it takes at most in a process of its own, and whether NumPy's array takes as much."""
     for what, act in PEAKS.items():
         sizes = []
-        for ours in (True, False):
+        for make in makers(options):
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-                sizes.append(pool.submit(peak_of, act, ours).result(timeout=300))
+                sizes.append(pool.submit(peak_of, act, make).result(timeout=300))
         mine, theirs = (size / 1e6 for size in sizes)
         yield "clusters", f"peak memory of {what}: {mine:.0f} MB, NumPy's array {theirs:.0f} MB", mine <= theirs + 2
 
@@ -236,4 +240,4 @@ def clusters(options):
             yield from rows(options)
         except (ImportError, RuntimeError) as error:
             yield rows.__name__, f"{type(error).__name__}: {error}"
-    yield from peaks()
+    yield from peaks(options)

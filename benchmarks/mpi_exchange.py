@@ -1,4 +1,4 @@
-"""What two processes of MPI run for benchmarks/clusters.py: messages of 200 MB of NumPy's and ours, in turns."""
+"""What two processes of MPI run for benchmarks/clusters.py: large messages of NumPy's and ours, in turns."""
 
 import json
 import statistics
@@ -10,7 +10,6 @@ from mpi4py import MPI
 
 import arrayhub
 
-LARGE = 25_000_000  # elements of float64: 200 MB
 COMM = MPI.COMM_WORLD
 
 
@@ -69,13 +68,13 @@ def row(way, peer, ours, theirs, x, a, rounds, at_most):
     }
 
 
-def main(rounds):
-    a = np.ones(LARGE)
-    x = arrayhub.asarray(np.ones(LARGE))
-    wide, wide_of_ours = np.ones((5000, 2 * LARGE // 5000)), arrayhub.asarray(np.ones((5000, 2 * LARGE // 5000)))
-    wide, wide_of_ours = wide[:, : LARGE // 5000], wide_of_ours[:, : LARGE // 5000]
+def main(rounds, megabytes):
+    n = megabytes * 125_000  # elements of float64
+    a, x = np.ones(n), arrayhub.asarray(np.ones(n))
+    wide, wide_of_ours = (np.ones((5000, 2 * n // 5000))[:, : n // 5000] for _ in range(2))
+    wide_of_ours = arrayhub.asarray(wide_of_ours)
     found = [
-        row("mpi4py: Send of 200 MB", "the same of NumPy's array", exchange, exchange, x, a, rounds, 1.02),
+        row("mpi4py: Send", "the same of NumPy's array", exchange, exchange, x, a, rounds, 1.02),
         row("mpi4py: Send of half of each row", "a compact copy on both sides", strided_of_ours, strided_of_numpy,
             wide_of_ours, wide, rounds, None),
         row("mpi4py: send (pickle)", "the same of NumPy's array", lower_case, lower_case, x, a, rounds, 1.05),
@@ -85,4 +84,4 @@ def main(rounds):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

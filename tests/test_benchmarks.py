@@ -82,3 +82,13 @@ def test_an_unknown_group_is_refused():
     done = run("--only", "nothing")
     assert done.returncode == 2
     assert "dimensions" in done.stderr
+
+
+def test_the_engines_run_where_they_are_installed():
+    """Each has its rows, or says why not; and no way takes more memory than NumPy's array does."""
+    done = run("--only", "clusters", "--repeat", "2", "--megabytes", "8", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
+    engines = {row["way"].partition(":")[0].partition(".")[0] for row in results["rows"]}
+    assert {"dask", "joblib"} <= engines and len(engines) + len(results["skipped"]) == 4
+    assert len(results["facts"]) == 5 and all(fact["holds"] for fact in results["facts"]), results["facts"]

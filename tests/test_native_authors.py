@@ -488,6 +488,17 @@ def sycl_author(folder):
     return build.load(path)
 
 
+def test_sycl_authors_work_behind_the_producer(sycl_author):
+    """dpctl's queues keep no order: what is submitted without a dependency overtakes what the producer has begun."""
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    for n in (8, 1 << 20) * 20:
+        x = dpnp.zeros(n, dtype="f4")
+        sycl_author.fill(x, 3.0)
+        assert (ah.as_numpy(ah.to_host(x)) == 3).all()
+        y = dpnp.full(n, 2, dtype="f4")
+        assert (ah.as_numpy(sycl_author.twice(y)) == 2).all()
+
+
 def test_sycl_authors_fill_and_hand_out(sycl_author):
     dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
     x = dpnp.zeros(8, dtype="f4")

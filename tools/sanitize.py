@@ -31,7 +31,7 @@ COPIED = (
     "meson.build",
     "pyproject.toml",
 )
-MADE = shutil.ignore_patterns("__pycache__", "*.so", "*.c", "*.c.dep", ".hypothesis")
+MADE = shutil.ignore_patterns("__pycache__", "*.so", "*.c.dep", ".hypothesis")
 
 
 class Sanitizer(NamedTuple):
