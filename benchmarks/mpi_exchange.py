@@ -70,9 +70,11 @@ def row(way, peer, ours, theirs, x, a, rounds, at_most):
 
 def main(rounds, megabytes):
     n = megabytes * 125_000  # elements of float64
-    a, x = np.ones(n), arrayhub.asarray(np.ones(n))
-    wide, wide_of_ours = (np.ones((5000, 2 * n // 5000))[:, : n // 5000] for _ in range(2))
-    wide_of_ours = arrayhub.asarray(wide_of_ours)
+    a, wide = np.ones(n), np.ones((5000, 2 * n // 5000))[:, : n // 5000]
+    x, wide_of_ours = (
+        arrayhub.asarray(a),
+        arrayhub.asarray(wide),
+    )  # the same memory, whose pages decide more than the call
     found = [
         row("mpi4py: Send", "the same of NumPy's array", exchange, exchange, x, a, rounds, 1.02),
         row("mpi4py: Send of half of each row", "a compact copy on both sides", strided_of_ours, strided_of_numpy,

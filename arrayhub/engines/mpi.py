@@ -127,10 +127,17 @@ def _derived(array: USMArray, element: Any) -> Any:
         parts = [element.Dup()]
     shape = () if is_packed(array) or not array.size else array.shape
     strides = array.byte_strides if shape else ()
+    run = array.itemsize  # bytes that lie next to each other, which MPI copies as one; 0 once there are gaps
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
-        parts.append(parts[-1].Create_hvector(length, 1, stride))
+        if stride == run:
+            run *= length
+            parts.append(parts[-1].Create_contiguous(length))
+        else:
+            run = 0
+            parts.append(parts[-1].Create_hvector(length, 1, stride))
     before = sum(-stride * (length - 1) for length, stride in zip(shape, strides, strict=True) if stride < 0)
-    parts.append(parts[-1].Create_hindexed([1], [before]))
+    if before:
+        parts.append(parts[-1].Create_hindexed([1], [before]))
     derived = parts[-1].Create_resized(0, reached(array).nbytes)
     derived.Commit()
     for part in parts:
