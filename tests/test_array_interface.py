@@ -403,8 +403,6 @@ BAD = {
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in BAD.items() for value in values])
 def test_bad_values_are_named(key, value):
-    if NUMPY < (2, 3) and isinstance(value, tuple) and value and value[0] is np.True_:
-        pytest.skip("numpy.True_ is an index before NumPy 2.3")
     with pytest.raises(InterfaceError) as caught:
         dict_in(Says(**{**GOOD, key: value}))
     said = str(caught.value)

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.errors import interface_error, show
-from arrayhub._core.integers cimport digit, integer, is_digit
+from arrayhub._core.integers cimport digit, integer, is_bool, is_digit
 from arrayhub._core.memory cimport OWNED, Visit, collect, new_block, referent_of
 from arrayhub._core.shared cimport seen, set_once
 
@@ -609,7 +609,7 @@ cdef object as_index(object part):
     """An index as a Python integer, asked for once."""
     cdef Py_ssize_t i
     try:
-        if isinstance(part, bool):     # NumPy takes it for a mask, so it must not be taken for 0 or 1
+        if is_bool(part):     # NumPy takes it for a mask, so it must not be taken for 0 or 1
             raise TypeError
         i = operator.index(part)
     except TypeError:

@@ -14,4 +14,5 @@ cdef extern from *:
     bint is_digit "arrayhub_is_digit"(object value) noexcept
     Py_ssize_t digit "arrayhub_digit"(object value) noexcept
 
+cpdef bint is_bool(object value)
 cpdef Py_ssize_t integer(object value, str what) except? -1

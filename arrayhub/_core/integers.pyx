@@ -7,6 +7,11 @@ import numpy as np
 from arrayhub._core.errors import show
 
 
+cpdef bint is_bool(object value):
+    """Return whether a value is Python's or NumPy's bool, which are no integers: before NumPy 2.3 its own has ``__index__``."""
+    return isinstance(value, (bool, np.bool_))
+
+
 cpdef Py_ssize_t integer(object value, str what) except? -1:
     """Return an argument as an integer of 63 bits and a sign.
 
@@ -27,7 +32,7 @@ cpdef Py_ssize_t integer(object value, str what) except? -1:
     try:
         if is_digit(value):
             return digit(value)
-        if isinstance(value, (bool, np.bool_)):
+        if is_bool(value):
             raise TypeError
         return operator.index(value)
     except TypeError:

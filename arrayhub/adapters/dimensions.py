@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
 from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.integers import is_bool
 from arrayhub._core.labels import relabelled
 
 # What an object may have for us; `conversion` remembers of a type whether its instances are worth asking.
@@ -140,7 +141,7 @@ def _origin_of(obj: Any, ndim: int | None) -> tuple[int, ...] | None:
 
 def _index(value: SupportsIndex) -> int:
     index = int(operator.index(value))
-    if isinstance(value, bool) or not -(2**63) <= index < 2**63:
+    if is_bool(value) or not -(2**63) <= index < 2**63:
         raise ValueError(f"__gt_origin__: {index} is no index")
     return index
 

@@ -43,6 +43,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
 from arrayhub._core.finalizing cimport is_finalizing
+from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport DLPACK, EXTERNAL, Release, allocate, describe_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub._core.raised cimport put_aside, put_back, raise_on, take
@@ -173,7 +174,7 @@ cdef long long device_type_of(object obj) except? -1:
         raise device_error(pair)
     kind, ordinal = (<tuple> pair)[0], (<tuple> pair)[1]
     if not PyLong_CheckExact(kind) or not PyLong_CheckExact(ordinal):
-        if not PyIndex_Check(kind) or not PyIndex_Check(ordinal) or isinstance(kind, bool):
+        if not PyIndex_Check(kind) or not PyIndex_Check(ordinal) or is_bool(kind):
             raise device_error(pair)
         kind = operator.index(kind)
     cdef long long number = PyLong_AsLongLongAndOverflow(kind, &overflow)
@@ -191,6 +192,10 @@ cdef object stream_to_ask(unsigned int producer, object stream):
     return None if producer & NO_STREAM_IS_NONE else -1
 
 
+# What they raise: Python, of a keyword that they do not have, or they themselves, as array_api_strict does on NumPy 2.0.
+cdef tuple OF_OLD_PRODUCERS = (TypeError, NotImplementedError)
+
+
 cdef object request(object obj):
     """Call ``__dlpack__`` without a stream: versioned if it knows how, else legacy."""
     cdef PyObject* arguments[2]
@@ -201,10 +206,10 @@ cdef object request(object obj):
 
 
 cdef object request_legacy(object obj):
-    """Ask again, now that asking has raised: a TypeError is the only sign of a producer from before DLPack 1.0."""
+    """Ask again, now that asking has raised: an error is the only sign of a producer from before DLPack 1.0."""
     try:
         raise_on()
-    except TypeError:
+    except OF_OLD_PRODUCERS:
         return obj.__dlpack__()
 
 
@@ -212,7 +217,7 @@ cdef object request_on_stream(object export, object stream):
     """Call ``__dlpack__`` for memory of a device that has streams."""
     try:
         return export(max_version=MAX_VERSION, stream=stream)
-    except TypeError:
+    except OF_OLD_PRODUCERS:
         return export(stream=stream)
 
 

@@ -33,6 +33,7 @@ from arrayhub._core.descriptor cimport (
     set_type,
     shape_tuple,
 )
+from arrayhub._core.integers cimport is_bool
 from arrayhub._core.shared cimport find, found
 
 from arrayhub._core.errors import InterfaceError, interface_error
@@ -246,7 +247,7 @@ cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) 
             return number
     if position >= 0:
         key = f"{key}[{position}]"
-    if isinstance(value, bool):
+    if is_bool(value):
         raise dict_error(protocol, key, value, "an integer, not a bool")
     try:
         exact = operator.index(value)

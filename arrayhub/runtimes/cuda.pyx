@@ -18,6 +18,7 @@ from posix.unistd cimport getpid
 
 from arrayhub._core.descriptor cimport Descriptor, extent
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport EXTERNAL, PAGE, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
 
@@ -304,7 +305,7 @@ def stream_number(stream):
 cdef object handle_of_object(object stream):
     """The handle that a stream object gives, as a number of zero or more."""
     accepted = "an integer, or an object with __cuda_stream__, cuda_stream or ptr"
-    if isinstance(stream, bool):
+    if is_bool(stream):
         raise TypeError(f"CUDA stream: stream is {stream}; accepted: {accepted}")
     handle = getattr(stream, "__cuda_stream__", None)
     if handle is not None:

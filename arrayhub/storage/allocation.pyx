@@ -21,6 +21,7 @@ from arrayhub._core.descriptor cimport (
     set_labels,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport BOUNDARY, allocate, to_boundary
 from arrayhub._core.runtime cimport runtime_of
 from arrayhub._core.shared cimport found
@@ -220,7 +221,7 @@ cdef object frozen_slowly(object value, str what, int depth):
     axis = getattr(value, "__gt_axis_name__", None)     # GTScript's I, J, K
     if axis is not None or isinstance(value, str):
         return str.__str__(value) if axis is None else str(axis)    # an enumeration's own says the class, too
-    if not isinstance(value, (bool, np.bool_)):
+    if not is_bool(value):
         try:
             return operator.index(value)
         except TypeError:
