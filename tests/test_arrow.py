@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import arrayhub as ah
+from arrayhub.nested.array import make
 
 NUMBERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 
@@ -77,6 +78,40 @@ def test_times_have_numpys_units():
         assert pa.array(ah.asarray(source)).type == pa.timestamp(unit)
         assert pa.array(ah.asarray(source - source[0])).type == pa.duration(unit)
     assert ah.asarray(pa.array([1], pa.duration("us"))).dtype == "m8[us]"
+
+
+@pytest.mark.parametrize("kind", ["M8[s]", "m8[ns]"])
+def test_nat_goes_out_as_missing(kind):
+    times = np.arange(20).astype(kind)
+    times[[0, 13]] = "NaT"
+    expected = [None if np.isnat(time) else time.astype(int).item() for time in times]
+    taken = pa.array(ah.asarray(times))
+    assert (taken.null_count, taken.cast(pa.int64()).to_pylist()) == (2, expected)
+    assert address_of(taken) == times.ctypes.data
+    assert pa.array(ah.asarray(times)[5:]).cast(pa.int64()).to_pylist() == expected[5:]
+    assert pa.array(ah.asarray(times)[1:5]).null_count == 0
+    assert pa.chunked_array(ah.asarray(times)).null_count == 2
+    records = ah.asnested(pa.array([{"a": k} for k in range(20)], mask=np.arange(20) == 7))[3:]
+    both = make("record", 17, names=("t",), parts=(ah.asarray(times)[3:],), validity=records.validity, bit=3)
+    assert pa.array(both).field("t").cast(pa.int64()).to_pylist() == expected[3:]
+    masked = ah.asnested(np.ma.masked_array(times, np.arange(20) == 2))
+    expected[2] = None
+    assert pa.array(masked).cast(pa.int64()).to_pylist() == expected
+    assert pa.array(masked[2:]).cast(pa.int64()).to_pylist() == expected[2:]
+    assert [row[0] for row in pa.array(make("list", 20, offsets=ah.asarray(np.arange(21)), content=masked)).to_pylist()][
+        13
+    ] is None
+
+
+def test_nat_in_tensors_is_missing_in_their_storage():
+    times = np.arange(6).astype("M8[s]").reshape(2, 3)
+    times[1, 0] = "NaT"
+    assert pa.array(ah.asarray(times)).storage.values.is_valid().to_pylist() == [True] * 3 + [False] + [True] * 2
+
+
+def test_what_came_by_arrow_goes_back_as_it_came():
+    smallest = pa.array([-(2**63), 1]).view(pa.timestamp("s"))
+    assert pa.array(ah.asarray(smallest)).equals(smallest)
 
 
 # The example of the specification: ("x", "y", "z") are the names in the memory, and the array is (n, 500, 100, 200).

@@ -18,6 +18,7 @@ import torch
 
 import arrayhub as ah
 from arrayhub.nested import from_awkward, moving
+from arrayhub.nested.array import nested_of
 
 JAGGED = torch.jagged
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
@@ -491,3 +492,8 @@ def test_a_device_that_the_host_cannot_read_says_so():
     assert not hasattr(x, "__arrow_c_array__")
     assert hasattr(x, "__arrow_c_device_array__")
     assert ah.asnested(x.to_host()).to_list() == RAGGED
+    times = ah.asarray(np.arange(3).astype("M8[s]")).to_device("oneapi:0")
+    with pytest.raises(AttributeError, match=r"NaT.*to_host\(\)"):
+        times.__arrow_c_device_array__  # noqa: B018
+    with pytest.raises(BufferError, match=r"NaT.*to_host\(\)"):
+        nested_of(times).__arrow_c_device_array__()

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+cimport numpy as cnp
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -30,8 +31,34 @@ from arrayhub._core.tree cimport (
     Tree,
 )
 from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, ArrowArray
-from arrayhub.adapters.arrow_schema cimport CHILDREN, as_said, schema_capsule, wants_lists
+from arrayhub.adapters.arrow_schema cimport CHILDREN, as_said, may_be_nat, schema_capsule, wants_lists, why_unread
 from arrayhub.runtimes cimport cuda
+
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    /* Times of eight bytes that are the smallest integer, which NumPy reads as "not a time". */
+    static Py_ssize_t arrayhub_count_nat(const char *data, Py_ssize_t n) {
+        Py_ssize_t count = 0;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            long long value;
+            memcpy(&value, data + 8 * k, 8);
+            count += value == LLONG_MIN;
+        }
+        return count;
+    }
+    static void arrayhub_mark_nat(const char *data, Py_ssize_t n, char *valid) {
+        for (Py_ssize_t k = 0; k < n; k++) {
+            long long value;
+            memcpy(&value, data + 8 * k, 8);
+            valid[k] = value != LLONG_MIN;
+        }
+    }
+    """
+    Py_ssize_t arrayhub_count_nat(const char* data, Py_ssize_t n) noexcept nogil
+    void arrayhub_mark_nat(const char* data, Py_ssize_t n, char* valid) noexcept nogil
 
 
 cdef void _release_array(ArrowArray* array) noexcept nogil:
@@ -104,6 +131,45 @@ cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ss
     if not innermost:
         return fill_dense(out.children[0], owner, a, axis + 1, lead * a.shape_[axis + 1])
     out.buffers[1] = NULL if a.data_ == NULL else a.data_ - lead * a.itemsize_
+    return note_missing_times(out, a, lead)
+
+
+cdef int note_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
+    """NumPy's NaT is the smallest integer, which Arrow takes for an instant: it goes out as a missing value.
+
+    What came in by Arrow goes back as it came: there the smallest integer was an instant.
+    """
+    cdef Py_ssize_t count, n = size_of(a)
+    if n == 0 or not may_be_nat(a):
+        return 0
+    if not host_readable(a):
+        raise BufferError(f"Arrow: {why_unread(a)}")
+    count = arrayhub_count_nat(a.data_, n)
+    if count == 0:
+        return 0
+    cdef cnp.ndarray valid = np.ones(lead + n, bool)
+    arrayhub_mark_nat(a.data_, n, <char*> cnp.PyArray_DATA(valid) + lead)
+    if out.buffers[0] != NULL:
+        valid &= np.unpackbits(bits_at(out), bitorder="little")[: lead + n].astype(bool)
+        count = UNCOUNTED
+    bits = np.packbits(valid, bitorder="little")
+    hold_too(<Body*> out.private_data, bits)
+    out.buffers[0] = cnp.PyArray_DATA(<cnp.ndarray> bits)
+    out.null_count = count
+    return 0
+
+
+cdef object bits_at(ArrowArray* out):
+    """The bytes of a bitmap that begins with the buffers, `offset` bits before the first element."""
+    return np.asarray(<const unsigned char[: (out.offset + out.length + 7) >> 3]> out.buffers[0])
+
+
+cdef int hold_too(Body* body, object more) except -1:
+    """Keep another object as long as the owner of a body."""
+    pair = (<object> body.owner, more)
+    Py_INCREF(pair)
+    Py_DECREF(<object> body.owner)
+    body.owner = <PyObject*> pair
     return 0
 
 
@@ -175,17 +241,11 @@ cdef inline const void* back_by(Descriptor a, Py_ssize_t elements) noexcept:
 cdef int fill_view_buffers(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
     """The views, their buffers, and the sizes of those, which lie behind the array's own space."""
     cdef Py_ssize_t k, count = len(t.parts)
-    cdef Tree holder = t
     sizes = np.array([(<Descriptor> part).shape_[0] for part in t.parts], np.int64)
     out.buffers[1] = back_by(<Descriptor> t.content, start * VIEW_BYTES)
     for k in range(count):
         out.buffers[2 + k] = (<Descriptor> t.parts[k]).data_
-    # The owner of this body is from now on the pair, so that the sizes live as long.
-    cdef Body* body = <Body*> out.private_data
-    pair = (holder, sizes)
-    Py_INCREF(pair)
-    Py_DECREF(<object> body.owner)
-    body.owner = <PyObject*> pair
+    hold_too(<Body*> out.private_data, sizes)
     out.buffers[2 + count] = <const void*> <size_t> sizes.ctypes.data
     return 0
 
@@ -202,7 +262,7 @@ cdef int fill_root_array(ArrowArray* out, object node, bint lists) except -1:
     out.children[0].length = size_of(a)
     out.children[0].null_count = 0
     out.children[0].buffers[1] = a.data_
-    return 0
+    return note_missing_times(out.children[0], a, 0)
 
 
 cdef list arrays_of(object node):

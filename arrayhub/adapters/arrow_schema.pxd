@@ -4,6 +4,8 @@ from arrayhub.adapters.arrow_abi cimport ArrowSchema
 cdef int[11] CHILDREN      # by kind: how many a node has; of a record as many as it has fields
 
 cdef str why_not(Descriptor a)
+cdef bint may_be_nat(Descriptor a) noexcept
+cdef str why_unread(Descriptor a)
 cdef bint is_sayable(Descriptor a) except -1
 cdef bint wants_lists(object requested) except -1
 cdef object as_said(object node, bint lists)

@@ -2,13 +2,25 @@
 
 import numpy as np
 
+cimport numpy as cnp
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, strlen
 
 from arrayhub._core cimport dtypes
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, NOTSWAPPED, PACKED, Descriptor, get_dtype, shape_tuple, stride_tuple
+from arrayhub._core.descriptor cimport (
+    ARROW_PROTOCOL,
+    C_CONTIGUOUS,
+    NOTSWAPPED,
+    PACKED,
+    Descriptor,
+    get_dtype,
+    host_readable,
+    shape_tuple,
+    stride_tuple,
+)
+from arrayhub._core.runtime cimport place_of
 from arrayhub._core.tree cimport CATEGORICAL, FLAT, MAX_DEPTH, RECORD, REGULAR, Tree
 from arrayhub.adapters.arrow_abi cimport (
     ARROW_FLAG_DICTIONARY_ORDERED,
@@ -63,11 +75,22 @@ cdef str why_not(Descriptor a):
         return "elements of less than a byte are packed; only DLPack can say that"
     if not a.flags_ & C_CONTIGUOUS and (a.nd_ == 1 or memory_order(a) is None):
         return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call x.copy() first"
+    if may_be_nat(a) and not host_readable(a):
+        return why_unread(a)
     try:
         letter_of(a)
     except (BufferError, TypeError) as error:
         return str(error)
     return None
+
+
+cdef bint may_be_nat(Descriptor a) noexcept:
+    """Whether elements may be NumPy's NaT, which Arrow says by a bitmap. What came in by Arrow goes back as it came."""
+    return (a.typenum_ == cnp.NPY_DATETIME or a.typenum_ == cnp.NPY_TIMEDELTA) and a.protocol_ != ARROW_PROTOCOL
+
+
+cdef str why_unread(Descriptor a):
+    return f"times on {place_of(a)} may be NaT, which goes out as a missing value and cannot be seen there; call to_host() first"
 
 
 cdef bint is_sayable(Descriptor a) except -1:
