@@ -98,9 +98,9 @@ def test_nat_goes_out_as_missing(kind):
     expected[2] = None
     assert pa.array(masked).cast(pa.int64()).to_pylist() == expected
     assert pa.array(masked[2:]).cast(pa.int64()).to_pylist() == expected[2:]
-    assert [row[0] for row in pa.array(make("list", 20, offsets=ah.asarray(np.arange(21)), content=masked)).to_pylist()][
-        13
-    ] is None
+    assert [
+        row[0] for row in pa.array(make("list", 20, offsets=ah.asarray(np.arange(21)), content=masked)).to_pylist()
+    ][13] is None
 
 
 def test_nat_in_tensors_is_missing_in_their_storage():
