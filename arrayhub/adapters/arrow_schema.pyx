@@ -90,7 +90,7 @@ cdef bint may_be_nat(Descriptor a) noexcept:
 
 
 cdef str why_unread(Descriptor a):
-    return f"times on {place_of(a)} may be NaT, which goes out as a missing value and cannot be seen there; call to_host() first"
+    return f"times on {place_of(a)} may be NaT, which goes out as missing and cannot be seen there; call to_host() first"
 
 
 cdef bint is_sayable(Descriptor a) except -1:

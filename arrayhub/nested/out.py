@@ -7,7 +7,7 @@ import numpy as np
 from arrayhub._core.copying import wanted
 from arrayhub.conversion import as_numpy as dense_as_numpy
 from arrayhub.conversion import register_nested
-from arrayhub.nested.array import NestedArray, nested_of, unpacked, valid_mask
+from arrayhub.nested.array import NestedArray, is_on_host, nested_of, unpacked, valid_mask
 from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.moving import as_polars_has_it, concatenate, in_order
 from arrayhub.nested.strings import to_string_dtype, with_offsets
@@ -53,9 +53,26 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
     """
     pyarrow = _library("pyarrow")
     taken = _taken(obj, copy, "as_arrow")
-    if hasattr(taken, "__arrow_c_array__"):
+    if is_on_host(taken):
         return pyarrow.Array._import_from_c_capsule(*taken.__arrow_c_array__())
-    return pyarrow.Array._import_from_c_device_capsule(*taken.__arrow_c_device_array__())
+    capsules = taken.__arrow_c_device_array__()
+    try:
+        return pyarrow.Array._import_from_c_device_capsule(*capsules)
+    except (pyarrow.ArrowException, KeyError) as error:
+        raise _elsewhere(taken, "pyarrow") from error
+
+
+def _elsewhere(x: Any, library: str) -> BufferError:
+    return BufferError(
+        f"{library}: the memory is on {x.device}, which {library} does not know here; call x.to_host(), or pass"
+        " copy=True"
+    )
+
+
+def _on_host(x: Any, library: str) -> Any:
+    if not is_on_host(x):
+        raise _elsewhere(x, library)
+    return x
 
 
 def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
@@ -65,7 +82,7 @@ def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
     as polars has them; it would copy the characters too.
     """
     polars = _library("polars")
-    series = polars.Series(as_polars_has_it(_taken(obj, copy, "as_polars")))
+    series = polars.Series(as_polars_has_it(_on_host(_taken(obj, copy, "as_polars"), "polars")))
     return series.struct.unnest() if series.dtype == polars.Struct else series
 
 
@@ -91,7 +108,7 @@ def as_awkward(obj: Any, /, *, copy: bool | None = None) -> Any:
     Numbers, offsets, characters and bits are shared; string views and list views in any order are put in order first.
     """
     awkward = _library("awkward")
-    return awkward.Array(_layout(awkward, _taken(obj, copy, "as_awkward")))
+    return awkward.Array(_layout(awkward, _on_host(_taken(obj, copy, "as_awkward"), "awkward")))
 
 
 def _layout(awkward: Any, node: Any) -> Any:
@@ -172,6 +189,7 @@ _LAYOUTS = {
 
 def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
     """An ndarray of numbers, of records or of StringDType; for `arrayhub.as_numpy`."""
+    x = x.to_host() if copy else x
     if x.null_count and x.kind != "string" and x.kind != "string_view":
         raise BufferError(
             f"numpy: {x.null_count} of {len(x)} elements are missing, which NumPy cannot say; take x.content and"

@@ -7,6 +7,11 @@ from collections import Counter
 from .consumers import CONSUMERS
 from .elements import ELEMENTS
 from .layouts import LAYOUTS
+from .nested import CONSUMERS as NESTED_CONSUMERS
+from .nested import COPIES, KINDS
+from .nested import PRODUCERS as NESTED_PRODUCERS
+from .nested import REFUSALS as NESTED_REFUSALS
+from .nested import refusal_of as nested_refusal_of
 from .producers import PRODUCERS
 from .refusals import REFUSALS, Cell, refusal_of
 
@@ -83,4 +88,43 @@ def written():
         f"| {letter(r)} | {', '.join(r.consumers)} | {met[id(r)]:,} | {_errors(r)} | {r.reason} |" for r in REFUSALS
     ]
     opening = _OPENING.format(layouts=", ".join(LAYOUTS), elements=", ".join(f"`{name}`" for name in ELEMENTS))
-    return opening + "\n".join(lines) + "\n"
+    return opening + "\n".join([*lines, *_nested()]) + "\n"
+
+
+_NESTED_OPENING = """
+## What is not dense
+
+Lists, strings, missing values and records go through `arrayhub.asnested` into every consumer, by
+`tests/matrix/nested.py`. A cell that passes has the same values after the producer has been let go, the type in words
+that [nested arrays](nested.md) have, its numbers and characters at the producer's address where that is known, and the
+memory is free when the last view dies. A number counts the kinds that pass, of all that the producer has; a letter says
+why the others do not.
+
+Kinds: {kinds}.
+
+Elsewhere than at the producer's address: {copies}.
+"""
+
+
+def _nested():
+    """The lines of the table of what is not dense."""
+    copies = "; ".join(f"{kind} in {consumer} ({why})" for (consumer, kind), why in COPIES.items())
+    yield _NESTED_OPENING.format(kinds=", ".join(KINDS), copies=copies)
+    yield "| from \\ into | " + " | ".join(consumer.name for consumer in NESTED_CONSUMERS) + " |"
+    yield "|---|" + "---|" * len(NESTED_CONSUMERS)
+    for producer in NESTED_PRODUCERS:
+        yield f"| {producer.name} | " + " | ".join(_nested_entry(producer, c) for c in NESTED_CONSUMERS) + " |"
+    yield ""
+    yield "| | consumers | error | reason |"
+    yield "|---|---|---|---|"
+    for k, row in enumerate(NESTED_REFUSALS):
+        error = "an error of its own" if row.error is Exception else row.error.__name__
+        yield f"| {string.ascii_lowercase[k]} | {', '.join(row.consumers)} | {error} | {row.reason} |"
+
+
+def _nested_entry(producer, consumer):
+    kinds = [kind for kind in producer.kinds if kind in consumer.kinds]
+    rows = [nested_refusal_of(producer.name, kind, consumer.name) for kind in kinds]
+    letters = sorted({string.ascii_lowercase[NESTED_REFUSALS.index(row)] for row in rows if row is not None})
+    passed = rows.count(None)
+    return " ".join([f"{passed} of {len(kinds)}" if passed else "–", *letters])
