@@ -19,6 +19,7 @@ New arrays
 
 Questions
     explain(obj)            why it can or cannot reach a library
+    trace()                 which lines of a program hand arrays over, copy and wait
     check(obj)              where its several interfaces disagree
     inspect, debug_repr, picture, datashape
                             an array taken apart, drawn, and its type in words
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from arrayhub.inspection.explain import explain
     from arrayhub.inspection.picture import picture
     from arrayhub.inspection.printout import debug_repr, inspect
+    from arrayhub.inspection.tracing import trace
     from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars, asnested
     from arrayhub.storage import (
         Plan,
@@ -116,6 +118,7 @@ _LAZY = {
         "arrayhub.inspection.explain": ("explain",),
         "arrayhub.inspection.picture": ("picture",),
         "arrayhub.inspection.printout": ("debug_repr", "inspect"),
+        "arrayhub.inspection.tracing": ("trace",),
         "arrayhub.nested": ("NestedArray", "as_arrow", "as_awkward", "as_pandas", "as_polars", "asnested"),
         "arrayhub.storage": (
             *("Plan", "plan", "layout_for", "layouts", "from_array"),
@@ -173,6 +176,7 @@ __all__ = [
     "plan",
     "to_device",
     "to_host",
+    "trace",
     "zeros",
     "zeros_like",
 ]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from arrayhub import transfer
+from arrayhub._core import tracing
 from arrayhub._core.errors import show
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
@@ -18,10 +19,12 @@ def assign(array, key, value, way_in):
     target = array[key]
     _check_target(target)
     elements = ndarray(target)
+    since = tracing.started()
     if isinstance(value, _VALUES):
         _put_values(elements, value)
     else:
         _put_array(elements, target, way_in(value))
+    tracing.copied("x[...] = value", type(value).__name__, str(target.device), target.nbytes, since)
 
 
 def _check_target(target):

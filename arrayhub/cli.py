@@ -9,6 +9,7 @@ import difflib
 import importlib
 import json
 import os
+import runpy
 import sys
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -107,6 +108,35 @@ def explain(parser: argparse.ArgumentParser) -> Run:
         except (TypeError, ValueError) as error:  # only `to` can be wrong here: explain takes any object
             parser.error(f"argument --to: {error}")
         print(json.dumps(dataclasses.asdict(found), indent=2) if options.json else found)
+        return 0
+
+    return run
+
+
+def trace(parser: argparse.ArgumentParser) -> Run:
+    """A script, and what happens at its borders between libraries."""
+    parser.add_argument("--json", metavar="FILE", help="write every single event there as JSON, instead of the table")
+    parser.add_argument("script", help="the script to run")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
+    parser.epilog = "The table goes to stderr, whatever ends the script; the exit status is the script's."
+
+    def run(options: argparse.Namespace) -> int:
+        from arrayhub import trace
+
+        if not os.path.isfile(options.script):
+            parser.error(f"argument script: there is no file {options.script!r}")
+        sys.argv = [options.script, *options.arguments]
+        sys.path[0] = os.path.dirname(os.path.abspath(options.script))
+        traced = trace()
+        try:
+            with traced:
+                runpy.run_path(options.script, run_name="__main__")
+        finally:
+            if options.json:
+                with open(options.json, "w", encoding="utf-8") as file:
+                    json.dump([{**event._asdict(), "code": event.code} for event in traced.events], file, indent=1)
+            else:
+                print(traced, file=sys.stderr)
         return 0
 
     return run

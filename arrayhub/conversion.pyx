@@ -4,6 +4,7 @@ import warnings
 
 from cpython.object cimport PyTypeObject, Py_TYPE
 
+from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport COPIED, Descriptor, host_readable
 from arrayhub._core.shared cimport refer_from_everywhere
 from arrayhub.dispatch cimport VALUES, import_array, import_one, import_via
@@ -311,6 +312,19 @@ cdef object give_nested(object obj, Library to, object copy, bint allow_readonly
 
 cdef object give(object obj, Library to, object copy, bint allow_readonly=False):
     """`obj` as an array of a library: a view, or a copy that the library can read where one is asked for."""
+    return give_told(obj, to, copy, allow_readonly) if tracing.active else give_untold(obj, to, copy, allow_readonly)
+
+
+cdef object give_told(object obj, Library to, object copy, bint allow_readonly):
+    """The same for those who listen."""
+    cdef tracing.Handover told
+    with tracing.Handover() as told:
+        result = give_untold(obj, to, copy, allow_readonly)
+        told.goes_out(to.call, obj, result)
+    return result
+
+
+cdef object give_untold(object obj, Library to, object copy, bint allow_readonly):
     if Py_TYPE(obj) == _nested_class:
         return give_nested(obj, to, wanted(copy, to.call), allow_readonly)
     cdef Descriptor a = import_allowed(obj, copy, to.call, None)
@@ -379,13 +393,13 @@ def as_numba(obj, /, *, copy=None):
 
 
 cdef object as_numpy_of_one(object obj):
-    if Py_TYPE(obj) == _nested_class:
+    if Py_TYPE(obj) == _nested_class or tracing.active:
         return give(obj, _NUMPY, None)
     return numpy_library.emit(import_array(obj, None))
 
 
 cdef object as_torch_of_one(object obj):
-    if Py_TYPE(obj) == _nested_class:
+    if Py_TYPE(obj) == _nested_class or tracing.active:
         return give(obj, _TORCH, None)
     return torch_library.emit(import_array(obj, None), False)
 

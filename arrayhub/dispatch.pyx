@@ -7,6 +7,7 @@ import numpy
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_CheckExact
 
+from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.raised cimport raise_on, take
 from arrayhub.adapters cimport array_interface, arrow, buffer, cuda_array, dlpack, sycl_usm
@@ -194,6 +195,20 @@ cdef Descriptor import_array(object obj, object stream):
 
     The ways are told the stream for those that ask a producer anyway, and need not heed it: `on_stream` orders them all.
     """
+    return import_told(obj, stream, None) if tracing.active else import_untold(obj, stream)
+
+
+cdef Descriptor import_told(object obj, object stream, object via):
+    """The same, or `import_via`, for those who listen."""
+    cdef tracing.Handover told
+    cdef Descriptor a
+    with tracing.Handover() as told:
+        a = import_untold(obj, stream) if via is None else import_via_untold(obj, stream, via)
+        told.goes_in(obj, a)
+    return a
+
+
+cdef inline Descriptor import_untold(object obj, object stream):
     cdef unsigned int record = record_of(obj)
     cdef Way way = ways[way_of(record)]
     cdef Descriptor a = None if way == NULL else way(obj, stream)
@@ -305,6 +320,10 @@ cdef Descriptor parse_wrapper(object obj, object stream):
 
 cdef Descriptor import_via(object obj, object stream, object via):
     """`obj` by the one protocol that the caller chose."""
+    return import_told(obj, stream, via) if tracing.active else import_via_untold(obj, stream, via)
+
+
+cdef Descriptor import_via_untold(object obj, object stream, object via):
     cdef Descriptor a
     if via not in _VIA:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")

@@ -6,6 +6,7 @@ from cpython.long cimport PyLong_FromSsize_t
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
+from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport (
     COPIED,
     IMMUTABLE,
@@ -42,6 +43,8 @@ from arrayhub._core.descriptor import PROTOCOL_NAMES
 from arrayhub._core.errors import show
 from arrayhub._core.labels import relabelled
 from arrayhub._core.strides import Strides
+from arrayhub._core.tracing import copied as tell_copy
+from arrayhub._core.tracing import started
 from arrayhub.adapters import dimensions
 from arrayhub.arithmetic import names
 from arrayhub.assignment import assign
@@ -691,34 +694,40 @@ cdef class USMArray(Descriptor):
         if not request & ~PyBUF_WRITABLE:      # plain bytes
             torch_reading.refuse_plain_bytes(self)
         buffer_adapter.emit(self, view, request)
+        if tracing.active:
+            tracing.gave(self, self, "buffer")
 
     def __releasebuffer__(self, Py_buffer* view):
         buffer_adapter.release(view)
 
     @property
     def __array_interface__(self):
-        return array_interface.emit(self)
+        return handed(self, "__array_interface__", array_interface.emit(self))
 
     @property
     def __array_struct__(self):
-        return array_interface.emit_struct(self)
+        return handed(self, "__array_struct__", array_interface.emit_struct(self))
 
     def __array__(self, dtype=None, copy=None):
         """For what the array interface cannot say (ml_dtypes' types), and to refuse in words."""
-        return numpy_library.emit_array(self, dtype, copy)
+        since = started() if tracing.active else None
+        array = numpy_library.emit_array(self, dtype, copy)
+        if since is not None and array.base is not self:
+            tell_copy("__array__", "cpu", "numpy.ndarray", array.nbytes, since)
+        return handed(self, "__array__", array)
 
     @property
     def __cuda_array_interface__(self):
-        return cuda_array.emit(self)
+        return handed(self, "__cuda_array_interface__", cuda_array.emit(self))
 
     @property
     def __sycl_usm_array_interface__(self):
-        return sycl_usm.emit(self)
+        return handed(self, "__sycl_usm_array_interface__", sycl_usm.emit(self))
 
     @property
     def __usm_ndarray__(self):
         """What dpnp asks first: the memory as a ``usm_ndarray``."""
-        return dpctl.emit_attribute(self)
+        return handed(self, "__usm_ndarray__", dpctl.emit_attribute(self))
 
     @property
     def __gt_dims__(self):
@@ -751,11 +760,11 @@ cdef class USMArray(Descriptor):
         """
         if dl_device is None and (copy is None or copy is False):
             torch_reading.refuse_negative_strides(self)
-            return dlpack.emit(self, stream, max_version, False)
+            return handed(self, "__dlpack__", dlpack.emit(self, stream, max_version, False))
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
         cdef bint own = block_of(export) is not block_of(self)
         # A copy for the host is done when it is there; on a device the consumer's stream must still be told to wait.
-        return dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own)
+        return handed(self, "__dlpack__", dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own))
 
     @property
     def __arrow_c_schema__(self):
@@ -805,6 +814,13 @@ def register_engines(reduce_of, token_of):
     global _reduce_of, _token_of
     _reduce_of = reduce_of
     _token_of = token_of
+
+
+cdef inline object handed(Descriptor a, str way, object answer):
+    """What a consumer asked for; those who listen are told of it."""
+    if tracing.active:
+        tracing.gave(a, a, way)
+    return answer
 
 
 cdef tuple integers(int nd, Py_ssize_t* values):

@@ -1,5 +1,8 @@
 """One table: device type -> what its runtime does. A type without a row has nothing to wait for."""
 
+from time import perf_counter
+
+from arrayhub._core cimport tracing
 from arrayhub._core.device cimport make_device
 
 from arrayhub._core.device import TYPE_NAMES
@@ -14,13 +17,25 @@ cdef Runtime* runtime_of(int device_type) noexcept nogil:
 
 cdef int wait_for_device(Descriptor a) except -1:
     cdef Runtime* runtime = runtime_of(a.device_.device_type)
-    return 0 if runtime.host_ready == NULL else runtime.host_ready(a)
+    if runtime.host_ready == NULL:
+        return 0
+    if not tracing.active:
+        return runtime.host_ready(a)
+    since = perf_counter()
+    runtime.host_ready(a)
+    return tracing.waited(a, "the host, for the producer's work", since)
 
 
 cdef int order_consumer(Descriptor a, object stream) except -1:
     """Make the consumer's stream wait for the work that the producer has queued on `a`."""
     cdef Runtime* runtime = runtime_of(a.device_.device_type)
-    return 0 if runtime.consumer_ready == NULL else runtime.consumer_ready(a, stream)
+    if runtime.consumer_ready == NULL:
+        return 0
+    if not tracing.active:
+        return runtime.consumer_ready(a, stream)
+    since = perf_counter()
+    runtime.consumer_ready(a, stream)
+    return tracing.waited(a, "a consumer's stream, for the producer's", since)
 
 
 cdef int adopt_on_device(Descriptor a) except -1:

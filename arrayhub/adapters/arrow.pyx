@@ -7,6 +7,7 @@ layouts, and of the canonical extension types ``arrow.fixed_shape_tensor`` and `
 
 cimport cython
 
+from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub._core.runtime cimport place_of
 from arrayhub._core.tree cimport (
@@ -157,6 +158,8 @@ cdef class Export:
         raise TypeError("Export: take an array's __arrow_c_array__")
 
     def __call__(self, requested_schema=None, **keywords):
+        if tracing.active:
+            tracing.gave(self.node, first_array(self.node), _ATTRIBUTES[self.what])
         if self.what == DEVICE_ARRAY:
             return emit_device(self.node, requested_schema, keywords)
         if keywords:

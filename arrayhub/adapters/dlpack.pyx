@@ -21,7 +21,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.string cimport memcpy, strcmp
 
-from arrayhub._core cimport dtypes, layout
+from arrayhub._core cimport dtypes, layout, tracing
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     CONSTRUCTED,
@@ -753,6 +753,8 @@ cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) noexce
     try:
         a = <Descriptor?> <object> <PyObject*> obj
         order_table_stream(a)
+        if tracing.active:
+            tracing.gave(a, a, "__dlpack_c_exchange_api__")
         out[0] = new_managed(a)
         return 0
     except BaseException as error:
@@ -780,6 +782,8 @@ cdef int _table_borrow(void* obj, DLTensor* out) noexcept with gil:
         check_sayable(a)
         check_flagless(a, "a borrowed DLTensor", "use managed_tensor_from_py_object_no_sync, whose flags can", False)
         order_table_stream(a)
+        if tracing.active:
+            tracing.gave(a, a, "__dlpack_c_exchange_api__")
         point(a, out)
         return 0
     except BaseException as error:

@@ -16,6 +16,7 @@ Every engine has the same five functions. `progress` is None or what transfer/pr
 """
 
 import sys
+from typing import Any
 
 from arrayhub._core.copying import wanted
 from arrayhub._core.device import Device
@@ -27,6 +28,7 @@ from arrayhub.transfer import host
 from arrayhub.transfer import out as outs
 from arrayhub.transfer.progress import reporting
 from arrayhub.transfer.settings import configure
+from arrayhub.transfer.told import Told
 
 __all__ = ["configure", "held", "release"]
 
@@ -34,6 +36,9 @@ _CPU = Device("cpu")
 
 # One row per device type: the engine that copies from and to its memory.
 _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
+
+# The modules of the engines that somebody has asked for. Those of devices are imported once there is an array there.
+_loaded: dict[str, Any] = {"host": host}
 
 # One row per pair of engines: what brings an array from one's memory to a device of the other. All but the last happen
 # in the engine that it comes from, the last in the one that it goes to.
@@ -82,9 +87,15 @@ def _engine_name(device):
 
 
 def _engine(name):
-    """The module of an engine. Those of devices are imported once somebody has an array there."""
-    if name == "host":
-        return host
+    """The module of an engine, or what tells of its copies."""
+    engine = _loaded.get(name)
+    if engine is None:
+        engine = _imported(name)
+        engine = _loaded.setdefault(name, Told(engine) if isinstance(_loaded["host"], Told) else engine)
+    return engine
+
+
+def _imported(name):
     if name == "sycl":
         from arrayhub.transfer import sycl
 
@@ -92,6 +103,13 @@ def _engine(name):
     from arrayhub.transfer import cuda
 
     return cuda
+
+
+def tell(wanted):
+    """Say whether copies are told of from now on; those under way go on as they began."""
+    for name, engine in _loaded.items():
+        bare = engine.engine if isinstance(engine, Told) else engine
+        _loaded[name] = Told(bare) if wanted else bare
 
 
 def copy(array, *, order="C", stream=None):
@@ -118,7 +136,7 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
         return host_view(array)
     elif copy is False:
         raise BufferError(f"to_host: the memory is on {array.device}, so a copy is needed, and copy=False forbids one")
-    engine = host if readable else _engine(_engine_name(array.device))
+    engine = _loaded["host"] if readable else _engine(_engine_name(array.device))
     if progress is None:  # which a small copy should not pay for
         return engine.to_host(array, out=out, stream=stream)
     with reporting(progress, array.nbytes) as report:
@@ -181,7 +199,7 @@ def astype(array, dtype):
             f"asarray: converting {array.dtype!r} to {dtype!r} on {array.device} is arithmetic of its own library;"
             " convert there, or call to_host(x) first"
         )
-    return host.astype(array, dtype)
+    return _loaded["host"].astype(array, dtype)
 
 
 def aligned(array, *, copy=None):
@@ -203,7 +221,7 @@ def native(array, *, copy=None):
         raise BufferError(f"native: from {array.dtype!r} takes a copy, and copy=False forbids one")
     if not is_host_readable(array):
         raise BufferError(f"native: the memory is on {array.device}; call to_host() first, for the host to swap them")
-    return host.astype(host_view(array), array.dtype.newbyteorder("="))
+    return _loaded["host"].astype(host_view(array), array.dtype.newbyteorder("="))
 
 
 def copy_for(array, device_type):

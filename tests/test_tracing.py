@@ -1,0 +1,240 @@
+"""What `arrayhub.trace` and ``python -m arrayhub trace`` record: hand-overs, copies, waits, and who asked."""
+
+import io
+import json
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+
+def found(traced, *names):
+    return [tuple(getattr(event, name) for name in names) for event in traced.events]
+
+
+def test_what_comes_in():
+    a = np.arange(5.0)
+    with ah.trace() as traced:
+        x = ah.asarray(a)
+        ah.asarray(x)  # which is one already
+        ah.asarray(a, via="buffer")
+        ah.from_dlpack(a)
+    assert found(traced, "kind", "by", "source", "target", "nbytes") == [
+        ("in", by, "numpy.ndarray", "cpu", 40) for by in ("array_interface", "buffer", "dlpack")
+    ]
+    assert all(event.seconds > 0 for event in traced.events)
+
+
+def test_what_goes_out():
+    torch = pytest.importorskip("torch")
+    x = ah.asarray(np.arange(5.0))
+    with ah.trace() as traced:
+        ah.as_numpy(x)
+        ah.as_torch(np.arange(3.0))  # one hand-over, though it comes in on the way
+        ah.as_torch(x, copy=None)
+        ah.convert(x, "torch")
+    assert found(traced, "kind", "by", "source", "target", "nbytes") == [
+        ("out", "as_numpy", "arrayhub.USMArray", "numpy.ndarray", 40),
+        ("out", "as_torch", "numpy.ndarray", "torch.Tensor", 24),
+        ("out", "as_torch", "arrayhub.USMArray", "torch.Tensor", 40),
+        ("out", "as_torch", "arrayhub.USMArray", "torch.Tensor", 40),
+    ]
+    with ah.trace() as traced:
+        torch.from_dlpack(x)
+    assert found(traced, "kind", "by", "source", "target") == [("out", "__dlpack__", "cpu", "")]
+
+
+ASKED = {
+    "__array_interface__": lambda x: x.__array_interface__,
+    "__array_struct__": lambda x: x.__array_struct__,
+    "__dlpack__": lambda x: x.__dlpack__(),
+    "__array__": lambda x: x.__array__(),
+    "buffer": memoryview,
+    "__arrow_c_array__": lambda x: x.__arrow_c_array__(),
+}
+
+
+@pytest.mark.parametrize("by", ASKED)
+def test_what_consumers_ask_for(by):
+    x = ah.asarray(np.arange(5.0))
+    with ah.trace() as traced:
+        ASKED[by](x)
+    assert found(traced, "kind", "by", "source", "nbytes") == [("out", by, "cpu", 40)]
+
+
+def test_by_the_exchange_table():
+    tvm_ffi = pytest.importorskip("tvm_ffi")
+    x = ah.asarray(np.arange(5.0))
+    with ah.trace() as traced:
+        tvm_ffi.from_dlpack(x)
+    assert "out" in [event.kind for event in traced.events]
+
+
+COPIED = {
+    "copy": (lambda x: x.copy(), 40),
+    "to_host": (lambda x: ah.to_host(x, copy=True), 40),
+    "astype": (lambda x: x.astype("f4"), 20),
+    "x[...] = value": (lambda x: x.__setitem__(slice(2), 7), 16),
+    "write": (lambda x: ah.full((3,), 2.0), 24),
+    "__array__": (lambda x: x.__array__(copy=True), 40),
+}
+
+
+@pytest.mark.parametrize("by", COPIED)
+def test_copies(by):
+    call, nbytes = COPIED[by]
+    x = ah.asarray(np.arange(5.0))
+    with ah.trace() as traced:
+        call(x)
+    copies = [event for event in traced.events if event.kind == "copy"]
+    assert [(event.by, event.nbytes) for event in copies] == [(by, nbytes)]
+    assert copies[0].seconds > 0 and copies[0].file == __file__
+
+
+def test_lists_are_copied():
+    with ah.trace() as traced:
+        ah.asarray([1.0, 2.0])
+    assert found(traced, "kind", "source", "target", "nbytes") == [
+        ("copy", "list", "cpu", 16),
+        ("in", "list", "cpu", 16),
+    ]
+
+
+def test_copies_to_and_from_a_device_and_waits():
+    pytest.importorskip("dpctl")
+    shared = ah.USMArray((3,), "f8", buffer="shared")
+    with ah.trace() as traced:
+        there = ah.to_device(np.arange(5.0), "oneapi:0")
+        ah.to_host(there)
+        np.asarray(shared)
+    copies = [(event.by, event.source, event.target, event.nbytes) for event in traced.events if event.kind == "copy"]
+    assert copies == [("from_host", "cpu", "oneapi:0", 40), ("to_host", "oneapi:0", "cpu", 40)]
+    waits = [event for event in traced.events if event.kind == "wait"]
+    assert any("the host" in event.by and event.nbytes == 24 for event in waits), waits
+
+
+def test_the_line_that_asked_is_the_programs_own():
+    jnp = pytest.importorskip("jax.numpy")
+    x = ah.asarray(np.arange(16, dtype="i4"))
+    with ah.trace() as traced:
+        jnp.asarray(x)  # the line, though jax's own code asks for the memory
+    asked = [event for event in traced.events if event.kind == "out"]
+    assert asked
+    assert {(event.file, event.code) for event in asked} == {
+        (__file__, "jnp.asarray(x)  # the line, though jax's own code asks for the memory")
+    }
+
+
+def test_the_table_names_lines_once_and_adds_up():
+    a = np.zeros(2**17)
+    with ah.trace() as traced:
+        for _ in range(3):
+            ah.asarray(a).copy()
+    text = str(traced)
+    assert text.splitlines()[0].startswith("3 hand-overs, 3 copies of 3 MiB in ")
+    copies, hand_overs = text.splitlines()[2:]
+    assert copies.split()[:6] == ["copy", "cpu", "cpu", "copy", "3", "3"]
+    assert hand_overs.split()[:5] == ["in", "numpy.ndarray", "cpu", "array_interface", "3"]
+    assert "test_tracing.py" in copies and copies.endswith("ah.asarray(a).copy()")
+    assert repr(traced).startswith("<arrayhub.trace: 3 hand-overs")
+
+
+def test_the_table_is_printed_where_it_is_asked_for():
+    out = io.StringIO()
+    with ah.trace(file=out) as traced:
+        pass
+    assert out.getvalue() == f"{traced}\n" == "0 hand-overs, 0 copies, 0 waits\n"
+    with pytest.raises(TypeError, match="trace: file is of type str; accepted"):
+        ah.trace(file="table.txt")
+
+
+def test_nothing_is_recorded_outside():
+    a = np.zeros(3)
+    with ah.trace() as traced:
+        pass
+    ah.as_numpy(ah.asarray(a).copy())
+    assert traced.events == []
+
+
+def test_one_within_another_and_errors():
+    a = np.zeros(3)
+    with ah.trace() as outer:
+        with ah.trace() as inner, pytest.raises(TypeError):
+            ah.asarray(object())
+        ah.asarray(a).copy()
+    assert inner.events == []
+    assert found(outer, "kind") == [("in",), ("copy",)]
+    with ah.trace() as again:  # what was refused in there left nothing behind
+        ah.asarray(a)
+    assert found(again, "kind") == [("in",)]
+
+
+def test_other_threads_are_recorded_too():
+    with ah.trace() as traced:
+        thread = threading.Thread(target=lambda: ah.asarray(np.zeros(3)).copy())
+        thread.start()
+        thread.join()
+    assert found(traced, "kind") == [("in",), ("copy",)]
+
+
+# ------------------------------------------------------------------------------------------------- the command line
+
+SCRIPT = """\
+import sys
+import numpy as np
+import arrayhub
+import helper
+
+x = arrayhub.asarray(np.arange(5.0))
+y = x.copy()
+print(sys.argv, __name__)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "helper.py").touch()  # found beside the script, as Python itself does
+    (tmp_path / "scripts" / "script.py").write_text(SCRIPT)
+    return tmp_path
+
+
+def run(*arguments, cwd):
+    command = [sys.executable, "-m", "arrayhub", "trace", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=250)
+
+
+def test_a_script(script):
+    done = run("scripts/script.py", "3", "--own", cwd=script)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == "['scripts/script.py', '3', '--own'] __main__\n"
+    assert "1 hand-over, 1 copy of 40 bytes in " in done.stderr
+    assert "scripts/script.py:7  y = x.copy()" in done.stderr
+
+
+def test_a_script_that_fails_shows_its_table_and_its_error(script):
+    done = run("scripts/script.py", "nothing", cwd=script)
+    assert done.returncode == 1
+    assert "1 hand-over, 1 copy of 40 bytes in " in done.stderr
+    assert "ValueError: invalid literal" in done.stderr
+
+
+def test_a_script_as_json(script):
+    done = run("--json", "events.json", "scripts/script.py", "0", cwd=script)
+    assert (done.returncode, done.stderr) == (0, "")
+    events = json.loads((script / "events.json").read_text())
+    assert [(event["kind"], event["line"], event["code"]) for event in events] == [
+        ("in", 6, "x = arrayhub.asarray(np.arange(5.0))"),
+        ("copy", 7, "y = x.copy()"),
+    ]
+
+
+def test_a_script_that_is_not_there(tmp_path):
+    done = run("nowhere.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "there is no file 'nowhere.py'" in done.stderr
