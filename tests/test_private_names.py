@@ -3,6 +3,8 @@
 docs/private_names.md has the table.
 """
 
+import textwrap
+
 import pytest
 from exporters import run
 
@@ -94,3 +96,37 @@ def test_a_view_over_several_allocations_is_refused(gone):
     """By the base of the last byte's allocation; where nobody can be asked for it, by the kind of each page."""
     dpctl_device()
     run(HEAD + SPANNING, *gone)
+
+
+# Where a name is not taken: what is done to lose it, and what has to work without.
+OTHER_WAYS = {
+    "jax": """
+        import jax
+        x = jax.numpy.arange(64.0)
+        address = x.unsafe_buffer_pointer()
+        del type(x).unsafe_buffer_pointer
+        assert not hasattr(x, "unsafe_buffer_pointer")
+        y = arrayhub.as_jax(arrayhub.asarray(x))
+        assert arrayhub.asarray(y).ptr == address
+        assert y.tolist() == list(range(64))
+    """,
+    "gt4py": """
+        from gt4py.storage.cartesian import layout_registry
+        before = arrayhub.layouts.names()
+        del layout_registry.REGISTRY
+        assert set(arrayhub.layouts.names()) <= set(before)
+        assert arrayhub.zeros((3, 4, 5), dims="IJK", backend="gt:cpu_ifirst").strides == (1, 3, 12)
+        try:
+            arrayhub.zeros((3, 4, 5), dims="IJK", backend="nobody's")
+        except ValueError as error:
+            assert "is not registered" in str(error), error
+        else:
+            raise AssertionError("it was taken")
+    """,
+}
+
+
+@pytest.mark.parametrize("library", OTHER_WAYS)
+def test_another_way_is_gone_without_a_name(library):
+    pytest.importorskip(library)
+    run(textwrap.dedent(HEAD) + textwrap.dedent(OTHER_WAYS[library]))

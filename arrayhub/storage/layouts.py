@@ -7,7 +7,7 @@ order is another one.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, SupportsIndex, TypeAlias
@@ -187,15 +187,18 @@ def source(backend: str) -> Any:
     """
     found = _registered.get(backend)
     if found is None:
-        registry = sys.modules.get(_GT4PY)
-        found = None if registry is None else registry.REGISTRY.get(backend)
+        found = _gt4pys().get(backend)
     return _BUILT_IN.get(backend) if found is None else found
 
 
 def names() -> list[str]:
     """Return the names that ``backend=`` takes, sorted; GT4Py's own among them where it is loaded."""
-    registry = sys.modules.get(_GT4PY)
-    return sorted({*_registered, *(registry.REGISTRY if registry else ()), *_BUILT_IN})
+    return sorted({*_registered, *_gt4pys(), *_BUILT_IN})
+
+
+def _gt4pys() -> Mapping[str, Any]:
+    """Return GT4Py's registry, a private name of its; empty where it is not loaded, or has none."""
+    return getattr(sys.modules.get(_GT4PY), "REGISTRY", {})
 
 
 def _import_gt4py() -> bool:
