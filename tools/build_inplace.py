@@ -64,15 +64,17 @@ def build(name, meson, headers, force):
     generate, compile_, module = commands(name, meson)
     if not force and module.exists() and module.stat().st_mtime > newest_source(module, headers):
         return name, 0, ""
-    for command in (generate, compile_):
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-        if done.returncode:
-            return name, done.returncode, done.stdout + done.stderr
     generated = ROOT / generate[-1]
-    generated.with_name(generated.name + ".dep").replace(module.with_suffix(".c.dep"))
-    for made in (generated, generated.with_suffix(".h"), generated.with_name(f"{generated.stem}_api.h")):
-        made.unlink(missing_ok=True)  # headers of what a module declares public or api: nobody includes them
-    return name, 0, ""
+    try:
+        for command in (generate, compile_):
+            done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+            if done.returncode:
+                return name, done.returncode, done.stdout + done.stderr
+        generated.with_name(generated.name + ".dep").replace(module.with_suffix(".c.dep"))
+        return name, 0, ""
+    finally:
+        for made in (generated, generated.with_suffix(".h"), generated.with_name(f"{generated.stem}_api.h")):
+            made.unlink(missing_ok=True)  # headers of what a module declares public or api: nobody includes them
 
 
 def main():

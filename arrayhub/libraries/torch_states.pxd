@@ -6,9 +6,11 @@ cdef enum:
     ON_HOST = 1
     ON_CUDA = 2
 
+ctypedef bint (*Find)() except -1
+
+cdef int look_once(int* looked, bint* known, Find find) except -1
 cdef int plain_tensor(object tensor) except -1
 cdef int look_at_cuda(object device) except -1
-cdef bint in_a_mode() except -1
 cdef const void* impl_of(object tensor) noexcept
 cdef Py_ssize_t words_of(object tensor) noexcept
 

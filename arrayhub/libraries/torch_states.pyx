@@ -56,7 +56,7 @@ cdef int plain_tensor(object tensor) except -1:
     cdef uint64_t keys
     cdef int place
     if not is_done(&_looked):
-        look()
+        look_once(&_looked, &_known, find)      # else states are asked by name
     if not _known:
         return NOT_SURE
     keys = key_at(tensor, _keys_at)
@@ -82,7 +82,7 @@ cdef int look_at_cuda(object device) except -1:
             _cuda_looked = True
     except PASSES_ON:
         raise
-    except Exception:      # as in look()
+    except Exception:      # as in look_once()
         _cuda_looked = True
     return 0
 
@@ -100,22 +100,22 @@ cdef bint in_a_mode() except -1:
         return not is_ordinary(sys.modules["torch"].zeros(3))
     except PASSES_ON:
         raise
-    except Exception:      # as in look()
+    except Exception:      # as in look_once()
         return False
 
 
-cdef int look() except -1:
-    """Find the two places, or find out that they cannot be found."""
-    global _known
+cdef int look_once(int* looked, bint* known, Find find) except -1:
+    """Let `find` look for places inside torch's structs, once, when no mode of torch's changes what a tensor is; `known`
+    then says whether it found them. Where it did not, the caller goes another way."""
     with cython.critical_section(sys.modules["torch"]):
-        if not is_done(&_looked) and not in_a_mode():
+        if not is_done(looked) and not in_a_mode():
             try:
-                _known = find()
+                known[0] = find()
             except PASSES_ON:
                 raise
-            except Exception:      # private names of torch: whatever happens, asking by name still works
-                _known = False
-            mark_done(&_looked)
+            except Exception:      # private names of torch: whatever happens, there is another way
+                known[0] = False
+            mark_done(looked)
     return 0
 
 

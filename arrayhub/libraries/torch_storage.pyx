@@ -13,17 +13,14 @@ given back by resizing the storage to nothing, it is not. ``share_memory_`` move
 
 import sys
 
-cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport Descriptor, hold_resource
 from arrayhub._core.memory cimport EXTERNAL, describe_release
 from arrayhub._core.raised cimport put_aside, put_back
-from arrayhub._core.shared cimport is_done, mark_done
-from arrayhub.libraries.torch_states cimport arrayhub_find_getter, arrayhub_getter, impl_of, in_a_mode, words_of
-
-from arrayhub._core.errors import PASSES_ON
+from arrayhub._core.shared cimport is_done
+from arrayhub.libraries.torch_states cimport arrayhub_find_getter, arrayhub_getter, impl_of, look_once, words_of
 
 cdef extern from *:
     """
@@ -70,7 +67,7 @@ cdef bint hold(Descriptor a, object tensor, bint on_host) except -1:
     """Make `a` hold the storage of an exact ``torch.Tensor``; False where that cannot be done here."""
     cdef void* storage
     if not is_done(&_looked):
-        look()
+        look_once(&_looked, &_known, find)      # else a detached tensor is held
     if not _known:
         return False
     storage = storage_of(tensor)
@@ -121,24 +118,11 @@ cdef int give_to_a_tensor(void* storage) except -1:
 describe_release(_release, b"StorageImpl::release", NULL)
 
 
-cdef int look() except -1:
-    """Find the places, or find out that they cannot be found."""
-    global _known
-    with cython.critical_section(sys.modules["torch"]):
-        if not is_done(&_looked) and not in_a_mode():
-            try:
-                _known = ARRAYHUB_COUNTS and find()
-            except PASSES_ON:
-                raise
-            except Exception:      # private names of torch: whatever happens, a detached tensor still holds
-                _known = False
-            mark_done(&_looked)
-    return 0
-
-
 cdef bint find() except -1:
     """Whether all places were found, and counting and marking do what torch says of them."""
     global _storage_at, _resizable_at, _carrier
+    if not ARRAYHUB_COUNTS:
+        return False
     torch = sys.modules["torch"]
     samples = [torch.zeros(3), torch.zeros(2, 2, dtype=torch.complex64)[1], torch.zeros(5, dtype=torch.int64),
                torch.empty(0)]
