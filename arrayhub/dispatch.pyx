@@ -134,7 +134,7 @@ cdef unsigned int work_out(type cls) except 0:
     cdef int k
     for k in range(PROTOCOLS):
         if _PROTOCOLS[k].parse is arrow.parse:      # of whose several attributes one is enough
-            record |= <unsigned int> arrow.speaks(cls) << k
+            record |= <unsigned int> arrow.speaks(cls) << k | arrow.interfaces_of(cls)
         elif _PROTOCOLS[k].attribute == NULL:
             record |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
         elif _PROTOCOLS[k].on_instances and not bare or has(cls, _ATTRIBUTES[k]):

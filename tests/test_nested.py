@@ -300,6 +300,12 @@ def test_new_parts_need_nothing_in_front():
     assert ah.as_polars(words).to_list() == [None, "a", "b"]
 
 
+def test_dense_arrays_are_nodes_too():
+    """Those that Arrow has no words for: in steps, complex."""
+    for source in (np.arange(10)[::2], np.arange(3) + 1j, np.arange(6.0).reshape(2, 3).T):
+        assert ah.asnested(ah.asarray(source)).to_list() == source.tolist()
+
+
 def test_several_chunks():
     source = pa.chunked_array([[[1], [2]], [[3, 4]]])
     chunks = ah.asnested(source)

@@ -42,6 +42,9 @@ cdef class Tree:
     cdef str meaning               # Arrow's format where the element type says less (a zone, days); or None
     cdef object __weakref__
 
+ctypedef int (*Visit)(Descriptor a, void* argument) except -1
+
+cdef int visit_arrays(object node, Visit visit, void* argument) except -1
 cdef Tree new_tree(int kind, Py_ssize_t length)
 cdef void register_tree_class(type tree_class) noexcept
 cdef Py_ssize_t length_of(object node) except -1

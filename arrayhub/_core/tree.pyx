@@ -106,6 +106,28 @@ cdef Descriptor first_array(object node):
     return <Descriptor> node
 
 
+cdef int visit_arrays(object node, Visit visit, void* argument) except -1:
+    """Call `visit` with every array of a node."""
+    cdef Tree t
+    if not isinstance(node, Tree):
+        return visit(<Descriptor> node, argument)
+    t = <Tree> node
+    if t.validity is not None:
+        visit(t.validity, argument)
+    if t.offsets is not None:
+        visit(t.offsets, argument)
+    if t.sizes is not None:
+        visit(t.sizes, argument)
+    if t.indices is not None:
+        visit(t.indices, argument)
+    if t.content is not None:
+        visit_arrays(t.content, visit, argument)
+    if t.parts is not None:
+        for part in t.parts:
+            visit_arrays(part, visit, argument)
+    return 0
+
+
 # ------------------------------------------------------------------------------------------------------------- parts
 
 

@@ -33,8 +33,9 @@ from arrayhub.adapters.arrow_owner cimport Import, drop_schema, new_import, take
 from arrayhub.adapters.arrow_parse cimport build_root
 from arrayhub.adapters.arrow_schema cimport emit_schema, why_not
 from arrayhub.adapters.arrow_stream cimport emit_stream, import_stream, make_empty
+from arrayhub.adapters.producer_types cimport ARROW_ARRAY, ARROW_ARRAY_FIRST, ARROW_DEVICE, record_of
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import PASSES_ON, interface_error
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -95,15 +96,18 @@ cdef str refusal_of(Tree t):
 cdef object parse_chunks(object obj):
     """The chunks that Arrow's interfaces hand over, each a Descriptor where it is dense and a Tree elsewhere; None where
     the type has none of the interfaces."""
-    cls = type(obj)
     cdef Import owner, first
     cdef list owners
-    # pyarrow's own arrays have both, of which the device's takes longer, and the array's refuses what is on a device.
-    if hasattr(cls, "__arrow_c_device_array__") and not (cls.__module__ == "pyarrow.lib" and is_on_host(obj)):
-        owners = [import_one(obj, True)]
-    elif hasattr(cls, "__arrow_c_array__"):
-        owners = [import_one(obj, False)]
-    elif hasattr(cls, "__arrow_c_stream__"):
+    cdef unsigned int record = record_of(obj)
+    if isinstance(obj, Descriptor):      # whose other interfaces say more
+        return None
+    if record & ARROW_ARRAY and record & ARROW_ARRAY_FIRST:
+        owners = [import_array_first(obj)]
+    elif record & ARROW_DEVICE:
+        owners = [import_on_device(obj)]
+    elif record & ARROW_ARRAY:
+        owners = [import_array(obj)]
+    elif hasattr(type(obj), "__arrow_c_stream__"):
         owners = import_stream(obj)
     else:
         return None
@@ -117,32 +121,56 @@ cdef object parse_chunks(object obj):
     return chunks
 
 
-cdef bint is_on_host(object obj) except -1:
-    return getattr(obj, "is_cpu", True)
-
-
 cdef bint speaks(object cls) except -1:
     return hasattr(cls, "__arrow_c_array__") or hasattr(cls, "__arrow_c_stream__") or hasattr(cls, "__arrow_c_device_array__")
 
 
-cdef tuple pair_from(object obj, str method):
-    pair = getattr(obj, method)()
+cdef unsigned int interfaces_of(object cls) except? 0:
+    """What a record says of a type's interfaces besides."""
+    cdef unsigned int found = 0
+    if getattr(cls, "__arrow_c_device_array__", None) is not None:
+        found |= ARROW_DEVICE
+    if getattr(cls, "__arrow_c_array__", None) is not None:
+        found |= ARROW_ARRAY
+    return found
+
+
+cdef int check_pair(object pair, str method) except -1:
     if type(pair) is not tuple or len(<tuple> pair) != 2:
         raise interface_error("Arrow", f"{method}()", pair, "a pair of capsules: the schema and the array")
-    return <tuple> pair
+    return 0
 
 
-cdef Import import_one(object obj, bint on_device):
-    """What the array interface hands over, or the device interface."""
-    cdef str method = "__arrow_c_device_array__" if on_device else "__arrow_c_array__"
-    cdef tuple pair = pair_from(obj, method)
+cdef Import import_array(object obj):
+    """What the array interface hands over."""
+    pair = obj.__arrow_c_array__()
+    check_pair(pair, "__arrow_c_array__")
     cdef Import owner = new_import()
-    take_schema(owner, pair[0], method)
-    if on_device:
-        take_device_array(owner, pair[1])
-    else:
-        take_array(owner, pair[1], method)
+    take_schema(owner, (<tuple> pair)[0], "__arrow_c_array__")
+    take_array(owner, (<tuple> pair)[1], "__arrow_c_array__")
     return owner
+
+
+cdef Import import_on_device(object obj):
+    """What the device interface hands over."""
+    pair = obj.__arrow_c_device_array__()
+    check_pair(pair, "__arrow_c_device_array__")
+    cdef Import owner = new_import()
+    take_schema(owner, (<tuple> pair)[0], "__arrow_c_device_array__")
+    take_device_array(owner, (<tuple> pair)[1])
+    return owner
+
+
+cdef Import import_array_first(object obj):
+    """What the array interface hands over, or, of what it refuses because it is elsewhere, the device interface."""
+    try:
+        return import_array(obj)
+    except PASSES_ON:
+        raise
+    except Exception:
+        if getattr(obj, "is_cpu", True):
+            raise
+    return import_on_device(obj)
 
 
 # ------------------------------------------------------------------------------------------------ attributes of arrays

@@ -7,9 +7,9 @@ from libc.stdint cimport int32_t, int64_t, intptr_t
 from arrayhub._core.descriptor cimport OTHER_CONTEXT, Descriptor
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged
 from arrayhub._core.runtime cimport device_of, host_ready
-from arrayhub._core.tree cimport Tree, first_array
+from arrayhub._core.tree cimport first_array, visit_arrays
 from arrayhub.adapters.arrow_abi cimport DEVICE_NAME, ArrowDeviceArray
-from arrayhub.adapters.arrow_emit cimport Body, arrays_of, fill_root_array
+from arrayhub.adapters.arrow_emit cimport Body, fill_root_array
 from arrayhub.adapters.arrow_owner cimport Import, pointer_in, released
 from arrayhub.adapters.arrow_schema cimport as_said, schema_capsule, wants_lists
 from arrayhub.runtimes cimport cuda
@@ -68,7 +68,10 @@ cdef tuple emit_device(object node, object requested_schema, dict keywords):
             raise NotImplementedError(f"__arrow_c_device_array__: {name} is {show(value)}; accepted: no such keyword, or None")
     node = as_said(node, lists)
     device = device_of(first_array(node))
-    check_place(node, device)
+    cdef bint in_order = device.device_type == kDLCUDA or device.device_type == kDLCUDAManaged
+    visit_arrays(node, check_place, &device)
+    if not in_order:      # before it is looked at: times may hold NaT
+        visit_arrays(node, wait_on_device, NULL)
     schema = schema_capsule(node, lists)
     array = <ArrowDeviceArray*> PyMem_RawCalloc(1, sizeof(ArrowDeviceArray))
     if array == NULL:
@@ -77,64 +80,48 @@ cdef tuple emit_device(object node, object requested_schema, dict keywords):
     fill_root_array(&array.array, node, lists)
     array.device_type = device.device_type
     array.device_id = -1 if device.device_type == kDLCPU else device.device_id
-    if device.device_type == kDLCUDA or device.device_type == kDLCUDAManaged:
+    if in_order:
         note_event(array, node, device.device_id)
-    else:
-        wait_on_device(node)
     return (schema, capsule)
 
 
-cdef int check_place(object node, DLDevice device) except -1:
-    cdef DLDevice other
-    if isinstance(node, Tree):
-        for part in arrays_of(node):
-            check_place(part, device)
-        return 0
-    other = device_of(<Descriptor> node)
+cdef int check_place(Descriptor a, void* argument) except -1:
+    cdef DLDevice device = (<DLDevice*> argument)[0], other = device_of(a)
     if other.device_type != device.device_type or other.device_id != device.device_id:
         raise BufferError(
             f"Arrow: its arrays lie on several devices, {TYPE_NAMES[device.device_type]}:{device.device_id} and"
             f" {TYPE_NAMES[other.device_type]}:{other.device_id}; accepted: one. Call to_device() first"
         )
-    if (<Descriptor> node).flags_ & OTHER_CONTEXT:
+    if a.flags_ & OTHER_CONTEXT:
         raise BufferError("Arrow: the memory belongs to a SYCL context that is not its device's default one, which the device"
                           " interface cannot name; call to_host(x)")
     return 0
 
 
-cdef int wait_on_device(object node) except -1:
-    if isinstance(node, Tree):
-        for part in arrays_of(node):
-            wait_on_device(part)
-        return 0
-    return host_ready(<Descriptor> node)
+cdef int wait_on_device(Descriptor a, void* argument) except -1:
+    return host_ready(a)
 
 
 cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
     """The event that stands for the work on every array of a node; none where nothing is in flight."""
     cdef Body* body = <Body*> array.array.private_data
     cdef intptr_t stream
-    if not in_flight(node) or not cuda.driver_present():
+    cdef bint found = False
+    visit_arrays(node, in_flight, &found)
+    if not found or not cuda.driver_present():
         return 0
     stream = cuda.waiting_stream(device)
-    wait_in_order(node, stream)
+    visit_arrays(node, wait_in_order, &stream)
     body.event = cuda.event_on(stream, device)
     array.sync_event = &body.event
     return 0
 
 
-cdef bint in_flight(object node) except -1:
-    if isinstance(node, Tree):
-        for part in arrays_of(node):
-            if in_flight(part):
-                return True
-        return False
-    return (<Descriptor> node).stream_ != NULL or (<Descriptor> node).producer_ is not None
+cdef int in_flight(Descriptor a, void* found) except -1:
+    if a.stream_ != NULL or a.producer_ is not None:
+        (<bint*> found)[0] = True
+    return 0
 
 
-cdef int wait_in_order(object node, intptr_t stream) except -1:
-    if isinstance(node, Tree):
-        for part in arrays_of(node):
-            wait_in_order(part, stream)
-        return 0
-    return cuda.consumer_ready(<Descriptor> node, stream)
+cdef int wait_in_order(Descriptor a, void* stream) except -1:
+    return cuda.consumer_ready(a, (<intptr_t*> stream)[0])

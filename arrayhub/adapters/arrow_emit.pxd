@@ -10,6 +10,5 @@ cdef struct Body:              # what a released array gives back; what follows 
 
 cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children, bint dictionary) except NULL
 cdef int fill_root_array(ArrowArray* out, object node, bint lists) except -1
-cdef list arrays_of(object node)
 cdef int ready_for_host(object node) except -1
 cdef tuple emit(object node, object requested_schema)

@@ -29,6 +29,7 @@ from arrayhub._core.tree cimport (
     UNCOUNTED,
     VIEW_BYTES,
     Tree,
+    visit_arrays,
 )
 from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, ArrowArray
 from arrayhub.adapters.arrow_schema cimport CHILDREN, as_said, may_be_nat, schema_capsule, wants_lists, why_unread
@@ -265,23 +266,12 @@ cdef int fill_root_array(ArrowArray* out, object node, bint lists) except -1:
     return note_missing_times(out.children[0], a, 0)
 
 
-cdef list arrays_of(object node):
-    """The nodes and arrays right below a Tree."""
-    cdef Tree t = <Tree> node
-    cdef list found = [part for part in (t.validity, t.offsets, t.sizes, t.indices, t.content) if part is not None]
-    if t.parts is not None:
-        found.extend(t.parts)
-    return found
-
-
 cdef int ready_for_host(object node) except -1:
     """Return once the host may read every array of a node."""
-    cdef Descriptor a
-    if isinstance(node, Tree):
-        for part in arrays_of(node):
-            ready_for_host(part)
-        return 0
-    a = <Descriptor> node
+    return visit_arrays(node, be_ready_for_host, NULL)
+
+
+cdef int be_ready_for_host(Descriptor a, void* argument) except -1:
     if not host_readable(a):
         raise BufferError(
             f"Arrow: the memory is on {place_of(a)}, which only __arrow_c_device_array__ can say; call to_host() first"

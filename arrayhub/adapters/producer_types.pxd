@@ -23,6 +23,10 @@ cdef enum:
     SILENT_ON_DEFAULT = 1 << 25      # its CUDA dicts say "no stream" of the default one, where a kernel may be at work
     DLPACK_BY_OWN_WAY = 1 << 26      # its __dlpack__ is not called: its library's module knows what that gets wrong
 
+    ARROW_DEVICE = 1 << 27           # has __arrow_c_device_array__
+    ARROW_ARRAY = 1 << 28            # has __arrow_c_array__
+    ARROW_ARRAY_FIRST = 1 << 29      # its __arrow_c_array__ refuses what is on a device, and takes less time where it is not
+
     WORKED_OUT = 1 << 30             # so that a record is never 0
 
     REMEMBERED_TYPES = 4096          # a type that finds both its places taken takes one of them

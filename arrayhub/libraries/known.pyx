@@ -12,6 +12,7 @@ import numpy as np
 
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.producer_types cimport (
+    ARROW_ARRAY_FIRST,
     BORROWS,
     DLPACK_BY_OWN_WAY,
     LEGACY_IS_WRITABLE,
@@ -163,7 +164,7 @@ Library("dpnp", "pip install dpnp", _dpnp_array) \
 Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILENT_ON_DEFAULT) \
     .gives(to_numba, "cuda", True)
 
-Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0])) \
+Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0]), traits=ARROW_ARRAY_FIRST) \
     .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"), pyarrow.parse, pyarrow.parse)
 
 Library("ml_dtypes", "pip install ml_dtypes")

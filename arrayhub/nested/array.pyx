@@ -41,6 +41,7 @@ from arrayhub._core.tree cimport (
     new_tree,
     part_of,
     register_tree_class,
+    visit_arrays,
     wait_for,
 )
 from arrayhub.adapters cimport arrow, arrow_schema
@@ -655,12 +656,15 @@ def sized(Descriptor a not None, Py_ssize_t length):
 
 def is_on_host(node):
     """Return whether the host can read every array of a node."""
-    cdef Tree t
-    if not isinstance(checked_node(node), Tree):
-        return bool(host_readable(<Descriptor> node))
-    t = <Tree> node
-    below = [array for array in (t.validity, t.offsets, t.sizes, t.indices, t.content, *(t.parts or ())) if array is not None]
-    return all([is_on_host(array) for array in below])
+    cdef bint found = True
+    visit_arrays(checked_node(node), note_elsewhere, &found)
+    return found
+
+
+cdef int note_elsewhere(Descriptor a, void* found) except -1:
+    if not host_readable(a):
+        (<bint*> found)[0] = False
+    return 0
 
 
 def from_arrow(obj):

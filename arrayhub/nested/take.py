@@ -43,7 +43,7 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
     BufferError
         It has no form here; the message names the call that helps.
     """
-    copy = wanted(copy, "asnested")
+    copy = None if copy is None else wanted(copy, "asnested")
     chunks = _chunks(obj, copy)
     if copy:
         return concatenate(chunks)
@@ -53,6 +53,9 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
 def _chunks(obj: Any, copy: bool | None) -> list[NestedArray]:
     if isinstance(obj, NestedArray):
         return [obj]
+    chunks = from_arrow(obj)  # first: a look at what is known of the type
+    if chunks is not None:
+        return chunks
     if isinstance(obj, (list, tuple)):
         _forbidden(copy, "Python's lists have no memory to view")
         return [from_python(obj)]
@@ -64,18 +67,15 @@ def _chunks(obj: Any, copy: bool | None) -> list[NestedArray]:
         return [from_awkward(obj)]
     if is_jagged(obj):
         return [from_torch(obj)]
-    chunks = from_arrow(_in_arrow(obj))
-    if chunks is not None:
-        return chunks
+    if _is_arrow_scalar(obj):
+        return from_arrow(sys.modules["pyarrow"].array([obj.as_py()], obj.type)) or []
     return [nested_of(_with_a_dimension(asarray(obj, copy=copy)))]
 
 
-def _in_arrow(obj: Any) -> Any:
-    """A pyarrow Scalar as an array of it: pyarrow exports none."""
+def _is_arrow_scalar(obj: Any) -> bool:
+    """Say whether `obj` is pyarrow's Scalar, which pyarrow does not export: an array of it is."""
     pyarrow = sys.modules.get("pyarrow")
-    if pyarrow is not None and isinstance(obj, pyarrow.Scalar):
-        return pyarrow.array([obj.as_py()], obj.type)
-    return obj
+    return pyarrow is not None and isinstance(obj, pyarrow.Scalar)
 
 
 def _forbidden(copy: bool | None, why: str) -> None:
