@@ -119,7 +119,7 @@ cdef enum Labelled:          # whether the objects of a type name their dimensio
     LABELLED_ALL           # the type has the attributes
 
 # What has no memory that anybody could view.
-cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, numpy.generic)
+cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, range, numpy.generic)
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
 cdef object _DIMS = sys.intern("dims")

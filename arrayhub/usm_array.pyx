@@ -8,6 +8,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
     COPIED,
     IMMUTABLE,
     WRITEABLE,
@@ -303,7 +304,11 @@ cdef class USMArray(Descriptor):
         except TypeError:
             dtype = str(self.typenum_)
         named = "" if self.dims is None else f"dims={self.dims}, "
-        return f"USMArray(shape={self.shape}, {named}dtype={dtype}, device='{self.device}', access='{self.access}')"
+        steps = "" if self.flags_ & C_CONTIGUOUS or self.byte_strides_ == NULL else f", byte_strides={self.byte_strides}"
+        halo = "" if self.halo is None else f", halo={self.halo}"
+        return (
+            f"USMArray(shape={self.shape}, {named}dtype={dtype}, device='{self.device}', access='{self.access}'{steps}{halo})"
+        )
 
     def __dir__(self):
         return names(self)
@@ -428,7 +433,7 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         *names : str or tuple of str
-            All of ``dims``, in any order.
+            All of ``dims``, in any order. One string is the sequence of its letters, as in ``"KJI"``.
 
         Returns
         -------
@@ -440,10 +445,11 @@ cdef class USMArray(Descriptor):
         ValueError
             The array has no names, or `names` are not all of them once.
         """
-        wanted = tuple(names[0]) if len(names) == 1 and isinstance(names[0], (tuple, list)) else names
         present = self.dims
         if present is None:
             raise ValueError("align: the dimensions have no names; call with_dims(...) first")
+        one = len(names) == 1 and (isinstance(names[0], (tuple, list)) or isinstance(names[0], str) and names[0] not in present)
+        wanted = tuple(names[0]) if one else names
         if len(wanted) != len(present) or not all([name in wanted for name in present]):
             raise ValueError(f"align: names are {show(wanted)}; accepted: all of {present}, each once")
         return transpose(self, [present.index(name) for name in wanted])

@@ -210,7 +210,7 @@ def test_align_transposes_by_name(field):
 
 @pytest.mark.parametrize(
     "names",
-    [("I",), ("I", "J"), ("I", "J", "J"), ("I", "J", "X"), ("I", "J", "K", "K"), ("IJK",), (5,), (["I"], "J", "K")],
+    [("I",), ("I", "J"), ("I", "J", "J"), ("I", "J", "X"), ("I", "J", "K", "K"), ("IJ",), (5,), (["I"], "J", "K")],
 )
 def test_align_wants_all_names(field, names):
     with pytest.raises(ValueError, match="align: names are .*; accepted: all of .*'I', 'J', 'K'"):

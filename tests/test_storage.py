@@ -452,7 +452,7 @@ BAD = {
         "backend: 'gt:quantum' is not registered; accepted: .*numpy",
     ),
     "an unknown memory": (dict(memory="gpu"), "memory: 'gpu'; accepted: cpu, usm_host.*cuda_managed"),
-    "a device elsewhere": (dict(device="cuda:0"), "memory: 'cpu' with device 'cuda:0'"),
+    "a device elsewhere": (dict(device="cuda:0"), "device: 'cuda:0' has none of the host's memory"),
     "USM on a device that is none": (
         dict(memory="usm_host", device="cuda:0"),
         "memory: 'usm_host' with device 'cuda:0'",

@@ -83,13 +83,15 @@ cdef class Device:
         return (self.dl.device_type, self.dl.device_id)
 
     def __eq__(self, other):
+        if isinstance(other, str):      # which names a device in every call that takes one
+            return is_spelled(self, other)
         if not isinstance(other, Device):
             return NotImplemented
         cdef Device that = other
         return self.dl.device_type == that.dl.device_type and self.dl.device_id == that.dl.device_id
 
     def __hash__(self):
-        return hash((Device, self.dl.device_type, self.dl.device_id))
+        return hash(str(self))      # to which it is equal
 
     def __str__(self):
         return "cpu" if self.dl.device_type == kDLCPU and self.dl.device_id == 0 else f"{self.type}:{self.id}"
@@ -99,6 +101,12 @@ cdef class Device:
 
     def __reduce__(self):
         return (Device, ((self.dl.device_type, self.dl.device_id),))
+
+
+cdef bint is_spelled(Device device, object name) except -1:
+    """Whether a string names a device; that of no device names none."""
+    match = _SPELLING.match(name)
+    return match is not None and match[1] == device.type and int(match[2] or 0) == device.dl.device_id
 
 
 cdef DLDevice _parse(object spec) except *:

@@ -269,6 +269,7 @@ cdef object _make_dtype(const ElementType* row):
     return np.dtype(getattr(ml_dtypes, name))
 
 
+_OWN_NAMES = {name: typenum for name, typenum, *_ in _OWN_ROWS}
 _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 
 
@@ -279,7 +280,14 @@ def requested_dtype(object said):
             return np.dtype(said)
         except UnicodeError:     # a string that is no text, which NumPy tries to encode
             pass
-    raise TypeError(f"dtype: {show(said)} is no data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32")
+        except TypeError:
+            if type(said) is not str or said not in _OWN_NAMES:
+                raise
+            return _make_dtype(by_typenum(_OWN_NAMES[said]))
+    raise TypeError(
+        f"dtype: {show(said)} is no data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32"
+        f"{' (for torch.float32 that is the string float32)' if type(said).__module__ == 'torch' else ''}"
+    )
 
 
 _SPEAKERS = {

@@ -49,9 +49,9 @@ class Verdict:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """What `explain` found; `str` gives it as text, and a notebook shows it as a table.
+    """What `explain` found, shown as text at the prompt and by `print`, and as a table in a notebook.
 
     Attributes
     ----------
@@ -81,6 +81,8 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    __repr__ = __str__
 
     def _lines(self) -> Iterator[str]:
         yield f"{self.type_name}: {self.summary}"

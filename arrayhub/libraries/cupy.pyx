@@ -154,6 +154,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
+        import_cupy("for its arrays")      # without it nothing else would help
         raise BufferError(f"cupy: the memory is on {place_of(a)}, which"
                           " CUDA cannot reach; call x.to_device('cuda:0'), or pass copy=True")
     return 0

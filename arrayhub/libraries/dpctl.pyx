@@ -7,6 +7,7 @@ only after one array of known layout has been read and compared (`reads_truly`).
 """
 
 import sys
+from importlib.util import find_spec
 
 from cpython.object cimport PyObject
 
@@ -302,7 +303,9 @@ cdef object dpnp_tensor():
 
 
 cdef object emit_dpnp(Descriptor a):
-    """A ``dpnp.ndarray`` on the memory of `a`; see `emit`."""
+    """A ``dpnp.ndarray`` on the memory of `a`; see `emit`. ImportError where dpnp is not installed."""
+    if a.usm_type_ == 0 and find_spec("dpnp") is None:      # without it nothing else would help
+        raise ImportError("dpnp is needed for its arrays: pip install dpnp")
     array = emit(a)
     import dpnp
 

@@ -66,6 +66,8 @@ _KINDS[5] = Kind(take_cuda, b"cuda_host", kDLCUDAHost, False)
 _KINDS[6] = Kind(take_cuda, b"cuda_managed", kDLCUDAManaged, False)
 
 cdef int _number
+# How the names of a device's kinds of memory begin, by the type of the device.
+_PREFIXES = {"oneapi": "usm_"}
 _ROWS = {_KINDS[_number].name.decode(): _number for _number in range(KINDS)}
 
 
@@ -78,7 +80,11 @@ cdef const Kind* kind_of(object memory) except NULL:
 
 cdef int take_host(Descriptor a, Recipe recipe, const Kind* kind, object device, bint zeroed) except -1:
     if device is not None and Device(device) != Device("cpu"):
-        raise misplaced(kind, device, "'cpu', or another memory=")
+        kinds = [name for name in _ROWS if name.startswith(_PREFIXES.get(Device(device).type, "cuda"))]
+        raise ValueError(
+            f"device: {show(device)} has none of the host's memory, which memory='cpu', the default, asks for; add memory="
+            f"{', '.join(map(repr, kinds))}"
+        )
     a.block_ = allocate(recipe.nbytes, recipe.boundary, recipe.behind, zeroed)
     a.base_ = a.block_
     a.device_ = DLDevice(kDLCPU, 0)

@@ -47,11 +47,20 @@ class Options(TypedDict, total=False):
     device: Any
 
 
+def _known(call: str, options: Options) -> Options:
+    """Return `options`, in which there is no keyword that `empty` does not take."""
+    for name in options:
+        if name not in Options.__annotations__:
+            accepted = ", ".join(Options.__annotations__)
+            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}; accepted: dtype, {accepted}")
+    return options
+
+
 def ones(
     shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]
 ) -> USMArray:
     """Return a new array of ones; see `empty` for everything else."""
-    return full(shape, 1, dtype, **options)
+    return full(shape, 1, dtype, **_known("ones", options))
 
 
 def full(
@@ -67,6 +76,7 @@ def full(
     ValueError
         `fill_value` is no single element, or none of that type.
     """
+    _known("full", options)
     element = element_type(dtype)
     try:
         value = np.asarray(fill_value, element)
@@ -108,6 +118,7 @@ def from_array(
     TypeError
         Neither `data` nor `device_data` is given.
     """
+    _known("from_array", options)
     source = _closer(data, device_data, options.get("memory", "cpu"))
     if dtype is not None and source.dtype != element_type(dtype):
         source = transfer.astype(transfer.to_host(source), element_type(dtype))
@@ -135,23 +146,26 @@ def empty_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpac
     -------
     USMArray
     """
+    _known("empty_like", options)
     model = asarray(obj)
     return empty(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
 def zeros_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array of zeros with the shape of another one; see `empty_like`."""
+    _known("zeros_like", options)
     model = asarray(obj)
     return zeros(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
 def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array of ones with the shape of another one; see `empty_like`."""
-    return full_like(obj, 1, dtype, **options)
+    return full_like(obj, 1, dtype, **_known("ones_like", options))
 
 
 def full_like(obj: Any, /, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array with the shape of another one, all elements `fill_value`; see `empty_like` and `full`."""
+    _known("full_like", options)
     model = asarray(obj)
     return full(model.shape, fill_value, model.dtype if dtype is None else dtype, **_options_of(model, options))
 

@@ -1,0 +1,107 @@
+"""What a newcomer tries first works, or is refused in words that say what to do."""
+
+import importlib.util
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+
+def without(library, statement):
+    """Run a statement where a library is not found."""
+    code = (
+        "import sys, importlib.machinery as machinery; find = machinery.PathFinder.find_spec\n"
+        f"machinery.PathFinder.find_spec = lambda name, *rest: None if name == {library!r} else find(name, *rest)\n"
+        f"import arrayhub as ah; {statement}"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+def test_a_range_is_a_sequence_of_numbers():
+    x = ah.asarray(range(1, 7, 2))
+    assert x.tolist() == [1, 3, 5] and x.is_copy
+    with pytest.raises(BufferError, match="copy=False forbids one"):
+        ah.asarray(range(3), copy=False)
+
+
+def test_names_of_one_letter_are_aligned_as_one_string():
+    x = ah.asarray(np.zeros((2, 3, 4))).with_dims("IJK")
+    assert x.align("KJI").dims == ("K", "J", "I")
+    assert ah.asarray(np.zeros(2)).with_dims(["row"]).align("row").dims == ("row",)
+    with pytest.raises(ValueError, match="align: names are"):
+        x.align("KJ")
+
+
+def test_a_device_is_the_string_that_names_it():
+    device = ah.asarray(np.zeros(2)).device
+    assert device == "cpu" == device and device == "cpu:0"
+    assert device != "cuda:0" and device != "cpu:1" and device != "no device"
+    assert {device: 1}["cpu"] == 1
+    assert ah.Device("cuda:1") == "cuda:1" and ah.Device("cuda") == "cuda:0"
+
+
+def test_the_hosts_memory_is_on_no_device():
+    with pytest.raises(ValueError, match="device: 'oneapi:0' has none of the host's memory.*'usm_device'"):
+        ah.zeros(2, device="oneapi:0")
+    with pytest.raises(ValueError, match="device: 'cuda:0' .* add memory='cuda', 'cuda_host'"):
+        ah.empty(2, device="cuda:0")
+
+
+CREATORS = {
+    "ones": lambda **wrong: ah.ones(2, **wrong),
+    "full": lambda **wrong: ah.full(2, 1, **wrong),
+    "zeros": lambda **wrong: ah.zeros(2, **wrong),
+    "empty_like": lambda **wrong: ah.empty_like(np.zeros(2), **wrong),
+    "zeros_like": lambda **wrong: ah.zeros_like(np.zeros(2), **wrong),
+    "ones_like": lambda **wrong: ah.ones_like(np.zeros(2), **wrong),
+    "full_like": lambda **wrong: ah.full_like(np.zeros(2), 1, **wrong),
+    "from_array": lambda **wrong: ah.from_array(np.zeros(2), **wrong),
+}
+
+
+@pytest.mark.parametrize("name", CREATORS)
+def test_a_wrong_keyword_is_refused_by_the_function_that_was_called(name):
+    with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'dytpe'"):
+        CREATORS[name](dytpe="f4")
+
+
+def test_types_that_numpy_has_not_by_their_names():
+    code = "import arrayhub as ah; print(ah.zeros(2, 'bfloat16').dtype)"  # where nobody has imported ml_dtypes yet
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "bfloat16", done.stderr
+    assert ah.zeros(2, "float8_e4m3fn").dtype == ml_dtypes.float8_e4m3fn
+    done = without("ml_dtypes", "ah.zeros(2, 'bfloat16')")
+    assert "NumPy has no bfloat16; install ml_dtypes for one" in done.stderr
+
+
+def test_a_torch_type_is_no_type_of_numpys():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"numpy.dtype takes.*torch.float32 that is the string float32"):
+        ah.asarray(np.zeros(2), dtype=torch.float32)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="cupy is installed")
+def test_a_library_that_is_missing_is_what_is_missing_first():
+    with pytest.raises(ImportError, match="cupy is needed for its arrays: pip install"):
+        ah.as_cupy(np.zeros(2))
+
+
+def test_dpnp_is_missing():
+    done = without("dpnp", "ah.as_dpnp([1.0])")
+    assert "ImportError: dpnp is needed for its arrays: pip install dpnp" in done.stderr
+
+
+def test_at_the_prompt_an_explanation_is_its_text():
+    found = ah.explain(np.zeros(2))
+    assert repr(found) == str(found) and "zero-copy" in repr(found)
+
+
+def test_a_short_description_says_how_the_elements_lie():
+    x = ah.asarray(np.zeros((2, 3)))
+    assert "strides" not in repr(x)
+    assert "byte_strides=(-24, -8)" in repr(x[::-1, ::-1])
+    assert "halo=((1, 1), (0, 0))" in repr(ah.zeros((4, 3), halo=(1, 0)))
