@@ -294,5 +294,5 @@ def outcome(make):
     return [*said, *producer.released]
 
 
-if __name__ == "__main__":
+def main():
     sys.stdout.write(json.dumps({name: outcome(make) for name, make in CASES.items()}))

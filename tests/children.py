@@ -1,6 +1,50 @@
-"""What child processes of tests run: a module of its own, which every start method finds on its import path."""
+"""What runs in a process of its own: programs that could end one, and what child processes of tests are given.
+
+A module of its own, which every start method finds on its import path.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 
 import numpy as np
+
+TESTS = Path(__file__).parent
+
+
+def finished(*command, cwd=None, env=None, stdout=subprocess.PIPE, **variables):
+    """Run a command to its end, with `variables` in its environment; return the process, with all it has printed."""
+    environ = {**(os.environ if env is None else env), **variables}
+    command = [str(part) for part in command]
+    return subprocess.run(
+        command, cwd=cwd, env=environ, stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace", check=False
+    )
+
+
+def check(done):
+    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout[-5000:]}{done.stderr[-5000:]}"
+
+
+def run(*command, **options):
+    """Run a command that has to succeed, and return what it printed."""
+    done = finished(*command, **options)
+    check(done)
+    return done.stdout
+
+
+def python(program, *arguments, options=(), silent=False, **others):
+    """Run a Python program, which must not die, and return what it printed; nothing on stderr where it is `silent`.
+
+    It finds what lies in this folder.
+    """
+    paths = os.pathsep.join(filter(None, [str(TESTS), others.pop("PYTHONPATH", os.environ.get("PYTHONPATH"))]))
+    command = (sys.executable, "-X", "faulthandler", *options, "-c", textwrap.dedent(program), *arguments)
+    done = finished(*command, PYTHONPATH=paths, **others)
+    check(done)
+    assert not silent or done.stderr == ""
+    return done.stdout
 
 
 def send(connection, x):

@@ -6,10 +6,6 @@ CPython before 3.12 lets no Python class export a buffer, so a class gets its C 
 import ctypes
 import itertools
 import os
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 Py_ssize_t = ctypes.c_ssize_t
 pythonapi = ctypes.PyDLL(None)
@@ -155,21 +151,14 @@ def _count_end(capsule):
 FAST_WAYS_OFF = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") not in ("", "0")
 
 
-def run(script, *arguments, **variables):
-    """Run a script in a process of its own, which must not die; return what it printed.
+class Index:
+    """An integer by ``__index__`` alone."""
 
-    It gets `arguments` on its command line and `variables` in its environment, and finds what lies in this folder.
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), *arguments],
-        env={**os.environ, **variables},
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
 
 
 def has_driver():

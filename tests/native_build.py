@@ -4,10 +4,11 @@ pytest's comes first."""
 import fcntl
 import importlib.util
 import os
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+
+import children
 
 import arrayhub
 
@@ -34,9 +35,7 @@ def shared_folder(factory, name):
 def run(*command, **options):
     """Run a command that has to succeed, and return what it said. Compilers are not what a sanitizer watches."""
     options.setdefault("env", {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"})
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=240, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return children.run(*command, **options)
 
 
 def once(folder, name, make):
@@ -73,6 +72,5 @@ def compiled(folder, name, sources, *options, compiler=CC, includes=(INCLUDE,)):
 
 def python(program, *arguments, **environment):
     """Run a Python program in a process of its own, and return the finished process."""
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join((str(PACKAGE_ROOT), *sys.path[1:])), **environment}
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environ)
+    paths = os.pathsep.join((str(PACKAGE_ROOT), *sys.path[1:]))
+    return children.finished(sys.executable, "-c", program, *arguments, **{"PYTHONPATH": paths, **environment})

@@ -8,7 +8,8 @@ import weakref
 import ml_dtypes
 import numpy as np
 import pytest
-from exporters import PyArrayInterface, StructProducer, read_struct, run
+from children import python
+from exporters import PyArrayInterface, StructProducer, read_struct
 
 import arrayhub
 from arrayhub._core.errors import InterfaceError
@@ -95,17 +96,10 @@ def read_only(x):
 
 
 LAYOUTS = {
-    "C": lambda x: x,
-    "F": np.asfortranarray,
-    "sliced": lambda x: x[::2, 1:5:3],
-    "negative": lambda x: x[::-1, ::-2],
-    "0-d": lambda x: x[1, 2, ...],
-    "empty": lambda x: x[:0],
-    "broadcast": lambda x: np.broadcast_to(x[0], (3, 6)),
-    "length 1": lambda x: x[2:3, 3:4],
-    "unaligned": unaligned,
-    "read-only": read_only,
-}
+    "C": lambda x: x, "F": np.asfortranarray, "sliced": lambda x: x[::2, 1:5:3], "negative": lambda x: x[::-1, ::-2],
+    "0-d": lambda x: x[1, 2, ...], "empty": lambda x: x[:0], "broadcast": lambda x: np.broadcast_to(x[0], (3, 6)),
+    "length 1": lambda x: x[2:3, 3:4], "unaligned": unaligned, "read-only": read_only,
+}  # fmt: skip
 
 
 def assert_same(seen, x):
@@ -239,45 +233,6 @@ def test_versions_are_taken_as_numpy_takes_them(version):
     assert dict_in(Says(shape=(), typestr="|u1", data=(AT, False), **version)).shape == ()
 
 
-def test_integers_come_by_index():
-    class Three:
-        def __index__(self):
-            return 3
-
-    u = dict_in(Says(shape=(Three(), np.uint8(2)), strides=(np.int64(2), Three()), typestr="|u1",
-                     data=(np.uint64(AT), np.True_)))  # fmt: skip
-    assert (u.shape, u.byte_strides, u.ptr, u.access) == ((3, 2), (2, 3), AT, "readonly")
-
-
-def test_an_attribute_is_read_once_and_from_an_instance_too():
-    class Counts:
-        reads = 0
-
-        @property
-        def __array_interface__(self):
-            Counts.reads += 1
-            return {"shape": (2,), "typestr": "|u1", "data": (AT, False)}
-
-    assert dict_in(Counts()).shape == (2,)
-    assert Counts.reads == 1
-    assert dict_in(Says(shape=(2,), typestr="|u1", data=(AT, False))).shape == (2,)
-
-
-def test_a_property_that_fails_is_heard_unless_it_says_there_is_none():
-    class Fails:
-        __array_interface__ = property(lambda self: 1 / 0)
-
-    class Lacks:
-        @property
-        def __array_interface__(self):
-            raise AttributeError("not today")
-
-    with pytest.raises(ZeroDivisionError):
-        dict_in(Fails())
-    with pytest.raises((TypeError, InterfaceError)):
-        dict_in(Lacks())
-
-
 def test_a_dict_that_changes_later_changes_nothing():
     said = Says(shape=(3,), typestr="|u1", data=(AT, False))
     u = dict_in(said)
@@ -340,22 +295,14 @@ def test_access_of_a_buffer():
 @pytest.mark.parametrize(
     "keys",
     [
-        {"shape": (5,)},
-        {"shape": (4,), "offset": 1},
-        {"shape": (2,), "strides": (5,)},
-        {"shape": (2,), "strides": (-1,)},
-        {"shape": (2,), "strides": (-3,), "offset": 2},
-        {"shape": (1,), "offset": 5},
-        {"shape": (1,), "offset": -1},
-        {"shape": (0,), "offset": 5},
-        {"shape": (2**62,), "strides": (1,)},
-        {"shape": (2,), "strides": (2**62,)},
-        {"shape": (1,), "offset": 2**63},
-        {"shape": (1,), "offset": 1.0},
-        {"shape": (1,), "offset": True},
+        {"shape": (5,)}, {"shape": (4,), "offset": 1}, {"shape": (2,), "strides": (5,)},
+        {"shape": (2,), "strides": (-1,)}, {"shape": (2,), "strides": (-3,), "offset": 2},
+        {"shape": (1,), "offset": 5}, {"shape": (1,), "offset": -1}, {"shape": (0,), "offset": 5},
+        {"shape": (2**62,), "strides": (1,)}, {"shape": (2,), "strides": (2**62,)}, {"shape": (1,), "offset": 2**63},
+        {"shape": (1,), "offset": 1.0}, {"shape": (1,), "offset": True},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_a_buffer_that_is_too_short(keys):
     with pytest.raises(InterfaceError):
         dict_in(Says(typestr="|u1", data=bytearray(4), **keys))
@@ -368,47 +315,6 @@ def test_data_that_is_no_buffer(data):
 
 
 # ---- Bad input ----
-
-GOOD = {"shape": (2, 2), "typestr": "<i4", "data": (AT, False), "strides": None, "version": 3}
-BAD = {
-    "shape": [
-        None, 3, [2, 2], "22", (2.0, 2), (True, 2), ("2", 2), (None,), (-1, 2), (2, -(2**63)), (2**63,), (2**64, 2),
-        (2**62, 4), (2**31, 2**31, 2**31), (1,) * 65, {2: 2}, (b"2",), ((2, 2),), (np.float64(2), 2), (np.True_, 2),
-        (np.array([2, 2]),), (1j,),
-    ],
-    "typestr": [
-        None, "", "<", "i", "4", "<i", "<i3", "<i16", "i4i4", "<i4 ", " <i4", "<<i4", "!i4", "@i4", "<i-4", "<i4.0",
-        "<z4",
-        "O", "|O", "|O8", "StringDType()", "StringDType(na_object=None)", "float64", "f", "<f1", "<f12", "<b2", "<c4",
-        "<t1", "i4,i4", "(2,)i4", "{'names': ['a']}", "<M7", "<M8[", "<M8[]", "<M8[parsec]", "<M8[ns]]", "<m8[ns/0]",
-        "<M4[s]", "<c1", "<U9999999999", "<S99999999999999999999", "<i٤", "<i4\0", "\udcff", b"<i4",
-        4, np.dtype("i4"), int,
-        ["<i4"],
-    ],
-    "data": [
-        (), (AT,), (AT, False, 0), (0, False), (-1, False), (2**63, False), (2**64 - 4, False), (2**64, False),
-        (2**63 - 8, False), (float(AT), False), (str(AT), False), (hex(AT), False), (True, False), (None, False),
-        (AT, None), (AT, "no"), (AT, 2), (AT, 0.0), (AT, []), AT, [AT, False], "data", 1.5,
-    ],
-    "strides": [
-        (), (8,), (8, 4, 4), 8, [8, 4], "84", (8.0, 4), (True, 4), ("8", 4), (None, 4), (2**63 - 1, 4), (2**63, 4),
-        (-(2**63), 4),
-        (-(2**62), -(2**62) - 1), {8: 4}, (np.float32(8), 4), (-AT - 1, 4),
-    ],
-    "version": ["3", 3.0, True, -1, 0, 2**64, (3,), [], np.array(3.0)],
-    "mask": [False, True, np.zeros((2, 2), bool), object(), ()],
-    "offset": [1, -1, "0", 0.0, 2**64, False],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in BAD.items() for value in values])
-def test_bad_values_are_named(key, value):
-    with pytest.raises(InterfaceError) as caught:
-        dict_in(Says(**{**GOOD, key: value}))
-    said = str(caught.value)
-    assert said.startswith("__array_interface__: ")
-    assert "; accepted: " in said
-    assert key in said or (key == "strides" and ": data is " in said)  # an address that the strides lead astray
 
 
 @pytest.mark.parametrize(
@@ -436,15 +342,6 @@ def test_objects_in_a_record(descr):
     size = np.dtype(descr).itemsize
     with pytest.raises(InterfaceError, match=r"descr, type of a field is '.?O'"):
         dict_in(Says(shape=(1,), typestr=f"|V{size}", descr=descr, data=(AT, False)))
-
-
-@pytest.mark.parametrize("value", [None, 3, "dict", [("shape", (2,))], (), object()])
-def test_an_attribute_that_is_no_dict(value):
-    class Odd:
-        __array_interface__ = value
-
-    with pytest.raises((InterfaceError, TypeError)):
-        dict_in(Odd())
 
 
 def test_numpys_stringdtype_is_refused():
@@ -545,7 +442,7 @@ def test_hostile_structs():
         gc.collect()
         print(len(cases), StructProducer.freed)
     """
-    done = run(script)
+    done = python(script)
     assert done == f"{len(STRUCTS)} {len(STRUCTS)}\n"
 
 

@@ -1,8 +1,6 @@
 """Dense arrays by Arrow's C data, C stream and C device interfaces: in and out, with the real libraries."""
 
 import gc
-import subprocess
-import sys
 import weakref
 
 import nanoarrow as na
@@ -10,6 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from children import python
 
 import arrayhub as ah
 from arrayhub.nested.array import make
@@ -266,5 +265,4 @@ def test_arrays_that_outlive_the_interpreter():
         "import pyarrow, numpy, arrayhub, sys; sys.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)));"
         "pyarrow.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    python(program, silent=True)

@@ -2,12 +2,11 @@
 
 import ctypes
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from arrow_by_hand import CASES, Producer, int64, new_capsule, numbers
+from children import python
 
 import arrayhub as ah
 
@@ -16,11 +15,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def outcomes():
-    done = subprocess.run(
-        [sys.executable, str(HERE / "arrow_by_hand.py")], capture_output=True, text=True, timeout=240, cwd=HERE.parent
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
+    return json.loads(python("import arrow_by_hand; arrow_by_hand.main()", silent=True))
 
 
 @pytest.mark.parametrize("case", CASES)

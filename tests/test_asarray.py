@@ -2,14 +2,12 @@
 
 import array
 import gc
-import os
-import subprocess
 import sys
-import textwrap
 import weakref
 
 import numpy as np
 import pytest
+from children import python
 
 import arrayhub as ah
 
@@ -25,19 +23,6 @@ class Speaks:
         self.array = np.arange(6.0).reshape(2, 3) if of is None else of
         for name in protocols:
             setattr(self, name, getattr(self.array, name))
-
-
-def in_subprocess(code, **environment):
-    """Run `code` in an interpreter of its own; return what it printed. Anything but a clean end fails."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stderr}"
-    return done.stdout
 
 
 # ------------------------------------------------------------------------------------------- values that have no memory
@@ -161,7 +146,7 @@ def test_usm_array_is_returned_as_itself():
 
 def test_a_wrapper_of_wrappers_without_end_is_an_error():
     """In an interpreter of its own: endless descent would overflow the C stack."""
-    out = in_subprocess(
+    out = python(
         """
         import arrayhub as ah, numpy as np, pandas as pd
         class Endless(pd.Series):
@@ -394,7 +379,7 @@ def test_unknown_device(device):
 
 def test_unknown_device_without_dpctl():
     """A slip in a device is a ValueError there too, and no advice to install dpctl alone."""
-    in_subprocess(
+    python(
         """
         import sys
         sys.modules["dpctl"] = None
@@ -627,7 +612,7 @@ def test_to_host_with_out():
 
 def test_a_type_that_another_interrupts_while_it_is_met():
     """A metaclass may run anything while its class is met: here it has types met that are remembered in its place."""
-    in_subprocess(
+    python(
         """
         import numpy as np, arrayhub
         met = []
@@ -654,7 +639,7 @@ def test_a_type_that_another_interrupts_while_it_is_met():
 
 
 def test_importing_arrayhub_imports_numpy_and_nothing_else():
-    out = in_subprocess(
+    out = python(
         """
         import sys
         before = set(sys.modules)
@@ -705,7 +690,7 @@ def test_a_refusal_is_one_exception_that_nothing_runs_under():
 @pytest.mark.parametrize("via", [None, "dlpack", "cuda"])
 def test_a_class_that_goes_while_it_is_asked(via):
     """A metaclass whose code gives the only object of a class another class: the one that is asked must be held."""
-    out = in_subprocess(
+    out = python(
         f"""
         import gc, weakref, arrayhub as ah
 

@@ -1,11 +1,11 @@
 """The runner of the benchmarks runs, and its JSON has the form that others read. No time is judged here."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from children import finished
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = {
@@ -17,8 +17,7 @@ PEERS_OF_THE_TARGETS = 23  # rows of the table that have a target
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "benchmarks", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    return finished(sys.executable, "-m", "benchmarks", *arguments, cwd=ROOT)
 
 
 @pytest.fixture(scope="module")

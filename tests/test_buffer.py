@@ -13,7 +13,8 @@ from multiprocessing import shared_memory
 import ml_dtypes
 import numpy as np
 import pytest
-from exporters import PyBuffer, get_buffer, release_buffer, run
+from children import python
+from exporters import PyBuffer, get_buffer, release_buffer
 
 import arrayhub
 from arrayhub._core.errors import InterfaceError
@@ -39,17 +40,10 @@ def take(obj):
 
 # shape, byte strides, offset in bytes, over twelve integers of four bytes
 LAYOUTS = {
-    "C": ((3, 4), (16, 4), 0),
-    "F": ((3, 4), (4, 12), 0),
-    "sliced": ((3, 2), (16, 8), 0),
-    "negative": ((3, 4), (-16, -4), 44),
-    "broadcast": ((3, 4), (0, 4), 0),
-    "length 1": ((1, 1), (4, 4), 0),
-    "1-d": ((5,), (4,), 0),
-    "1-d, sliced": ((5,), (8,), 0),
-    "0-d": ((), (), 0),
-    "empty": ((0, 3), (12, 4), 0),
-}
+    "C": ((3, 4), (16, 4), 0), "F": ((3, 4), (4, 12), 0), "sliced": ((3, 2), (16, 8), 0),
+    "negative": ((3, 4), (-16, -4), 44), "broadcast": ((3, 4), (0, 4), 0), "length 1": ((1, 1), (4, 4), 0),
+    "1-d": ((5,), (4,), 0), "1-d, sliced": ((5,), (8,), 0), "0-d": ((), (), 0), "empty": ((0, 3), (12, 4), 0),
+}  # fmt: skip
 
 
 def laid_out(layout, writable=True):
@@ -448,7 +442,7 @@ def test_hostile_exporters():
             assert type(source).released == 1, (case, type(source).released)
         print(len(cases))
     """
-    assert run(script) == f"{len(LIES)}\n"
+    assert python(script) == f"{len(LIES)}\n"
 
 
 def test_odd_but_legal_exporters():
@@ -475,7 +469,7 @@ def test_odd_but_legal_exporters():
         assert type(one).released == 1
         print("well")
     """
-    assert run(script) == "well\n"
+    assert python(script) == "well\n"
 
 
 def test_data_is_numpys_data():

@@ -2,13 +2,13 @@
 
 import importlib.util
 import re
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
 import numpy as np
 import pytest
+from children import run
 
 import arrayhub
 
@@ -22,12 +22,6 @@ def example(language):
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
     assert len(blocks) == 1
     return blocks[0]
-
-
-def run(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
 
 
 def build(folder, name, source, *options, compiler=COMPILER, include=None):
@@ -67,19 +61,12 @@ def cython_consumer(tmp_path_factory):
 BASE = np.arange(24.0).reshape(2, 3, 4)
 RECORDS = np.zeros(5, [("a", "i1"), ("b", "<f8")])
 ARRAYS = {
-    "c": BASE,
-    "f": np.asfortranarray(BASE),
-    "sliced": BASE[:, ::2, 1:3],
-    "negative": BASE[::-1, :, ::-1],
-    "broadcast": np.broadcast_to(np.float64(2.0), (3, 4)),
-    "zero_d": np.array(3.5),
-    "empty": np.zeros((3, 0)),
-    "length_one": BASE[:, :1],
-    "many_dimensions": BASE.reshape((1,) * 20 + BASE.shape),
-    "read_only": np.frombuffer(bytes(32)),
-    "unaligned": np.frombuffer(bytearray(25), "u1")[1:].view("f8"),
+    "c": BASE, "f": np.asfortranarray(BASE), "sliced": BASE[:, ::2, 1:3], "negative": BASE[::-1, :, ::-1],
+    "broadcast": np.broadcast_to(np.float64(2.0), (3, 4)), "zero_d": np.array(3.5), "empty": np.zeros((3, 0)),
+    "length_one": BASE[:, :1], "many_dimensions": BASE.reshape((1,) * 20 + BASE.shape),
+    "read_only": np.frombuffer(bytes(32)), "unaligned": np.frombuffer(bytearray(25), "u1")[1:].view("f8"),
     "odd_strides": RECORDS["b"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ARRAYS)

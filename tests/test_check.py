@@ -36,22 +36,15 @@ def agreeing():
     frozen = plain.copy()
     frozen.flags.writeable = False
     return {
-        "numpy": plain,
-        "numpy view": plain[::-1, :, ::2],
-        "numpy read-only": frozen,
-        "numpy swapped": plain.astype(">f4"),
-        "numpy dates": plain.astype("M8[s]"),
-        "numpy empty": plain[:0],
-        "numpy record": np.zeros(3, [("a", "i1"), ("b", "f8")]),
-        "bytes": b"abc",
-        "torch": torch.ones(3, 2).T,
-        "jax": jnp.ones(3),
-        "dpnp": dpnp.ones((3, 4))[1:],
+        "numpy": plain, "numpy view": plain[::-1, :, ::2], "numpy read-only": frozen,
+        "numpy swapped": plain.astype(">f4"), "numpy dates": plain.astype("M8[s]"), "numpy empty": plain[:0],
+        "numpy record": np.zeros(3, [("a", "i1"), ("b", "f8")]), "bytes": b"abc", "torch": torch.ones(3, 2).T,
+        "jax": jnp.ones(3), "dpnp": dpnp.ones((3, 4))[1:],
         "USMArray": arrayhub.ones((3, 4), layout="F", alignment=64),
         "USMArray on a device": arrayhub.ones((3, 4), memory="usm_device"),
         "USMArray on shared memory": arrayhub.ones((3, 4), memory="usm_shared"),
         "USMArray read-only": arrayhub.asarray(frozen),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", agreeing())

@@ -3,20 +3,18 @@
 import json
 import os
 import re
-import subprocess
 import sys
 
 import pytest
+from children import finished, python
 
 import arrayhub
 from arrayhub.inspection import doctor
 from arrayhub.inspection.doctor import LIBRARIES
 
 
-def run(*arguments, cwd, **settings):
-    command = [sys.executable, "-m", "arrayhub", *arguments]
-    environ = {**os.environ, **settings}
-    return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, timeout=250)
+def run(*arguments, **options):
+    return finished(sys.executable, "-m", "arrayhub", *arguments, **options)
 
 
 @pytest.mark.parametrize("arguments", [[], ["demo"], ["doctor"], ["explain"]])
@@ -83,8 +81,7 @@ def test_the_version(tmp_path):
 def test_a_reader_that_stops_reading_is_no_crash(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "arrayhub", "explain", "numpy:pi"]
-    done = subprocess.run(command, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=250)
+    done = run("explain", "numpy:pi", cwd=tmp_path, stdout=writing)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
 
@@ -217,10 +214,7 @@ def test_packages_without_metadata_have_a_doctor(tmp_path):
         "from arrayhub.inspection import doctor\n"
         "print(doctor.examine()['arrayhub']['version'])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=250
-    )
-    assert done.stdout == f"{arrayhub.__version__}\n", done.stderr
+    assert python(program, options=["-P"], cwd=tmp_path) == f"{arrayhub.__version__}\n"
 
 
 def test_a_missing_library_is_reported():

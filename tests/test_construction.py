@@ -309,16 +309,10 @@ def test_an_integer_shape_is_one_dimension():
 @pytest.mark.parametrize(
     ("shape", "strides", "offset", "nbytes"),
     [
-        ((3,), (-1,), 2, 24),
-        ((3,), (-4,), 8, 72),
-        ((2, 3), (-3, 1), 3, 48),
-        ((2, 3), (3, -1), 2, 48),
-        ((2, 3), (-3, -1), 5, 48),
-        ((4,), (0,), 0, 8),
-        ((1,), (-9,), 0, 8),
-        ((2, 1), (-2, -7), 2, 24),
+        ((3,), (-1,), 2, 24), ((3,), (-4,), 8, 72), ((2, 3), (-3, 1), 3, 48), ((2, 3), (3, -1), 2, 48),
+        ((2, 3), (-3, -1), 5, 48), ((4,), (0,), 0, 8), ((1,), (-9,), 0, 8), ((2, 1), (-2, -7), 2, 24),
     ],
-)
+)  # fmt: skip
 def test_offset_of_new_memory_is_computed(kind, shape, strides, offset, nbytes):
     a = USMArray(shape, "f8", kind, strides=strides)
     assert (a.offset, a.memory.nbytes) == (offset, nbytes)
@@ -338,23 +332,15 @@ def test_a_given_offset_is_kept_for_new_memory():
 @pytest.mark.parametrize(
     "layout",
     [
-        {"shape": (9,)},
-        {"shape": (8,), "offset": 1},
-        {"shape": (3,), "strides": (4,)},
-        {"shape": (2,), "strides": (-1,)},
-        {"shape": (8,), "offset": -1},
-        {"shape": (2,), "strides": (-8,), "offset": 7},
-        {"shape": (2, 8), "strides": (1, 1)},
-        {"shape": (0,), "offset": 9},
-        {"shape": (0,), "offset": -1},
-        {"shape": (), "offset": 8},
-        {"shape": (2,), "strides": (2**59,)},
-        {"shape": (2,), "strides": (-(2**59),), "offset": 2**59},
-        {"shape": (1,), "offset": 2**59},
-        {"shape": (2,), "strides": (-1,), "offset": -(2**60)},
+        {"shape": (9,)}, {"shape": (8,), "offset": 1}, {"shape": (3,), "strides": (4,)},
+        {"shape": (2,), "strides": (-1,)}, {"shape": (8,), "offset": -1},
+        {"shape": (2,), "strides": (-8,), "offset": 7}, {"shape": (2, 8), "strides": (1, 1)},
+        {"shape": (0,), "offset": 9}, {"shape": (0,), "offset": -1}, {"shape": (), "offset": 8},
+        {"shape": (2,), "strides": (2**59,)}, {"shape": (2,), "strides": (-(2**59),), "offset": 2**59},
+        {"shape": (1,), "offset": 2**59}, {"shape": (2,), "strides": (-1,), "offset": -(2**60)},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_leaves_the_memory_is_refused(layout):
     for memory in (bytearray(64), dpm.MemoryUSMDevice(64), USMArray(8, buffer="shared")):
         with pytest.raises(ValueError, match=r"USMArray: (shape|offset)"):
@@ -435,22 +421,15 @@ def test_copy_of_memory(kind):
 @pytest.mark.parametrize(
     ("buffer", "options", "error"),
     [
-        ("device", {"size": 3}, TypeError),
-        ("cpu", {3: 4, "b": 5}, TypeError),
-        ("cpu", {"alignment": 3}, ValueError),
-        ("cpu", {"alignment": -8}, ValueError),
-        ("cpu", {"alignment": 8.0}, TypeError),
-        ("cpu", {"alignment": True}, TypeError),
-        ("device", {"alignment": 24}, ValueError),
-        ("device", {"queue": 3}, TypeError),
-        ("cpu", 3, TypeError),
-        ("cpu", {"queue": dpctl.SyclQueue()}, ValueError),
-        (bytearray(64), {"copy": True}, ValueError),
-        (dpm.MemoryUSMShared(64), {"alignment": 1 << 40}, ValueError),
+        ("device", {"size": 3}, TypeError), ("cpu", {3: 4, "b": 5}, TypeError), ("cpu", {"alignment": 3}, ValueError),
+        ("cpu", {"alignment": -8}, ValueError), ("cpu", {"alignment": 8.0}, TypeError),
+        ("cpu", {"alignment": True}, TypeError), ("device", {"alignment": 24}, ValueError),
+        ("device", {"queue": 3}, TypeError), ("cpu", 3, TypeError), ("cpu", {"queue": dpctl.SyclQueue()}, ValueError),
+        (bytearray(64), {"copy": True}, ValueError), (dpm.MemoryUSMShared(64), {"alignment": 1 << 40}, ValueError),
         (dpm.MemoryUSMShared(64), {"queue": dpctl.SyclQueue(property="in_order")}, ValueError),
         (bytearray(64), {"queue": dpctl.SyclQueue()}, ValueError),
     ],
-)
+)  # fmt: skip
 def test_bad_options(buffer, options, error):
     with pytest.raises(error):
         USMArray((3,), "f8", buffer, buffer_ctor_kwargs=options)

@@ -3,7 +3,6 @@
 import ctypes
 import gc
 import os
-import subprocess
 import sys
 
 import arrayhub  # before dpctl: it finds the CPU runtime
@@ -11,6 +10,7 @@ import arrayhub  # before dpctl: it finds the CPU runtime
 # isort: split
 import numpy as np
 import pytest
+from children import python
 from exporters import FAST_WAYS_OFF
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -189,6 +189,26 @@ def test_copies_of_nothing():
         tiles.copy(np.empty(shape, dtype), np.empty(shape, dtype))
 
 
+def test_a_copy_has_its_own_writable_memory_in_the_order_asked_for():
+    base = np.arange(60, dtype="f4").reshape(3, 4, 5)
+    for a in (
+        base,
+        base[::-1, ::2, ::-1],
+        np.broadcast_to(base[:1], (3, 4, 5)),
+        base.transpose(1, 2, 0),
+        base[:0],
+        base[1, 1, 1],
+    ):
+        for order in "CFK":
+            b = arrayhub.asarray(a).copy(order=order)
+            assert same(b, a) and b.access == "readwrite" and not np.shares_memory(np.asarray(b), a)
+            assert b.ptr % 64 == 0
+            if a.size > 1 and 0 not in a.strides:
+                assert np.asarray(b).strides == a.copy(order=order).strides
+    with pytest.raises(ValueError, match="'A'"):
+        arrayhub.asarray(base).copy(order="A")
+
+
 def test_large_host_copies_go_in_pieces(monkeypatch):
     monkeypatch.setattr(host, "_PIECE", 1000)
     a = np.arange(7 * 50 * 3.0).reshape(7, 50, 3)
@@ -221,19 +241,30 @@ def placed(a, kind):
 
 @pytest.mark.parametrize("source", KINDS)
 @pytest.mark.parametrize("target", KINDS)
-def test_every_pair_of_kinds(source, target):
+@pytest.mark.parametrize("key", [np.s_[::2, ::-1], np.s_[1:, 1:3], np.s_[..., None, 1]], ids=str)
+def test_every_pair_of_kinds(source, target, key):
     pytest.importorskip("dpctl")
     a = np.arange(24, dtype="i4").reshape(4, 6)
-    x = placed(a, source)[::2, ::-1]
-    expected = a[::2, ::-1]
+    x, expected = placed(a, source)[key], a[key]
+    assert str(x.device) == ("cpu" if source == "cpu" else "oneapi:0") and same(
+        arrayhub.as_numpy(x, copy=True), expected
+    )
     if target == "device":
         y = x.copy() if source == "device" else arrayhub.to_device(arrayhub.to_host(x), "oneapi:0")
     else:
         y = arrayhub.USMArray(expected.shape, "i4", buffer=target)
         assert arrayhub.to_host(x, out=y) is y
     assert (y.usm_type or "cpu") == target
-    assert same(arrayhub.to_host(y), expected)
-    assert arrayhub.to_host(x).ptr == x.ptr if source != "device" else True
+    host = arrayhub.to_host(y)
+    assert same(host, expected) and (str(host.device), host.usm_type) == ("cpu", None)
+    again = x.copy()
+    assert (again.usm_type or "cpu") == source and again.ptr != x.ptr and same(arrayhub.to_host(again), expected)
+    assert arrayhub.to_host(x, copy=True).ptr != x.ptr
+    if source == "device":
+        with pytest.raises(BufferError, match="copy=False"):
+            arrayhub.to_host(x, copy=False)
+    else:
+        assert arrayhub.to_host(x).ptr == arrayhub.to_host(x, copy=False).ptr == x.ptr
 
 
 @pytest.mark.parametrize(
@@ -287,6 +318,7 @@ class Copies:
 def test_only_the_bytes_that_a_view_reaches_move(sycl, monkeypatch):
     x = arrayhub.to_device(np.arange(1 << 20, dtype="f8").reshape(8, -1), "oneapi:0")
     copies = Copies(monkeypatch, sycl.sycl)
+    assert sycl.sycl.reach(x[3]) == (x[3].ptr, x[3].nbytes)
     for view in (x[3], x[3, 5:9], x[2:5], x[7, ::-1]):
         copies.spans.clear()
         arrayhub.to_host(view)
@@ -418,6 +450,8 @@ def test_a_wrong_out_is_refused():
     for out, why in (
         (np.zeros((3, 2)), "the shape"),
         (np.zeros((2, 3), "f4"), "the element type"),
+        (np.zeros((2, 3), "i8"), "the element type"),
+        (np.zeros((2, 3), [("a", "f8")]), "the element type"),
         (np.zeros((2, 3), ">f8"), "the element type"),
         (frozen, "read-only"),
         (bytes(48), "the shape"),
@@ -600,8 +634,34 @@ def test_a_device_that_is_not_there(sycl):
     x = arrayhub.to_device(np.arange(3), "oneapi:0")
     with pytest.raises(BufferError, match="oneapi:99 is no SYCL device here"):
         x.to_device("oneapi:99")
-    with pytest.raises(BufferError, match="only its own library allocates"):
-        arrayhub.to_device(np.arange(3), "cuda_managed:0")
+    for device, error, why in (
+        ("cuda_managed:0", BufferError, "only its own library allocates"),
+        ("metal:0", BufferError, "metal"),
+        ("nonsense:0", ValueError, "nonsense"),
+        (1.5, TypeError, "float"),
+    ):
+        with pytest.raises(error, match=why):
+            arrayhub.to_device(np.arange(3), device)
+    with pytest.raises(BufferError, match="copy=False"):
+        arrayhub.to_device(np.arange(3), "oneapi:0", copy=False)
+
+
+def test_dlpack_asked_for_a_copy_or_the_host(sycl):
+    u = arrayhub.asarray(np.arange(3.0))
+    v = arrayhub.from_dlpack(u.__dlpack__(max_version=(1, 3), copy=True))
+    assert v.ptr != u.ptr and v.access == "readwrite" and same(v, u)
+    x = arrayhub.to_device(u, "oneapi:0")
+
+    class OnTheHost:
+        def __dlpack__(self, **options):
+            return x.__dlpack__(dl_device=(1, 0), **options)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    assert same(np.from_dlpack(OnTheHost()), u)
+    with pytest.raises(BufferError, match="copy=False"):
+        x.__dlpack__(max_version=(1, 0), dl_device=(1, 0), copy=False)
 
 
 def test_asarray_with_both_a_device_and_a_dtype(sycl):
@@ -620,15 +680,7 @@ def test_asarray_with_both_a_device_and_a_dtype(sycl):
 # --------------------------------------------------------------------------------------------------- when it goes wrong
 
 
-def in_fresh_process(code, timeout=120):
-    """Run code that may bring the interpreter down, and return what it printed."""
-    prelude = "import faulthandler; faulthandler.enable()\nimport arrayhub\nimport numpy as np\n"
-    done = subprocess.run(
-        [sys.executable, "-c", prelude + code], capture_output=True, text=True, timeout=timeout, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
+PRELUDE = "import arrayhub\nimport numpy as np\n"
 
 INTERRUPTED = """
 import signal, threading, time, os, sys
@@ -667,7 +719,7 @@ assert np.array_equal(np.asarray(arrayhub.to_host(x[::-1, ::2], copy=True)), a[:
 def test_an_interrupt_ends_the_copy_and_nothing_else(with_sycl):
     if with_sycl:
         pytest.importorskip("dpctl")
-    in_fresh_process(INTERRUPTED.format(sycl=with_sycl))
+    python(PRELUDE + INTERRUPTED.format(sycl=with_sycl))
 
 
 TIMED_INTERRUPT = """
@@ -693,7 +745,7 @@ assert np.array_equal(np.asarray(x.T.to_host()), a.T)
 
 
 def test_an_interrupt_at_any_moment(sycl):
-    in_fresh_process(TIMED_INTERRUPT)
+    python(PRELUDE + TIMED_INTERRUPT)
 
 
 FORKED = """
@@ -726,7 +778,7 @@ assert np.asarray(d.to_host()).tolist() == list(range(10))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_forked_after_use_is_told_so_instead_of_hanging(sycl):
     pytest.importorskip("dpnp")
-    in_fresh_process(FORKED)
+    python(PRELUDE + FORKED)
 
 
 SHORT_OF_MEMORY = """
@@ -757,7 +809,7 @@ assert np.array_equal(np.asarray(x.to_host(copy=True)), a)
 def test_too_little_memory_is_a_memory_error(with_sycl):
     if with_sycl:
         pytest.importorskip("dpctl")
-    said = in_fresh_process(SHORT_OF_MEMORY.format(sycl=with_sycl))
+    said = python(PRELUDE + SHORT_OF_MEMORY.format(sycl=with_sycl))
     assert said.count("cannot allocate 34359738368 bytes") == 1 + with_sycl
 
 

@@ -5,14 +5,13 @@ import ctypes
 import functools
 import gc
 import operator
-import subprocess
 import sys
 import threading
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
+from children import python
 from dlpack_by_hand import (
     IS_COPIED,
     LEGACY,
@@ -560,16 +559,11 @@ def test_host_memory_has_no_stream(stream):
 
 BASE = np.arange(24.0).reshape(2, 3, 4)
 LAYOUTS = {
-    "c": BASE,
-    "f": BASE.T,
-    "sliced": BASE[:, 1:, ::2],
-    "negative": BASE[::-1, :, ::-1],
+    "c": BASE, "f": BASE.T, "sliced": BASE[:, 1:, ::2], "negative": BASE[::-1, :, ::-1],
     "broadcast": np.lib.stride_tricks.as_strided(np.zeros(1), (3, 4), (0, 0), writeable=True),
-    "zero_d": np.array(7.0),
-    "length_one": BASE[:, :1],
-    "many_dimensions": BASE.reshape(BASE.shape + (1,) * 30),
+    "zero_d": np.array(7.0), "length_one": BASE[:, :1], "many_dimensions": BASE.reshape(BASE.shape + (1,) * 30),
     "unaligned": np.frombuffer(bytearray(33), "u1")[1:].view("f8"),
-}
+}  # fmt: skip
 
 
 @both
@@ -713,7 +707,6 @@ def test_a_failing_deleter_fails_alone(capsys):
 
 AT_EXIT = """
 import ctypes, sys
-sys.path.insert(0, {tests!r})
 import numpy as np
 import arrayhub
 from dlpack_by_hand import Handmade, OnlyDLPack, consume
@@ -739,17 +732,14 @@ from dlpack_by_hand import Handmade, OnlyDLPack, consume
 def test_the_end_of_the_interpreter_is_survived(body, version, tmp_path):
     if "torch" in body:
         pytest.importorskip("torch")
-    script = AT_EXIT.format(tests=str(Path(__file__).parent), body=body.format(version=version))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    script = AT_EXIT.format(body=body.format(version=version))
+    python(script, silent=True)
 
 
 @pytest.mark.skipif(NUMPY < (2, 1), reason="what its from_dlpack gives is read-only, and is exported no more")
 def test_a_long_chain_of_arrays_is_freed_without_recursion():
     """A loop that passes one array back and forth between two libraries holds each step by the one before."""
     script = AT_EXIT.format(
-        tests=str(Path(__file__).parent),
         body="""
 for step in (
     lambda x: np.from_dlpack(arrayhub.asarray(OnlyDLPack(x), via="dlpack")),
@@ -762,9 +752,7 @@ for step in (
     del x
 """,
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    python(script, silent=True)
 
 
 # ---- real libraries ----------------------------------------------------------------

@@ -3,13 +3,12 @@
 A document's blocks run in order in one process of their own, as a reader would type them.
 """
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from children import finished
 
 import arrayhub
 
@@ -37,10 +36,8 @@ def program_of(document):
     return "\n".join(lines)
 
 
-def run(*arguments, cwd, **settings):
-    environ = {**os.environ, **settings}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, timeout=250)
+def run(*arguments, **options):
+    return finished(sys.executable, *arguments, **options)
 
 
 @pytest.mark.parametrize(

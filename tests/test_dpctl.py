@@ -62,17 +62,10 @@ def described(a):
     """All that an array says of itself, but the memory block's identity."""
     flags = a.flags
     return {
-        "shape": a.shape,
-        "strides": a.strides,
-        "ptr": a.ptr,
-        "dtype": a.dtype,
-        "typenum": a.typenum,
-        "kind": a.usm_type,
-        "access": a.access,
-        "flags": (flags.c_contiguous, flags.f_contiguous, flags.aligned),
-        "protocol": a.protocol,
-        "device": a.device,
-    }
+        "shape": a.shape, "strides": a.strides, "ptr": a.ptr, "dtype": a.dtype, "typenum": a.typenum,
+        "kind": a.usm_type, "access": a.access, "flags": (flags.c_contiguous, flags.f_contiguous, flags.aligned),
+        "protocol": a.protocol, "device": a.device,
+    }  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------- the struct and the dict
@@ -205,15 +198,10 @@ def test_the_producer_is_freed_exactly_once_and_last(hold):
     assert u.usm_data is memory
     a = ah.asarray(u)
     kept = {
-        "view": lambda a: a[1:],
-        "numpy": lambda a: np.asarray(a),
-        "torch": lambda a: ah.as_torch(a),
-        "jax": lambda a: ah.as_jax(a),
-        "usm_ndarray": lambda a: a.__usm_ndarray__,
-        "dpnp": lambda a: ah.as_dpnp(a),
-        "capsule": lambda a: a.__dlpack__(max_version=(1, 0)),
-        "memoryview": lambda a: memoryview(a),
-    }[hold](a)
+        "view": lambda a: a[1:], "numpy": lambda a: np.asarray(a), "torch": lambda a: ah.as_torch(a),
+        "jax": lambda a: ah.as_jax(a), "usm_ndarray": lambda a: a.__usm_ndarray__, "dpnp": lambda a: ah.as_dpnp(a),
+        "capsule": lambda a: a.__dlpack__(max_version=(1, 0)), "memoryview": lambda a: memoryview(a),
+    }[hold](a)  # fmt: skip
     del a, u, memory
     gc.collect()
     assert gone() is not None

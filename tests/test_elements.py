@@ -199,15 +199,10 @@ def device_array():
 
 
 ASKED = {
-    "int": lambda x: int(x[:1]),
-    "float": lambda x: float(x[0]),
-    "bool": lambda x: bool(x[0]),
-    "format '.1f'": lambda x: f"{x[0]:.1f}",
-    "item": lambda x: x.item(0),
-    "tolist": lambda x: x.tolist(),
-    "tobytes": lambda x: x.tobytes(),
-    "iteration": iter,
-}
+    "int": lambda x: int(x[:1]), "float": lambda x: float(x[0]), "bool": lambda x: bool(x[0]),
+    "format '.1f'": lambda x: f"{x[0]:.1f}", "item": lambda x: x.item(0), "tolist": lambda x: x.tolist(),
+    "tobytes": lambda x: x.tobytes(), "iteration": iter,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -13,7 +13,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from exporters import StructProducer, exporter, run
+from children import python
+from exporters import StructProducer, exporter
 from matrix.elements import ELEMENTS
 from matrix.layouts import LAYOUTS
 from matrix.producers import PRODUCERS, installed
@@ -244,7 +245,7 @@ def test_a_refused_tensor_is_offered_by_no_protocol():
     [("torch", "pip install torch"), ("jax", "pip install jax"), ("dpctl", "pip install 'arrayhub[sycl]'")],
 )
 def test_a_library_that_is_not_there_is_said_with_what_installs_it(library, command):
-    said = run(
+    said = python(
         f"""
         import sys
 
@@ -527,7 +528,7 @@ def test_ctrl_c_stops_it():
 
 def test_memory_that_is_not_there_is_not_read():
     """The addresses of these lead nowhere: who follows one ends the process."""
-    said = run(
+    said = python(
         """
         import arrayhub as ah
 
@@ -545,7 +546,7 @@ def test_memory_that_is_not_there_is_not_read():
 
 
 def test_a_library_is_not_imported_to_recognise_an_array():
-    said = run(
+    said = python(
         """
         import sys
         import arrayhub as ah

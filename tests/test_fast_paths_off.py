@@ -6,14 +6,13 @@ each file in a process of its own; CONTRIBUTING.md has the command for the rest.
 """
 
 import importlib.util
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from exporters import FAST_WAYS_OFF, run
+from children import finished, python
+from exporters import FAST_WAYS_OFF
 
 HERE = Path(__file__).resolve().parent
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
@@ -47,16 +46,14 @@ NO_TESTS = 5  # pytest's status where a file has none, or skips itself
 FEWEST = 4000  # tests in what remains
 
 
+def pytest_run(*arguments):
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    return finished(*command, cwd=HERE.parent, **{SWITCH: "1"})
+
+
 def test_what_remains_is_most_of_the_suite():
     assert all((HERE / name).exists() for name in ELSEWHERE)
-    options = ["-q", "-p", "no:cacheprovider", "--collect-only"]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", *options, *(HERE / file for file in FILES if file != "gpu")],
-        env={**os.environ, SWITCH: "1"},
-        cwd=HERE.parent,
-        capture_output=True,
-        text=True,
-    )
+    done = pytest_run("--collect-only", *(HERE / file for file in FILES if file != "gpu"))
     assert done.returncode == 0, done.stdout[-20_000:]
     assert int(re.search(r"(\d+) tests collected", done.stdout)[1]) > FEWEST
 
@@ -65,15 +62,7 @@ def test_what_remains_is_most_of_the_suite():
 @pytest.mark.timeout(60 * MINUTES)
 @pytest.mark.parametrize("file", FILES)
 def test_the_file_passes(file):
-    options = ["-q", "-p", "no:cacheprovider", "--tb=short"]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", *options, HERE / file],
-        env={**os.environ, SWITCH: "1"},
-        cwd=HERE.parent,
-        capture_output=True,
-        text=True,
-        timeout=60 * MINUTES,
-    )
+    done = pytest_run("--tb=short", HERE / file)
     assert done.returncode in (0, NO_TESTS), done.stdout[-20_000:]
     assert "passed" in done.stdout or "skipped" in done.stdout
 
@@ -114,8 +103,8 @@ print(*sorted(asked))
 
 
 def test_the_switch_sends_each_library_to_its_protocol():
-    assert run(ASKED, **{SWITCH: "0"}).split() == []
-    names = run(ASKED, **{SWITCH: "1"}).split()
+    assert python(ASKED, **{SWITCH: "0"}).split() == []
+    names = python(ASKED, **{SWITCH: "1"}).split()
     assert "__array_interface__" in names
     for library, name in (("torch", "__dlpack__"), ("dpnp", "__sycl_usm_array_interface__")):
         assert (name in names) == (importlib.util.find_spec(library) is not None)
@@ -144,6 +133,6 @@ for producer in PRODUCERS:
 
 
 def test_descriptions_are_the_same_to_the_last_word():
-    fast, plain = (run(REPORT, **{SWITCH: value}) for value in "01")
+    fast, plain = (python(REPORT, **{SWITCH: value}) for value in "01")
     assert fast.count("\n") > 400
     assert plain == fast

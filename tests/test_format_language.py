@@ -68,34 +68,13 @@ def test_standard_sizes_are_those_of_struct(prefix, code):
 @pytest.mark.parametrize(
     ("format", "expected"),
     [
-        ("c", "S1"),
-        ("5s", "S5"),
-        ("s", "S1"),
-        ("0s", "S0"),
-        ("7w", "U7"),
-        (">7w", ">U7"),
-        ("Zf", "c8"),
-        ("Zd", "c16"),
-        (">Zd", ">c16"),
-        ("F", "c8"),
-        ("<D", "<c16"),
-        (">F", ">c8"),
-        ("g", "longdouble"),
-        ("^g", "longdouble"),
-        ("Zg", "clongdouble"),
-        ("^G", "clongdouble"),
-        ("n", "intp"),
-        ("N", "uintp"),
-        ("P", "uintp"),
-        ("l", "long"),
-        ("q", "longlong"),
-        ("5p", "V5"),
-        ("x", "V1"),
-        ("6x", "V6"),
-        (" 6x\n", "V6"),
+        ("c", "S1"), ("5s", "S5"), ("s", "S1"), ("0s", "S0"), ("7w", "U7"), (">7w", ">U7"), ("Zf", "c8"),
+        ("Zd", "c16"), (">Zd", ">c16"), ("F", "c8"), ("<D", "<c16"), (">F", ">c8"), ("g", "longdouble"),
+        ("^g", "longdouble"), ("Zg", "clongdouble"), ("^G", "clongdouble"), ("n", "intp"), ("N", "uintp"),
+        ("P", "uintp"), ("l", "long"), ("q", "longlong"), ("5p", "V5"), ("x", "V1"), ("6x", "V6"), (" 6x\n", "V6"),
         ("1i", "i4"),
     ],
-)
+)  # fmt: skip
 def test_single_elements(format, expected):
     expected = np.dtype(expected)
     assert parse_format(format, expected.itemsize) == expected
@@ -130,19 +109,11 @@ def test_half_complex_is_that_of_ml_dtypes():
 @pytest.mark.parametrize(
     ("format", "base", "shape"),
     [
-        ("(2,3)f", "f4", (2, 3)),
-        ("( 2 , 3 )f", "f4", (2, 3)),
-        ("3i", "i4", (3,)),
-        ("3c", "S1", (3,)),
-        ("(2,3)4i", "i4", (2, 3, 4)),
-        ("(2)>i", ">i4", (2,)),
-        (">(2)i", ">i4", (2,)),
-        ("(1)i", "i4", (1,)),
-        ("0i", "i4", (0,)),
-        ("(2)5s", "S5", (2,)),
-        ("(2,2)6x", "V6", (2, 2)),
+        ("(2,3)f", "f4", (2, 3)), ("( 2 , 3 )f", "f4", (2, 3)), ("3i", "i4", (3,)), ("3c", "S1", (3,)),
+        ("(2,3)4i", "i4", (2, 3, 4)), ("(2)>i", ">i4", (2,)), (">(2)i", ">i4", (2,)), ("(1)i", "i4", (1,)),
+        ("0i", "i4", (0,)), ("(2)5s", "S5", (2,)), ("(2,2)6x", "V6", (2, 2)),
     ],
-)
+)  # fmt: skip
 def test_sub_arrays(format, base, shape):
     expected = np.dtype((base, shape))
     found = parse_format(format, expected.itemsize)
@@ -257,48 +228,14 @@ def test_other_sizes_are_refused(format, itemsize):
 @pytest.mark.parametrize(
     ("format", "position"),
     [
-        ("k", 0),
-        ("T{i:a:k:b:}", 6),
-        ("O", 0),
-        ("3u", 1),
-        ("&i", 0),
-        ("X{}", 0),
-        ("t", 0),
-        ("<z", 1),
-        ("Z", 0),
-        ("Zi", 0),
-        ("i}", 1),
-        ("T{", 0),
-        ("T{T{i}", 0),
-        ("Ti", 0),
-        ("i:a", 1),
-        ("i:", 1),
-        ("i:a:b:a:", 5),
-        ("T{T{i:a:}:b:T{i:a:i:a:}:c:}", 19),
-        ("=", 1),
-        ("i=", 2),
-        ("3", 1),
-        ("(2", 2),
-        ("(2,)i", 3),
-        ("()i", 1),
-        ("(-1)i", 1),
-        ("(2.5)i", 2),
-        ("(2)", 3),
-        ("-1i", 0),
-        ("+1i", 0),
-        ("2147483648i", 0),
-        ("(1,99999999999)i", 3),
-        ("9" * 5000 + "s", 0),
-        ("1000000000w", 10),
-        ("\u00b2i", 0),
-        ("\u0663i", 0),
-        ("\u00e9", 0),
-        ("i\0", 1),
-        ("i:a\0b:", 1),
-        ("i:\udcff:", 1),
-        (f"{FOREIGN}g", 1),
+        ("k", 0), ("T{i:a:k:b:}", 6), ("O", 0), ("3u", 1), ("&i", 0), ("X{}", 0), ("t", 0), ("<z", 1), ("Z", 0),
+        ("Zi", 0), ("i}", 1), ("T{", 0), ("T{T{i}", 0), ("Ti", 0), ("i:a", 1), ("i:", 1), ("i:a:b:a:", 5),
+        ("T{T{i:a:}:b:T{i:a:i:a:}:c:}", 19), ("=", 1), ("i=", 2), ("3", 1), ("(2", 2), ("(2,)i", 3), ("()i", 1),
+        ("(-1)i", 1), ("(2.5)i", 2), ("(2)", 3), ("-1i", 0), ("+1i", 0), ("2147483648i", 0), ("(1,99999999999)i", 3),
+        ("9" * 5000 + "s", 0), ("1000000000w", 10), ("\u00b2i", 0), ("\u0663i", 0), ("\u00e9", 0), ("i\0", 1),
+        ("i:a\0b:", 1), ("i:\udcff:", 1), (f"{FOREIGN}g", 1),
     ],
-)
+)  # fmt: skip
 def test_refusals_name_the_character_and_its_position(format, position):
     with pytest.raises(InterfaceError) as caught:
         parse_format(format, 4)
@@ -314,21 +251,11 @@ def test_refusals_name_the_character_and_its_position(format, position):
 @pytest.mark.parametrize(
     "format",
     [
-        "T{" * 5000 + "i" + "}" * 5000,
-        "T{" * 100_000,
-        "(" * 10_000,
-        ":" * 10_000,
-        "2147483647s2147483647s",
-        "2147483647x2147483647x",
-        "(2147483647)i",
-        "(65536,65536,65536,65536)B",
-        "(1" + ",1" * 100 + ")i",
-        "T{2000000000x:a:}2000000000x",
-        "2147483647T{2147483647T{d}}",
-        "(3)0s",
-        "2147483647xi",
+        "T{" * 5000 + "i" + "}" * 5000, "T{" * 100_000, "(" * 10_000, ":" * 10_000, "2147483647s2147483647s",
+        "2147483647x2147483647x", "(2147483647)i", "(65536,65536,65536,65536)B", "(1" + ",1" * 100 + ")i",
+        "T{2000000000x:a:}2000000000x", "2147483647T{2147483647T{d}}", "(3)0s", "2147483647xi",
     ],
-)
+)  # fmt: skip
 def test_hostile_formats_are_interface_errors(format):
     for itemsize in (0, 4, 2**31 - 1, 2**62):
         with pytest.raises(InterfaceError):
@@ -513,26 +440,12 @@ def test_formats_of_the_array_module(letter):
 @pytest.mark.parametrize(
     ("dtype", "aligned", "unaligned"),
     [
-        ("?", "?", "?"),
-        ("i1", "b", "b"),
-        ("u2", "H", "=H"),
-        ("i4", "i", "=i"),
-        ("longlong", "q", "=q"),
-        ("ulonglong", "Q", "=Q"),
-        ("f2", "e", "=e"),
-        ("f8", "d", "=d"),
-        ("c8", "Zf", "=Zf"),
-        ("c16", "Zd", "=Zd"),
-        ("S5", "5s", "5s"),
-        ("S0", "0s", "0s"),
-        ("U7", "7w", "=7w"),
-        ("V6", "6x", "6x"),
-        (FOREIGN + "i4", FOREIGN + "i", FOREIGN + "i"),
-        (FOREIGN + "i8", FOREIGN + "q", FOREIGN + "q"),
-        (FOREIGN + "c16", FOREIGN + "Zd", FOREIGN + "Zd"),
-        (FOREIGN + "U2", FOREIGN + "2w", FOREIGN + "2w"),
-        (("f4", (2, 3)), "(2,3)f", "(2,3)=f"),
-        ((np.dtype(("f4", (3,))), (2,)), "(2,3)f", "(2,3)=f"),
+        ("?", "?", "?"), ("i1", "b", "b"), ("u2", "H", "=H"), ("i4", "i", "=i"), ("longlong", "q", "=q"),
+        ("ulonglong", "Q", "=Q"), ("f2", "e", "=e"), ("f8", "d", "=d"), ("c8", "Zf", "=Zf"), ("c16", "Zd", "=Zd"),
+        ("S5", "5s", "5s"), ("S0", "0s", "0s"), ("U7", "7w", "=7w"), ("V6", "6x", "6x"),
+        (FOREIGN + "i4", FOREIGN + "i", FOREIGN + "i"), (FOREIGN + "i8", FOREIGN + "q", FOREIGN + "q"),
+        (FOREIGN + "c16", FOREIGN + "Zd", FOREIGN + "Zd"), (FOREIGN + "U2", FOREIGN + "2w", FOREIGN + "2w"),
+        (("f4", (2, 3)), "(2,3)f", "(2,3)=f"), ((np.dtype(("f4", (3,))), (2,)), "(2,3)f", "(2,3)=f"),
         ([("a", FOREIGN + "i2", (2,))], f"T{{(2){FOREIGN}h:a:}}", f"T{{(2){FOREIGN}h:a:}}"),
         ([("a", "i4"), ("b", "i1"), ("c", "V3")], "T{i:a:b:b:3x:c:}", "T{=i:a:b:b:3x:c:}"),
         ([("a", "i1"), ("b", "i4")], "T{b:a:=i:b:}", "T{b:a:=i:b:}"),
@@ -541,7 +454,7 @@ def test_formats_of_the_array_module(letter):
         (record([], [], [], 6), "T{6x}", "T{6x}"),
         ([("a", [("x", "i2")], 2)], "T{(2)T{h:x:}:a:}", "T{(2)T{=h:x:}:a:}"),
     ],
-)
+)  # fmt: skip
 def test_written_formats(dtype, aligned, unaligned):
     assert write_format(np.dtype(dtype)) == aligned
     assert write_format(np.dtype(dtype), aligned=False) == unaligned

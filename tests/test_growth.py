@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from exporters import run
+from children import python
 from routes import LIBRARIES, Route, installed, namespace, runner
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and asks glibc's malloc")
@@ -90,7 +90,7 @@ def main(library):
 def test_nothing_grows(library):
     if not installed(library):
         pytest.skip(f"{library} is not installed")
-    assert run("import sys, test_growth; test_growth.main(sys.argv[1])", library) == ""
+    assert python("import sys, test_growth; test_growth.main(sys.argv[1])", library) == ""
 
 
 LEAKS = {

@@ -1,15 +1,19 @@
-"""What the three interface dicts share: how keys are found, whatever objects they are and whatever runs meanwhile."""
+"""What the three interface dicts share: how keys are found, which values are refused, and who lives how long."""
 
+import gc
+import re
 import sys
 import types
+import weakref
 
 import arrayhub as ah  # before dpctl: it finds the CPU runtime
 
 # isort: split
+import dpctl
 import dpctl.memory as dpm
 import numpy as np
 import pytest
-from exporters import has_driver
+from exporters import Index, has_driver
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -152,3 +156,157 @@ def test_integers_of_every_size(protocol, power):
         assert take(protocol, EVERY[protocol] | {"shape": (number, 0), "strides": None}).shape == (number, 0)
         with pytest.raises(InterfaceError, match=f"shape.*{-number}" if number else "version"):
             take(protocol, EVERY[protocol] | ({"shape": (-number, 0)} if number else {"version": -1}))
+
+
+# ------------------------------------------------------------------------------------------------ values that are wrong
+
+PLAIN = {  # the same array without keys that most producers leave out
+    protocol: {k: v for k, v in EVERY[protocol].items() if k not in ("descr", "typedescr", "mask", "stream", "offset")}
+    | {"strides": None, "data": (keys["data"][0], False)}
+    for protocol, keys in EVERY.items()
+}
+MISSING = object()
+HERE = object()  # stands for the address
+BIG = 2**62
+BAD = {
+    "shape": [
+        MISSING, None, 3, [2, 3], "23", (2.0, 3), (True, 3), ("2", 3), (None, 3), (None,), (-1, 2), (2, -3), (-1,),
+        (2, -(2**63)), (-(2**63), 1), (2**63,), (2**63, 1), (2**64, 1), (2**200,), (2**63 - 1,), (BIG, 4), (2**61,),
+        (2**32, 2**32), (2**31, 2**31, 2**31), (1,) * 65, {2: 2}, {2, 3}, b"23", (b"2",), ((2, 2),), (2, (3,)), (1j,),
+        (np.float64(2), 2), (np.True_, 2), (np.array([2, 2]),),
+    ],
+    "typestr": [
+        MISSING, None, "", "<", "i", "4", "<i", "<f", "<i3", "<f3", "<i16", "i4i4", "f4" * 100, "<i4 ", " <i4", "<<i4",
+        "!i4", "@i4", "?<f4", "<i-4", "<V-1", "<i4.0", "<z4", "<x4", "O", "|O", "|O8", "StringDType()", "float",
+        "float64", "StringDType(na_object=None)", "f", "<f1", "|f0", "|f99", "<f12", "<b2", "<c4", "<c1", "<t1",
+        "<f4,<f4", "(2,)f4", "{'names': ['a']}", "<M7", "<M8[", "<M8[]", "<M8[parsec]", "<M8[ns]]", "<m8[ns/0]",
+        "<M4[s]", "<U9999999999", "<S99999999999999999999", "<f99999999999999", "<i\u0664", "\u0663", "<i4\0", "\udcff",
+        "\ud800f4", b"<i4", 4, ("f4",), ["<i4"], np.dtype("i4"), int,
+    ],
+    "data": [
+        (), (HERE,), (HERE, False, 0), (0, False), (0,), 0, (-1, False), (2**63, False), (2**64 - 4, False),
+        (2**64, False), (2**70, False), (2**63 - 1, False), (2**63 - 4, False), (2**63 - 8, False), (1.0, False),
+        ("0x10", False), (str(AT), False), (float(AT), False), (True, False), (None, False), (object(), False),
+        (HERE, None), (HERE, "no"), (HERE, 2), (HERE, 0.0), (HERE, []), 1.5, {}, "data",
+    ],
+    "strides": [
+        (), (8,), (8, 4, 4), 8, [8, 4], "84", b"84", {8: 4}, (8.0, 4), (np.float32(8), 4), (True, 4), ("8", 4),
+        (None, 4), (2**63 - 1, 4), (2**63, 4), (2**64, 4), (-(2**63), 4), (2**63 - 1, 2**63 - 1), (-(2**63), -(2**63)),
+        (-BIG, -BIG - 1), (-AT - 1, 4),
+    ],
+    "version": ["1", "3", 1.0, 3.0, True, -1, -(2**63), 2**64, 2**80, (3,), [1], np.array(3.0)],
+}  # fmt: skip
+ALSO = {
+    "array_interface": {
+        "data": [AT, [AT, False]],
+        "version": [0],
+        "mask": [False, True, np.zeros((2, 2), bool), object(), ()],
+        "offset": [1, -1, "0", 0.0, 2**64, False],
+    },
+    "cuda": {
+        "data": [MISSING, None, AT, [AT, False], b"bytes"],
+        "version": [MISSING, None],
+        "mask": [object(), np.ones(6, bool), False, 0],
+        "stream": [0, -1, -2, 1.0, "1", True, False, 2**63, 2**64, object(), (1,), -(2**63), Index(0)],
+    },
+    "sycl": {
+        "data": [MISSING, None, (1, False), b"bytes"],
+        "version": [MISSING, None, 0, 2],
+        "offset": [1.0, "1", (1,), 2**63, -(2**63), BIG, True, 2**60, -(2**60), 2**61 - 1, [0], 10**30],
+        "strides": [(BIG, 4), (2**61, 1), (2**60, 1), (-(2**60), 1)],
+        "typedescr": [3, [3], [("", "|f4"), ("", "|f4")]],
+        "syclobj": ["cuda:99", "gpu:99:1" * 1000, [dpctl.SyclQueue()], dpctl],
+    },
+}  # fmt: skip
+WRONG = [
+    pytest.param(protocol, key, value, id=f"{protocol}-{key}-{number}")
+    for protocol in PROTOCOLS
+    for key in {**BAD, **ALSO[protocol]}
+    for number, value in enumerate(BAD.get(key, []) + ALSO[protocol].get(key, []))
+]
+
+
+@pytest.mark.parametrize(("protocol", "key", "value"), WRONG)
+def test_a_wrong_value_is_named_and_lets_everything_go(protocol, key, value):
+    keys = PLAIN[protocol]
+    first = value[0] if isinstance(value, tuple) and value else None
+    if first is HERE:
+        value = (keys["data"][0], *value[1:])
+    keys = {k: v for k, v in {**keys, key: value}.items() if v is not MISSING}
+    producer = types.SimpleNamespace(**{PROTOCOLS[protocol]: keys})
+    before = sys.getrefcount(producer), sys.getrefcount(USM)
+    with pytest.raises(InterfaceError) as caught:
+        ah.asarray(producer, via=protocol)
+    said = str(caught.value)
+    assert said.startswith(f"{PROTOCOLS[protocol]}: ") and "; accepted: " in said and len(said) < 1000
+    # An address or a stride that is wrong only with the others is reported under one of them.
+    assert key in said or (key in ("strides", "offset", "data") and re.search(": (shape|strides|data)", said)), said
+    del caught
+    gc.collect()
+    assert (sys.getrefcount(producer), sys.getrefcount(USM)) == before
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    "value", [None, (), [], [("shape", (2,))], "dict", b"", 3, {"shape"}, object(), np.ones(3)], ids=repr
+)
+def test_an_attribute_that_is_no_dict(protocol, value):
+    on_the_class = type("Odd", (), {PROTOCOLS[protocol]: value})
+    for producer in (types.SimpleNamespace(**{PROTOCOLS[protocol]: value}), on_the_class()):
+        with pytest.raises((InterfaceError, TypeError)):
+            ah.asarray(producer, via=protocol)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("error", [ZeroDivisionError, RuntimeError])
+def test_a_property_that_fails_is_heard(protocol, error):
+    def fail(self):
+        raise error("call .detach() first")
+
+    producer = type("Fails", (), {PROTOCOLS[protocol]: property(fail)})()
+    with pytest.raises(error, match="detach"):
+        ah.asarray(producer, via=protocol)
+    with pytest.raises((error, BufferError), match="detach"):
+        ah.asarray(producer)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_property_that_says_there_is_none(protocol):
+    def fail(self):
+        raise AttributeError("not today")
+
+    with pytest.raises((TypeError, InterfaceError)):
+        ah.asarray(type("Lacks", (), {PROTOCOLS[protocol]: property(fail)})(), via=protocol)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_attribute_is_read_once_from_a_class(protocol):
+    reads = []
+    counting = property(lambda self: reads.append(1) or EVERY[protocol])
+    producer = type("Counts", (), {PROTOCOLS[protocol]: counting, "owner": USM})()
+    assert fields(ah.asarray(producer, via=protocol)) == fields(take(protocol, EVERY[protocol]))
+    assert len(reads) == 1
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_integers_by_index(protocol):
+    """Shape, strides, offset, pointer and flag may be anything with ``__index__``, NumPy's scalars for example."""
+    of = EVERY[protocol]
+    address, steps = of["data"][0], of["strides"]
+    keys = of | {"shape": (Index(2), np.int64(3)), "strides": (Index(steps[0]), np.int32(steps[1]))}
+    keys |= {"data": (np.uint64(address), np.True_), "version": np.int8(of["version"])}
+    keys |= {"offset": np.uint8(of["offset"])} if "offset" in of else {}
+    assert fields(take(protocol, keys)) == fields(take(protocol, of))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_producer_lives_as_long_as_a_view(protocol):
+    producer = type("Producer", (), {PROTOCOLS[protocol]: EVERY[protocol], "owner": USM})()
+    died = weakref.ref(producer)
+    view = ah.asarray(producer, via=protocol)[1:]
+    del producer
+    gc.collect()
+    assert died() is not None
+    del view
+    gc.collect()
+    assert died() is None

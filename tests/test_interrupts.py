@@ -9,7 +9,8 @@ import random
 import signal
 
 import pytest
-from exporters import FAST_WAYS_OFF, run
+from children import python
+from exporters import FAST_WAYS_OFF
 from routes import LIBRARIES, SOME, installed, namespace, runner
 from test_growth import ALLOWED, FIRST, held, references
 
@@ -82,7 +83,7 @@ def test_interrupts_leave_nothing_behind(library):
     if not installed(library):
         pytest.skip(f"{library} is not installed")
     script = "import sys, test_interrupts; test_interrupts.main(sys.argv[1], int(sys.argv[2]))"
-    delivered, *left = run(script, library, str(TIMES[library])).splitlines()
+    delivered, *left = python(script, library, str(TIMES[library])).splitlines()
     assert left == []
     # NumPy itself loses some while it describes a record by its dict, which the fast ways do not ask for.
     assert int(delivered) >= (0.9 if FAST_WAYS_OFF else 1) * TIMES[library]

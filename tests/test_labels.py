@@ -404,30 +404,12 @@ class Silent:
 
 
 WRONG_NAMES = [
-    ("I",),
-    ("I", "J", "K"),
-    ("I", "I"),
-    ("I", 1),
-    ["I", "J"],
-    "IJ",
-    42,
-    {"I": 1, "J": 2},
-    (b"I", b"J"),
-    Silent(),
+    ("I",), ("I", "J", "K"), ("I", "I"), ("I", 1), ["I", "J"], "IJ", 42, {"I": 1, "J": 2}, (b"I", b"J"), Silent(),
     len,
-]
+]  # fmt: skip
 WRONG_ORIGINS = [
-    (1,),
-    (1, 2, 3),
-    (1, 2.0),
-    (1, "2"),
-    (True, False),
-    (1, 2**64),
-    (1, -(2**63) - 1),
-    (1, Silent()),
-    7,
-    "12",
-]
+    (1,), (1, 2, 3), (1, 2.0), (1, "2"), (True, False), (1, 2**64), (1, -(2**63) - 1), (1, Silent()), 7, "12",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("names", WRONG_NAMES, ids=lambda x: type(x).__name__)

@@ -1,14 +1,13 @@
 """Whose memory it is, at every moment: the collector, finalizers, other threads and failing allocations in between."""
 
 import gc
-import pathlib
-import subprocess
 import sys
 import textwrap
 import tracemalloc
 import weakref
 
 import pytest
+from children import python
 
 import arrayhub
 
@@ -17,10 +16,7 @@ def survives(code, *modules):
     """Run `code` in a process of its own, which could end in the middle, and return what it printed."""
     for module in modules:
         pytest.importorskip(module)
-    code = f"import sys\nsys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n" + textwrap.dedent(code)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=250, check=False)
-    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stderr[-3000:]}"
-    return done.stdout
+    return python(code)
 
 
 def is_held(source):

@@ -9,7 +9,6 @@ import importlib.metadata
 import os
 import re
 import shutil
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import native_build as build
 import numpy as np
 import pytest
+from children import finished
 
 import arrayhub as ah
 
@@ -530,8 +530,7 @@ def test_config_says_where():
     for option in ("cflags", "includes"):
         said = build.run(sys.executable, "-m", "arrayhub", "config", f"--{option}", env=environment()).strip()
         assert (Path(said.removeprefix("-I")) / "arrayhub.h").exists()
-    done = subprocess.run([sys.executable, "-m", "arrayhub", "config"], env=environment(), capture_output=True)
-    assert done.returncode == 2
+    assert finished(sys.executable, "-m", "arrayhub", "config", env=environment()).returncode == 2
 
 
 def test_a_cmake_package_of_another_version_is_refused(tmp_path):
@@ -541,9 +540,7 @@ def test_a_cmake_package_of_another_version_is_refused(tmp_path):
     lines = "cmake_minimum_required(VERSION 3.18)\nproject(x NONE)\nfind_package(arrayhub 99 CONFIG REQUIRED)\n"
     (tmp_path / "CMakeLists.txt").write_text(lines)
     place = Path(build.INCLUDE).parent / "cmake"
-    done = subprocess.run(
-        [program, "-B", tmp_path / "b", f"-Darrayhub_DIR={place}", tmp_path], capture_output=True, text=True
-    )
+    done = finished(program, "-B", tmp_path / "b", f"-Darrayhub_DIR={place}", tmp_path)
     assert done.returncode != 0 and f"version: {ah.__version__}" in done.stderr
 
 

@@ -1,11 +1,11 @@
 """numba: as_numba, and an njit function that takes a USMArray itself."""
 
-import subprocess
 import sys
 import weakref
 
 import numpy as np
 import pytest
+from children import python, run
 
 import arrayhub
 
@@ -144,8 +144,7 @@ def test_as_numba_gives_an_ndarray_on_the_same_memory():
 
 def test_numba_finds_the_extension_by_itself():
     code = "import arrayhub, numba, numpy; print(numba.njit(lambda x: x.sum())(arrayhub.asarray(numpy.ones(3))))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert (result.returncode, result.stdout.strip()) == (0, "3.0"), result.stderr
+    assert python(code) == "3.0\n"
 
 
 def test_work_that_is_under_way_is_waited_for():
@@ -187,6 +186,4 @@ def test_compiled_functions_are_cached(tmp_path):
         "import arrayhub, numba, numpy\n@numba.njit(cache=True)\ndef f(x):\n    return x.sum()\n"
         "assert f(arrayhub.asarray(numpy.arange(4.0))) == 6\nprint(sum(f.stats.cache_hits.values()))\n"
     )
-    command = [sys.executable, script]
-    runs = [subprocess.run(command, capture_output=True, text=True, timeout=200, check=False) for _ in range(2)]
-    assert [run.stdout.strip() for run in runs] == ["0", "1"], runs[-1].stderr
+    assert [run(sys.executable, script) for _ in range(2)] == ["0\n", "1\n"]

@@ -179,16 +179,11 @@ def test_numpys_functions_compute():
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        (..., 7),
-        (..., np.arange(4, dtype="i2")),
-        ((0, slice(None, None, -1)), np.arange(12).reshape(3, 4)),
-        ((1, 2, 3), 300),
-        ((slice(None), 0), [[1, 2, 3, 4]] * 2),
-        ((..., None), np.ones((2, 3, 4, 1), "u1")),
-        (slice(0, 0), 1),
-        (0, True),
+        (..., 7), (..., np.arange(4, dtype="i2")), ((0, slice(None, None, -1)), np.arange(12).reshape(3, 4)),
+        ((1, 2, 3), 300), ((slice(None), 0), [[1, 2, 3, 4]] * 2), ((..., None), np.ones((2, 3, 4, 1), "u1")),
+        (slice(0, 0), 1), (0, True),
     ],
-)
+)  # fmt: skip
 def test_assignment_is_numpys(key, value):
     a, b = BASE.copy(), BASE.copy()
     a[key] = value

@@ -2,16 +2,14 @@
 
 import copy
 import multiprocessing
-import os
 import pickle
 import random
-import subprocess
 import sys
 
 import ml_dtypes
 import numpy as np
 import pytest
-from children import send
+from children import python, send
 from dlpack_by_hand import Handmade
 
 import arrayhub
@@ -371,18 +369,9 @@ def test_a_state_that_is_none_is_refused():
 # -------------------------------------------------------------------------------------------------- other processes
 
 
-def run(program, **settings):
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        env={**os.environ, **settings}, capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 def test_a_process_that_has_not_imported_arrayhub_unpickles():
     stream = pickle.dumps(asarray(grid(3, 4)).T)
-    assert run(f"import pickle; y = pickle.loads({stream!r}); print(y.shape, y.byte_strides)") == "(4, 3) (8, 32)"
+    assert python(f"import pickle; y = pickle.loads({stream!r}); print(y.shape, y.byte_strides)") == "(4, 3) (8, 32)\n"
 
 
 def test_a_receiver_without_ml_dtypes():
@@ -401,7 +390,7 @@ try:
 except TypeError as error:
     print("install ml_dtypes" in str(error))
 """
-    assert run(program).split("\n") == ["(3,) 4096 6 readwrite", "True"]
+    assert python(program).splitlines() == ["(3,) 4096 6 readwrite", "True"]
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
@@ -598,8 +587,8 @@ try:
 except pickle.UnpicklingError as error:
     print(error)
 """
-        assert "which it cannot have here" in run(program) and "arrive='host'" in run(program)
-        assert "device='cpu'" in run(program, ARRAYHUB_UNPICKLING="host")
+        assert "which it cannot have here" in python(program) and "arrive='host'" in python(program)
+        assert "device='cpu'" in python(program, ARRAYHUB_UNPICKLING="host")
 
 
 def test_the_policy_of_a_block_is_taken_back():
@@ -616,7 +605,7 @@ def test_the_policy_of_a_block_is_taken_back():
 
 def test_the_environment_sets_the_policy():
     program = "import arrayhub; print(arrayhub.pickling())"
-    assert "device='refuse', arrive='restore'" in run(program)
-    assert "device='keep', arrive='host'" in run(program, ARRAYHUB_PICKLING="keep", ARRAYHUB_UNPICKLING="host")
+    assert "device='refuse', arrive='restore'" in python(program)
+    assert "device='keep', arrive='host'" in python(program, ARRAYHUB_PICKLING="keep", ARRAYHUB_UNPICKLING="host")
     wrong = "import arrayhub\ntry: print(arrayhub.pickling())\nexcept ValueError as error: print(error)"
-    assert "ARRAYHUB_PICKLING is 'away'; accepted: 'refuse'" in run(wrong, ARRAYHUB_PICKLING="away")
+    assert "ARRAYHUB_PICKLING is 'away'; accepted: 'refuse'" in python(wrong, ARRAYHUB_PICKLING="away")

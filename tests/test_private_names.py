@@ -6,7 +6,7 @@ docs/private_names.md has the table.
 import textwrap
 
 import pytest
-from exporters import run
+from children import python
 
 HEAD = """
     import ctypes, sys
@@ -26,7 +26,7 @@ def dpctl_device():
 def test_host_memory_needs_no_function_of_dpctls(name):
     """A dpctl of an unknown kind is imported; only what has to do with its memory fails, and says what is missing."""
     dpctl_device()
-    run(
+    python(
         HEAD
         + """
     import dpctl.memory
@@ -95,7 +95,7 @@ SPANNING = """
 def test_a_view_over_several_allocations_is_refused(gone):
     """By the base of the last byte's allocation; where nobody can be asked for it, by the kind of each page."""
     dpctl_device()
-    run(HEAD + SPANNING, *gone)
+    python(HEAD + SPANNING, *gone)
 
 
 # Where a name is not taken: what is done to lose it, and what has to work without.
@@ -129,4 +129,4 @@ OTHER_WAYS = {
 @pytest.mark.parametrize("library", OTHER_WAYS)
 def test_another_way_is_gone_without_a_name(library):
     pytest.importorskip(library)
-    run(textwrap.dedent(HEAD) + textwrap.dedent(OTHER_WAYS[library]))
+    python(textwrap.dedent(HEAD) + textwrap.dedent(OTHER_WAYS[library]))

@@ -3,13 +3,12 @@
 import enum
 import math
 import os
-import subprocess
-import sys
 from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from children import python
 from gt4py.storage.cartesian import layout_registry
 from gt4py.storage.cartesian.layout import LayoutInfo, layout_checker_factory, layout_maker_factory
 from gt4py.storage.cartesian.utils import allocate_cpu
@@ -117,18 +116,11 @@ def test_a_plan_is_a_value():
 # --------------------------------------------------------------------------------------------------------- layouts
 
 LAYOUTS = {
-    ("gt:cpu_kfirst", "IJK"): (0, 1, 2),
-    ("gt:cpu_kfirst", "KJI"): (2, 1, 0),
-    ("gt:cpu_kfirst", "KI"): (1, 0),
-    ("gt:cpu_kfirst", "IJK0"): (1, 2, 3, 0),
-    ("gt:cpu_ifirst", "IJK"): (2, 1, 0),
-    ("gt:cpu_ifirst", "KJI"): (0, 1, 2),
-    ("gt:cpu_ifirst", "IJK0"): (3, 2, 1, 0),
-    ("dace:cpu", "IJK"): (1, 2, 0),
-    ("dace:cpu", "KJI"): (0, 2, 1),
-    ("dace:cpu", "IJK0"): (2, 3, 1, 0),
-    ("numpy", "10K"): (1, 0, 2),
-}
+    ("gt:cpu_kfirst", "IJK"): (0, 1, 2), ("gt:cpu_kfirst", "KJI"): (2, 1, 0), ("gt:cpu_kfirst", "KI"): (1, 0),
+    ("gt:cpu_kfirst", "IJK0"): (1, 2, 3, 0), ("gt:cpu_ifirst", "IJK"): (2, 1, 0), ("gt:cpu_ifirst", "KJI"): (0, 1, 2),
+    ("gt:cpu_ifirst", "IJK0"): (3, 2, 1, 0), ("dace:cpu", "IJK"): (1, 2, 0), ("dace:cpu", "KJI"): (0, 2, 1),
+    ("dace:cpu", "IJK0"): (2, 3, 1, 0), ("numpy", "10K"): (1, 0, 2),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("backend", "dimensions"), LAYOUTS)
@@ -207,8 +199,7 @@ def test_the_presets_are_there_without_gt4py():
         "except ValueError as error:\n    assert 'dace:gpu_IJK' in str(error)\n"
         "assert 'gt4py' in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    python(program)
 
 
 # ------------------------------------------------------------------------------------------------------ allocation
@@ -592,14 +583,7 @@ def test_sycl_memory_where_dpctl_finds_no_device(tmp_path):
         "    except ValueError as error:\n        assert 'usm_shared' in str(error) and 'doctor' in str(error), error\n"
         "    else:\n        raise SystemExit('there was memory')\n"
     )
-    environ = {
-        **os.environ,
-        "OCL_ICD_FILENAMES": "",
-        "OCL_ICD_VENDORS": str(tmp_path),
-        "ONEAPI_DEVICE_SELECTOR": "opencl:cpu",
-    }
-    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    python(program, OCL_ICD_FILENAMES="", OCL_ICD_VENDORS=str(tmp_path), ONEAPI_DEVICE_SELECTOR="opencl:cpu")
 
 
 def test_memory_is_given_back():

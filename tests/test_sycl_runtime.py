@@ -6,12 +6,12 @@ What `configure` does happens once a process and before dpctl is imported, so mo
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from children import python
 
 from arrayhub import sycl_runtime
 
@@ -32,12 +32,8 @@ def run(code, *options, **settings):
     """Run ``code`` in a fresh process without SYCL settings other than ``settings``; return what it prints as JSON."""
     steering = (*sycl_runtime.LOADER_VARIABLES, sycl_runtime.SWITCH, "ONEAPI_DEVICE_SELECTOR")
     environ = {name: value for name, value in os.environ.items() if name not in steering}
-    environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(MODULE.parents[1]), environ.get("PYTHONPATH")]))
-    environ.update(settings)
-    command = [sys.executable, *options, "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    settings["PYTHONPATH"] = os.pathsep.join(filter(None, [str(MODULE.parents[1]), environ.get("PYTHONPATH")]))
+    return json.loads(python(code, options=options, env=environ, **settings).splitlines()[-1])
 
 
 CONFIGURE = """
@@ -287,20 +283,10 @@ class TestTheSystemsVendorFolder:
 @pytest.mark.parametrize(
     ("selector", "counts"),
     [
-        ("", False),
-        ("*:gpu", False),
-        ("opencl:cpu", False),
-        ("level_zero:0", False),
-        ("cuda:*", False),
-        ("level_zero:0;*:cpu", False),
-        ("*:0", True),
-        ("opencl:0,1", True),
-        ("opencl:gpu,1", True),
-        ("OpenCL:0", True),
-        ("level_zero:gpu; opencl:1", True),
-        ("*:gpu;!opencl:0", True),
-        ("opencl:0.1", True),
+        ("", False), ("*:gpu", False), ("opencl:cpu", False), ("level_zero:0", False), ("cuda:*", False),
+        ("level_zero:0;*:cpu", False), ("*:0", True), ("opencl:0,1", True), ("opencl:gpu,1", True),
+        ("OpenCL:0", True), ("level_zero:gpu; opencl:1", True), ("*:gpu;!opencl:0", True), ("opencl:0.1", True),
     ],
-)
+)  # fmt: skip
 def test_selectors_that_count_opencl_devices(selector, counts):
     assert sycl_runtime._selects_by_number(selector) is counts

@@ -6,8 +6,6 @@ Without the GIL this is the suite to run under ThreadSanitizer; docs/threads.md 
 import gc
 import os
 import queue
-import subprocess
-import sys
 import sysconfig
 import threading
 import time
@@ -15,6 +13,7 @@ import weakref
 
 import numpy as np
 import pytest
+from children import python
 
 import arrayhub
 
@@ -98,8 +97,7 @@ def test_importing_leaves_the_gil_off():
         for file in sorted(root.glob("arrayhub/**/*.pyx"))
     )
     script = f"import sys, {modules or 'arrayhub'}\nassert not sys._is_gil_enabled()"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    python(script, options=["-W", "error"])
 
 
 # --------------------------------------------------------------------------------------------------------- arrays in

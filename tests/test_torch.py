@@ -1,39 +1,21 @@
 """torch: every state of a tensor, every type both ways, and what as_torch never hands over."""
 
 import gc
-import subprocess
 import sys
 import weakref
 
 import numpy as np
 import pytest
 import torch
+from children import python
 
 import arrayhub as ah
 
 TYPES = [
-    "bool",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "complex32",
-    "complex64",
-    "complex128",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float8_e4m3fnuz",
-    "float8_e5m2fnuz",
-    "float8_e8m0fnu",
-]
+    "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16",
+    "float32", "float64", "complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
+    "float8_e5m2fnuz", "float8_e8m0fnu",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -113,12 +95,7 @@ def fake():
 @pytest.mark.parametrize("via", [None, "dlpack"])
 def test_states_that_memory_does_not_show(via):
     """In a process of its own, because torch itself crashes on some of them; one line a state that fails."""
-    code = (
-        f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r})\n"
-        f"import test_torch; sys.exit(test_torch.count_wrong_answers({via!r}))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    python(f"import sys, test_torch; sys.exit(test_torch.count_wrong_answers({via!r}))")
 
 
 def count_wrong_answers(via):
@@ -149,8 +126,7 @@ def test_inside_a_transformed_function(transform):
         f"torch.func.{transform}(look)(torch.arange(6.0).reshape(2, 3))\n"
         "assert len(seen) == 1 and len(seen[0]) < 400, seen\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 0, done.stderr
+    python(code)
 
 
 def test_what_helps_does_help():

@@ -1,10 +1,8 @@
 """torch: a view outlives the storage that its tensor had when it came in. Each in a process of its own: a view of freed
 memory ends the interpreter, or shows what lies there now."""
 
-import subprocess
-import sys
-
 import pytest
+from children import python
 from exporters import FAST_WAYS_OFF
 
 import arrayhub as ah
@@ -45,16 +43,10 @@ for via in (None, "dlpack"):
 """
 
 
-def run(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 0, (done.returncode, done.stdout + done.stderr)
-    return done.stdout
-
-
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_view_outlives_the_storage_of_its_tensor(change):
     """Whether Python knows the storage or not, which decides how torch counts its references."""
-    run(ONE.replace("CHANGE", CHANGES[change]))
+    python(ONE.replace("CHANGE", CHANGES[change]))
 
 
 @pytest.mark.skipif(FAST_WAYS_OFF, reason="a detached tensor is held there")
@@ -70,7 +62,7 @@ def test_the_storage_is_held_without_another_tensor(monkeypatch):
 @pytest.mark.skipif(FAST_WAYS_OFF, reason="a detached tensor is held there, which marks no storage")
 def test_memory_that_is_shown_is_not_moved():
     """As after ``t.numpy()``: torch itself refuses."""
-    run("""
+    python("""
 import torch, arrayhub as ah
 for way in (ah.asarray, ah.as_numpy, lambda t: ah.asarray(t)[:2], lambda t: ah.asarray(t.view(2, 2))):
     for grow in (lambda t: t.resize_(1 << 22), lambda t: t.untyped_storage().resize_(0)):
@@ -88,7 +80,7 @@ for way in (ah.asarray, ah.as_numpy, lambda t: ah.asarray(t)[:2], lambda t: ah.a
 
 @pytest.mark.parametrize("owned", [False, True], ids=["", "storage known to Python"])
 def test_storage_is_held_once_and_given_back_once(owned):
-    run(f"""
+    python(f"""
 import gc, torch, weakref, arrayhub as ah
 count = lambda storage: torch._C._storage_Use_Count(storage._cdata)
 kept = []
@@ -120,7 +112,7 @@ for change in (lambda t: None, lambda t: t.set_(), lambda t: setattr(t, "data", 
 
 @pytest.mark.parametrize("change", ["pass", "t.set_()"])
 def test_what_is_given_back_leaves_no_memory_behind(change):
-    run(f"""
+    python(f"""
 import resource, torch, arrayhub as ah
 def once():
     t = torch.ones(1 << 20)
@@ -134,7 +126,7 @@ assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000     
 
 
 def test_a_view_dies_inside_a_mode_of_torch():
-    run("""
+    python("""
 import torch, arrayhub as ah
 from torch._subclasses import FakeTensorMode
 from torch.overrides import TorchFunctionMode
@@ -154,7 +146,7 @@ torch.ones(3).sum()
 
 def test_the_collector_cannot_change_the_tensor_while_it_is_read():
     """Making an array may run the collector, and that any code."""
-    run("""
+    python("""
 import gc, torch, arrayhub as ah
 class Finalizer:
     def __init__(self, t): self.t, self.me = t, self

@@ -2,12 +2,12 @@
 
 import io
 import json
-import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+from children import finished
 
 import arrayhub as ah
 
@@ -205,8 +205,7 @@ def script(tmp_path):
 
 
 def run(*arguments, cwd):
-    command = [sys.executable, "-m", "arrayhub", "trace", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=250)
+    return finished(sys.executable, "-m", "arrayhub", "trace", *arguments, cwd=cwd)
 
 
 def test_a_script(script):

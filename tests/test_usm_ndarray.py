@@ -8,7 +8,6 @@ another release might have: with the functions or without, under other signature
 import functools
 import itertools
 import json
-import subprocess
 import sys
 import sysconfig
 
@@ -17,7 +16,8 @@ import arrayhub as ah  # before dpctl: it finds the CPU runtime
 # isort: split
 import numpy as np
 import pytest
-from exporters import FAST_WAYS_OFF, run
+from children import python, run
+from exporters import FAST_WAYS_OFF
 
 pytest.importorskip("dpctl", reason="no SYCL without dpctl")
 
@@ -102,7 +102,7 @@ def test_the_installed_release_says_what_its_dict_says(change):
         {CHANGES[change]}
         print(compare(usm_ndarray))
     """
-    assert int(run(code)) == EXPECTED
+    assert int(python(code)) == EXPECTED
 
 
 def test_the_values_arrive():
@@ -268,8 +268,7 @@ def release(tmp_path_factory):
             [sys.executable, "-m", "cython", "--module-name", "dpctl.tensor._usmarray", file],
             [*compiler, "-shared", "-fPIC", "-O0", "-w", include, file.with_suffix(".c"), "-o", library],
         ):
-            done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=folder)
-            assert done.returncode == 0, done.stderr
+            run(*command, cwd=folder)
         return library
 
     return build
@@ -297,7 +296,7 @@ def test_another_release(release, fields, functions, way):
         asked = {{name: count > 0 for name, count in module.ASKED.items()}}
         print(json.dumps([asked, module.usm_ndarray.__basicsize__, compare(module.usm_ndarray)]))
     """
-    asked, size, compared = json.loads(run(code, str(release(fields))))
+    asked, size, compared = json.loads(python(code, str(release(fields))))
     if FAST_WAYS_OFF:
         way = "dict"  # both others are fast ways
     assert size == (96 if fields == "longer" else 88)

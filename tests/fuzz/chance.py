@@ -51,30 +51,11 @@ def strange(r):
     """What is no integer, or hardly one."""
     return r.choice(
         [
-            None,
-            True,
-            1.0,
-            float("nan"),
-            "1",
-            b"1",
-            (),
-            [],
-            {},
-            object,
-            Raises(),
-            Index(integer(r)),
-            Index("x"),
-            1j,
-            (integer(r), integer(r)),
-            [integer(r)],
-            "\ud800",
-            "x" * 50,
-            bytearray(3),
-            NotImplemented,
-            ...,
+            None, True, 1.0, float("nan"), "1", b"1", (), [], {}, object, Raises(), Index(integer(r)), Index("x"), 1j,
+            (integer(r), integer(r)), [integer(r)], "\ud800", "x" * 50, bytearray(3), NotImplemented, ...,
             slice(1, 2, 3),
         ]
-    )
+    )  # fmt: skip
 
 
 def scalar(r):

@@ -32,71 +32,15 @@ REFUSALS = (ValueError, TypeError, BufferError, MemoryError, pickle.UnpicklingEr
 TYPES = ["<f8", "<i4", "|u1", "|b1", "<c16", "<f2", ">i4", "|S5", "<U3", "|V8", "<M8[ns]", "<m8[3s]", "<f16"]
 WRONG_TYPES = ["|O8", "<f3", "f8,f8", "StringDType()", "", "<", "<f99999999999", "<V0", "|V-1", "<M8[", "<é8"]
 FORMATS = [
-    "@",
-    "=",
-    "<",
-    ">",
-    "!",
-    "^",
-    "i",
-    "d",
-    "Zd",
-    "Zf",
-    "T{",
-    "}",
-    ":a:",
-    ":b:",
-    "(2,3)",
-    "(",
-    ")",
-    "x",
-    "5s",
-    "3w",
-    "?",
-    "g",
-    "e",
-    "l",
-    "q",
-    "0",
-    "99999999999999999999",
-    " ",
-    "&",
-    "O",
-    "P",
-    "X{}",
-    "u",
-    "1",
-    ",",
-]
+    "@", "=", "<", ">", "!", "^", "i", "d", "Zd", "Zf", "T{", "}", ":a:", ":b:", "(2,3)", "(", ")", "x", "5s", "3w",
+    "?", "g", "e", "l", "q", "0", "99999999999999999999", " ", "&", "O", "P", "X{}", "u", "1", ",",
+]  # fmt: skip
 RIGHT_FORMATS = ["i", "<d", "T{i:a:d:b:}", "T{(2,3)<f:x:3x}", "=Zd", "5s", "T{T{b:a:}:in:^g:g:}", "(2,2)T{>i:a:}"]
 SHAPES = [
-    "3 * ",
-    "var * ",
-    "N * ",
-    "... * ",
-    "int32",
-    "float64",
-    "complex[",
-    "]",
-    "bytes[",
-    "string[",
-    "{",
-    "}",
-    ": ",
-    ", ",
-    "a",
-    "'A'",
-    "?",
-    "datetime[",
-    "'ns'",
-    "fixed_bytes(",
-    "8",
-    ")",
-    "void",
-    "byteswap[",
-    "unaligned[",
+    "3 * ", "var * ", "N * ", "... * ", "int32", "float64", "complex[", "]", "bytes[", "string[", "{", "}", ": ",
+    ", ", "a", "'A'", "?", "datetime[", "'ns'", "fixed_bytes(", "8", ")", "void", "byteswap[", "unaligned[",
     "99999999999999999999",
-]
+]  # fmt: skip
 RIGHT_SHAPES = [
     "3 * 4 * int32",
     "var * float64",
@@ -143,17 +87,11 @@ def stranger_of(address):
         if key == "data":
             return r.choice(
                 [
-                    (address, False),
-                    (chance.scalar(r), r.choice([True, False, None, 0, 1, 2, "x"])),
-                    (address,),
-                    None,
-                    bytearray(64),
-                    b"x" * 8,
-                    memoryview(bytearray(64))[::2],
-                    chance.strange(r),
+                    (address, False), (chance.scalar(r), r.choice([True, False, None, 0, 1, 2, "x"])), (address,),
+                    None, bytearray(64), b"x" * 8, memoryview(bytearray(64))[::2], chance.strange(r),
                     (chance.Index(address), True),
                 ]
-            )
+            )  # fmt: skip
         if key in ("shape", "strides"):
             return chance.lengths(r) if r.random() < 0.7 else chance.strange(r)
         if key == "typestr":
@@ -559,17 +497,9 @@ def draw_pickle(r):
 TARGETS = {
     "array_interface": interface_target("__array_interface__", lambda r: {"offset": r.choice([None, 0])}),
     "cuda": interface_target("__cuda_array_interface__", lambda r: {"stream": r.choice([None, 1, 2])}),
-    "array_struct": draw_struct,
-    "buffer": draw_buffer,
-    "dlpack": draw_dlpack,
-    "format": draw_format,
-    "datashape": draw_datashape,
-    "index": draw_index,
-    "constructor": draw_constructor,
-    "storage": draw_storage,
-    "reshape": draw_reshape,
-    "unpickle": draw_unpickle,
-    "pickle": draw_pickle,
-}
+    "array_struct": draw_struct, "buffer": draw_buffer, "dlpack": draw_dlpack, "format": draw_format,
+    "datashape": draw_datashape, "index": draw_index, "constructor": draw_constructor, "storage": draw_storage,
+    "reshape": draw_reshape, "unpickle": draw_unpickle, "pickle": draw_pickle,
+}  # fmt: skip
 if importlib.util.find_spec("dpctl") is not None:
     TARGETS["sycl"] = interface_target("__sycl_usm_array_interface__", lambda r: {"offset": r.choice([None, 0, 1])})

@@ -10,30 +10,13 @@ from arrayhub.transfer import cuda as engine
 GPU = arrayhub.Device("cuda:0")
 
 LAYOUTS = {
-    "C": lambda x: x,
-    "F": lambda x: x.T,
-    "sliced": lambda x: x[::2, 1:],
-    "negative": lambda x: x[::-1, ::-2],
-    "permuted": lambda x: x.transpose(1, 0),
-    "0-d": lambda x: x[1, 2, ...],
-    "empty": lambda x: x[:, :0],
+    "C": lambda x: x, "F": lambda x: x.T, "sliced": lambda x: x[::2, 1:], "negative": lambda x: x[::-1, ::-2],
+    "permuted": lambda x: x.transpose(1, 0), "0-d": lambda x: x[1, 2, ...], "empty": lambda x: x[:, :0],
     "one": lambda x: x[1:2, 1:2],
-}
+}  # fmt: skip
 DTYPES = [
-    "?",
-    "u1",
-    "f2",
-    "f4",
-    "f8",
-    "c16",
-    ">i4",
-    "M8[ns]",
-    "S5",
-    "U3",
-    "V7",
-    np.dtype([("a", "i2"), ("b", "f8")]),
-    "g",
-]
+    "?", "u1", "f2", "f4", "f8", "c16", ">i4", "M8[ns]", "S5", "U3", "V7", np.dtype([("a", "i2"), ("b", "f8")]), "g",
+]  # fmt: skip
 
 
 def sample(dtype):

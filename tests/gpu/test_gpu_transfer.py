@@ -3,13 +3,11 @@
 import gc
 import itertools
 import os
-import subprocess
-import sys
-import textwrap
 import threading
 
 import numpy as np
 import pytest
+from children import python
 
 import arrayhub
 from arrayhub import asarray, transfer
@@ -571,18 +569,9 @@ def test_nothing_leaks(cp, host):
     assert resident() - before < 2 * host.nbytes  # of 180 copies of that size
 
 
-def program(text):
-    """Run a program of its own, and return what it printed; it must end well."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_interrupts():
     """Ctrl-C at many moments of many copies: each ends in time or not at all, and the next is right."""
-    assert "40 interrupts" in program("""
+    assert "40 interrupts" in python("""
         import os, signal, threading, cupy, numpy as np, arrayhub
         from arrayhub.transfer import pinned
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -606,7 +595,7 @@ def test_interrupts():
 
 
 def test_an_interrupt_ends_the_wait_for_a_long_kernel():
-    assert "interrupted" in program("""
+    assert "interrupted" in python("""
         import os, signal, threading, time, cupy, arrayhub
         signal.signal(signal.SIGINT, signal.default_int_handler)
         spin = cupy.RawKernel('extern "C" __global__ void spin(long long n) {'
@@ -634,7 +623,7 @@ def test_an_interrupt_ends_the_wait_for_a_long_kernel():
 
 def test_a_forked_child_is_told(cp):
     """And neither frees nor locks what is its parent's."""
-    text = program("""
+    text = python("""
         import os, cupy, numpy as np, arrayhub
         from arrayhub import transfer
         host = np.random.default_rng(0).random(1 << 22)
@@ -661,7 +650,7 @@ def test_a_forked_child_is_told(cp):
 
 
 def test_a_copy_while_the_interpreter_ends():
-    assert "True" in program("""
+    assert "True" in python("""
         import atexit, cupy, numpy as np, arrayhub
         x = cupy.ones(1 << 22)
         arrayhub.to_host(x)
@@ -672,7 +661,7 @@ def test_a_copy_while_the_interpreter_ends():
 @pytest.mark.parametrize("call", [engine.to_host, engine.from_host], ids=["to_host", "from_host"])
 def test_an_error_of_the_driver_comes_out(cp, host, call):
     """Lanes without a kernel to sort by: the error is raised, once all lanes are done."""
-    assert "refused" in program(f"""
+    assert "refused" in python(f"""
         import numpy as np, cupy, arrayhub
         from arrayhub.transfer import cuda_lanes, cuda_route, pinned
         x, host = arrayhub.asarray(cupy.ones(1 << 22)), arrayhub.asarray(np.ones(1 << 22))
