@@ -1,13 +1,10 @@
 """How the pages of this folder become a site: ``sphinx-build -W docs build/site``."""
 
-import tomllib
-from pathlib import Path
-
-_PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+import arrayhub
 
 project = "arrayhub"
 author = "the arrayhub authors"
-version = release = _PROJECT["version"]
+version = release = arrayhub.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
 root_doc = "index"
