@@ -433,7 +433,7 @@ cdef int check_descr(Descriptor a, object descr, int protocol) except -1:
 
 
 cdef object dict_error(int protocol, str key, object value, str accepted):
+    """The error about a key, to be raised; see `interface_error`. What describes fields has each protocol's own name."""
     if key.startswith("descr") and protocol in _KEYS:
-        key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)     # its own name for what describes fields
-    """The error about a key, to be raised; see `interface_error`."""
+        key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)
     return interface_error(_ATTRIBUTES[protocol], key, value, accepted)
