@@ -1,11 +1,12 @@
 """asarray, the as_* functions and the explicit copies: what is public of the ways in and out."""
 
+import importlib
 import warnings
 
 from cpython.object cimport PyTypeObject, Py_TYPE
 
 from arrayhub._core cimport tracing
-from arrayhub._core.descriptor cimport COPIED, Descriptor, host_readable
+from arrayhub._core.descriptor cimport COPIED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
 from arrayhub._core.shared cimport refer_from_everywhere
 from arrayhub.dispatch cimport VALUES, import_array, import_one, import_via
 from arrayhub.libraries cimport numpy as numpy_library
@@ -16,7 +17,7 @@ from arrayhub.usm_array cimport USMArray, register_way_in
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import InterfaceError, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, show
 from arrayhub.libraries import wrappers
 from arrayhub.libraries.known import LIBRARIES
 
@@ -122,7 +123,7 @@ cdef bint came_as_copy(Descriptor a, object obj) except -1:
 
     A copy that the caller holds, as itself or in a wrapper, is the caller's memory like any other.
     """
-    return a.flags_ & COPIED and a is not obj and wrappers.known(type(obj)) is None
+    return a.flags_ & COPIED and a is not obj and not wrappers.unwraps(type(obj))
 
 
 cdef int forbid_copy(Descriptor a, object obj, str call) except -1:
@@ -425,12 +426,21 @@ def convert(obj, to=..., *, copy=None, allow_readonly=False):
     ----------
     obj : object
         Anything `asarray` takes.
-    to : {"numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"}
-        The library. Without it torch is meant, as it once was; that is deprecated.
+    to : str
+        The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"; or any
+        module that can be imported and has ``from_dlpack``, such as "mlx.core", "warp" or "array_api_strict". Without it
+        torch is meant, as it once was; that is deprecated.
     copy : bool, optional
         True: a copy. Otherwise zero-copy or BufferError.
     allow_readonly : bool, optional
         Give read-only memory to a library that cannot say so; see `as_torch`.
+
+    Raises
+    ------
+    ValueError
+        `to` is no such name.
+    BufferError
+        The library refuses the memory, copies it without being asked, or cannot say that it is read-only.
     """
     if to is ...:
         warnings.warn("convert: name the library, as in convert(x, 'torch')", DeprecationWarning, stacklevel=2)
@@ -440,6 +450,89 @@ def convert(obj, to=..., *, copy=None, allow_readonly=False):
         return give(obj, taker, copy, bool(allow_readonly))
     if _load_nested is not None:
         _load_nested()
-    if to not in _further_takers:
-        raise ValueError(f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *_further_takers])}")
-    return _further_takers[to](obj, copy=copy)
+    if to in _further_takers:
+        return _further_takers[to](obj, copy=copy)
+    return give_by_name(obj, to, copy, bool(allow_readonly))
+
+
+cdef object give_by_name(object obj, object to, object copy, bint allow_readonly):
+    """`obj` by the ``from_dlpack`` of a module, which is held to what `convert` promises."""
+    take = from_dlpack_of(to)
+    cdef Descriptor a = import_allowed(obj, copy, "convert", None)
+    cdef bint copied = copy is not None and copy
+    cdef bint unsaid = allow_readonly and not a.flags_ & WRITEABLE
+    if copied:
+        a = transfer.copy(a)
+    elif unsaid:
+        a = same_layout(a)
+        a.flags_ |= WRITEABLE
+    result = handed_over(take, a, to)
+    if not copied:
+        check_view(a, result, to)
+    return result
+
+
+cdef object from_dlpack_of(object to):
+    """The function of that name in the module that `to` names, which is imported."""
+    module = None
+    if type(to) is str and all([part.isidentifier() for part in to.split(".")]):
+        try:
+            module = importlib.import_module(to)
+        except ImportError:
+            pass
+    take = getattr(module, "from_dlpack", None)
+    if take is None:
+        raise ValueError(
+            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *_further_takers])}, or the name of a module that"
+            " is installed and has from_dlpack, such as 'mlx.core'"
+        )
+    return take
+
+
+def _host_view(array):
+    return transfer.to_host(array, copy=False) if array.device.type == "oneapi" else None
+
+
+# What is offered to a library's from_dlpack, one after the other: not all take objects, and not all know SYCL devices.
+cdef tuple _OFFERS = (
+    lambda array: array,
+    lambda array: array.__dlpack__(),
+    _host_view,
+    lambda array: None if _host_view(array) is None else _host_view(array).__dlpack__(),
+)
+
+
+cdef object handed_over(object take, Descriptor a, str to):
+    """What a library makes of an array: of the array itself, of its capsule, or of a view on the host's device."""
+    cdef list refusals = []
+    for offer in _OFFERS:
+        try:
+            offered = offer(a)
+            if offered is not None:
+                return take(offered)
+        except PASSES_ON:
+            raise
+        except Exception as error:
+            refusals.append(error)
+    error = refusals[0]
+    raise BufferError(f"convert: {to}.from_dlpack refuses {a!r}: {error}; pass copy=True, or to_host(x) first") from error
+
+
+cdef int check_view(Descriptor a, object result, str to) except -1:
+    """BufferError where a library has made another thing of an array than a view of it."""
+    cdef Descriptor back
+    try:
+        back = import_array(result, None)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise BufferError(
+            f"convert: nothing shows whether what {to}.from_dlpack made is a view ({error}); pass copy=True"
+        ) from error
+    if size_of(a) and back.data_ != a.data_ or back.shape != a.shape or back.dtype != a.dtype:
+        raise BufferError(f"convert: {to}.from_dlpack copies this memory without being asked; pass copy=True")
+    if back.flags_ & WRITEABLE and not a.flags_ & WRITEABLE:
+        raise BufferError(
+            f"convert: the array is read-only, and {to} cannot say so; pass copy=True, or allow_readonly=True and do not write"
+        )
+    return 0

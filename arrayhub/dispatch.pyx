@@ -156,7 +156,7 @@ cdef int known_way(type cls) except -1:
     if cls is USMArray:
         return OWN_ARRAY
     cdef int way = way_of_type(cls)
-    return WRAPPER if way == 0 and wrappers.known(cls) is not None else way
+    return WRAPPER if way == 0 and wrappers.unwraps(cls) else way
 
 
 cdef Labelled labels_of_type(type cls, int way, Library library, bint bare) except? UNLABELLED:
@@ -283,7 +283,7 @@ cdef object taken_error():
         raise
     except PASSES_ON:
         raise
-    except (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+    except Exception as error:      # of any class: libraries have their own
         return error
 
 
@@ -297,7 +297,7 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         error = refusals[0][1]
         reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
         kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
-        raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons})") from error
+        raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons}){wrappers.hint(obj)}") from error
     raise TypeError(
         f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol{wrappers.hint(obj)}; accepted:"
         " anything with __sycl_usm_array_interface__, __cuda_array_interface__, a buffer, __dlpack__, __array_interface__ or"

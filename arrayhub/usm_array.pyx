@@ -23,13 +23,13 @@ from arrayhub._core.descriptor cimport (
     size_of,
     transpose,
 )
-from arrayhub._core.device cimport UNRESOLVED_ID, make_device
+from arrayhub._core.device cimport UNRESOLVED_ID, kDLOneAPI, make_device
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport array_interface, arrow, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.flags cimport flags_of
-from arrayhub.libraries cimport dpctl, torch_reading
+from arrayhub.libraries cimport dpctl, host_readers, torch_reading
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.arithmetic cimport refuse_arithmetic
 from arrayhub.construction cimport fill_new
@@ -764,6 +764,8 @@ cdef class USMArray(Descriptor):
         BufferError
             The memory, the type or the layout cannot be said, or a copy is needed and forbidden.
         """
+        if self.device_.device_type == kDLOneAPI and dl_device is None and host_readers.wants_host(self, max_version):
+            dl_device = HOST_PAIR
         if dl_device is None and (copy is None or copy is False):
             torch_reading.refuse_negative_strides(self)
             return handed(self, "__dlpack__", dlpack.emit(self, stream, max_version, False))
@@ -789,7 +791,9 @@ cdef class USMArray(Descriptor):
         return arrow.emit_attribute(self, arrow.STREAM)
 
     def __dlpack_device__(self):
-        """The pair (device_type, device_id) of DLPack's DLDevice."""
+        """The pair (device_type, device_id) of DLPack's DLDevice; of shared and host USM the host's for who knows no other."""
+        if self.device_.device_type == kDLOneAPI and host_readers.wants_host_device(self):
+            return HOST_PAIR
         device = device_of(self)
         return (device.device_type, device.device_id)
 

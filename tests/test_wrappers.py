@@ -87,7 +87,7 @@ def test_what_pandas_makes_writable_is_seen_to_be_written():
         pd.Series(pd.period_range("2020", periods=3, freq="D")),
         pd.Series([1, 2], dtype="int64[pyarrow]"),
         pd.Series(["a", "b"], dtype="str"),
-        pd.array([1, 2], dtype="Int64"),
+        pd.array([1, None], dtype="Int64"),
         pd.Categorical(["a"]),
         pd.arrays.SparseArray([0, 0, 1]),
         pd.array(pd.date_range("2020", periods=3, tz="UTC")),

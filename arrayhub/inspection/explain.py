@@ -54,7 +54,7 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join(CONSUMERS)}")
     name = type_name(type(obj))
     array, taken, why = _way_in(obj, name)
-    taken_as_wrapper = array is not None and wrappers.known(type(obj)) is not None  # which is asked for no protocol
+    taken_as_wrapper = array is not None and wrappers.unwraps(type(obj))  # which is asked for no protocol
     offers = tuple(_offers(obj, array, taken, why)) if to is None and not taken_as_wrapper else ()
     if array is None:
         return _of_what_has_no_memory(obj, name, offers, why, to)
@@ -119,9 +119,8 @@ def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
         return None, None, refusal
     if array is obj:
         return array, None, f"it is a USMArray already; it came in by {array.protocol}"
-    wrapper = wrappers.known(cls)
-    if wrapper is not None:
-        why = f"it is a wrapper; asarray takes its .{wrapper.attribute}, by {array.protocol}"
+    if wrappers.unwraps(cls):
+        why = f"it is a wrapper; asarray takes its .{wrappers.known(cls).attribute}, by {array.protocol}"
         return array, None, why
     if _protocols(cls)[0]:
         why = f"asarray knows {name} exactly, and takes a way of its own that stands for {array.protocol}"

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from arrayhub.adapters cimport buffer
+from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.adapters.producer_types cimport (
     ARROW_ARRAY_FIRST,
     BORROWS,
@@ -20,9 +20,10 @@ from arrayhub.adapters.producer_types cimport (
     SILENT_ON_DEFAULT,
     root_of,
 )
-from arrayhub.libraries cimport cupy, dpctl, jax, numpy, pyarrow, torch
+from arrayhub.libraries cimport cupy, dpctl, jax, numpy, paddle, pyarrow, torch, warp
 
 from arrayhub._core.device import READERS
+from arrayhub._core.errors import PASSES_ON, InterfaceError
 from arrayhub.libraries import devices
 
 # Switched off, known types are read by a protocol each; what their modules know besides is still said.
@@ -79,6 +80,18 @@ def derived_from(module, *names):
 def named(root, *names):
     """Types of these names in any module of a library, where these modules are private."""
     return lambda cls: root_of(cls) == root and cls.__name__ in names
+
+
+cdef Descriptor dlpack_first(object obj, object stream):
+    """By DLPack where that says more than the buffer, which is otherwise asked before; None where it refuses."""
+    try:
+        return dlpack.parse(obj, stream)
+    except InterfaceError:
+        raise
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
 
 
 def _usm_memory(module):
@@ -166,6 +179,19 @@ Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILE
 
 Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0]), traits=ARROW_ARRAY_FIRST) \
     .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"), pyarrow.parse, pyarrow.parse)
+
+Library("warp", None, traits=LEGACY_IS_WRITABLE) \
+    .takes(exactly("warp", "array"), warp.parse, warp.parse)
+
+Library("mlx", None, traits=LEGACY_IS_WRITABLE) \
+    .takes(exactly("mlx.core", "array"), dlpack_first, dlpack_first)       # its buffers of bfloat16 have no PEP 3118 format
+
+Library("paddle", None) \
+    .takes(exactly("paddle", "Tensor"), paddle.parse, paddle.parse) \
+    .takes(named("paddle", "EagerParamBase"), paddle.parse, paddle.parse)
+
+Library("av", None, traits=LEGACY_IS_WRITABLE) \
+    .takes(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # its buffers are bytes, padding included
 
 Library("ml_dtypes", "pip install ml_dtypes")
 

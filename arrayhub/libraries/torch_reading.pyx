@@ -43,6 +43,11 @@ cdef extern from *:
     bint arrayhub_asked_by(const char* name) noexcept
 
 
+cdef bint asked_by(const char* name) noexcept:
+    """Whether arrayhub was called from a library file in whose path `name` is, by C code itself."""
+    return arrayhub_asked_by(name)
+
+
 cdef int refuse_negative_strides(Descriptor a) except -1:
     """BufferError where torch is about to take a view that steps backwards, on which it aborts.
 

@@ -18,8 +18,9 @@ class Wrapper(NamedTuple):
     """What is known of a type."""
 
     call: str  # what gives an array, for people
-    attribute: str | None = None  # what hands out its memory; None: it is never taken for an array
+    attribute: str | None = None  # what hands out its memory, as in "data", "a.b" or "get()"; None: nothing does
     dtype: Callable[[Any], Any] = lambda obj: None  # the element type that an object says it has; None: none of NumPy's
+    asked: bool = False  # its own protocols are asked instead, and the call is named where they refuse
 
 
 # OpenVINO's names of the element types that its `data` shows as what they are; others come as bytes or another type.
@@ -41,52 +42,145 @@ def _dtype_of_frame(obj: Any) -> Any:
 
 
 def _dtype_of_series(obj: Any) -> Any:
-    return obj.dtype
+    inner = None if isinstance(obj.dtype, np.dtype) else known(type(obj.array))
+    return obj.dtype if inner is None or inner.attribute is None else inner.dtype(obj.array)
+
+
+def _dtype_of_extension(obj: Any) -> Any:
+    return getattr(obj.dtype, "numpy_dtype", obj.dtype)
+
+
+def _dtype_of_masked(obj: Any) -> Any:
+    return f"{obj.dtype}, some of them missing" if obj.isna().any() else obj.dtype.numpy_dtype
+
+
+def _dtype_of_awkward(obj: Any) -> Any:
+    layout = getattr(obj, "layout", obj)
+    flat = type(layout).__qualname__ == "NumpyArray" and not layout.parameters
+    return np.dtype(layout.dtype) if flat else layout.form.type
 
 
 def _dtype_of_xarray(obj: Any) -> Any:
     return obj.dtype if isinstance(obj.dtype, np.dtype) else None  # else what is in it says so itself
 
 
+_ASNUMPY = "numpy.asarray(x), a copy"
+_AWKWARD = "awkward.to_numpy(x), or arrayhub.asnested(x) where its lists differ in length"
 _DATA_AND_MASK = "x.data, and x.mask for what is valid"
-_PANDAS = "x.to_numpy(), which copies time zones, missing values and columns of several types into one array"
-_SPARSE = "x.toarray(), a dense copy"
-_READ = "x[...], which reads a copy into memory"
-_XARRAY = "x.load(), which reads it into memory, or x.to_numpy()"
+_DECOMPRESS = "x[:], which decompresses or computes a copy"
+_GET_BUFFER = "x.buffer_rgba()"
+_MAPPED = "x.map_to_host(), a view until it is released, or x.get(), a copy"
+_OPENCL = "what pyopencl.enqueue_map_buffer(queue, x, ...) gives, which is a view until it is released"
 _OPENVINO_CALL = "x.data, which shows types that NumPy lacks as other types or as bytes"
+_PANDAS = "x.to_numpy(), which copies time zones, missing values and columns of several types into one array"
+_QT_IMAGE = "x.bits(), or x.constBits() which is read-only: its bytes, x.bytesPerLine() for a row; keep x alive"
+_READ = "x[...], which reads a copy into memory"
+_SPARSE = "x.toarray(), a dense copy"
+_SVM = "what x.map_rw(queue=queue) gives in a with statement, or x.buf where the memory is fine-grained"
+_TAICHI = "x.to_numpy(), a copy"
+_TINYGRAD = "x.numpy(), a copy"
+_TO_DENSE = "x.to_dense(), a dense copy"
+_VTK = "vtk.util.numpy_support.vtk_to_numpy(y), with y one of its arrays, as in y = x.GetPointData().GetScalars()"
+_WARP = "x.contiguous(), a copy"
+_XARRAY = "x.load(), which reads it into memory, or x.to_numpy()"
 
 # One row per type: the first part of its module's name, and the name of the class.
 _TABLE = {
+    ("PyQt6", "QImage"): Wrapper(_QT_IMAGE + "; PyQt's bits() get their size by setsize(x.sizeInBytes())"),
+    ("PyQt6", "voidptr"): Wrapper("it after x.setsize(n), with n the number of bytes", asked=True),
+    ("PySide6", "QImage"): Wrapper(_QT_IMAGE),
+    ("SimpleITK", "Image"): Wrapper(
+        "SimpleITK.GetArrayViewFromImage(x), read-only and valid only while x lives and nobody writes to it, or"
+        " SimpleITK.GetArrayFromImage(x), a copy"
+    ),
     ("astropy", "NDData"): Wrapper(_DATA_AND_MASK + "; x.unit and x.uncertainty are not in it either"),
     ("astropy", "Table"): Wrapper("x.as_array(), a copy, or x['name'] for a column"),
-    ("awkward", "Array"): Wrapper("awkward.to_numpy(x), or arrayhub.asnested(x) where its lists differ in length"),
-    ("blosc2", "NDArray"): Wrapper("x[:], which decompresses a copy"),
+    ("av", "AudioFrame"): Wrapper("x.to_ndarray(), a copy, or x.planes[i], the bytes of a plane"),
+    ("av", "VideoFrame"): Wrapper("x.to_ndarray(), a copy, or x.planes[i], a view of a plane"),
+    ("awkward", "Array"): Wrapper(_AWKWARD, "layout.data", _dtype_of_awkward),
+    ("awkward", "ArrayBuilder"): Wrapper("x.snapshot()"),
+    ("awkward", "Content"): Wrapper(_AWKWARD),
+    ("awkward", "Index"): Wrapper("x.data", "data"),
+    ("awkward", "NumpyArray"): Wrapper(_AWKWARD, "data", _dtype_of_awkward),
+    ("awkward", "Record"): Wrapper("x['name'], one of its fields, or arrayhub.asnested"),
+    ("blosc2", "Operand"): Wrapper(_DECOMPRESS),
+    ("blosc2", "SChunk"): Wrapper("x[:], its decompressed bytes"),
+    ("blosc2", "SimpleProxy"): Wrapper(_DECOMPRESS, asked=True),
     ("cupyx", "spmatrix"): Wrapper(_SPARSE),
     ("dask", "Array"): Wrapper("x.compute()"),
     ("gt4py", "NdArrayField"): Wrapper("x.ndarray", "ndarray"),
+    ("h5py", "AbstractView"): Wrapper(_READ),
     ("h5py", "Dataset"): Wrapper(_READ),
+    ("h5py", "HLObject"): Wrapper("x['name'][...], which reads a copy of one of its datasets"),
     ("jax", "JAXSparse"): Wrapper("x.todense(), a dense copy"),
+    ("keras", "Variable"): Wrapper("x.value"),
     ("lightgbm", "Dataset"): Wrapper("x.get_data()"),
     ("marray", "masked_namespace.<locals>.MArray"): Wrapper(_DATA_AND_MASK),
+    ("matplotlib", "AxesImage"): Wrapper("x.get_array()"),
+    ("matplotlib", "FigureCanvasAgg"): Wrapper(_GET_BUFFER),
+    ("matplotlib", "Path"): Wrapper("x.vertices"),
+    ("matplotlib", "RendererAgg"): Wrapper(_GET_BUFFER),
+    ("matplotlib", "TransformNode"): Wrapper(_ASNUMPY),
+    ("multiprocessing", "BaseProxy"): Wrapper("x[:], a copy of what its manager's process holds"),
+    ("multiprocessing", "ShareableList"): Wrapper("list(x), a copy, or x.shm.buf, its bytes"),
+    ("multiprocessing", "SharedMemory"): Wrapper("x.buf", "buf"),
+    ("multiprocessing", "SynchronizedBase"): Wrapper("x.get_obj()", "get_obj()"),
+    ("netCDF4", "Dataset"): Wrapper("x['name'][...], which reads a copy of one of its variables"),
     ("netCDF4", "Variable"): Wrapper(_READ),
     ("openvino", "Constant"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino),
     ("openvino", "Tensor"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino),
+    ("paddle", "DenseTensor"): Wrapper(_ASNUMPY, asked=True),
+    ("pandas", "BaseMaskedArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_masked),
     ("pandas", "DataFrame"): Wrapper(_PANDAS, "values", _dtype_of_frame),
+    ("pandas", "DatetimeArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension),
     ("pandas", "ExtensionArray"): Wrapper(_PANDAS),
     ("pandas", "Index"): Wrapper(_PANDAS, "values", _dtype_of_series),
+    ("pandas", "MultiIndex"): Wrapper("x.get_level_values(i).to_numpy()"),
+    ("pandas", "NumpyExtensionArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension),
     ("pandas", "Series"): Wrapper(_PANDAS, "values", _dtype_of_series),
+    ("pandas", "TimedeltaArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension),
     ("pint", "Quantity"): Wrapper("x.magnitude; the unit is not in it"),
+    ("pygame", "Surface"): Wrapper("x.get_view('2') or pygame.surfarray.pixels2d(x), which lock x while they live"),
+    ("pyopencl", "Array"): Wrapper(_MAPPED),
+    ("pyopencl", "Image"): Wrapper("what pyopencl.enqueue_map_image(queue, x, ...) gives"),
+    ("pyopencl", "MemoryObjectHolder"): Wrapper(_OPENCL),
+    ("pyopencl", "SVM"): Wrapper("x.mem, or what x.map_rw(queue) gives in a with statement"),
+    ("pyopencl", "SVMPointer"): Wrapper(_SVM),
+    ("rasterio", "Band"): Wrapper("x.ds.read(x.bidx), a copy"),
+    ("rasterio", "DatasetBase"): Wrapper("x.read(), a copy"),
+    ("rasterio", "MemoryFile"): Wrapper("x.getbuffer(), its bytes"),
     ("scipy", "KDTree"): Wrapper("x.data for its points"),
     ("scipy", "cKDTree"): Wrapper("x.data for its points"),
     ("scipy", "sparray"): Wrapper(_SPARSE),
     ("scipy", "spmatrix"): Wrapper(_SPARSE),
+    ("skia", "Surface"): Wrapper("x.toarray(), a copy, or the array that it was made on"),
+    ("skimage", "ArrayMap"): Wrapper(_ASNUMPY),
+    ("skimage", "ImageCollection"): Wrapper("x.concatenate(), a copy"),
+    ("skimage", "RegionProperties"): Wrapper("x.image, or another of its properties"),
     ("sklearn", "BallTree"): Wrapper("x.data for its points"),
     ("sklearn", "Bunch"): Wrapper("x['data'], or another of its keys"),
     ("sklearn", "KDTree"): Wrapper("x.data for its points"),
     ("sparse", "SparseArray"): Wrapper("x.todense(), a dense copy"),
-    ("warp", "fabricarray"): Wrapper("x.contiguous(), a copy"),
-    ("warp", "indexedarray"): Wrapper("x.contiguous(), a copy"),
-    ("warp", "indexedfabricarray"): Wrapper("x.contiguous(), a copy"),
+    ("taichi", "Field"): Wrapper(_TAICHI),
+    ("taichi", "Matrix"): Wrapper(_TAICHI),
+    ("taichi", "Ndarray"): Wrapper(_TAICHI),
+    ("taichi", "StructField"): Wrapper("x.to_numpy()['name'], a copy of one of its members"),
+    ("taichi", "Texture"): Wrapper("numpy.asarray(x.to_image()), a copy"),
+    ("tensorflow", "EagerTensor"): Wrapper("x.numpy()", asked=True),
+    ("tensorflow", "IndexedSlices"): Wrapper("tensorflow.convert_to_tensor(x), a dense copy"),
+    ("tensorflow", "RaggedTensor"): Wrapper("x.flat_values, and x.nested_row_splits for where its rows begin"),
+    ("tensorflow", "SparseTensor"): Wrapper("tensorflow.sparse.to_dense(x), a dense copy"),
+    ("tensorflow", "Variable"): Wrapper("x.value(), which is read-only"),
+    ("tinygrad", "Tensor"): Wrapper(_TINYGRAD),
+    ("vtkmodules", "vtkBitArray"): Wrapper("vtk.util.numpy_support.vtk_to_numpy(x), a copy with a byte per bit"),
+    ("vtkmodules", "vtkCellArray"): Wrapper("x.GetConnectivityArray(), and x.GetOffsetsArray() for where cells begin"),
+    ("vtkmodules", "vtkDataArray"): Wrapper("vtk.util.numpy_support.vtk_to_numpy(x), a copy", asked=True),
+    ("vtkmodules", "vtkDataSet"): Wrapper(_VTK),
+    ("vtkmodules", "vtkPoints"): Wrapper("x.GetData()"),
+    ("warp", "StructInstance"): Wrapper("x.numpy_value(), a copy"),
+    ("warp", "fabricarray"): Wrapper(_WARP),
+    ("warp", "indexedarray"): Wrapper(_WARP),
+    ("warp", "indexedfabricarray"): Wrapper(_WARP),
     ("xarray", "DataArray"): Wrapper(_XARRAY, "data", _dtype_of_xarray),
     ("xarray", "Dataset"): Wrapper("x['name'] for one of its variables"),
     ("xarray", "NamedArray"): Wrapper(_XARRAY, "data", _dtype_of_xarray),
@@ -127,7 +221,17 @@ def inside(obj):
     said = row.dtype(obj)
     if said is not None and not isinstance(said, np.dtype):
         raise wrapper_error(obj, f"has elements of {said}, which no array has as they are")
-    return getattr(obj, row.attribute)
+    for name in row.attribute.split("."):
+        obj = getattr(obj, name.removesuffix("()"))
+        if name.endswith("()"):
+            obj = obj()
+    return obj
+
+
+def unwraps(cls):
+    """Return whether objects of a type are known as wrappers, and not asked for protocols of their own."""
+    row = known(cls)
+    return row is not None and not row.asked
 
 
 def check(obj, array, again):
@@ -161,12 +265,20 @@ def hint(obj):
     Nothing of the object's is run: its attributes are looked up where they are stored.
     """
     cls = type(obj)
+    row = known(cls)
+    if row is not None:
+        return f"; pass {row.call}"
     if hasattr(cls, "__array__"):
         return " but NumPy's: numpy.asarray(x) makes an array of it, perhaps a copy"
     for name in _USUAL:
-        if any(name in _members(base) for base in _mro(cls)) or name in _stored(obj):
+        members = (_members(base)[name] for base in _mro(cls) if name in _members(base))
+        if name in _stored(obj) or not _is_method(next(members, _is_method)):
             return f"; pass x.{name} if that is the array which is meant"
     return ""
+
+
+def _is_method(member):
+    return callable(member) or "method" in type(member).__name__  # sip's descriptors of methods cannot be called
 
 
 def _stored(obj):

@@ -1,0 +1,130 @@
+"""What the two tables of libraries are made of, and how a row is held to what it says."""
+
+import gc
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import arrayhub as ah
+
+
+class View(NamedTuple):
+    """An object that comes in as a view.
+
+    Attributes
+    ----------
+    what : str
+        The object, for docs/libraries.md.
+    make : callable
+        Makes one, of more than one element.
+    shown : callable
+        From the object to an ndarray on its memory, by the library itself.
+    access : str
+        As `USMArray.access` says it.
+    note : str
+        What else there is to know.
+    """
+
+    what: str
+    make: Callable[[], Any]
+    shown: Callable[[Any], Any]
+    access: str = "readwrite"
+    note: str = ""
+
+
+class Refused(NamedTuple):
+    """An object that is refused, with the call that helps.
+
+    Attributes
+    ----------
+    call : str
+        What the error names.
+    why : str
+        Why it is refused.
+    instead : callable or None
+        Does what the call says; its result comes in. None: nothing gives an array.
+    """
+
+    what: str
+    make: Callable[[], Any]
+    call: str
+    why: str
+    instead: Callable[[Any], Any] | None
+
+
+class Out(NamedTuple):
+    """How a library takes a USMArray of the host's memory, and of shared USM.
+
+    Attributes
+    ----------
+    what : str
+        The call, for docs/libraries.md.
+    take : callable
+        From a USMArray of eight float32 on a boundary of 64 bytes to the library's own.
+    copies : bool
+        The library copies where it might share.
+    usm : str
+        What to call for shared USM, which the library refuses; "": nothing, it takes it.
+    """
+
+    what: str
+    take: Callable[[Any], Any]
+    copies: bool = False
+    usm: str = ""
+    note: str = ""
+
+
+def check(row):
+    """Hold an object of a library to its row."""
+    (_check_view if isinstance(row, View) else _check_refused)(row)
+
+
+def _check_view(row):
+    obj = row.make()
+    shown = np.asarray(row.shown(obj))
+    a = ah.asarray(obj, copy=False)
+    said = (a.ptr, a.shape, a.byte_strides, a.dtype, a.access)
+    expected = (shown.ctypes.data, shown.shape, shown.strides, shown.dtype, row.access)
+    assert said == expected, f"{said}, expected {expected}"
+    if row.access == "readwrite":
+        before = shown.tobytes()
+        ah.as_numpy(a)[...] = np.frombuffer(bytes([1]) * a.itemsize, a.dtype)[0]
+        assert shown.tobytes() == a.tobytes() != before, "what is written through the view is not in the object"
+    before = a.tobytes()
+    del obj, shown
+    gc.collect()
+    ballast = [np.full(a.nbytes, 255, "u1") for _ in range(64)]  # in whose way freed memory would be
+    assert a.tobytes() == before, "the memory does not live as long as the view"
+    assert ballast
+
+
+def _check_refused(row):
+    obj = row.make()
+    try:
+        a = ah.asarray(obj)
+    except (TypeError, BufferError, ah.InterfaceError) as error:
+        said = str(error)
+    else:
+        raise AssertionError(f"it comes in: {a}")
+    assert row.call in said, f"no {row.call!r} in: {said}"
+    if row.instead is not None:
+        given = row.instead(obj)
+        for part in given if type(given) is tuple else (given,):
+            ah.asarray(part)
+
+
+def check_out(row, memory):
+    """Hold the way out to its row; `memory` is a USMArray."""
+    on_usm = memory.device.type == "oneapi"
+    if on_usm and row.usm:
+        try:
+            row.take(memory)
+        except Exception:
+            memory = memory.to_host()
+        else:
+            raise AssertionError("it takes shared USM")
+    taken = row.take(memory)
+    back = ah.asarray(taken)
+    assert back.tolist() == ah.as_numpy(memory).tolist()
+    assert (back.ptr != memory.ptr) == row.copies, "a copy" if back.ptr != memory.ptr else "a view"
