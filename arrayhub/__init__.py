@@ -65,7 +65,7 @@ from arrayhub.conversion import (  # noqa: E402
     to_host,
 )
 from arrayhub.engines import enter_engines  # noqa: E402
-from arrayhub.inspection import enter_picture  # noqa: E402
+from arrayhub.inspection import enter_picture, register_not_dense  # noqa: E402
 from arrayhub.native import table as _table  # noqa: E402, F401 (fills in the functions that C code calls)
 from arrayhub.usm_array import USMArray  # noqa: E402
 
@@ -73,6 +73,7 @@ __version__ = "0.1.0"
 
 # What the layers above USMArray give it: its pictures, and what it answers pickle and dask.
 register_loader(lambda: import_module("arrayhub.nested"))  # for who names libraries or types of what is not dense
+register_not_dense(lambda: import_module("arrayhub.nested"))
 enter_picture()
 enter_engines()
 

@@ -12,6 +12,7 @@ from .measure import Result
 GROUPS = {
     "reach": ("every way in and out beside its peer", rows.reach),
     "elements": ("item, tolist and iteration beside NumPy's", rows.values),
+    "nested": ("what is not dense, and Arrow's interfaces, beside pyarrow and awkward", rows.nested),
     "native": ("what extensions pay beside their framework's own arrays", native.native),
     "storage": ("new arrays beside those of GT4Py and NumPy", storage.storage),
     "import": ("import arrayhub beyond import numpy", startup.startup),

@@ -75,6 +75,19 @@ ELEMENTS = (
 )
 
 
+# What is not dense, and dense arrays by Arrow's interfaces.
+_NESTED = ("pyarrow", "nanoarrow", "awkward")
+NESTED = (
+    Row("asarray(pyarrow array, via='arrow')", "asarray(p, via='arrow')", "pa.array(capsules)", 0.5, _NESTED),
+    Row("asnested(pyarrow list array)", "asnested(lists)", "ak.from_arrow(lists)", 0.1, _NESTED),
+    Row("pyarrow.array(nested)", "pa.array(nested)", "pa.array(nano)", 1.1, _NESTED),
+    Row("awkward to pyarrow", "as_arrow(ragged)", "ak.to_arrow(ragged)", 0.25, _NESTED),
+    Row("pyarrow to awkward", "as_awkward(lists)", "ak.from_arrow(lists)", 0.25, _NESTED),
+    Row("asnested(StringDType)", "asnested(strings)", "pa.array(strings)", 0.5, _NESTED),
+    Row("as_numpy(strings)", "as_numpy(words, copy=True)", "np.array(texts.to_pylist(), kind)", 0.5, _NESTED),
+)
+
+
 class Producer:
     """An object with one interface dict and nothing else, as small libraries make them."""
 
@@ -140,6 +153,44 @@ def pyarrow():
     return {"p": pyarrow.array(np.arange(12.0))}
 
 
+def nanoarrow():
+    """Arrays that are not dense, and pyarrow's by capsules alone."""
+    import nanoarrow
+    import pyarrow as pa
+
+    p, lists = pa.array(np.arange(12.0)), pa.array([[1.0], [2.0, 3.0], [], [4.0]])
+    texts = pa.array([f"{k} and some more, not always in line"[: k % 40] for k in range(100_000)])
+    return {
+        "pa": pa,
+        "capsules": Capsules(p),
+        "lists": lists,
+        "nested": arrayhub.asnested(lists),
+        "nano": nanoarrow.c_array(lists),
+        "asnested": arrayhub.asnested,
+        "texts": texts,
+        "words": arrayhub.asnested(texts),
+        "kind": np.dtypes.StringDType(),
+        "strings": np.array(texts.to_pylist(), np.dtypes.StringDType()),
+    }
+
+
+class Capsules:
+    """Another object's array by Arrow's interface, and nothing else."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.array.__arrow_c_array__(requested_schema)
+
+
+def awkward():
+    import awkward as ak
+
+    ragged = ak.Array([[1.0], [2.0, 3.0], [], [4.0]])
+    return {"ak": ak, "ragged": ragged, "as_arrow": arrayhub.as_arrow, "as_awkward": arrayhub.as_awkward}
+
+
 def dpnp():
     import dpctl.memory
     import dpnp
@@ -170,6 +221,8 @@ SAMPLES = {
     "jax": jax,
     "tvm_ffi": tvm_ffi,
     "pyarrow": pyarrow,
+    "nanoarrow": nanoarrow,
+    "awkward": awkward,
     "dpnp": dpnp,
     "nanobind": nanobind,
     "cuda.core": cuda_core,
@@ -185,6 +238,11 @@ def reach(options):
 def values(options):
     """Elements as Python's values, beside NumPy's methods of the same names."""
     yield from measured("elements", ELEMENTS, options)
+
+
+def nested(options):
+    """What is not dense, beside pyarrow's, nanoarrow's and awkward's own ways."""
+    yield from measured("nested", NESTED, options)
 
 
 def measured(group, table, options):

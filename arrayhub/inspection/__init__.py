@@ -1,11 +1,30 @@
 """What an array is, shown: its type, its memory, its layout, and why it can or cannot reach a library."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from arrayhub.usm_array import USMArray, register_picture
 
 if TYPE_CHECKING:
     from arrayhub.inspection.picture import Picture
+
+
+_load: list[Callable[[], Any]] = []
+_ways: dict[str, Callable[..., Any]] = {}
+
+
+def register_not_dense(loader: Callable[[], Any] | None = None, **ways: Callable[..., Any]) -> None:
+    """Say what a layer above knows of arrays that are not dense, or how it is loaded once that is asked for."""
+    if loader is not None:
+        _load[:] = [loader]
+    _ways.update(ways)
+
+
+def not_dense(way: str, *arguments: Any) -> Any:
+    """Ask the layer above; None where there is none."""
+    for load in _load:
+        load()
+    return _ways[way](*arguments) if way in _ways else None
 
 
 def enter_picture() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError, interface_error
 from arrayhub.conversion import asarray
+from arrayhub.inspection import not_dense
 from arrayhub.usm_array import USMArray
 
 # What is tried, by the names that `via=` takes; the first that answers is what the others are held to.
@@ -15,9 +16,10 @@ _INTERFACES = {
     "__sycl_usm_array_interface__": "sycl",
     "the buffer protocol": "buffer",
     "__dlpack__": "dlpack",
+    "__arrow_c_array__": "arrow",
 }
 _REFUSALS = (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError)
-_NOT_IN_LEGACY_CAPSULES = "the access"
+_NOT_IN_LEGACY_CAPSULES = "the access"  # nor in Arrow, whose memory nobody may write
 
 
 def check(obj: Any, /) -> list[str]:
@@ -27,8 +29,9 @@ def check(obj: Any, /) -> list[str]:
     ----------
     obj : object
         An object with one or more of ``__array_interface__``, ``__array_struct__``, ``__cuda_array_interface__``,
-        ``__sycl_usm_array_interface__``, the buffer protocol and ``__dlpack__``. One that refuses, for memory or an
-        element type that it has no words for, says nothing that could disagree.
+        ``__sycl_usm_array_interface__``, the buffer protocol, ``__dlpack__`` and Arrow's. One that refuses, for
+        memory or an element type that it has no words for, says nothing that could disagree. Of what is not dense,
+        offsets, views, indices and strings are followed to the last.
 
     Returns
     -------
@@ -57,6 +60,9 @@ def check(obj: Any, /) -> list[str]:
         except Exception as error:  # a fault of the producer's code, which others would meet as well
             texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
     if not found:
+        nested = not_dense("view", obj)
+        if nested is not None:
+            return texts + list(not_dense("check", nested))
         _explain_nothing(obj, texts)
     for name, facts in found[1:]:
         first, held_to = found[0]
@@ -91,7 +97,10 @@ def _facts(obj: Any, via: Any) -> dict[str, Any]:
         if "dltensor_versioned" not in repr(capsule):
             del facts[_NOT_IN_LEGACY_CAPSULES]
         return facts
-    return _read(asarray(obj, via=via))
+    facts = _read(asarray(obj, via=via))
+    if via == "arrow":
+        del facts[_NOT_IN_LEGACY_CAPSULES]
+    return facts
 
 
 def _capsule_of(obj: Any) -> Any:

@@ -15,6 +15,7 @@ from arrayhub._core.fresh import empty_like
 from arrayhub._core.memory import BOUNDARY
 from arrayhub.conversion import CONSUMERS, asarray, convert, to_device
 from arrayhub.dispatch import offer, peek, ways_in
+from arrayhub.inspection import not_dense
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.libraries import wrappers
@@ -36,8 +37,8 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     ----------
     obj : object
         Any object at all.
-    to : {"numpy", "torch", "jax", "cupy", "dpnp", "numba"}, optional
-        Ask about one library only.
+    to : {"numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"}, optional
+        Ask about one library only. The last four are asked about without it where `obj` is not dense.
 
     Returns
     -------
@@ -51,14 +52,17 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         `to` is no library that `convert` knows.
     """
     if to is not None and (type(to) is not str or to not in CONSUMERS):
-        raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join(CONSUMERS)}")
+        further = not_dense("consumers") or ()
+        if type(to) is not str or to not in further:
+            raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
     name = type_name(type(obj))
     array, taken, why = _way_in(obj, name)
     taken_as_wrapper = array is not None and wrappers.unwraps(type(obj))  # which is asked for no protocol
     offers = tuple(_offers(obj, array, taken, why)) if to is None and not taken_as_wrapper else ()
     if array is None:
-        return _of_what_has_no_memory(obj, name, offers, why, to)
-    verdicts = tuple(_verdict(array, consumer, consumer == to) for consumer in CONSUMERS if to in (None, consumer))
+        nested = None if issubclass(type(obj), _VALUES) else not_dense("explain", obj, name, offers, to)
+        return nested or _of_what_has_no_memory(obj, name, offers, why, to)
+    verdicts = tuple(_verdict(array, consumer, consumer == to) for consumer in (CONSUMERS if to is None else (to,)))
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, taken, why, verdicts)
 
 
@@ -254,7 +258,7 @@ _VALUES = (*_NUMBERS, str, list, tuple, np.generic)
 
 
 def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: str, to: str | None) -> Explanation:
-    consumers = [consumer for consumer in CONSUMERS if to in (None, consumer)]
+    consumers = [*CONSUMERS] if to is None else [to]
     if not issubclass(type(obj), _VALUES):
         return _no_array(name, offers, why, consumers)
     dtype, refusal = attempt(_dtype_of_value, obj)

@@ -6,12 +6,13 @@ from typing import Any
 
 from arrayhub._core.memory import MemoryBlock
 from arrayhub.conversion import asarray
+from arrayhub.inspection import not_dense
 from arrayhub.inspection.datashape import Complex, Number, type_of
 from arrayhub.usm_array import USMArray
 
 # DyND's access flags, by what `USMArray.access` says.
 _READ, _WRITE, _IMMUTABLE = 1, 2, 4
-_FLAGS = {"readwrite": _READ | _WRITE, "readonly": _READ, "immutable": _READ | _IMMUTABLE}
+FLAGS = {"readwrite": _READ | _WRITE, "readonly": _READ, "immutable": _READ | _IMMUTABLE}
 _FLAG_NAMES = {_READ: "read_access", _WRITE: "write_access", _IMMUTABLE: "immutable"}
 
 
@@ -21,7 +22,7 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     Parameters
     ----------
     obj : object
-        Anything `asarray` takes.
+        Anything `asarray` or `asnested` takes without a copy.
 
     Returns
     -------
@@ -43,14 +44,20 @@ def inspect(obj: Any, /) -> dict[str, Any]:
             ``object`` (the owner's address, None where the block itself owns them), ``release_function``,
             ``release_address``.
 
+        Of what is not dense ``arrmeta`` has ``kind`` and ``length``, and ``data`` has such a dict for each part
+        (offsets, content, the fields of a record), with its ``nbytes``.
+
     Raises
     ------
     TypeError, ValueError, BufferError
         As `asarray`.
     """
-    obj = asarray(obj)
-    refcount = _shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
-    return _facts(obj, refcount)
+    obj = _taken(obj)
+    if not isinstance(obj, USMArray):
+        nested: dict[str, Any] = not_dense("inspect", obj)
+        return nested
+    refcount = shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
+    return facts_of(obj, refcount)
 
 
 def debug_repr(obj: Any, /) -> str:
@@ -59,7 +66,7 @@ def debug_repr(obj: Any, /) -> str:
     Parameters
     ----------
     obj : object
-        Anything `asarray` takes.
+        Anything `asarray` or `asnested` takes without a copy.
 
     Returns
     -------
@@ -71,12 +78,25 @@ def debug_repr(obj: Any, /) -> str:
     TypeError, ValueError, BufferError
         As `asarray`.
     """
-    obj = asarray(obj)
-    refcount = _shared(sys.getrefcount(obj))  # as in `inspect`
-    return "\n".join(_lines(_facts(obj, refcount)))
+    obj = _taken(obj)
+    if not isinstance(obj, USMArray):
+        return str(not_dense("debug_repr", obj))
+    refcount = shared(sys.getrefcount(obj))  # as in `inspect`
+    return "\n".join(_lines(facts_of(obj, refcount)))
 
 
-def _shared(counted: int) -> int:
+def _taken(obj: Any) -> Any:
+    """A dense array, or what is not dense as the layer above has it."""
+    try:
+        return asarray(obj)
+    except (BufferError, TypeError):
+        nested = not_dense("view", obj)
+        if nested is None:
+            raise
+        return nested
+
+
+def shared(counted: int) -> int:
     """How many references there are besides those that a variable and the counting need; 1 where there are no others.
 
     `counted` is what ``sys.getrefcount`` says of a local variable. Whether its argument is one more reference differs
@@ -86,14 +106,15 @@ def _shared(counted: int) -> int:
     return max(1, counted - sys.getrefcount(unshared))
 
 
-def _facts(array: USMArray, refcount: int) -> dict[str, Any]:
+def facts_of(array: USMArray, refcount: int) -> dict[str, Any]:
+    """What `inspect` says of a dense array."""
     fixed, symbolic = type_of(array), type_of(array, symbolic=True)
     return {
         "address": id(array),
         "refcount": refcount,
         "type": {"pointer": _type_pointer(array, fixed), "symbolic": str(symbolic), "fixed": str(fixed)},
         "arrmeta": {
-            "flags": _FLAGS[array.access],
+            "flags": FLAGS[array.access],
             "access": array.access,
             "itemsize": array.itemsize,
             "dimensions": [
@@ -156,18 +177,24 @@ def _block_facts(block: MemoryBlock) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------ DyND's form
 
 
-def _hex(address: int) -> str:
+def flag_names(flags: int) -> str:
+    """DyND's names of access flags, a blank after each."""
+    return "".join(f"{name} " for flag, name in _FLAG_NAMES.items() if flag & flags)
+
+
+def hexadecimal(address: int) -> str:
+    """An address as DyND writes it."""
     return f"{address:016X}"
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
     arrmeta, data = facts["arrmeta"], facts["data"]
-    flags = "".join(f"{name} " for flag, name in _FLAG_NAMES.items() if flag & arrmeta["flags"])
+    flags = flag_names(arrmeta["flags"])
     yield "------ array"
-    yield f" address: {_hex(facts['address'])}"
+    yield f" address: {hexadecimal(facts['address'])}"
     yield f" refcount: {facts['refcount']}"
     yield " type:"
-    yield f"  pointer: {_hex(facts['type']['pointer'])}"
+    yield f"  pointer: {hexadecimal(facts['type']['pointer'])}"
     yield f"  type: {facts['type']['symbolic']}"
     yield " arrmeta:"
     yield f"  flags: {arrmeta['flags']} ({flags})"
@@ -175,9 +202,9 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
         yield "  type-specific arrmeta:"
         yield from _type_specific(arrmeta)
     yield " data:"
-    yield f"   pointer: {_hex(data['pointer'])}"
-    yield f"   reference: {_hex(data['memory_block']['address'])}"
-    yield from (f"    {line}" for line in _block_lines(data))
+    yield f"   pointer: {hexadecimal(data['pointer'])}"
+    yield f"   reference: {hexadecimal(data['memory_block']['address'])}"
+    yield from (f"    {line}" for line in block_lines(data))
     yield "------"
 
 
@@ -196,17 +223,18 @@ def _type_specific(arrmeta: dict[str, Any]) -> Iterator[str]:
         yield f"{indent} size: {arrmeta['itemsize']}"
 
 
-def _block_lines(data: dict[str, Any]) -> Iterator[str]:
+def block_lines(data: dict[str, Any]) -> Iterator[str]:
+    """What `debug_repr` says of the memory block behind data."""
     block = data["memory_block"]
-    yield f"------ memory_block at {_hex(block['address'])}"
+    yield f"------ memory_block at {hexadecimal(block['address'])}"
     yield f" reference count: {block['refcount']}"
     yield f" type: {block['kind']}"
     if block["object"] is None:
-        yield f" start: {_hex(block['start'])}"
+        yield f" start: {hexadecimal(block['start'])}"
         yield f" size: {block['nbytes']}"
     else:
-        yield f" object void pointer: {_hex(block['object'])}"
-    yield f" free function: {_hex(block['release_address'])} ({block['release_function']})"
+        yield f" object void pointer: {hexadecimal(block['object'])}"
+    yield f" free function: {hexadecimal(block['release_address'])} ({block['release_function']})"
     if data["device"] != "cpu":
         yield f" device: {data['device']}" + (f" ({data['usm_type']} USM)" if data["usm_type"] else "")
     yield "------"

@@ -1,0 +1,133 @@
+"""What `explain`, `inspect`, `debug_repr` and `check` say of what is not dense."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from arrayhub._core.errors import InterfaceError
+from arrayhub.conversion import convert
+from arrayhub.inspection.explain import LOOKED_AT, attempt
+from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
+from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_names, hexadecimal, shared
+from arrayhub.nested.array import NestedArray, check, part
+from arrayhub.nested.take import asnested
+
+_CONSUMERS = ("numpy", "torch", "arrow", "polars", "pandas", "awkward")
+_PARTS = ("validity", "offsets", "sizes", "indices", "content")
+
+
+def view_of(obj: Any) -> NestedArray | None:
+    """Return `obj` as a NestedArray without a copy, its first chunk of several; None where there is no way."""
+    found: Any = attempt(asnested, obj, copy=False)[0]
+    first: NestedArray | None = found[0] if isinstance(found, list) else found
+    return first
+
+
+def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
+    """Return what `explain` says of what `asarray` refuses and `asnested` takes; None where that refuses it too."""
+    x = view_of(obj)
+    if x is None:
+        return None
+    consumers = _CONSUMERS if to is None else (to,)
+    why = f"asnested takes it, by {x.protocol}; asarray gives dense arrays only"
+    return Explanation(name, f"{x.type}, {x.access}, on {x.device}", (), offers, x.protocol, why,
+                       tuple(_verdict(x, consumer) for consumer in consumers))  # fmt: skip
+
+
+def _verdict(x: NestedArray, consumer: str) -> Verdict:
+    refusal = attempt(convert, x, consumer)[1]
+    if not refusal:
+        return Verdict(consumer, ZERO_COPY, "")
+    obstacle = attempt(convert, part(x, 0, min(len(x), LOOKED_AT)), consumer, copy=True)[1]
+    return Verdict(consumer, CANNOT if obstacle else COPY, (obstacle or refusal).removeprefix(f"{consumer}: "))
+
+
+# ------------------------------------------------------------------------------------------------------ taken apart
+
+
+def inspect_nested(x: NestedArray) -> dict[str, Any]:
+    """Return what a NestedArray is made of, as a dict that ``json`` can write."""
+    return {
+        "address": id(x),
+        "refcount": shared(sys.getrefcount(x)),
+        "type": {"fixed": str(x.type), "symbolic": f"strided * {str(x.type).partition(' * ')[2]}"},
+        "arrmeta": {
+            "flags": FLAGS[x.access],
+            "access": x.access,
+            "kind": x.kind,
+            "length": len(x),
+            "validity_offset": x.validity_offset,
+            "meaning": x.meaning,
+        },
+        "data": {name: _part_facts(array) for name, array in parts_of(x)},
+    }
+
+
+def _part_facts(array: Any) -> dict[str, Any]:
+    if isinstance(array, NestedArray):
+        return inspect_nested(array)
+    return {**facts_of(array, 1), "nbytes": array.nbytes}
+
+
+def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
+    """Return the name and the array of each part of a node."""
+    if x.kind == "record":
+        yield from x.fields.items()
+    for name in _PARTS:
+        array = getattr(x, name, None)
+        if array is not None:
+            yield name, array
+    for k, buffer in enumerate(getattr(x, "buffers", ())):
+        yield f"buffers[{k}]", buffer
+
+
+def debug_repr_of(x: NestedArray) -> str:
+    """Return the same in the form of DyND's ``debug_repr``."""
+    return "\n".join(["------ array", *_lines(inspect_nested(x)), "------"])
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    arrmeta = facts["arrmeta"]
+    yield f" address: {hexadecimal(facts['address'])}"
+    yield f" refcount: {facts['refcount']}"
+    yield " type:"
+    yield f"  type: {facts['type']['fixed']}"
+    yield " arrmeta:"
+    yield f"  flags: {arrmeta['flags']} ({flag_names(arrmeta['flags'])})"
+    yield f"  {arrmeta['kind']} arrmeta"
+    yield f"   size: {arrmeta['length']}"
+    if arrmeta["meaning"] is not None:
+        yield f"   meaning: {arrmeta['meaning']}"
+    yield " data:"
+    for name, part_facts in facts["data"].items():
+        if "nbytes" in part_facts:
+            data = part_facts["data"]
+            yield f"  {name}: {part_facts['type']['fixed']}"
+            yield f"   pointer: {hexadecimal(data['pointer'])}"
+            yield f"   size: {part_facts['nbytes']}"
+            yield f"   reference: {hexadecimal(data['memory_block']['address'])}"
+            yield from (f"    {line}" for line in block_lines(data))
+        else:
+            yield f"  {name}:"
+            yield from (f"  {line}" for line in _lines(part_facts))
+
+
+# ---------------------------------------------------------------------------------------------------------- checked
+
+
+def check_nested(x: NestedArray) -> list[str]:
+    """Return what is false about a node and all below it, each in words: offsets, views, indices, strings."""
+    return list(_faults(x, "x"))
+
+
+def _faults(x: Any, place: str) -> Iterator[str]:
+    if not isinstance(x, NestedArray):
+        return
+    try:
+        check(x)
+        if x.kind in ("string", "string_view"):
+            x.to_list()
+    except InterfaceError as error:
+        yield f"{place}: {error}"
+    for name, array in parts_of(x):
+        yield from _faults(array, f"{place}[{name!r}]" if x.kind == "record" else f"{place}.{name}")

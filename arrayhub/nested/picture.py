@@ -1,0 +1,128 @@
+"""A NestedArray in a notebook: each node a line of cells, with arcs from an element to its part of the content."""
+
+from html import escape
+from typing import Any
+
+from arrayhub.inspection.canvas import CELL, GAP, MARGIN, Canvas, cell, for_page, rainbow, text
+from arrayhub.nested.array import NestedArray, check, part, valid_mask
+
+MOST_CELLS = 16  # of a line; what is beyond is dots
+MOST_LEVELS = 6
+_WIDTH = 40  # of a cell
+_ARCS = 26  # height of the space that arcs take
+_MISSING = "#e4e4e4"
+
+
+def picture_of(x: NestedArray) -> str:
+    """Return the drawing of an array as part of a page; of one that the host cannot read, its type in words."""
+    canvas = Canvas()
+    canvas.write(f"{x.type}, {x.access}, on {x.device}", 13)
+    try:
+        _draw(canvas, x, 0)
+    except BufferError:
+        canvas.write("its memory is on a device: call x.to_host() to see it", 11)
+    except ValueError as error:
+        canvas.write(str(error), 11)
+    return for_page(canvas.svg(f"an array of type {x.type}"))
+
+
+def _draw(canvas: Canvas, node: Any, level: int) -> None:
+    """A line for the node, and what it lies in below it."""
+    if isinstance(node, NestedArray):
+        check(node)
+    canvas.caption(_caption(node))
+    labels = _labels(node)
+    top = canvas.y
+    _cells(canvas, node, labels)
+    canvas.y = top + CELL
+    if not isinstance(node, NestedArray) or level == MOST_LEVELS:
+        return
+    if node.kind == "record":
+        for name, field in node.fields.items():
+            canvas.write(f"field {name}", 11)
+            _draw(canvas, field, level + 1)
+    elif node.kind in ("list", "list_view", "regular"):
+        spans = _spans(node)
+        first = min((start for start, stop in spans if stop > start), default=0)
+        last = max((stop for _, stop in spans), default=0)
+        _draw_content(canvas, node, spans, first, last, level)
+
+
+def _draw_content(canvas: Canvas, node: Any, spans: Any, first: int, last: int, level: int) -> None:
+    top = canvas.y
+    content = part(node.content, first, max(last, first))
+    canvas.y += _ARCS
+    below = canvas.y + 32  # where the caption of the content ends
+    for k, (start, stop) in enumerate(spans):
+        if stop > start and start - first < MOST_CELLS:
+            ends = (start - first, min(stop - first, MOST_CELLS))
+            canvas.add("lines", _arc(k, ends[0], below - top) + _arc(k + 1, ends[1], below - top, -GAP), top)
+    _draw(canvas, content, level + 1)
+
+
+def _arc(above: int, below: int, height: float, shift: float = 0) -> str:
+    """From an edge of an element to the edge of its part of the content."""
+    a, b = _x(above) + shift, _x(below) + shift
+    return f'<path class="arc" d="M{a:g} 0C{a:g} {height / 2:g} {b:g} {height / 2:g} {b:g} {height:g}"/>'
+
+
+def _x(k: int) -> float:
+    return MARGIN + k * (_WIDTH + GAP)
+
+
+def _spans(node: NestedArray) -> list[tuple[int, int]]:
+    """Which elements of the content the first rows are."""
+    rows = range(min(len(node), MOST_CELLS))
+    if node.kind == "regular":
+        return [(k * node.width, (k + 1) * node.width) for k in rows]
+    starts = node.offsets[: len(rows) + 1].to_host()
+    if node.kind == "list":
+        return [(int(starts[k]), int(starts[k + 1])) for k in rows]
+    sizes = node.sizes[: len(rows)].to_host()
+    return [(int(starts[k]), int(starts[k]) + int(sizes[k])) for k in rows]
+
+
+def _caption(node: Any) -> str:
+    if not isinstance(node, NestedArray):
+        return f"content: {len(node)} of {node.dtype}"
+    offsets = f", offsets {node.offsets.dtype}" if node.kind in ("list", "string", "bytes") else ""
+    return f"{node.kind}: {len(node)} elements{offsets}"
+
+
+def _labels(node: Any) -> list[str | None]:
+    """What is written on the first cells; None of what is missing."""
+    shown = part(node, 0, min(len(node), MOST_CELLS))
+    if not isinstance(node, NestedArray):
+        return [_short(value) for value in shown.to_host().tolist()]
+    there = valid_mask(shown).tolist()
+    if node.kind in ("list", "list_view", "regular", "record"):
+        return [str(k) if valid else None for k, valid in enumerate(there)]
+    return [None if value is None else _short(value) for value in shown.to_list()]
+
+
+def _short(value: Any) -> str:
+    words = str(value) if not isinstance(value, str) else value
+    return words if len(words) <= 5 else f"{words[:4]}…"
+
+
+def _cells(canvas: Canvas, node: Any, labels: list[str | None]) -> None:
+    top = canvas.y
+    for k, label in enumerate(labels):
+        x = _x(k)
+        fill = _MISSING if label is None else rainbow(k / MOST_CELLS)
+        about = "missing" if label is None else f"element {k}"
+        canvas.add("cells", cell(x, _WIDTH, CELL, fill, escape(about)), top)
+        if label is None:
+            canvas.add("lines", _hatching(x), top)
+        else:
+            canvas.add("names", f'<g transform="translate(0 17)">{text(x + _WIDTH / 2, escape(label))}</g>', top)
+    if len(node) > len(labels):
+        canvas.add("dots", f'<g transform="translate(0 17)">{text(_x(len(labels)) + 10, "…")}</g>', top)
+    canvas.reach(_x(len(labels) + 1))
+
+
+def _hatching(x: float) -> str:
+    """Diagonals across a cell."""
+    steps = range(0, _WIDTH, 8)
+    lines = "".join(f"M{x + step:g} {CELL}l{min(8, _WIDTH - step)} -{CELL}" for step in steps)
+    return f'<path class="missing" d="{lines}"/>'

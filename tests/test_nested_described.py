@@ -1,0 +1,92 @@
+"""What is not dense, described: explain, check, inspect, debug_repr, the notebook's picture."""
+
+import ctypes
+import json
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from arrow_by_hand import Producer, int32, lists
+
+import arrayhub as ah
+
+RAGGED = pa.array([[1.0], [2.0, 3.0, 4.0], None, [5.0, 6.0]])
+
+
+def verdicts(obj, to=None):
+    return {verdict.consumer: verdict.verdict for verdict in ah.explain(obj, to).verdicts}
+
+
+@pytest.mark.parametrize("to", ["polars", "arrow", "pandas", "awkward"])
+def test_explain_knows_those_who_take_what_is_not_dense(to):
+    pytest.importorskip("pyarrow" if to == "arrow" else to)
+    assert verdicts(RAGGED, to) == {to: "zero-copy"}
+    assert verdicts(np.arange(3.0), to) == {to: "zero-copy"}
+
+
+def test_explain_what_is_not_dense():
+    found = ah.explain(RAGGED)
+    assert found.summary.startswith("4 * option[var * float64], immutable, on cpu")
+    assert "asnested" in found.why
+    assert verdicts(RAGGED)["torch"] == "cannot"
+    assert verdicts(pa.array(["a"]), "numpy") == {"numpy": "copy=True"}
+    assert verdicts(ah.asnested(RAGGED), "arrow") == {"arrow": "zero-copy"}
+    with pytest.raises(ValueError, match="numpy.*awkward"):
+        ah.explain(RAGGED, "cuneiform")
+
+
+def test_check_follows_offsets_and_strings():
+    assert ah.check(RAGGED) == []
+    assert ah.check(pa.array([1.0, 2.0])) == []
+    (fault,) = ah.check(ah.asnested(lists([0, 4])))
+    assert "offsets[1]" in fault
+    wrong = Producer(b"u", [None, int32(0, 1), ctypes.create_string_buffer(b"\xff", 1)], length=1)
+    (fault,) = ah.check(ah.asnested(wrong))
+    assert "UTF-8" in fault
+    record = pa.RecordBatch.from_arrays([pa.array([[1]])], ["a"])
+    assert ah.check(record) == []
+
+
+def test_the_strings_of_the_examples():
+    """Three strings, and the 14 bytes that they lie in."""
+    x = ah.asnested(["This", "is", "unicode."])
+    facts = ah.inspect(x)
+    assert json.loads(json.dumps(facts)) == facts
+    assert (facts["type"]["fixed"], facts["arrmeta"]["kind"], facts["arrmeta"]["length"]) == ("3 * string", "string", 3)
+    assert facts["data"]["content"]["nbytes"] == 14
+    assert facts["data"]["content"]["data"]["pointer"] == x.content.ptr
+    assert facts["data"]["offsets"]["data"]["pointer"] == x.offsets.ptr
+    said = ah.debug_repr(x)
+    assert f"   pointer: {x.content.ptr:016X}\n   size: 14\n" in said
+    assert said.startswith("------ array\n address: ")
+    assert "  type: 3 * string\n" in said
+    assert said.endswith("\n------")
+
+
+def test_inspect_goes_down_to_the_leaves():
+    x = ah.asnested(pa.array([{"a": [1, None], "b": "c"}]))
+    facts = ah.inspect(x)
+    assert facts["data"]["a"]["data"]["content"]["data"]["content"]["data"]["protocol"] == "arrow"
+    assert ah.inspect(RAGGED)["arrmeta"]["kind"] == "list"
+    assert "string arrmeta" in ah.debug_repr(x)
+    with pytest.raises(TypeError):
+        ah.inspect(object())
+
+
+def test_a_picture_has_arcs_and_hatching():
+    svg = ElementTree.fromstring(ah.asnested(RAGGED)._repr_html_()).find("{http://www.w3.org/2000/svg}svg")
+    paths = [path.get("class") for path in svg.iter("{http://www.w3.org/2000/svg}path")]
+    assert paths.count("arc") == 6  # two edges of each row that has elements
+    assert paths.count("missing") == 1
+    words = "".join(svg.itertext())
+    assert "4 * option[var * float64]" in words
+    for value in ("1.0", "6.0"):
+        assert value in words
+
+
+def test_pictures_of_everything_are_xml():
+    for values in ([], [None], [[[1], []], []], ["<a & b>", "c" * 99], [{"x": 1, "y": ["&"]}, None], [b"\xff"]):
+        ElementTree.fromstring(ah.asnested(values)._repr_html_())
+    assert "…" in ah.asnested([[k] for k in range(100)])._repr_html_()
+    assert "offsets[1]" in ah.asnested(lists([0, 4]))._repr_html_()
