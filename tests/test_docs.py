@@ -3,6 +3,7 @@
 A document's blocks run in order in one process of their own, as a reader would type them.
 """
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+INSTALL = re.compile(r"pip install ([^`\n#&]+)")
 TOCTREE = re.compile(r"^```{toctree}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 PROGRAM = re.compile(r"^```(?!{).*?^```$", re.MULTILINE | re.DOTALL)  # where brackets are those of the language
@@ -48,6 +50,32 @@ def test_examples_run(document, tmp_path):
     program.write_text(program_of(document))
     done = run("-P", str(program), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+BROUGHT = {"[sycl]": {"dpctl"}}  # what comes with an extra
+
+
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if BLOCK.search(d.read_text())], ids=lambda d: d.relative_to(ROOT).as_posix()
+)
+def test_a_page_names_what_its_examples_need(document):
+    """A reader who has installed arrayhub and then the page's own pip line can run all of it."""
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(program_of(document)))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    installed = set().union(*(re.findall(r"\[?[\w-]+\]?", line) for line in INSTALL.findall(document.read_text())))
+    installed |= {name.strip("[]") for name in installed}
+    brought = set().union(*(names for extra, names in BROUGHT.items() if extra in installed))
+    missing = imported - {"arrayhub", "numpy"} - sys.stdlib_module_names - installed - brought
+    assert not missing, f"say `pip install {' '.join(sorted(missing))}` on the page"
 
 
 def test_the_readme_has_examples():

@@ -105,3 +105,16 @@ def test_a_short_description_says_how_the_elements_lie():
     assert "strides" not in repr(x)
     assert "byte_strides=(-24, -8)" in repr(x[::-1, ::-1])
     assert "halo=((1, 1), (0, 0))" in repr(ah.zeros((4, 3), halo=(1, 0)))
+
+
+def test_a_picture_says_sizes_names_halo_and_every_dimension_that_runs_backwards():
+    field = ah.zeros((1000, 300), dims="IJ", halo=(1, 0))
+    for shown in (field.picture.svg(), field.picture.text()):
+        assert "2.289 MiB on cpu" in shown
+        assert "dims (&#x27;I&#x27;, &#x27;J&#x27;)" in shown or "dims ('I', 'J')" in shown
+        assert "halo ((1, 1), (0, 0))" in shown
+    x = ah.asarray(np.zeros((2, 3)))
+    assert (
+        "dimension 1 steps by -1 element; compact would be 1; dimension 0 steps by -3 elements, backwards too."
+        in x[::-1, ::-1].picture.text()
+    )

@@ -76,7 +76,8 @@ SEED_EXAMPLES = {
         "addr:      { offset-17,    offset-15,       offset-12,    offset-10,       offset-7,    offset-5,\n"
         "               a[0,1], *, a[0,0] }\n"
         "             offset-2,    offset }\n"
-        "Not contiguous: dimension 1 steps by -2 elements; compact would be 1.",
+        "Not contiguous: dimension 1 steps by -2 elements; compact would be 1; "
+        "dimension 0 steps by -5 elements, backwards too.",
     ),
     "a broadcast": (
         ((3, 2), (0, 1)),

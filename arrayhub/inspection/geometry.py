@@ -12,8 +12,8 @@ class Geometry:
     """
 
     __slots__ = (
-        "access", "byte_strides", "coverage", "dtype", "itemsize", "memory", "offset", "shape", "size", "span", "steps",
-        "strides", "unit",
+        "access", "byte_strides", "coverage", "dtype", "itemsize", "labels", "memory", "offset", "shape", "size",
+        "span", "steps", "strides", "unit",
     )  # fmt: skip
 
     def __init__(
@@ -28,10 +28,11 @@ class Geometry:
         dtype: str | None = None,
         memory: str | None = None,
         access: str | None = None,
+        labels: str | None = None,
     ) -> None:
         self.shape, self.strides, self.byte_strides = shape, strides, byte_strides
         self.offset, self.size, self.itemsize, self.unit = offset, size, itemsize, unit
-        self.dtype, self.memory, self.access = dtype, memory, access
+        self.dtype, self.memory, self.access, self.labels = dtype, memory, access, labels
         # In the unit: the steps of each dimension, and how far one element reaches.
         self.steps: tuple[int, ...] = (byte_strides if unit == "byte" else strides) or ()
         self.span: int = (itemsize or 0) if unit == "byte" else int(itemsize != 0)
@@ -119,8 +120,14 @@ def _tell_order(geometry: Geometry) -> list[str]:
     if c is None or f is None or geometry.span == 0:
         return []
     dimension, compact = c
-    step = geometry.steps[dimension]
-    return [f"Not contiguous: dimension {dimension} steps by {many(step, geometry.unit)}; compact would be {compact}."]
+    first = many(geometry.steps[dimension], geometry.unit)
+    said = f"dimension {dimension} steps by {first}; compact would be {compact}"
+    backwards = [
+        f"dimension {k} steps by {many(step, geometry.unit)}, backwards too"
+        for k, (length, step) in enumerate(zip(geometry.shape, geometry.steps, strict=True))
+        if step < 0 and length > 1 and k != dimension
+    ]
+    return [f"Not contiguous: {'; '.join([said, *backwards])}."]
 
 
 def _tell_sharing(geometry: Geometry) -> list[str]:

@@ -5,7 +5,8 @@ from typing import Any, SupportsIndex
 
 from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.integers import integer
-from arrayhub.inspection.geometry import Geometry, many
+from arrayhub.inspection.geometry import Geometry
+from arrayhub.inspection.units import of_bytes
 from arrayhub.usm_array import USMArray
 
 _LIMIT = 2**63
@@ -33,7 +34,7 @@ class Picture(Geometry):
         Size of an element in bytes; None where it is unknown.
     unit : str
         ``"element"``, or ``"byte"`` where elements do not lie at whole multiples of their size.
-    dtype, memory, access : str or None
+    dtype, memory, access, labels : str or None
         What else the array's heading says; None for a layout without an array.
     """
 
@@ -144,19 +145,22 @@ def picture_of(array: USMArray) -> Picture:
     block = array.memory
     distance = array.ptr - block.address if array.size else 0
     facts = {"dtype": _dtype_of(array), "memory": _memory_of(array), "access": array.access}
+    labels = _labels_of(array)
     itemsize = array.itemsize
     try:
         byte_strides = array.byte_strides
     except ValueError:  # elements of less than a byte: only their number is known, and such arrays have no views
-        return Picture(array.shape, array.strides, None, 0, array.size, None, **facts)
+        return Picture(array.shape, array.strides, None, 0, array.size, None, labels=labels, **facts)
     # Nobody steps along a dimension of one element, so its stride decides nothing.
     taken = [stride for length, stride in zip(array.shape, byte_strides, strict=True) if length > 1]
     whole = itemsize > 0 and not any(number % itemsize for number in (distance, *taken))
     if not whole:
-        return Picture(array.shape, None, byte_strides, distance, block.nbytes, itemsize, "byte", **facts)
+        return Picture(
+            array.shape, None, byte_strides, distance, block.nbytes, itemsize, "byte", labels=labels, **facts
+        )
     strides = tuple(stride // itemsize for stride in byte_strides)
     size = None if block.nbytes is None else block.nbytes // itemsize
-    return Picture(array.shape, strides, byte_strides, distance // itemsize, size, itemsize, **facts)
+    return Picture(array.shape, strides, byte_strides, distance // itemsize, size, itemsize, labels=labels, **facts)
 
 
 def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...]:
@@ -188,8 +192,13 @@ def _dtype_of(array: USMArray) -> str:
         return f"type {array.typenum}"
 
 
+def _labels_of(array: USMArray) -> str | None:
+    said = [f"{name} {value}" for name, value in (("dims", array.dims), ("halo", array.halo)) if value is not None]
+    return " · ".join(said) or None
+
+
 def _memory_of(array: USMArray) -> str:
     nbytes = array.memory.nbytes
-    size = "unknown size" if nbytes is None else many(nbytes, "byte")
+    size = "unknown size" if nbytes is None else of_bytes(nbytes)
     kind = f" of {array.usm_type} USM" if array.usm_type else ""
     return f"{size}{kind} on {array.device}"

@@ -87,7 +87,7 @@ def _facts(geometry: Geometry) -> str:
     ]
     facts = [f"strides {' = '.join(strides)}", f"offset {geometry.offset}{' bytes' * (geometry.unit == 'byte')}"]
     if geometry.memory is not None:
-        facts += [geometry.memory, str(geometry.access)]
+        facts += [geometry.memory, str(geometry.access), *([short(geometry.labels)] if geometry.labels else [])]
     elif geometry.size is not None:
         facts.append(f"buffer of {geometry.size} element{'s' * (geometry.size != 1)}")
     return " · ".join(facts)

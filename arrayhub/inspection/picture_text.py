@@ -31,6 +31,8 @@ def _heading(geometry: Geometry) -> Iterator[str]:
     yield f"data: points to &{_buffer_name(geometry)}[{geometry.offset}]"
     if geometry.memory is not None:
         yield f"memory: {geometry.memory}, {geometry.access}"
+    if geometry.labels is not None:
+        yield f"labels: {geometry.labels}"
 
 
 def _buffer_name(geometry: Geometry) -> str:
