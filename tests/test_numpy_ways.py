@@ -1,7 +1,9 @@
 """What NumPy's arrays can be asked without computing: view, ravel, astype, flatten, ctypes, flags, and assignment."""
 
 import ctypes
+import gc
 import random
+import sys
 import warnings
 
 import ml_dtypes
@@ -275,3 +277,22 @@ def test_to_numpy():
     assert x.to_numpy().ctypes.data == BASE.ctypes.data
     assert x.to_numpy(copy=True).ctypes.data != BASE.ctypes.data
     assert x.to_numpy("f4").dtype == "f4"
+
+
+def test_strides_are_made_and_freed_as_tuples_are():
+    """Their class is counted for each of them, whichever way it comes into being, and the empty tuple stays a tuple."""
+    Strides = type(ah.asarray(np.zeros((2, 3))).strides)
+    assert issubclass(Strides, tuple) and Strides is not tuple
+
+    class Further(Strides):
+        pass
+
+    counts = [sys.getrefcount(cls) for cls in (Strides, Further, tuple)]
+    for nd in range(8):
+        x = ah.asarray(np.zeros((1,) * nd))
+        made = [x.strides for _ in range(3000)] + [cls(range(nd)) for cls in (Strides, Further) for _ in range(300)]
+        assert all(isinstance(steps, Strides) and len(steps) == nd for steps in made)
+        del made
+    gc.collect()
+    assert [sys.getrefcount(cls) for cls in (Strides, Further, tuple)] == counts
+    assert type(()) is tuple and type(tuple([1, 2])) is tuple

@@ -84,12 +84,10 @@ def test_a_pointer_becomes_an_array_on_its_device(c):
     assert type(c.like(x, torch.zeros(1, device="cuda"))) is torch.Tensor
 
 
-def test_where_a_pointer_lies_is_asked_of_the_driver(c):
-    source, host = cupy.zeros(4), np.zeros(4)
-    with pytest.raises(arrayhub.InterfaceError):
+def test_a_made_up_stream_is_refused(c):
+    source = cupy.zeros(4)
+    with pytest.raises((TypeError, ValueError), match="a handle that CUDA gave"):
         c.make(source.data.ptr, (4,), device=CUDA, owner=source, stream=-5)
-    x = c.make(host.ctypes.data, (4,), device=(1, 0), owner=host, access=WRITEABLE)
-    assert x.device.type == "cpu"
 
 
 @pytest.mark.parametrize("how", ["to_host", "host_ready", "request"])
@@ -98,6 +96,7 @@ def test_the_host_waits_for_the_stream_that_fills(c, spin, how):
     stream = cupy.cuda.Stream(non_blocking=True)
     for named in (False, True):
         source = cupy.zeros(1 << 20)
+        source.fill(1)  # compiled before it races
         cupy.cuda.Device().synchronize()
         with stream:
             spin()
