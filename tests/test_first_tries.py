@@ -1,12 +1,12 @@
 """What a newcomer tries first works, or is refused in words that say what to do."""
 
 import importlib.util
-import subprocess
 import sys
 
 import ml_dtypes
 import numpy as np
 import pytest
+from children import finished, python
 
 import arrayhub as ah
 
@@ -18,7 +18,7 @@ def without(library, statement):
         f"machinery.PathFinder.find_spec = lambda name, *rest: None if name == {library!r} else find(name, *rest)\n"
         f"import arrayhub as ah; {statement}"
     )
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return finished(sys.executable, "-c", code)
 
 
 def test_a_range_is_a_sequence_of_numbers():
@@ -71,8 +71,7 @@ def test_a_wrong_keyword_is_refused_by_the_function_that_was_called(name):
 
 def test_types_that_numpy_has_not_by_their_names():
     code = "import arrayhub as ah; print(ah.zeros(2, 'bfloat16').dtype)"  # where nobody has imported ml_dtypes yet
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "bfloat16", done.stderr
+    assert python(code) == "bfloat16\n"
     assert ah.zeros(2, "float8_e4m3fn").dtype == ml_dtypes.float8_e4m3fn
     done = without("ml_dtypes", "ah.zeros(2, 'bfloat16')")
     assert "NumPy has no bfloat16; install ml_dtypes for one" in done.stderr
