@@ -204,6 +204,7 @@ HOST = (
     Route("table.make(table.at_wrong, table.at, None, table.set_error)", SOME),
     Route("arrayhub.as_numba(u)"),
     Route("arrayhub.convert(u, 'numpy')"),
+    Route("arrayhub.convert(u, 'os')", SOME, "ValueError"),
     # Views, facts, copies.
     Route("u[1:]"),
     Route("u[..., None, ::-1]"),
