@@ -150,7 +150,7 @@ cdef dict _STANDS_IN = {"python": "numpy", "dpctl": "dpnp"}
 
 
 cdef object like(object obj, object model, int may_copy):
-    while wrappers.known(type(model)) is not None:
+    while wrappers.unwraps(type(model)):
         model = wrappers.inside(model)
     if isinstance(model, Descriptor):
         return from_object(obj)
