@@ -1,0 +1,111 @@
+"""What is not dense, on a CUDA device: torch's jagged tensors, cupy leaves, nanoarrow as reader of device arrays."""
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+from arrayhub.nested.moving import moved
+
+RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
+SOURCES = {
+    "lists": RAGGED,
+    "missing lists": [[1, None], None, [3]],
+    "strings": ["This", None, "a string of more than twelve bytes"],
+    "records": [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}],
+}
+CUDA = 2  # Arrow's and DLPack's number
+
+
+@pytest.fixture
+def nanoarrow():
+    pytest.importorskip("nanoarrow")
+    return pytest.importorskip("nanoarrow.device")
+
+
+def on_cuda(cp, node):
+    return moved(node, lambda array: ah.asarray(cp.asarray(ah.as_numpy(array))))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_cupy_leaves_move_to_the_host_and_back(cp, name):
+    source = SOURCES[name]
+    x = on_cuda(cp, ah.asnested(source))
+    assert x.device.type == "cuda"
+    assert x.to_host().to_list() == source
+    assert x[1:].to_host().to_list() == source[1:]
+    with pytest.raises(BufferError, match=r"to_host\(\)"):
+        x.to_list()
+    assert not hasattr(x, "__arrow_c_array__")
+    assert not hasattr(x, "__arrow_c_stream__")
+    there = ah.asnested(source).to_device("cuda:0")
+    assert there.device == x.device
+    assert there.to_host().to_list() == source
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_nanoarrow_reads_device_arrays(cp, nanoarrow, name):
+    x = on_cuda(cp, ah.asnested(SOURCES[name]))
+    taken = nanoarrow.c_device_array(x)
+    assert (taken.device_type_id, taken.device_id) == (CUDA, 0)
+    back = ah.asnested(taken)
+    assert back.device == x.device
+    assert str(back.type).replace("?", "") == str(x.type).replace("?", "")
+    assert back.to_host().to_list() == SOURCES[name]
+
+
+def test_a_device_array_has_the_addresses_of_its_leaves(cp, nanoarrow):
+    values = cp.arange(6.0)
+    x = on_cuda(cp, ah.asnested(RAGGED))
+    taken = nanoarrow.c_device_array(x)
+    assert taken.array.child(0).buffers[1] == x.content.ptr
+    dense = nanoarrow.c_device_array(ah.asarray(values))
+    assert dense.array.buffers[1] == values.data.ptr
+
+
+def test_work_in_flight_is_ordered_before_the_reader(cp, nanoarrow):
+    """The event of a device array stands for what the producer's stream has still to do."""
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        values = cp.zeros(1 << 24)
+        for _ in range(50):
+            values += 1
+        x = ah.asarray(values)
+        capsules = x.__arrow_c_device_array__()
+
+    class Capsules:
+        def __arrow_c_device_array__(self, requested_schema=None, **keywords):
+            return capsules
+
+    back = ah.asarray(Capsules(), via="arrow")
+    assert back.ptr == values.data.ptr
+    assert float(np.asarray(ah.to_host(back)).min()) == 50.0
+
+
+def test_torch_jagged_stays_where_it_is(torch, nanoarrow):
+    rows = [torch.arange(float(n), device="cuda") for n in (1, 3, 2)]
+    jagged = torch.nested.nested_tensor(rows, layout=torch.jagged)
+    x = ah.asnested(jagged)
+    assert x.content.ptr == jagged.values().data_ptr()
+    assert x.offsets.ptr == jagged.offsets().data_ptr()
+    assert x.to_host().to_list() == [row.tolist() for row in rows]
+    again = ah.as_torch(x)
+    assert again.is_cuda
+    assert again.values().data_ptr() == x.content.ptr
+    taken = nanoarrow.c_device_array(x)
+    assert taken.device_type_id == CUDA
+    assert taken.array.child(0).buffers[1] == x.content.ptr
+
+
+def test_nat_cannot_be_seen_on_a_device(cp):
+    times = ah.asarray(np.arange(3).astype("M8[s]")).to_device("cuda:0")
+    with pytest.raises(AttributeError, match=r"NaT.*to_host\(\)"):
+        times.__arrow_c_device_array__  # noqa: B018
+
+
+@pytest.mark.parametrize("library", ["polars", "awkward"])
+def test_those_who_read_the_host_alone_refuse_in_words(cp, library):
+    pytest.importorskip(library)
+    x = on_cuda(cp, ah.asnested(RAGGED))
+    with pytest.raises(BufferError, match=rf"{library}: .*cuda:0.*to_host\(\)"):
+        ah.convert(x, library)
+    assert ah.convert(x, library, copy=True).to_list() == RAGGED
