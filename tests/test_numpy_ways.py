@@ -295,4 +295,4 @@ def test_strides_are_made_and_freed_as_tuples_are():
         del made
     gc.collect()
     assert [sys.getrefcount(cls) for cls in (Strides, Further, tuple)] == counts
-    assert type(()) is tuple and type(tuple([1, 2])) is tuple
+    assert type(()) is tuple and type(tuple(range(2))) is tuple
