@@ -129,6 +129,10 @@ cdef class USMArray(Descriptor):
         USM memory is asked for and dpctl is not installed; the message names the extra.
     """
 
+    # `inspect.getmodule` asks the array itself, and goes through the files of all modules where it does not say: half a
+    # second in which a worker of dask answers nobody.
+    __module__ = "arrayhub.usm_array"
+
     __dlpack_c_exchange_api__ = dlpack.exchange_capsule()
 
     def __init__(self, shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C",

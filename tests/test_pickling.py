@@ -1,6 +1,7 @@
 """Arrays through pickle and the module copy: what arrives, what is copied, and what no pickle can do."""
 
 import copy
+import inspect
 import multiprocessing
 import pickle
 import random
@@ -609,3 +610,11 @@ def test_the_environment_sets_the_policy():
     assert "device='keep', arrive='host'" in python(program, ARRAYHUB_PICKLING="keep", ARRAYHUB_UNPICKLING="host")
     wrong = "import arrayhub\ntry: print(arrayhub.pickling())\nexcept ValueError as error: print(error)"
     assert "ARRAYHUB_PICKLING is 'away'; accepted: 'refuse'" in python(wrong, ARRAYHUB_PICKLING="away")
+
+
+@pytest.mark.parametrize("make", [lambda: asarray(np.zeros(2)), lambda: arrayhub.asnested([[1], []])])
+def test_an_array_says_its_module(make):
+    """Else `inspect.getmodule`, which dask asks for each object that it pickles, looks at the files of all modules."""
+    array = make()
+    assert array.__module__ == type(array).__module__
+    assert inspect.getmodule(array) is sys.modules[array.__module__]

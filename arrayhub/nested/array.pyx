@@ -81,6 +81,8 @@ cdef class NestedArray(Tree):
         ``"bytes_view"``, ``"record"``, ``"categorical"``.
     """
 
+    __module__ = "arrayhub.nested.array"     # for `inspect.getmodule`, as in USMArray
+
     # -------------------------------------------------------------------------------------------------- what it is
 
     @property
