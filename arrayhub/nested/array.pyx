@@ -239,7 +239,14 @@ cdef class NestedArray(Tree):
         """Return the elements as Python objects: lists, str, bytes, numbers, None, and a dict a record; a copy.
 
         Times are what ``numpy.ndarray.tolist`` makes of them.
+
+        Raises
+        ------
+        BufferError
+            The host cannot read the memory; the message names ``to_host()``.
         """
+        if not is_on_host(self):
+            raise BufferError(f"to_list: the memory is on {self.device}, which the host cannot read; call x.to_host() first")
         return listed(self)
 
     def to_dense(self, *, copy=None):
