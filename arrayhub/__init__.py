@@ -45,6 +45,7 @@ from arrayhub import _clone, sycl_runtime
 
 __path__[:] = _clone.compiled_path(__path__)
 sycl_runtime.configure()  # before anybody imports dpctl, whose loader reads the environment once
+_clone.check_compiled()
 
 from arrayhub._core.device import Device  # noqa: E402
 from arrayhub._core.errors import InterfaceError  # noqa: E402

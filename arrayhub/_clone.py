@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable
+from importlib import import_module
 from importlib.machinery import PathFinder
 
 
@@ -26,3 +27,23 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
     root = os.path.realpath(os.path.dirname(here[0]))
     installed = PathFinder.find_spec("arrayhub", [entry for entry in sys.path if os.path.realpath(entry) != root])
     return list(installed.submodule_search_locations or here) if installed is not None else here
+
+
+def check_compiled() -> None:
+    """See that the package's modules are compiled, which those of a clone are not at first.
+
+    Raises
+    ------
+    ImportError
+        They are not; the message says how that is done.
+    """
+    try:
+        import_module("arrayhub._core.device")
+    except ModuleNotFoundError as error:
+        if error.name != "arrayhub._core.device":
+            raise
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        raise ImportError(
+            f"arrayhub: the sources in {root} are not compiled; there, run `pip install .`, which takes minutes, or"
+            " `python tools/build_inplace.py`"
+        ) from error

@@ -5,6 +5,7 @@ A document's blocks run in order in one process of their own, as a reader would 
 
 import ast
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -154,6 +155,14 @@ def test_the_root_of_a_clone_is_no_obstacle():
     """`python -m arrayhub` in a clone finds the sources first, which have no compiled modules."""
     done = run("-c", "import arrayhub; print(arrayhub.asarray(b'abc').shape)", cwd=ROOT)
     assert done.stdout == "(3,)\n", done.stderr
+
+
+def test_sources_that_are_not_compiled_say_so(tmp_path):
+    sources = shutil.ignore_patterns("*.so", "*.c", "*.c.dep", "__pycache__")
+    shutil.copytree(ROOT / "arrayhub", tmp_path / "arrayhub", ignore=sources)
+    done = run("-S", "-c", "import arrayhub", cwd=tmp_path, PYTHONPATH="")
+    assert done.returncode == 1
+    assert "are not compiled; there, run `pip install .`" in done.stderr
 
 
 def test_every_public_name_is_there():

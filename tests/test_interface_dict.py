@@ -248,7 +248,9 @@ def test_a_wrong_value_is_named_and_lets_everything_go(protocol, key, value):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(
-    "value", [None, (), [], [("shape", (2,))], "dict", b"", 3, {"shape"}, object(), np.ones(3)], ids=repr
+    "value",
+    [None, (), [], [("shape", (2,))], "dict", b"", 3, {"shape"}, pytest.param(object(), id="object"), np.ones(3)],
+    ids=repr,
 )
 def test_an_attribute_that_is_no_dict(protocol, value):
     on_the_class = type("Odd", (), {PROTOCOLS[protocol]: value})
