@@ -6,7 +6,7 @@ and seconds, in the thread where it happened and right after it, so that it can 
 
 cimport cython
 
-import threading
+from _thread import allocate_lock
 from time import perf_counter
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor
@@ -17,14 +17,18 @@ from arrayhub._core.device import TYPE_NAMES
 
 cdef int active = 0
 cdef tuple _listeners = ()
-cdef object _lock = threading.Lock()
-cdef object _of_thread = threading.local()
+cdef object _lock = allocate_lock()
+cdef object _of_thread = None      # from the first listener on; who only imports the package has no need of threading
 
 
 def listen(listener):
     """Tell `listener` of everything, in all threads, until `unlisten`."""
-    global active, _listeners
+    global active, _listeners, _of_thread
+    import threading
+
     with _lock:
+        if _of_thread is None:
+            _of_thread = threading.local()
         _listeners = (*_listeners, listener)
         active = len(_listeners)
 

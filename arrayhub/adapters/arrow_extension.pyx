@@ -1,7 +1,5 @@
 """Arrow's canonical extension types ``arrow.fixed_shape_tensor`` and ``arrow.bool8``, in and out, and their metadata."""
 
-import json
-
 import numpy as np
 
 from libc.stdint cimport int32_t
@@ -90,6 +88,8 @@ cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
 
 
 cdef dict json_of(bytes metadata):
+    import json      # not before there are tensors: it takes a tenth of the time to import the package
+
     try:
         said = json.loads(metadata.decode())
     except (ValueError, RecursionError):
@@ -141,6 +141,8 @@ cdef list memory_order(Descriptor a):
 
 cdef bytes tensor_metadata(Descriptor a, list order):
     """What says how a list of `order`'s lengths is the array: see `tensor_of`."""
+    import json
+
     said = {"shape": [a.shape_[axis] for axis in order]}
     if order != sorted(order):
         said["permutation"] = [order.index(axis) for axis in range(1, a.nd_)]

@@ -7,7 +7,6 @@ only after one array of known layout has been read and compared (`reads_truly`).
 """
 
 import sys
-from importlib.util import find_spec
 
 from cpython.object cimport PyObject
 
@@ -302,10 +301,19 @@ cdef object dpnp_tensor():
     return dpnp.tensor
 
 
+cdef int see_dpnp() except -1:
+    """ImportError where dpnp is not installed: then nothing else that could be said of memory would help."""
+    from importlib.util import find_spec
+
+    if find_spec("dpnp") is None:
+        raise ImportError("dpnp is needed for its arrays: pip install dpnp")
+    return 0
+
+
 cdef object emit_dpnp(Descriptor a):
     """A ``dpnp.ndarray`` on the memory of `a`; see `emit`. ImportError where dpnp is not installed."""
-    if a.usm_type_ == 0 and find_spec("dpnp") is None:      # without it nothing else would help
-        raise ImportError("dpnp is needed for its arrays: pip install dpnp")
+    if a.usm_type_ == 0:
+        see_dpnp()
     array = emit(a)
     import dpnp
 
