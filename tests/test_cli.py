@@ -154,6 +154,9 @@ def test_the_report_is_true(report):
     assert {"buffer", "__array_interface__", "__dlpack__"} <= set(libraries["numpy"]["protocols"])
     assert libraries["torch"]["protocols"] == ["__dlpack__", "__dlpack_c_exchange_api__"]
     assert libraries["dpnp"]["asarray"] == "sycl"
+    assert (libraries["polars"]["protocols"], libraries["polars"]["asarray"]) == (["__arrow_c_stream__"], "arrow")
+    assert "__arrow_c_array__" in libraries["pyarrow"]["protocols"]
+    assert {libraries[name]["status"] for name in ("pandas", "awkward")} == {"works"}
     assert "cpu" in {device["kind"] for entry in report["sycl"]["platforms"] for device in entry["devices"]}
     assert report["problems"] == []
 

@@ -172,7 +172,8 @@ def _cells(library: dict[str, Any]) -> tuple[str, str]:
     if library["status"] == "broken":
         return "BROKEN", library["error"]
     takes = f"; asarray takes {library['asarray']}" if library["asarray"] else ""
-    return library["version"], (", ".join(library["protocols"]) or "no arrays of its own") + takes
+    none = "no protocol" if takes else "no arrays of its own"
+    return library["version"], (", ".join(library["protocols"]) or none) + takes
 
 
 def _sycl_lines(sycl: dict[str, Any]) -> Iterator[str]:

@@ -24,6 +24,9 @@ _ATTRIBUTES = (
     "__dlpack_c_exchange_api__",
     "__cuda_array_interface__",
     "__sycl_usm_array_interface__",
+    "__arrow_c_array__",
+    "__arrow_c_device_array__",
+    "__arrow_c_stream__",
 )
 
 

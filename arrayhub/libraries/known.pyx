@@ -180,6 +180,13 @@ Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILE
 Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0]), traits=ARROW_ARRAY_FIRST) \
     .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"), pyarrow.parse, pyarrow.parse)
 
+# Recognised by Arrow's interfaces, as wrappers, or by `asnested`: these rows are for reports.
+Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]))
+
+Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))
+
+Library("awkward", "pip install awkward", lambda awkward: awkward.Array([0.0, 1.0]))
+
 Library("warp", None, traits=LEGACY_IS_WRITABLE) \
     .takes(exactly("warp", "array"), warp.parse, warp.parse)
 
