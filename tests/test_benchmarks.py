@@ -9,7 +9,7 @@ from children import finished
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = {
-    *("reach", "elements", "native", "storage", "import", "dimensions"),
+    *("reach", "elements", "nested", "native", "storage", "import", "dimensions"),
     *("types", "threads", "copies", "engines", "sweep"),
 }
 NUMBERS = ("ours_ns", "peer_ns", "ratio")

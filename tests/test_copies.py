@@ -403,17 +403,22 @@ def test_a_copy_comes_after_the_producers_work(sycl, in_order):
 @pytest.mark.skipif(FAST_WAYS_OFF, reason="dpnp's dict, read in place of its struct, waits for the queue itself")
 @pytest.mark.parametrize("in_order", [False, True])
 def test_the_work_is_under_way_when_the_copy_is_asked_for(sycl, in_order):
-    """Otherwise the test above could not fail: a barrier, which ends after the kernels, is mostly not through yet."""
+    """Otherwise the test above could not fail: a barrier, which ends after the kernels, is mostly not through yet.
+
+    On a machine that is busy with something else it is now and then, so that more turns are allowed than are needed.
+    """
     pytest.importorskip("dpnp")
     import dpctl
 
     queue, early = new_queue(in_order), 0
-    for _ in range(100):
+    for _ in range(1000):
         x = under_way(queue)
         arrayhub.asarray(x)
         early += queue.submit_barrier().execution_status != dpctl.event_status_type.complete
         queue.wait()
-    assert early >= 50
+        if early == 50:
+            break
+    assert early == 50
 
 
 def test_the_producer_may_write_again_at_once(sycl):
