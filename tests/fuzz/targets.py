@@ -20,7 +20,7 @@ import arrayhub as ah
 from arrayhub.adapters.format_language import parse_format
 from arrayhub.inspection.datashape_parser import parse_type
 
-from . import chance
+from . import arrow, chance
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -499,7 +499,7 @@ TARGETS = {
     "cuda": interface_target("__cuda_array_interface__", lambda r: {"stream": r.choice([None, 1, 2])}),
     "array_struct": draw_struct, "buffer": draw_buffer, "dlpack": draw_dlpack, "format": draw_format,
     "datashape": draw_datashape, "index": draw_index, "constructor": draw_constructor, "storage": draw_storage,
-    "reshape": draw_reshape, "unpickle": draw_unpickle, "pickle": draw_pickle,
+    "reshape": draw_reshape, "unpickle": draw_unpickle, "pickle": draw_pickle, "arrow": arrow.draw,
 }  # fmt: skip
 if importlib.util.find_spec("dpctl") is not None:
     TARGETS["sycl"] = interface_target("__sycl_usm_array_interface__", lambda r: {"offset": r.choice([None, 0, 1])})

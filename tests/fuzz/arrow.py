@@ -1,0 +1,133 @@
+"""Arrow's structs by chance.
+
+No struct says how large its buffers are, and characters end where the last offset says, so lengths and these offsets
+stay below what is there. Wrong are formats, numbers of buffers and children, null pointers, counts, and what leads into
+something that has a length: offsets, views and indices.
+"""
+
+import ctypes
+import gc
+import sys
+from pathlib import Path
+
+import arrayhub as ah
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import arrow_by_hand as by_hand
+
+BYTES = 1024  # of each buffer: more than any length here reaches
+FLAT = [b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L", b"e", b"f", b"g", b"b", b"tdD", b"tsn:", b"tDm", b"ttu"]
+TEXT = {b"u": 4, b"z": 4, b"U": 8, b"Z": 8}
+LISTS = {b"+l": 4, b"+m": 4, b"+L": 8}
+VIEW_LISTS = {b"+vl": 4, b"+vL": 8}
+UNKNOWN = [
+    b"", b"x", b"+", b"+w", b"+w:", b"+w:-2", b"+w:99999999999999999999", b"+us:0,1", b"+r", b"d:9,2", b"w:0", b"w:3",
+    b"n", b"vx", b"tss:\xff", b"tdQ", b"+l:", b"ll", b"\xff\xfe",
+]  # fmt: skip
+
+
+def integers(r, width, most, beyond=True):
+    """A buffer of integers, most of which lead somewhere, and rise; some lie below, or `beyond` where that can be seen."""
+    right = sorted(r.randint(0, most) for _ in range(BYTES // width))
+    wild = [-1, -(2**31), 0] + ([most + 1, 2**31 - 1] + ([2**63 - 1, -(2**63)] if width == 8 else []) if beyond else [])
+    rate = r.choice([0, 0, 0.05, 0.5])
+    values = [r.choice(wild) if r.random() < rate else value for value in right]
+    return (ctypes.c_char * BYTES).from_buffer_copy(b"".join(v.to_bytes(width, "little", signed=True) for v in values))
+
+
+def noise(r):
+    return (ctypes.c_char * BYTES).from_buffer_copy(bytes(r.choice([0, 1, 0x41, 0x80, 0xFF]) for _ in range(BYTES)))
+
+
+def views(r, buffers):
+    """A buffer of string views, of which most are short or lie inside of their buffer."""
+    out = b""
+    for _ in range(BYTES // 16):
+        length = r.choice([0, 3, 12, 13, 40, r.randint(-2, 60), 2**31 - 1])
+        index, offset = r.choice([0, 0, buffers - 1, buffers, -1]), r.choice([0, 5, BYTES - 40, BYTES, -1])
+        out += b"".join(v.to_bytes(4, "little", signed=True) for v in (length, 0x41414141, index, offset))
+    return (ctypes.c_char * BYTES).from_buffer_copy(out)
+
+
+def parts(r, depth, length):
+    """A format, its buffers beside the bitmap, its children and its dictionary."""
+    kind = r.choice(
+        ["flat", "flat", "text", "views", "list", "list views", "fixed", "struct", "categories"][
+            : 9 if depth < 2 else 4
+        ]
+    )
+    if kind == "flat":
+        return r.choice(FLAT), [noise(r)], [], None
+    if kind == "text":
+        format = r.choice(list(TEXT))
+        return format, [integers(r, TEXT[format], 60, beyond=False), noise(r)], [], None
+    if kind == "views":
+        data = [noise(r) for _ in range(r.randint(0, 2))]
+        sizes = by_hand.int64(*[r.choice([BYTES, BYTES, 10, 0, -1]) for _ in data], 0)
+        return r.choice([b"vu", b"vz"]), [views(r, len(data)), *data, sizes], [], None
+    if kind == "list":
+        format = r.choice(list(LISTS))
+        child = struct_of(r, depth + 1, 8)
+        children = (
+            [child] if format != b"+m" else [by_hand.Producer(b"+s", [None], [struct_of(r, 2, 8), child], length=8)]
+        )
+        return format, [integers(r, LISTS[format], 8)], children, None
+    if kind == "list views":
+        format = r.choice(list(VIEW_LISTS))
+        width = VIEW_LISTS[format]
+        return format, [integers(r, width, 4), integers(r, width, 4)], [struct_of(r, depth + 1, 8)], None
+    if kind == "fixed":
+        return b"+w:2", [], [struct_of(r, depth + 1, 2 * (length + 6) if length >= 0 else 8)], None
+    if kind == "categories":
+        return r.choice([b"c", b"i", b"L"]), [integers(r, 8, 3)], [], struct_of(r, depth + 1, 4)
+    return b"+s", [], [struct_of(r, depth + 1, max(length, 0) + 6) for _ in range(r.randint(0, 3))], None
+
+
+def struct_of(r, depth, length):
+    """A producer of an array of about that length, with one thing or another wrong."""
+    format, buffers, children, dictionary = parts(r, depth, length)
+    bitmap = r.choice([None, None, noise(r)])
+    said = {"length": length, "null_count": r.choice([0, -1]) if bitmap is None else r.choice([-1, -1, 0, 1])}
+    if r.random() < 0.3:
+        said["offset"] = r.randint(0, 5)
+    if r.random() < 0.15:
+        format = r.choice(UNKNOWN)
+    buffers = [bitmap, *buffers]
+    if r.random() < 0.1:
+        buffers[r.randrange(len(buffers))] = None
+    if r.random() < 0.15:
+        name, value = r.choice(
+            [("n_buffers", r.choice([-1, 0, len(buffers) - 1])), ("length", r.choice([-1, -(2**63), 0])),
+             ("offset", r.choice([-1, -(2**63)])), ("null_count", r.choice([-2, 99, 2**62])),
+             ("n_children", r.choice([-1, 0])), ("schema_n_children", r.choice([-1, 0])),
+             ("schema_flags", r.getrandbits(4))]
+        )  # fmt: skip
+        said[name] = value
+    keep = by_hand.Producer(format, buffers, children, dictionary, **said)
+    names = [f"f{r.randint(0, 2)}".encode() for _ in children]
+    keep.keep.append(names)
+    for child, name in zip(children, names, strict=True):
+        child.schema.name = name
+    return keep
+
+
+def draw(r):
+    """An array, taken as what is dense and as what is not, and read to its last element."""
+    dense, length = r.random() < 0.3, r.randint(0, 6)
+    made = struct_of(r, 0, length)
+    description = (made.schema.format, made.array.length, made.array.offset, made.array.n_buffers, dense)
+
+    def call():
+        try:
+            if dense:
+                ah.asarray(made, via="arrow").tolist()
+            else:
+                x = ah.asnested(made)
+                str(x.type), repr(x), x[1:].to_list(), x.to_list()
+        finally:
+            x = None
+            gc.collect(0)
+            assert max(made.released) <= 1, made.released
+
+    return repr(description), call
