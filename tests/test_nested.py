@@ -488,6 +488,22 @@ def test_to_device_and_back():
             assert pa.array(there.to_host()).offset == (part.validity_offset if part.kind == "bits" else 0)
 
 
+@pytest.mark.parametrize("name", IDS)
+def test_each_array_crosses_once(name):
+    """Offsets too, though they are looked at on the host to find out what they reach."""
+    if not pytest.importorskip("dpctl").get_devices():
+        pytest.skip("dpctl finds no device")
+    x = ah.asnested(ARRAYS[name][0])
+    with ah.trace() as to_device:
+        there = x.to_device("oneapi:0")
+    with ah.trace() as to_host:
+        back = there.to_host()
+    assert back.to_list() == x.to_list()
+    for events in (to_device.events, to_host.events):
+        crossed = [event for event in events if event.kind == "copy" and event.source != event.target]
+        assert len(crossed) <= len(leaves(there)), crossed
+
+
 def test_a_device_that_the_host_cannot_read_says_so():
     dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_devices():

@@ -96,8 +96,8 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]
     on_host = make(node.kind, len(offsets) - 1, offsets=asarray(offsets), content=content) if len(offsets) else None
     if on_host is not None:
         check(on_host)
-    unchanged = node.offsets if start == 0 else asarray(offsets - offsets.dtype.type(start))
-    return {"offsets": move(unchanged), "content": moved(part(content, start, stop), move)}
+    from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)  # on the host by now, whose copy will do
+    return {"offsets": move(asarray(from_zero)), "content": moved(part(content, start, stop), move)}
 
 
 def _moved_list_views(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _moved_list_views(node: NestedArray, move: Callable[[Any], Any]) -> dict[str
     firsts = np.where(used, starts - starts.dtype.type(start), 0).astype(starts.dtype)
     return {
         "offsets": move(asarray(firsts)),
-        "sizes": move(node.sizes),
+        "sizes": move(asarray(sizes)),
         "content": moved(part(node.content, start, stop), move),
     }
 

@@ -28,7 +28,7 @@ UNKNOWN = [
 
 
 def integers(r, width, most, beyond=True):
-    """A buffer of integers, most of which lead somewhere, and rise; some lie below, or `beyond` where that can be seen."""
+    """A buffer of integers, most of which lead somewhere, and rise; some lie below, or `beyond` if that can be seen."""
     right = sorted(r.randint(0, most) for _ in range(BYTES // width))
     wild = [-1, -(2**31), 0] + ([most + 1, 2**31 - 1] + ([2**63 - 1, -(2**63)] if width == 8 else []) if beyond else [])
     rate = r.choice([0, 0, 0.05, 0.5])
