@@ -195,20 +195,8 @@ cdef Descriptor import_array(object obj, object stream):
 
     The ways are told the stream for those that ask a producer anyway, and need not heed it: `on_stream` orders them all.
     """
-    return import_told(obj, stream, None) if tracing.active else import_untold(obj, stream)
-
-
-cdef Descriptor import_told(object obj, object stream, object via):
-    """The same, or `import_via`, for those who listen."""
-    cdef tracing.Handover told
-    cdef Descriptor a
-    with tracing.Handover() as told:
-        a = import_untold(obj, stream) if via is None else import_via_untold(obj, stream, via)
-        told.goes_in(obj, a)
-    return a
-
-
-cdef inline Descriptor import_untold(object obj, object stream):
+    if tracing.active and not tracing.passes():
+        return import_told(obj, stream, None)
     cdef unsigned int record = record_of(obj)
     cdef Way way = ways[way_of(record)]
     cdef Descriptor a = None if way == NULL else way(obj, stream)
@@ -217,6 +205,17 @@ cdef inline Descriptor import_untold(object obj, object stream):
     if is_labelled(obj, labels_of(record)):
         a = dimensions.parse(obj, a)
     return a if stream is None else on_stream(a, stream, a is not obj)
+
+
+cdef Descriptor import_told(object obj, object stream, object via):
+    """The same, or `import_via`, for those who listen."""
+    cdef tracing.Handover told
+    cdef Descriptor a
+    with tracing.Handover() as told:
+        tracing.pass_once()      # no function between, which all who do not listen would call too
+        a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
+        told.goes_in(obj, a)
+    return a
 
 
 cdef object import_one(object obj):
@@ -320,11 +319,9 @@ cdef Descriptor parse_wrapper(object obj, object stream):
 
 cdef Descriptor import_via(object obj, object stream, object via):
     """`obj` by the one protocol that the caller chose."""
-    return import_told(obj, stream, via) if tracing.active else import_via_untold(obj, stream, via)
-
-
-cdef Descriptor import_via_untold(object obj, object stream, object via):
     cdef Descriptor a
+    if tracing.active and not tracing.passes():
+        return import_told(obj, stream, via)
     if via not in _VIA:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
     if via == "dlpack" and PyCapsule_CheckExact(obj):

@@ -16,5 +16,7 @@ cdef class Handover:
     cdef int goes_in(self, object obj, Descriptor a) except -1
     cdef int goes_out(self, str way, object obj, object result) except -1
 
+cdef int pass_once() except -1
+cdef bint passes() except -1
 cdef int gave(object array, Descriptor a, str way) except -1
 cdef int waited(Descriptor a, str way, double since) except -1

@@ -99,6 +99,19 @@ cdef class Handover:
         return 0
 
 
+cdef int pass_once() except -1:
+    """Let the next one of this thread who asks `passes` do its work and tell nothing: the caller tells of it."""
+    _of_thread.passes = True
+    return 0
+
+
+cdef bint passes() except -1:
+    if not getattr(_of_thread, "passes", False):
+        return False
+    _of_thread.passes = False
+    return True
+
+
 cdef Py_ssize_t nbytes_of(object array) except -1:
     """What a library says that its array takes, in bytes; 0 where it does not say."""
     nbytes = getattr(array, "nbytes", 0)
