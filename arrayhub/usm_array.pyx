@@ -290,7 +290,7 @@ cdef class USMArray(Descriptor):
         return _picture_of(self)
 
     def _repr_html_(self):
-        return _picture_of(self)._repr_html_()
+        return _page_of(self)
 
     # ------------------------------------------------------------------------------------------------ labels
 
@@ -833,12 +833,14 @@ cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
 
 
 cdef object _picture_of = None
+cdef object _page_of = None
 
 
-def register_picture(picture_of):
-    """Say what makes ``USMArray.picture``: the layers above draw, and this one must not know them."""
-    global _picture_of
+def register_picture(picture_of, page_of):
+    """Say what makes ``USMArray.picture`` and a notebook's page: the layers above draw, and this one must not know them."""
+    global _page_of, _picture_of
     _picture_of = picture_of
+    _page_of = page_of
 
 
 cdef object _reduce_of = None

@@ -29,10 +29,16 @@ def not_dense(way: str, *arguments: Any) -> Any:
 
 def enter_picture() -> None:
     """Give ``USMArray.picture`` its function. The module that draws is imported when somebody asks for a drawing."""
-    register_picture(_picture_of)
+    register_picture(_picture_of, _page_of)
 
 
 def _picture_of(array: USMArray) -> "Picture":
     from arrayhub.inspection.picture import picture_of
 
     return picture_of(array)
+
+
+def _page_of(array: USMArray) -> str:
+    from arrayhub.inspection.page import page_of
+
+    return page_of(array)
