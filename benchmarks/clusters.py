@@ -142,12 +142,14 @@ def mpi_rows(options):
 
     import mpi4py.MPI  # noqa: F401
 
-    command = [Path(sysconfig.get_path("scripts"), "mpiexec"), "-n", "2", sys.executable, HERE / "mpi_exchange.py"]
+    launcher = Path(sysconfig.get_path("scripts"), "mpiexec")
+    command = [launcher, "-n", "2", sys.executable, "-m", "benchmarks.mpi_exchange"]
     done = subprocess.run(
         [*map(str, command), str(min(options.repeat, MOST_ROUNDS)), str(options.megabytes)],
         capture_output=True,
         text=True,
         timeout=300,
+        cwd=HERE.parent,
         env={**os.environ, "PYTHONPATH": str(Path(arrayhub.__file__).parents[1])},
     )
     if done.returncode:

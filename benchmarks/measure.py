@@ -76,7 +76,7 @@ def compare(ours, peer, rounds, sample, least=64):
         ours_ns, peer_ns, ratio and spread of a `Result`.
     """
     many, many_peer = calls_in(ours, sample, least), calls_in(peer, sample, least)
-    mine, theirs, ratios = [], [], []
+    mine, theirs = [], []
     for k in range(rounds):
         if k % 2:  # who goes first changes, so that neither always follows the other's garbage
             b, a = peer(many_peer) / many_peer, ours(many) / many
@@ -84,7 +84,12 @@ def compare(ours, peer, rounds, sample, least=64):
             a, b = ours(many) / many, peer(many_peer) / many_peer
         mine.append(a * 1e9)
         theirs.append(b * 1e9)
-        ratios.append(a / b)
+    return summary(mine, theirs)
+
+
+def summary(mine, theirs):
+    """ours_ns, peer_ns, ratio and spread of a `Result`, of the nanoseconds of each round."""
+    ratios = [ours / peer for ours, peer in zip(mine, theirs, strict=True)]
     return {
         "ours_ns": statistics.median(mine),
         "peer_ns": statistics.median(theirs),

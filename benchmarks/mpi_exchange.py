@@ -1,7 +1,6 @@
 """What two processes of MPI run for benchmarks/clusters.py: large messages of NumPy's and ours, in turns."""
 
 import json
-import statistics
 import sys
 import time
 
@@ -9,6 +8,8 @@ import numpy as np
 from mpi4py import MPI
 
 import arrayhub
+
+from .measure import summary
 
 COMM = MPI.COMM_WORLD
 
@@ -54,18 +55,8 @@ def row(way, peer, ours, theirs, x, a, rounds, at_most):
         turns = [(mine, ours, x), (others, theirs, a)]
         for times, run, array in turns if k % 2 else reversed(turns):
             times.append(run(array) * 1e9)
-    mine, others = mine[1:], others[1:]  # the first touches what MPI keeps
-    ratios = [m / o for m, o in zip(mine, others, strict=True)]
-    first, _, third = statistics.quantiles(ratios, n=4, method="inclusive")
-    return {
-        "way": way,
-        "peer": peer,
-        "ours_ns": statistics.median(mine),
-        "peer_ns": statistics.median(others),
-        "ratio": statistics.median(ratios),
-        "spread": (first, third),
-        "at_most": at_most,
-    }
+    # The first touches what MPI keeps.
+    return {"way": way, "peer": peer, "at_most": at_most, **summary(mine[1:], others[1:])}
 
 
 def main(rounds, megabytes):
