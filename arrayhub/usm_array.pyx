@@ -861,14 +861,18 @@ cdef inline object handed(Descriptor a, str way, object answer):
     return answer
 
 
-cdef tuple integers(int nd, Py_ssize_t* values):
-    cdef tuple result = PyTuple_New(nd)
+cdef inline object filled(object fresh, int nd, Py_ssize_t* values):
+    """A tuple that has just been made, or an instance of a subclass, with its values."""
     cdef int k
     for k in range(nd):
         value = PyLong_FromSsize_t(values[k])
         Py_INCREF(value)        # PyTuple_SET_ITEM takes the reference over
-        PyTuple_SET_ITEM(result, k, value)
-    return result
+        PyTuple_SET_ITEM(<tuple> fresh, k, value)
+    return fresh
+
+
+cdef tuple integers(int nd, Py_ssize_t* values):
+    return <tuple> filled(PyTuple_New(nd), nd, values)
 
 
 cdef object _Strides = Strides
@@ -877,13 +881,7 @@ free_as_tuples(_Strides)
 
 cdef object step_tuple(int nd, Py_ssize_t* values):
     """A Strides, filled as a tuple is: its class adds no fields."""
-    steps = new_strides(_Strides, nd)
-    cdef int k
-    for k in range(nd):
-        value = PyLong_FromSsize_t(values[k])
-        Py_INCREF(value)
-        PyTuple_SET_ITEM(<tuple> steps, k, value)
-    return steps
+    return filled(new_strides(_Strides, nd), nd, values)
 
 
 cdef object sequence(tuple arguments):

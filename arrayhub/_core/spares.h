@@ -3,7 +3,8 @@
    that nothing is kept.
 
    ARRAYHUB_SPARES(name, type, most) makes two functions: name_take() gives a spare one or NULL, name_keep(spare) says
-   whether it was kept. The caller has the GIL. */
+   whether it was kept. ARRAYHUB_ALLOCATED_SPARES makes two more, for those who have them from PyMem_RawMalloc:
+   name_new(size) gives a spare one, a new one or NULL, name_free(one) keeps or frees it. The caller has the GIL. */
 #ifndef ARRAYHUB_SPARES
 #ifdef Py_GIL_DISABLED
 #define ARRAYHUB_SPARES(name, type, most)                                                                              \
@@ -20,4 +21,13 @@
         return 1;                                                                                                      \
     }
 #endif
+#define ARRAYHUB_ALLOCATED_SPARES(name, type, most)                                                                    \
+    ARRAYHUB_SPARES(name, type, most)                                                                                  \
+    static inline type *name##_new(size_t size) {                                                                      \
+        type *spare = name##_take();                                                                                   \
+        return spare != NULL ? spare : (type *)PyMem_RawMalloc(size);                                                  \
+    }                                                                                                                  \
+    static inline void name##_free(type *one) {                                                                        \
+        if (!name##_keep(one)) PyMem_RawFree(one);                                                                     \
+    }
 #endif

@@ -16,7 +16,6 @@ from cpython.buffer cimport (
     PyObject_CheckBuffer,
 )
 from cpython.exc cimport PyErr_Occurred
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -75,25 +74,18 @@ cdef extern from "Python.h":
 cdef extern from *:
     """
     #include "spares.h"
-    ARRAYHUB_SPARES(arrayhub_spare_view, Py_buffer, 32)
+    ARRAYHUB_ALLOCATED_SPARES(arrayhub_spare_view, Py_buffer, 32)
     """
-    Py_buffer* take_spare "arrayhub_spare_view_take"() noexcept
-    bint keep_spare "arrayhub_spare_view_keep"(Py_buffer* view) noexcept
+    Py_buffer* allocate_view "arrayhub_spare_view_new"(size_t size) noexcept
+    void free_view "arrayhub_spare_view_free"(Py_buffer* view) noexcept
 
 
 cdef inline Py_buffer* new_view() except NULL:
     """Memory for a Py_buffer."""
-    cdef Py_buffer* view = take_spare()
-    if view == NULL:
-        view = <Py_buffer*> PyMem_RawMalloc(sizeof(Py_buffer))
+    cdef Py_buffer* view = allocate_view(sizeof(Py_buffer))
     if view == NULL:
         raise MemoryError
     return view
-
-
-cdef inline void free_view(Py_buffer* view) noexcept:
-    if not keep_spare(view):
-        PyMem_RawFree(view)
 
 
 cdef void _release_held(void* held) noexcept:

@@ -467,17 +467,16 @@ cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py
 cdef extern from *:
     """
     #include "spares.h"
-    ARRAYHUB_SPARES(arrayhub_spare_managed, void, 32)
+    ARRAYHUB_ALLOCATED_SPARES(arrayhub_spare_managed, void, 32)
     """
-    void* take_spare "arrayhub_spare_managed_take"() noexcept
-    bint keep_spare "arrayhub_spare_managed_keep"(void* managed) noexcept
+    void* allocate_managed "arrayhub_spare_managed_new"(size_t size) noexcept
+    void keep_or_free "arrayhub_spare_managed_free"(void* managed) noexcept
 
 
 cdef void free_managed(DLManagedTensorVersioned* managed) noexcept:
     """Free a versioned managed tensor of our own making; the caller has the GIL."""
     drop_owner(managed.manager_ctx)
-    if not keep_spare(managed):
-        PyMem_RawFree(managed)
+    keep_or_free(managed)
 
 
 cdef void drop_owner(void* owner) noexcept:
@@ -591,9 +590,7 @@ cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL:
     """A managed tensor that owns a reference to `a`: at most one allocation."""
     cdef DLManagedTensorVersioned* managed
     check_sayable(a)
-    managed = <DLManagedTensorVersioned*> take_spare()
-    if managed == NULL:
-        managed = <DLManagedTensorVersioned*> PyMem_RawMalloc(sizeof(DLManagedTensorVersioned))
+    managed = <DLManagedTensorVersioned*> allocate_managed(sizeof(DLManagedTensorVersioned))
     if managed == NULL:
         raise MemoryError
     managed.version = DLPackVersion(DLPACK_MAJOR, DLPACK_MINOR)

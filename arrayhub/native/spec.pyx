@@ -1,6 +1,5 @@
 """An array of memory that C code has: host memory, SYCL's with its queue, or CUDA's with its stream."""
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes, layout
@@ -33,7 +32,7 @@ cdef extern from *:
     #include "spares.h"
     /* What is called when the memory is not needed any more. */
     typedef struct { void (*release)(void *); void *context; } arrayhub_resource;
-    ARRAYHUB_SPARES(arrayhub_spare_resource, arrayhub_resource, 32)
+    ARRAYHUB_ALLOCATED_SPARES(arrayhub_spare_resource, arrayhub_resource, 32)
 
     /* Without the exception that may be pending: what is released may call Python. */
     static void arrayhub_release(void (*release)(void *), void *context) {
@@ -47,24 +46,14 @@ cdef extern from *:
     ctypedef struct Resource "arrayhub_resource":
         void (*release)(void*) noexcept
         void* context
-    Resource* take_spare "arrayhub_spare_resource_take"() noexcept
-    bint keep_spare "arrayhub_spare_resource_keep"(Resource* resource) noexcept
+    Resource* new_resource "arrayhub_spare_resource_new"(size_t size) noexcept
+    void free_resource "arrayhub_spare_resource_free"(Resource* resource) noexcept
     void call_release "arrayhub_release"(void (*release)(void*) noexcept, void* context) noexcept
-
-
-cdef inline Resource* new_resource() except NULL:
-    cdef Resource* resource = take_spare()
-    if resource == NULL:
-        resource = <Resource*> PyMem_RawMalloc(sizeof(Resource))
-    if resource == NULL:
-        raise MemoryError
-    return resource
 
 
 cdef void _release(void* held) noexcept:
     cdef Resource resource = (<Resource*> held)[0]
-    if not keep_spare(<Resource*> held):
-        PyMem_RawFree(held)
+    free_resource(<Resource*> held)
     call_release(resource.release, resource.context)
 
 
@@ -96,7 +85,9 @@ cdef object make(const PyUSMArraySpec* said):
     if said.owner != NULL:
         a.base_ = <object> said.owner
         return a
-    cdef Resource* resource = new_resource()
+    cdef Resource* resource = new_resource(sizeof(Resource))
+    if resource == NULL:
+        raise MemoryError
     resource.release = said.release
     resource.context = said.context
     hold_resource(a, a.resource_kind, resource, _release)
