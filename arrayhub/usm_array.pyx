@@ -368,12 +368,19 @@ cdef class USMArray(Descriptor):
 
     def __len__(self):
         if self.nd_ == 0:
-            raise TypeError("len() of an array without dimensions")
+            raise TypeError(
+                "len() of an array without dimensions; x.item() is its value. Whoever takes an array apart by x[i] comes to it:"
+                " give arrayhub.as_numpy(x) there"
+            )
         return self.shape_[0]
 
     def __iter__(self):
         """The elements of one dimension, as NumPy's scalars; of several dimensions the views of the first."""
         return iterator(self)
+
+    def __reversed__(self):
+        """The same from the last to the first."""
+        return iterator(self[::-1] if self.nd_ else self)
 
     def __contains__(self, value):
         raise TypeError("in: a USMArray compares no elements; ask NumPy, as in value in arrayhub.as_numpy(x)")

@@ -15,11 +15,23 @@ def test_iteration_gives_views_of_the_first_dimension():
     assert [int(ah.as_numpy(one)) for one in reversed(ah.asarray(np.arange(3)))] == [2, 1, 0]
 
 
+def test_backwards_are_the_same_elements_and_views():
+    x = ah.asarray(np.array([1, 2, 2], "i2"))
+    assert [type(value) for value in reversed(x)] == [np.int16] * 3
+    assert list(reversed(x)) == [2, 2, 1]
+    a = np.arange(6).reshape(3, 2)
+    rows = list(reversed(ah.asarray(a).with_dims("IJ")))
+    assert [row.tolist() for row in rows] == a[::-1].tolist()
+    assert [row.dims for row in rows] == [("J",)] * 3 and rows[0].ptr == a[2].ctypes.data
+    with pytest.raises(TypeError, match="without dimensions"):
+        reversed(ah.asarray(np.array(3)))
+
+
 def test_without_dimensions_there_is_nothing_to_iterate_over():
     x = ah.asarray(np.array(3))
     with pytest.raises(TypeError, match="without dimensions"):
         iter(x)
-    with pytest.raises(TypeError, match="without dimensions"):
+    with pytest.raises(TypeError, match=r"without dimensions; x\.item\(\)"):
         len(x)
     with pytest.raises(TypeError, match="without dimensions"):
         list(x)

@@ -1,0 +1,135 @@
+"""A USMArray where a library's function takes a NumPy array: the result is that of the NumPy array, or a refusal."""
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+
+@pytest.fixture
+def pandas():
+    return pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def axes():
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
+def column(pd, x):
+    frame = pd.DataFrame({"a": [1, 2, 3]})
+    frame["c"] = x
+    return frame
+
+
+PANDAS = {
+    "column": column,
+    "assign": lambda pd, x: pd.DataFrame({"a": [1, 2, 3]}).assign(c=x),
+    "Series": lambda pd, x: pd.Series(x),
+    "Series of floats": lambda pd, x: pd.Series(x, dtype="f8"),
+    "Index": lambda pd, x: pd.Index(x),
+    "index": lambda pd, x: pd.Series(["a", "b", "c"], index=x),
+    "columns": lambda pd, x: pd.DataFrame({"a": x, "b": x}, index=x),
+    "rows": lambda pd, x: pd.DataFrame([x, x]),
+    "crosstab": lambda pd, x: pd.crosstab(x, x),
+    "cut": lambda pd, x: pd.Series(pd.cut(x, 2)),
+    "map": lambda pd, x: pd.Series([1, 2, 3]).map(dict(zip(x, x, strict=True))),
+    "zip": lambda pd, x: pd.DataFrame(list(zip(x, x, strict=True))),
+    "isin": lambda pd, x: pd.Series([1, 5]).isin(x),
+    "take": lambda pd, x: pd.Series([3, 4, 5, 6]).take(x),
+    "compared": lambda pd, x: pd.Series([1, 0, 3]) == x,
+    "added": lambda pd, x: x + pd.Series([1, 0, 3]),
+    "dummies": lambda pd, x: pd.get_dummies(x),
+    "isna": lambda pd, x: pd.Series(pd.isna(x)),
+}
+
+
+@pytest.mark.parametrize("name", PANDAS)
+def test_pandas(name, pandas):
+    a = np.array([1, 2, 3])
+    ours, theirs = (PANDAS[name](pandas, x) for x in (ah.asarray(a), a))
+    assert type(ours) is type(theirs)
+    assert ours.equals(theirs) and repr(ours) == repr(theirs)
+
+
+def test_pandas_takes_what_has_no_dimensions_for_an_object_and_its_item_for_a_number(pandas):
+    """pandas looks into NumPy's arrays without dimensions and into no others, torch's neither."""
+    x = ah.asarray(np.array([1, 2, 3]))
+    assert column(pandas, x[0])["c"].dtype == object
+    assert column(pandas, x.item(0))["c"].dtype == column(pandas, x[0].item())["c"].dtype == np.int64
+
+
+PLOTS = {
+    "hist": lambda axes, x: axes.hist(x)[:2],
+    "hist of two": lambda axes, x: axes.hist([x, x])[:2],
+    "hist of columns": lambda axes, x: axes.hist(x.reshape(2, 3))[:2],
+    "bins": lambda axes, x: axes.hist(x, bins=x, weights=x)[:2],
+    "boxplot": lambda axes, x: [line.get_ydata() for line in axes.boxplot(x)["medians"]],
+    "boxplot of columns": lambda axes, x: [line.get_ydata() for line in axes.boxplot(x.reshape(2, 3))["medians"]],
+    "violinplot": lambda axes, x: [body.get_paths()[0].vertices for body in axes.violinplot(x)["bodies"]],
+    "plot": lambda axes, x: [line.get_xydata() for line in axes.plot(x, x)],
+    "bar": lambda axes, x: [bar.get_height() for bar in axes.bar(x, x, yerr=x)],
+    "scatter": lambda axes, x: axes.scatter(x, x, c=x, s=x).get_array(),
+    "imshow": lambda axes, x: axes.imshow(x.reshape(2, 3)).get_array(),
+    "pie": lambda axes, x: [(wedge.theta1, wedge.theta2) for wedge in axes.pie(x)[0]],
+    "eventplot": lambda axes, x: [events.get_positions() for events in axes.eventplot(x)],
+    "ticks": lambda axes, x: [axes.set_xticks(x), axes.get_xticks()][1],
+}
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_matplotlib(name, axes):
+    a = np.array([1.0, 2.0, 4.0, 8.0, 8.0, 9.0]) if name != "bins" else np.arange(6.0)
+    ours, theirs = PLOTS[name](axes, ah.asarray(a)), PLOTS[name](axes, a)
+    np.testing.assert_equal(ours, theirs)
+
+
+SIZES = {
+    "zeros": lambda n, a: np.zeros(n).shape,
+    "shape": lambda n, a: np.zeros((n, n)).shape,
+    "full": lambda n, a: np.full(n, n),
+    "random": lambda n, a: np.random.default_rng(0).random(n),
+    "integers": lambda n, a: np.random.default_rng(0).integers(n, size=n),
+    "choice": lambda n, a: np.random.default_rng(0).choice(n),
+    "old random": lambda n, a: np.random.RandomState(0).rand(n, n),
+    "tile by two": lambda n, a: np.tile(a, np.array([n, n])),
+    "repeat": lambda n, a: np.repeat(a, n),
+    "linspace": lambda n, a: np.linspace(0, 1, n),
+    "roll": lambda n, a: np.roll(a, n),
+    "index": lambda n, a: (np.arange(9)[n], np.arange(9)[:n], list(range(9))[n]),
+    "reshape": lambda n, a: np.arange(9).reshape(n, n),
+    "range": lambda n, a: list(range(n)),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("dtype", ["u1", "i8"])
+def test_a_size_without_dimensions_is_numpys(name, dtype):
+    n, a = np.array(3, dtype), np.array([4, 5, 6])
+    np.testing.assert_equal(SIZES[name](ah.asarray(n), ah.asarray(a)), SIZES[name](n, a))
+
+
+@pytest.mark.parametrize("call", [np.arange, np.eye, lambda n: np.tile([1], n), lambda n: np.split(np.arange(6), n)])
+def test_who_computes_with_a_size_is_told_what_to_give(call):
+    n = ah.asarray(np.array(3))
+    with pytest.raises(TypeError, match=r"arrayhub\.as_numpy\(x\)"):
+        call(n)
+    np.testing.assert_equal(call(n.item()), call(3))
+
+
+def test_skimage_is_not_given_strides_that_it_takes_for_bytes():
+    util = pytest.importorskip("skimage.util")
+    a = np.arange(16.0).reshape(4, 4)
+    x = ah.asarray(a)
+    with pytest.raises(TypeError, match=r"byte_strides, or arrayhub\.as_numpy\(x\)"):
+        util.view_as_blocks(x, (2, 2))
+    np.testing.assert_array_equal(util.view_as_blocks(ah.as_numpy(x), (2, 2)), util.view_as_blocks(a, (2, 2)))
+
+
+def test_windows_are_numpys():
+    x = ah.asarray(np.arange(16.0).reshape(4, 4))
+    view = np.lib.stride_tricks.sliding_window_view
+    np.testing.assert_array_equal(view(x[::-1], (2, 2)), view(ah.as_numpy(x)[::-1], (2, 2)))
