@@ -9,6 +9,8 @@ import gc
 import json
 import sys
 
+from dlpack_by_hand import new_capsule
+
 import arrayhub
 
 
@@ -45,10 +47,6 @@ Array._fields_ = [
     ("release", RELEASE_ARRAY),
     ("private_data", ctypes.c_void_p),
 ]
-
-new_capsule = ctypes.pythonapi.PyCapsule_New
-new_capsule.restype = ctypes.py_object
-new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 
 class Producer:

@@ -61,7 +61,7 @@ class ExchangeTable(ctypes.Structure):
 DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 FROM_PY_OBJECT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
 
-_python = ctypes.pythonapi
+_python = ctypes.PyDLL(None)  # not ctypes.pythonapi, whose functions other libraries give argument types, too
 new_capsule = _python.PyCapsule_New
 new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 capsule_pointer = _python.PyCapsule_GetPointer

@@ -381,12 +381,13 @@ def dpnp():
         return Shows(**{name: {**interface, **changes}}, owner=x)
 
     return {
-        "d": d, "x": x, "part": d[::-1, ::2], "shared": shared, "queue": queue,
+        "d": d, "x": x, "usm": x.usm_data, "part": d[::-1, ::2], "shared": shared, "queue": queue,
         "memory": dpctl.memory.MemoryUSMShared(64),
         "as_dpnp": arrayhub.as_dpnp, "to_device": arrayhub.to_device, "by_queue": sycl(),
         "by_context": sycl(syclobj=queue.sycl_context), "by_filter": sycl(syclobj=queue.sycl_device.filter_string),
         "by_capsule": sycl(syclobj=queue._get_capsule()), "bad_queue": sycl(syclobj="nonsense"),
         "bad_pointer": sycl(data=(host_memory.ctypes.data, False)), "host_memory": host_memory,
+        "turned": np.zeros((4, 3)),
         "bad_reach": sycl(shape=(1 << 30,)),
         "ud": arrayhub.asarray(d), "ushared": arrayhub.asarray(shared), "upart": arrayhub.asarray(d[::-1, ::2]),
     }  # fmt: skip
@@ -405,6 +406,9 @@ DPNP = (
     Route("asarray(d, via='dlpack')", SOME),
     Route("asarray(d, stream=queue)", SOME),
     Route("as_numpy(shared)", SOME),
+    Route("arrayhub.as_torch(shared)", SOME),
+    Route("asarray(x, via='sycl').base", SOME),
+    Route("ud.__usm_ndarray__", SOME),
     Route("as_dpnp(ud)", SOME),
     Route("as_dpnp(d)", SOME),
     Route("ud.__sycl_usm_array_interface__", SOME),
@@ -414,8 +418,11 @@ DPNP = (
     Route("ud[1:]"),
     Route("to_host(ud)", FEW // 2),
     Route("to_host(upart)", FEW // 2),
+    Route("to_host(ud.T, out=turned)", FEW // 2),
+    Route("USMArray((2, 3), 'f8', memory, strides=(-3, -1), offset=5)", SOME),
     Route("to_device(a, 'oneapi:0')", FEW // 2),
     Route("ud.copy()", FEW // 2),
+    Route("to_host(ud, out=turned)", FEW // 2, "ValueError"),
     Route("asarray(bad_queue)", FEW, "Exception"),
     Route("asarray(bad_pointer)", FEW, "ValueError"),
     Route("asarray(bad_reach)", FEW, "Exception"),

@@ -1,7 +1,6 @@
 """``__array_interface__`` and ``__array_struct__``: every rule, NumPy as the judge, and hostile producers."""
 
 import ctypes
-import gc
 import sys
 import weakref
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from children import python
 from exporters import PyArrayInterface, StructProducer, read_struct
+from producers import lives
 
 import arrayhub
 from arrayhub._core.errors import InterfaceError
@@ -498,8 +498,7 @@ def test_the_producer_lives_as_long_as_the_last_view(way):
     del owner
     view = np.asarray(u[2:4])
     del u
-    gc.collect()
-    assert watch() is not None
+    assert lives(watch)
     assert view.tolist() == [2.0, 3.0]
     del view
     assert watch() is None
@@ -522,8 +521,7 @@ def test_the_capsule_that_goes_out_holds_the_array():
     watch = weakref.ref(x)
     capsule = arrayhub.asarray(x).__array_struct__
     del x
-    gc.collect()
-    assert watch() is not None
+    assert lives(watch)
     assert (ctypes.c_double * 5).from_address(read_struct(capsule).data)[:] == [0, 1, 2, 3, 4]
     del capsule
     assert watch() is None

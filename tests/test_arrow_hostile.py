@@ -5,8 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from arrow_by_hand import CASES, Producer, int64, new_capsule, numbers
+from arrow_by_hand import CASES, Producer, int64, numbers
 from children import python
+from dlpack_by_hand import new_capsule
 
 import arrayhub as ah
 

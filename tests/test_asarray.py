@@ -1,13 +1,13 @@
 """What asarray, from_dlpack, the as_* family and convert promise, whichever protocol the memory comes in by."""
 
 import array
-import gc
 import sys
 import weakref
 
 import numpy as np
 import pytest
 from children import python
+from producers import lending, lives, producer, raising
 
 import arrayhub as ah
 
@@ -69,15 +69,6 @@ def test_ragged_and_object_lists_are_type_errors(value):
         ah.asarray(value)
 
 
-def test_a_sequence_has_no_memory_to_view():
-    with pytest.raises(BufferError, match="copy=False"):
-        ah.asarray([1, 2], copy=False)
-    with pytest.raises(BufferError, match="copy=False"):
-        ah.asarray(3, copy=False)
-    with pytest.raises(BufferError, match="copy=False"):
-        ah.asarray(np.float32(3), copy=False)
-
-
 @pytest.mark.parametrize("value", [object(), None, {"a": 1}, {1, 2}, len, int, ..., (x for x in ())])
 def test_what_speaks_nothing_is_a_type_error_that_lists_the_protocols(value):
     with pytest.raises(TypeError, match=r"speaks no array protocol.*__dlpack__"):
@@ -101,26 +92,6 @@ def test_python_objects_and_variable_strings_are_refused(value, via):
 
 
 # ---------------------------------------------------------------------------------------------------------- NumPy's own
-
-
-def test_masked_arrays_are_refused_and_say_what_to_do():
-    masked = np.ma.masked_array(np.arange(3), mask=[0, 1, 0])
-    with pytest.raises(TypeError, match=r"mask.*filled"):
-        ah.asarray(masked)
-    assert np.asarray(ah.asarray(masked.filled(-1))).tolist() == [0, -1, 2]
-    assert np.asarray(ah.asarray(np.ma.masked_array(np.arange(3)))).tolist() == [0, 1, 2]
-
-
-def test_subclasses_come_in_on_their_memory():
-    class Sub(np.ndarray):
-        pass
-
-    sub = np.arange(4.0).view(Sub)
-    for x in (sub, np.char.asarray(["a"]), np.rec.array([(1, 2.0)], dtype="i4,f8")):
-        u = ah.asarray(x)
-        assert u.ptr == x.ctypes.data
-        assert u.dtype == np.asarray(x).dtype
-        assert u.base is x
 
 
 def test_memmap(tmp_path):
@@ -169,12 +140,8 @@ def test_a_wrapper_of_wrappers_without_end_is_an_error():
 
 
 def test_a_getattr_that_raises():
-    class Hostile:
-        def __getattr__(self, name):
-            raise RuntimeError(f"no {name} here")
-
     with pytest.raises((TypeError, RuntimeError, BufferError)):
-        ah.asarray(Hostile())
+        ah.asarray(producer(__getattr__=raising(RuntimeError("no attribute here"))))
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, OSError, RuntimeError, AttributeError, ZeroDivisionError])
@@ -184,89 +151,44 @@ def test_a_getattr_that_raises():
      "__dlpack__", "ndarray", "values"],
 )  # fmt: skip
 def test_properties_that_raise(name, error):
-    def fail(self):
-        raise error("on purpose")
-
-    cls = type("Raises", (), {name: property(fail)})
     with pytest.raises((TypeError, BufferError, error)):
-        ah.asarray(cls())
+        ah.asarray(producer(**{name: property(raising(error("on purpose")))}))
 
 
 def test_a_dunder_that_answers_differently_is_read_once():
-    class Counting:
-        def __init__(self):
-            self.array, self.reads = np.arange(3), 0
-
-        @property
-        def __array_interface__(self):
-            self.reads += 1
-            return self.array.__array_interface__
-
-    x = Counting()
-    ah.asarray(x)
-    assert x.reads == 1
+    reads, array = [], np.arange(3)
+    ah.asarray(producer(__array_interface__=property(lambda self: reads.append(1) or array.__array_interface__)))
+    assert reads == [1]
 
 
 def test_what_interrupts_is_not_swallowed():
-    class Interrupts:
-        def __dlpack__(self, **kwargs):
-            raise KeyboardInterrupt
-
-        def __dlpack_device__(self):
-            return (1, 0)
-
     with pytest.raises(KeyboardInterrupt):
-        ah.asarray(Interrupts())
+        ah.asarray(producer(__dlpack__=raising(KeyboardInterrupt())))
 
 
 # ----------------------------------------------------------------------------------------------- which protocol answers
 
 
 def test_a_refusal_passes_on_to_the_next_protocol():
-    class Both(Speaks):
-        def __dlpack__(self, **kwargs):
-            raise BufferError("not today")
-
-        def __dlpack_device__(self):
-            return (1, 0)
-
-    x = Both("__array_interface__")
-    u = ah.asarray(x)
-    assert u.protocol == "array_interface"
-    assert u.ptr == x.array.ctypes.data
+    array = np.arange(3)
+    u = ah.asarray(
+        producer(__dlpack__=raising(BufferError("not today")), __array_interface__=array.__array_interface__)
+    )
+    assert (u.protocol, u.ptr) == ("array_interface", array.ctypes.data)
 
 
 def test_when_all_refuse_the_error_has_every_reason():
-    class Refuses:
-        def __dlpack__(self, **kwargs):
-            raise BufferError("reason one")
-
-        def __dlpack_device__(self):
-            return (1, 0)
-
-        @property
-        def __array_interface__(self):
-            raise AttributeError("reason two")
-
+    none = property(raising(AttributeError("reason two")))
     with pytest.raises(BufferError, match="reason one"):
-        ah.asarray(Refuses())
+        ah.asarray(producer(__dlpack__=raising(BufferError("reason one")), __array_interface__=none))
 
 
 def test_a_false_description_is_an_error_and_not_passed_over():
-    class Lies:
-        def __init__(self):
-            self.array = np.arange(3)
-            self.__sycl_usm_array_interface__ = {"shape": (-3,), "typestr": "<i8", "data": (1, False), "version": 1}
-
-        def __dlpack__(self, **kwargs):
-            return self.array.__dlpack__(**kwargs)
-
-        def __dlpack_device__(self):
-            return (1, 0)
-
+    said = {"shape": (-3,), "typestr": "<i8", "data": (1, False), "version": 1}
+    lies = producer(__sycl_usm_array_interface__=said, __dlpack__=lending(np.arange(3)))
     with pytest.raises(ah.InterfaceError, match="shape"):
-        ah.asarray(Lies())
-    assert ah.asarray(Lies(), via="dlpack").shape == (3,)
+        ah.asarray(lies)
+    assert ah.asarray(lies, via="dlpack").shape == (3,)
 
 
 @pytest.mark.parametrize("via", ["array_interface", "array_struct", "buffer", "dlpack"])
@@ -284,15 +206,10 @@ def test_via_a_protocol_that_the_object_does_not_speak(via):
         ah.asarray(np.arange(3), via=via)
 
 
-@pytest.mark.parametrize("via", ["numpy", "DLPACK", "", 3, b"dlpack", object(), "exchange"])
+@pytest.mark.parametrize("via", ["numpy", "DLPACK", "", 3, b"dlpack", object(), "exchange", []])
 def test_unknown_via(via):
-    with pytest.raises(ValueError, match="accepted: " + ", ".join(VIA)):
+    with pytest.raises((ValueError, TypeError), match=f"unhashable.*'list'|accepted: {', '.join(VIA)}"):
         ah.asarray(np.arange(3), via=via)
-
-
-def test_via_unhashable():
-    with pytest.raises((ValueError, TypeError), match="via|unhashable"):
-        ah.asarray(np.arange(3), via=[])
 
 
 def test_via_of_a_usm_array():
@@ -440,15 +357,14 @@ def test_from_dlpack_of_capsules():
 
 def test_a_protocol_added_to_a_type_later_is_seen():
     class Late:
-        def __init__(self):
-            self.array = np.arange(3)
+        pass
 
+    array = np.arange(3)
     with pytest.raises(TypeError, match="no array protocol"):
         ah.asarray(Late())
-    Late.__array_interface__ = property(lambda self: self.array.__array_interface__)
+    Late.__array_interface__ = property(lambda self: array.__array_interface__)
     assert ah.asarray(Late()).shape == (3,)
-    Late.__dlpack__ = lambda self, **kwargs: self.array.__dlpack__(**kwargs)
-    Late.__dlpack_device__ = lambda self: (1, 0)
+    Late.__dlpack__, Late.__dlpack_device__ = lending(array), lambda self: (1, 0)
     assert ah.asarray(Late()).protocol == "dlpack"
     del Late.__array_interface__, Late.__dlpack__
     with pytest.raises(TypeError, match="no array protocol"):
@@ -465,7 +381,7 @@ def test_a_protocol_added_to_a_base_later_is_seen():
     with pytest.raises(TypeError):
         ah.asarray(Slotted())
     x = np.arange(3)
-    Base.__dlpack__ = lambda self, **kwargs: x.__dlpack__(**kwargs)
+    Base.__dlpack__ = lending(x)
     assert ah.asarray(Slotted()).ptr == x.ctypes.data
 
 
@@ -487,8 +403,7 @@ def test_types_are_not_kept_alive():
     ah.asarray(Temporary("__array_interface__"))
     reference = weakref.ref(Temporary)
     del Temporary
-    gc.collect()
-    assert reference() is None
+    assert not lives(reference)
 
 
 def test_thousands_of_types():
@@ -589,16 +504,6 @@ def test_empty_readonly_stays_readonly_in_numpy():
     assert not ah.as_numpy(b"").flags.writeable
 
 
-def test_what_jax_does_not_export_is_refused_in_words():
-    jax = pytest.importorskip("jax")
-    with pytest.raises(BufferError, match="jax: no protocol can show.*int4"):
-        ah.asarray(jax.numpy.zeros(4, "int4"))
-    deleted = jax.numpy.zeros(4)
-    deleted.delete()
-    with pytest.raises(BufferError, match="jax: the array was deleted"):
-        ah.asarray(deleted)
-
-
 def test_to_host_with_out():
     x, out = np.arange(6).reshape(2, 3), np.zeros((2, 3), "i8")
     assert ah.to_host(x, out=out) is out
@@ -672,18 +577,12 @@ def test_a_refusal_is_one_exception_that_nothing_runs_under():
     """What a refusing way raised is taken before anything else runs, so that a producer's code never meets it."""
     met = []
 
-    class Refuses:
-        @property
-        def __cuda_array_interface__(self):
-            raise BufferError("not now")
+    def interface(self):
+        met.append(sys.exc_info()[1])
+        return array.__array_interface__
 
-        @property
-        def __array_interface__(self):
-            met.append(sys.exc_info()[1])
-            return array.__array_interface__
-
-    array = np.arange(3.0)
-    assert ah.asarray(Refuses()).size == 3
+    array, refusing = np.arange(3.0), property(raising(BufferError("not now")))
+    assert ah.asarray(producer(__cuda_array_interface__=refusing, __array_interface__=property(interface))).size == 3
     assert met == [None]
 
 
@@ -743,8 +642,7 @@ def test_a_class_that_a_metaclass_changes_while_it_is_asked():
         def __getattribute__(cls, name):
             if name == "__array_struct__" and not type.__getattribute__(cls, "changed"):
                 cls.changed = True
-                cls.__dlpack__ = lambda self, **keywords: array.__dlpack__(**keywords)
-                cls.__dlpack_device__ = lambda self: (1, 0)
+                cls.__dlpack__, cls.__dlpack_device__ = lending(array), lambda self: (1, 0)
             return type.__getattribute__(cls, name)
 
     class Changing(metaclass=Meta):

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from producers import lending, producer, raising
 
 import arrayhub
 from arrayhub import check
@@ -95,68 +96,29 @@ def test_a_false_description_is_told():
 
 
 def test_dlpack_beside_the_buffer():
-    class TwoFaced:
-        def __init__(self):
-            self.a, self.b = np.zeros(3), np.zeros(4)
-            self.__array_interface__ = described(self.a)
-
-        def __dlpack__(self, **options):
-            return self.b.__dlpack__(**options)
-
-        def __dlpack_device__(self):
-            return self.b.__dlpack_device__()
-
-    texts = check(TwoFaced())
+    texts = check(tensor(lending(np.zeros(4))))
     assert [text.partition(":")[0] for text in texts] == ["pointer", "shape"]
 
 
+SOUND = np.zeros(3)
+
+
+def tensor(dlpack, **attributes):
+    """An object with one sound interface, and a `__dlpack__`."""
+    return producer(__array_interface__=described(SOUND), __dlpack__=dlpack, **attributes)
+
+
 def test_a_legacy_capsule_cannot_say_read_only():
-    class Old:
-        def __init__(self):
-            self.a = np.zeros(3)
-            self.__array_interface__ = described(self.a)
-
-        def __dlpack__(self, stream=None):
-            return self.a.__dlpack__()
-
-        def __dlpack_device__(self):
-            return (1, 0)
-
-    assert check(Old()) == []
+    assert check(tensor(lambda self, stream=None: SOUND.__dlpack__())) == []
 
 
 def test_an_interface_that_refuses_says_nothing():
-    class Refusing:
-        def __init__(self):
-            self.a = np.zeros(3)
-            self.__array_interface__ = described(self.a)
-
-        def __dlpack__(self, **options):
-            raise BufferError("not today")
-
-        def __dlpack_device__(self):
-            return (1, 0)
-
-    assert check(Refusing()) == []
-
-
-class Tensor:
-    """An object with one sound interface, and a `__dlpack__` that does as it is told."""
-
-    def __init__(self, answer):
-        self.a, self.answer = np.zeros(3), answer
-        self.__array_interface__ = described(self.a)
-
-    def __dlpack__(self, **options):
-        return self.answer()
-
-    def __dlpack_device__(self):
-        return (1, 0)
+    assert check(tensor(raising(BufferError("not today")))) == []
 
 
 @pytest.mark.parametrize("answer", [5, None, "dltensor"])
 def test_what_is_no_capsule(answer):
-    (text,) = check(Tensor(lambda: answer))
+    (text,) = check(tensor(lambda self, **options: answer))
     assert text.startswith(
         f"__dlpack__ says what is not allowed: DLPack: __dlpack__() is {answer!r}; accepted: a capsule"
     )
@@ -174,16 +136,8 @@ class Mute(Exception):
 )
 def test_an_interface_that_fails_is_told(error, words):
     """The other ones are compared all the same."""
-
-    class Failing(Tensor):
-        @property
-        def __cuda_array_interface__(self):
-            raise error
-
-    def fail():
-        raise error
-
-    by_call, by_getter = check(Tensor(fail)), check(Failing(np.zeros(4).__dlpack__))
+    by_call = check(tensor(raising(error)))
+    by_getter = check(tensor(lending(np.zeros(4)), __cuda_array_interface__=property(raising(error))))
     assert len(by_call) == 1 and by_call[0].startswith("__dlpack__ fails with ") and words in by_call[0]
     assert len(by_getter) == 3 and words in by_getter[0]
     assert by_getter[0].startswith("__cuda_array_interface__ fails with ")

@@ -27,6 +27,7 @@ from dlpack_by_hand import (
     new_capsule,
     tensor_of,
 )
+from producers import lives
 
 import arrayhub
 from arrayhub import InterfaceError
@@ -655,11 +656,9 @@ def test_an_unconsumed_capsule_frees(versioned):
     alive = weakref.ref(owner)
     capsule = arrayhub.asarray(owner).__dlpack__(max_version=(1, 0) if versioned else None)
     del owner
-    gc.collect()
-    assert alive() is not None
+    assert lives(alive)
     del capsule
-    gc.collect()
-    assert alive() is None
+    assert not lives(alive)
 
 
 @both
@@ -668,8 +667,7 @@ def test_the_deleter_frees_from_a_thread_without_the_gil(versioned):
     alive = weakref.ref(owner)
     managed = consume(arrayhub.asarray(owner).__dlpack__(max_version=(1, 0) if versioned else None))
     del owner
-    gc.collect()
-    assert alive() is not None
+    assert lives(alive)
     thread = threading.Thread(target=delete, args=(managed,))
     thread.start()
     thread.join()
@@ -758,79 +756,36 @@ for step in (
 # ---- real libraries ----------------------------------------------------------------
 
 
-def numpy_pair():
-    return np.from_dlpack, lambda x: x.ctypes.data
+ML_DTYPES = [
+    "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu",
+]  # fmt: skip
 
 
-def torch_pair():
-    torch = pytest.importorskip("torch")
-    return torch.from_dlpack, lambda x: x.data_ptr()
-
-
-def tvm_ffi_pair():
-    tvm_ffi = pytest.importorskip("tvm_ffi")
-    return tvm_ffi.from_dlpack, lambda x: np.from_dlpack(x).ctypes.data
-
-
-def jax_pair():
-    jax = pytest.importorskip("jax")
-    return jax.dlpack.from_dlpack, lambda x: x.unsafe_buffer_pointer()
-
-
-CONSUMERS = {"numpy": numpy_pair, "torch": torch_pair, "tvm_ffi": tvm_ffi_pair, "jax": jax_pair}
-consumers = pytest.mark.parametrize("consumer", CONSUMERS)
-
-
-def aligned(shape, dtype="f4"):
-    """Zeros on a 64-byte boundary, which jax wants."""
-    raw = np.zeros(int(np.prod(shape)) * np.dtype(dtype).itemsize + 64, "u1")
-    start = -raw.ctypes.data % 64
-    return raw[start : start + raw.size - 64].view(dtype).reshape(shape)
-
-
-@consumers
-def test_real_consumers_read_the_same_memory(consumer):
-    read, address = CONSUMERS[consumer]()
-    array = aligned((2, 4))
-    array[:] = np.arange(8).reshape(2, 4)
-    layouts = [array, array.T, array[1, 2]]
-    if consumer != "jax":
-        layouts.append(array[:, 1::2])
-    if consumer != "jax" and (consumer != "numpy" or NUMPY >= (2, 1)):  # before, it asks for what cannot say read-only
-        layouts.append(np.broadcast_to(array[0], (3, 4)))
-    for source in layouts:
-        a = arrayhub.asarray(source if isinstance(source, np.ndarray) else np.array(source))
-        got = read(a)
-        assert tuple(got.shape) == a.shape
-        assert address(got) == a.ptr or (consumer == "jax" and a.ptr % 64)
-        assert np.array_equal(np.from_dlpack(got) if consumer == "tvm_ffi" else np.asarray(got), source)
+@pytest.mark.parametrize("name", ["float32", *ML_DTYPES])
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_a_librarys_own_from_dlpack(library, name):
+    """NumPy's and tvm-ffi's are consumers of the matrix; these two it asks by as_torch and as_jax."""
+    pytest.importorskip("ml_dtypes")
+    module = pytest.importorskip(library)
+    if library == "torch" and not hasattr(module, name):
+        pytest.skip(f"torch has no {name}")
+    raw = np.arange(128, dtype="u1")
+    alive, dtype = weakref.ref(raw), np.dtype(name)
+    array = raw[-raw.ctypes.data % 64 :][: 8 * dtype.itemsize].view(dtype).reshape(2, 4)  # jax wants that boundary
+    sources = [array, array.T]
+    if library == "torch":
+        sources += [array[1], array[:, 1::2], np.broadcast_to(array[0], (3, 4))]
+    for source in sources:
+        a = arrayhub.asarray(source)
+        got = module.from_dlpack(a) if library == "torch" else module.dlpack.from_dlpack(a)
+        back = take(got)
+        assert name in str(got.dtype) and tuple(got.shape) == a.shape
+        assert (back.dtype, back.ptr, np.asarray(back).tobytes()) == (dtype, a.ptr, source.tobytes())
+    del raw, array, sources, source, a, back
+    assert lives(alive)
     del got
-
-
-@consumers
-def test_real_consumers_hold_the_owner(consumer):
-    read, _address = CONSUMERS[consumer]()
-    owner = aligned((8,))
-    root = owner
-    while isinstance(root.base, np.ndarray):
-        root = root.base
-    alive = weakref.ref(root)
-    got = read(arrayhub.asarray(owner))
-    del owner, root
-    gc.collect()
-    assert alive() is not None
-    del got
-    gc.collect()
-    assert alive() is None
-
-
-@pytest.mark.parametrize("consumer", ["numpy", "tvm_ffi"])
-def test_negative_strides_arrive(consumer):
-    read, address = CONSUMERS[consumer]()
-    a = arrayhub.asarray(np.arange(6.0)[::-2])
-    got = read(a)
-    assert (got if consumer == "numpy" else np.from_dlpack(got)).tolist() == [5, 3, 1]
-    assert address(got) == a.ptr
+    assert not lives(alive)
 
 
 def test_read_only_arrives_as_read_only():
@@ -847,54 +802,6 @@ def test_read_only_arrives_as_read_only():
     else:
         taken = np.asarray(jax.dlpack.from_dlpack(a))
         assert bytes(taken) == b"abcd" and not taken.flags.writeable
-
-
-def test_real_producers_come_in():
-    sources = [np.arange(6.0).reshape(2, 3)[::-1]]
-    for name, make in (
-        ("torch", lambda m: m.arange(6.0).reshape(2, 3).T),
-        ("jax", lambda m: m.device_put(np.arange(6, dtype="f4").reshape(2, 3), m.devices("cpu")[0])),
-        ("pyarrow", lambda m: m.array([1.0, 2.0, 3.0])),
-        ("array_api_strict", lambda m: m.arange(5)),
-        ("tvm_ffi", lambda m: m.from_dlpack(np.arange(4.0))),
-    ):
-        try:
-            module = __import__(name)
-        except ImportError:
-            continue
-        sources.append(make(module))
-    assert len(sources) > 1
-    for source in sources:
-        direct = np.from_dlpack(source)
-        a = take(source)
-        assert (a.protocol, a.shape, a.dtype) == ("dlpack", direct.shape, direct.dtype)
-        assert a.ptr == direct.ctypes.data
-        assert np.array_equal(np.asarray(a), direct)
-
-
-ML_DTYPES = [
-    "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-    "float8_e5m2fnuz", "float8_e8m0fnu",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ML_DTYPES)
-def test_ml_dtypes_between_libraries(name):
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    dtype = np.dtype(getattr(ml_dtypes, name))
-    array = aligned((4,), "u2" if dtype.itemsize == 2 else "u1")
-    array[:] = [1, 2, 3, 4]
-    a = arrayhub.asarray(array.view(dtype))
-    assert a.dtype == dtype
-    for library in ("torch", "jax", "tvm_ffi"):
-        module = pytest.importorskip(library)
-        if library == "torch" and not hasattr(module, name):
-            continue
-        got = module.dlpack.from_dlpack(a) if library == "jax" else module.from_dlpack(a)
-        assert name in str(got.dtype)
-        back = take(got)
-        assert (back.dtype, back.ptr) == (dtype, a.ptr)
-        assert np.array_equal(np.asarray(back).view(array.dtype), array)
 
 
 def test_jax_packs_four_bits():

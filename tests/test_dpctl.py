@@ -1,8 +1,5 @@
 """dpctl and dpnp: struct and dict say the same, USM reaches host libraries, results are ready, memory is freed."""
 
-import gc
-import sys
-import tracemalloc
 import weakref
 
 import arrayhub as ah  # before dpctl: it finds the CPU runtime
@@ -18,11 +15,11 @@ import numpy as np
 import pytest
 import torch
 from dpnp.dpnp_array import dpnp_array
+from producers import lives
 
 NAME = "__sycl_usm_array_interface__"
 KINDS = ["device", "shared", "host"]
 CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host": dpm.MemoryUSMHost}
-DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 
 
 def whole(kind, dtype):
@@ -58,57 +55,7 @@ def offset_of(u):
     return getattr(u, NAME)["offset"]
 
 
-def described(a):
-    """All that an array says of itself, but the memory block's identity."""
-    flags = a.flags
-    return {
-        "shape": a.shape, "strides": a.strides, "ptr": a.ptr, "dtype": a.dtype, "typenum": a.typenum,
-        "kind": a.usm_type, "access": a.access, "flags": (flags.c_contiguous, flags.f_contiguous, flags.aligned),
-        "protocol": a.protocol, "device": a.device,
-    }  # fmt: skip
-
-
 # ---------------------------------------------------------------------------------------------- the struct and the dict
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("protect", [False, True])
-def test_the_struct_says_what_the_dict_says(layout, kind, protect):
-    u = LAYOUTS[layout](whole(kind, "i4"))
-    u = read_only(u) if protect else u
-    struct, wrapped, by_dict = (
-        ah.asarray(u),
-        ah.asarray(dpnp_array._create_from_usm_ndarray(u)),
-        ah.asarray(u, via="sycl"),
-    )
-    assert described(struct) == described(by_dict) == described(wrapped)
-    assert struct.shape == u.shape
-    assert struct.access == ("readonly" if protect else "readwrite")
-    assert struct.ptr == u._pointer if u.size else True
-    assert np.array_equal(np.asarray(struct.to_host()), dpt.asnumpy(u))
-    # And out again: dpctl's own description, key by key.
-    theirs, ours = getattr(u, NAME), getattr(struct, NAME)
-    if u.size:
-        start = theirs["data"][0] + theirs["offset"] * u.itemsize
-        assert ours["data"][0] + ours["offset"] * u.itemsize == start
-        assert ours["data"] == theirs["data"]
-        assert (ours["shape"], ours["typestr"], ours["syclobj"]) == (
-            theirs["shape"],
-            theirs["typestr"],
-            theirs["syclobj"],
-        )
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_every_type(dtype):
-    u = whole("shared", dtype)
-    assert described(ah.asarray(u)) == described(ah.asarray(u, via="sycl"))
-    assert ah.asarray(u).dtype == np.dtype(dtype)
-    assert np.array_equal(np.asarray(ah.asarray(u)), dpt.asnumpy(u))
-    out = ah.as_dpnp(ah.asarray(u))
-    assert out.dtype == u.dtype
-    assert out.get_array()._pointer == u._pointer
 
 
 def test_an_unknown_struct_falls_back_to_the_dict():
@@ -182,12 +129,10 @@ def test_memory_lives_as_long_as_a_view():
     gone = weakref.ref(memory)
     a = ah.asarray(memory)[8:]
     del memory
-    gc.collect()
-    assert gone() is not None
+    assert lives(gone)
     assert np.asarray(a).shape == (56,)
     del a
-    gc.collect()
-    assert gone() is None
+    assert not lives(gone)
 
 
 @pytest.mark.parametrize("hold", ["view", "numpy", "torch", "jax", "usm_ndarray", "dpnp", "capsule", "memoryview"])
@@ -203,11 +148,9 @@ def test_the_producer_is_freed_exactly_once_and_last(hold):
         "capsule": lambda a: a.__dlpack__(max_version=(1, 0)), "memoryview": lambda a: memoryview(a),
     }[hold](a)  # fmt: skip
     del a, u, memory
-    gc.collect()
-    assert gone() is not None
+    assert lives(gone)
     del kept
-    gc.collect()
-    assert gone() is None
+    assert not lives(gone)
 
 
 # ------------------------------------------------------------------------------------------------ USM to host libraries
@@ -265,29 +208,12 @@ def test_device_usm_is_refused_in_words():
     assert np.array_equal(ah.as_torch(u, copy=True).numpy(), dpt.asnumpy(u))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("order", ["C", "F", "K"])
-def test_copies(layout, kind, order):
-    u = LAYOUTS[layout](whole(kind, "f8"))
-    values = dpt.asnumpy(u)
-    a = ah.asarray(u)
-    copied = a.copy(order=order)
-    assert (copied.usm_type, copied.device, copied.access) == (kind, a.device, "readwrite")
+def test_a_copy_is_compact_and_on_the_queue_of_its_array(kind):
+    u = whole(kind, "f8")[1:, ::2]
+    copied = ah.asarray(u).copy()
+    assert (copied.device, copied.access, copied.memory.nbytes) == (ah.asarray(u).device, "readwrite", u.size * 8)
     assert copied.base.sycl_queue == u.sycl_queue
-    assert np.array_equal(np.asarray(copied.to_host()), values)
-    if u.size:
-        assert copied.memory.nbytes == u.size * 8
-        assert copied.ptr != a.ptr
-    if order in "CF":
-        assert getattr(copied.flags, f"{order.lower()}_contiguous")
-    assert np.array_equal(np.asarray(ah.to_host(u, copy=True)), values)
-    out = np.full(u.shape, -1.0)
-    assert ah.to_host(u, out=out) is out
-    assert np.array_equal(out, values)
-    there = ah.to_device(values, a.device)
-    assert (there.usm_type, there.device) == ("device", a.device)
-    assert np.array_equal(np.asarray(there.to_host()), values)
 
 
 def test_a_copy_in_the_order_of_the_array():
@@ -386,26 +312,6 @@ def test_dpnp_both_ways_without_a_copy(layout, kind, protect):
         assert np.array_equal(dpt.asnumpy(out), dpt.asnumpy(u))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_dlpack_both_ways(layout, kind):
-    u = LAYOUTS[layout](whole(kind, "i4"))
-    ordinal = u.sycl_device.get_device_id()
-    a = ah.asarray(u)
-    assert a.__dlpack_device__() == (14, ordinal) == u.__dlpack_device__()
-    # dpnp fails on the null pointer that DLPack wants of an array without elements.
-    out = dpnp.from_dlpack(a) if u.size else ah.as_dpnp(a)
-    again = ah.asarray(u, via="dlpack")
-    assert (again.usm_type, again.shape, again.device) == (kind, u.shape, a.device)
-    if u.size:
-        assert out.get_array()._pointer == u._pointer == again.ptr
-        assert again.strides == a.strides
-    assert np.array_equal(dpnp.asnumpy(out), dpt.asnumpy(u))
-    assert np.array_equal(np.asarray(again.to_host()), dpt.asnumpy(u))
-    assert again.base.get_usm_type() == kind
-    assert np.array_equal(dpnp.asnumpy(ah.as_dpnp(again)), dpt.asnumpy(u))
-
-
 def test_read_only_by_dlpack():
     u = read_only(whole("shared", "f4"))
     assert not dpnp.from_dlpack(ah.asarray(u)).flags.writable
@@ -468,43 +374,3 @@ def test_what_dpnp_has_no_words_for():
     with pytest.raises(BufferError, match="to_device"):
         ah.as_dpnp(host)
     assert dpnp.asnumpy(ah.as_dpnp(host, copy=True)).tolist() == [0, 1, 2]
-
-
-# ------------------------------------------------------------------------------------------------ many, and flat memory
-
-ROUNDS = 100_000
-HEAVY = {
-    "struct": (lambda u: ah.asarray(u), ROUNDS),
-    "memory": (lambda u: ah.asarray(u.usm_data), ROUNDS),
-    "numpy": (lambda u: np.asarray(ah.asarray(u)), ROUNDS // 5),
-    "dict in": (lambda u: ah.asarray(u, via="sycl"), ROUNDS // 20),
-    "dict out": (lambda u: getattr(ah.asarray(u), NAME), ROUNDS // 10),
-    "usm_ndarray": (lambda u: ah.asarray(u).__usm_ndarray__, ROUNDS // 10),
-    "dlpack in": (lambda u: ah.asarray(u, via="dlpack"), ROUNDS // 20),
-    "dlpack out": (lambda u: ah.asarray(u).__dlpack__(max_version=(1, 0)), ROUNDS // 10),
-    "torch": (lambda u: ah.as_torch(u), ROUNDS // 10),
-    "base of a dict": (lambda u: ah.asarray(u, via="sycl").base, ROUNDS // 20),
-}
-
-
-@pytest.mark.parametrize("way", HEAVY)
-def test_counts_stay_even_and_memory_flat(way):
-    call, rounds = HEAVY[way]
-    u = whole("shared", "f4")
-    memory, queue = u.usm_data, u.sycl_queue
-    for _ in range(200):
-        call(u)
-    gc.collect()
-    before = [sys.getrefcount(obj) for obj in (u, memory, queue)]
-    tracemalloc.start()
-    try:
-        call(u)
-        start = tracemalloc.get_traced_memory()[0]
-        for _ in range(rounds):
-            call(u)
-        gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - start
-    finally:
-        tracemalloc.stop()
-    assert [sys.getrefcount(obj) for obj in (u, memory, queue)] == before
-    assert grown < 20_000

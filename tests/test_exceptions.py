@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from exporters import FAST_WAYS_OFF
+from producers import lending, producer, raising
 
 import arrayhub
 
@@ -30,11 +31,7 @@ METHODS = ["__dlpack__", "__dlpack_device__", "__index__"]
 
 def producer_with(attributes, exception):
     """An object of a class whose properties of these names raise `exception`."""
-
-    def getter(self):
-        raise exception
-
-    return type("Producer", (), {name: property(getter) for name in attributes})()
+    return producer(**{name: property(raising(exception)) for name in attributes})
 
 
 def asking(name, exception):
@@ -62,10 +59,7 @@ def test_what_passes_on_gets_out_of_an_attribute(name, make, exception):
 @pytest.mark.parametrize("exception", PASSING)
 @pytest.mark.parametrize("name", ["__gt_dims__", "__gt_origin__", "dims"])
 def test_what_passes_on_gets_out_of_a_label(name, exception):
-    def getter(self):
-        raise exception("passing")
-
-    labelled = type("Labelled", (np.ndarray,), {name: property(getter)})
+    labelled = type("Labelled", (np.ndarray,), {name: property(raising(exception("passing")))})
     with pytest.raises(exception):
         arrayhub.asarray(np.zeros(3).view(labelled))
 
@@ -74,54 +68,34 @@ def test_what_passes_on_gets_out_of_a_label(name, exception):
 @pytest.mark.parametrize("name", ["__dlpack__", "__dlpack_device__"])
 @pytest.mark.parametrize("via", [None, "dlpack"])
 def test_what_passes_on_gets_out_of_dlpack(name, via, exception):
-    source = np.zeros(3)
-
-    def fail(*arguments, **keywords):
-        raise exception("passing")
-
-    methods = {
-        "__dlpack__": lambda self, **keywords: source.__dlpack__(**keywords),
-        "__dlpack_device__": lambda self: (1, 0),
-    }
+    methods = {"__dlpack__": lending(np.zeros(3)), name: raising(exception("passing"))}
     with pytest.raises(exception):
-        arrayhub.asarray(type("Producer", (), {**methods, name: fail})(), via=via)
+        arrayhub.asarray(producer(**methods), via=via)
 
 
 @pytest.mark.parametrize("exception", PASSING)
 def test_what_passes_on_gets_out_of_the_stream_of_a_legacy_producer(exception):
-    class Producer:
-        def __dlpack_device__(self):
-            return (2, 0)
-
-        def __dlpack__(self, *, stream=None, **keywords):
-            raise TypeError if keywords else exception("passing")
+    def legacy(self, *, stream=None, **keywords):
+        raise TypeError if keywords else exception("passing")
 
     with pytest.raises(exception):
-        arrayhub.asarray(Producer())
+        arrayhub.asarray(producer(__dlpack__=legacy, __dlpack_device__=lambda self: (2, 0)))
 
 
 @pytest.mark.parametrize("exception", PASSING)
 @pytest.mark.parametrize("key", ["shape", "strides"])
 def test_what_passes_on_gets_out_of_an_entry_of_a_dict(key, exception):
-    class Length:
-        def __index__(self):
-            raise exception("passing")
-
     memory = np.zeros(8)
     entries = {"version": 3, "typestr": "<f8", "data": (memory.ctypes.data, False), "shape": (8,), "strides": (8,)}
-    producer = type("Producer", (), {"__array_interface__": {**entries, key: (Length(),)}})()
     with pytest.raises(exception):
-        arrayhub.asarray(producer)
+        arrayhub.asarray(producer(__array_interface__={**entries, key: (asking_index(exception("passing")),)}))
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="a class of Python's exports a buffer from CPython 3.12 on")
 @pytest.mark.parametrize("exception", PASSING)
 def test_what_passes_on_gets_out_of_a_buffer(exception):
-    def fail(self, flags):
-        raise exception("passing")
-
     with pytest.raises(exception):
-        arrayhub.asarray(type("Producer", (), {"__buffer__": fail})())
+        arrayhub.asarray(producer(__buffer__=raising(exception("passing"))))
 
 
 @pytest.mark.parametrize("exception", PASSING)
@@ -160,10 +134,7 @@ def test_what_passes_on_gets_out_of_an_index(call, exception):
 
 
 def asking_index(exception):
-    def fail(self):
-        raise exception
-
-    return type("Index", (), {"__index__": fail})()
+    return producer(__index__=raising(exception))
 
 
 @pytest.mark.parametrize(
@@ -171,10 +142,7 @@ def asking_index(exception):
 )
 @pytest.mark.parametrize("name", ["__gt_dims__", "__gt_origin__", "dims"])
 def test_any_other_exception_says_that_there_are_no_labels(name, exception):
-    def getter(self):
-        raise exception("an answer")
-
-    labelled = type("Labelled", (np.ndarray,), {name: property(getter)})
+    labelled = type("Labelled", (np.ndarray,), {name: property(raising(exception("an answer")))})
     assert arrayhub.asarray(np.arange(3).view(labelled)).dims is None
 
 
@@ -218,17 +186,6 @@ class Polite:
         raise AttributeError(name)
 
 
-class Exporting:
-    def __init__(self):
-        self.source = np.arange(6.0)
-
-    def __dlpack__(self, **keywords):
-        return self.source.__dlpack__(**keywords)
-
-    def __dlpack_device__(self):
-        return (1, 0)
-
-
 SOURCE = np.arange(48.0).reshape(6, 8)
 RECORD = np.zeros(4, "i4,f8,S3")
 
@@ -237,7 +194,7 @@ RECORD = np.zeros(4, "i4,f8,S3")
     "call",
     [
         lambda: arrayhub.asarray(Polite()),
-        lambda: arrayhub.asarray(Exporting()),
+        lambda: arrayhub.asarray(producer(__dlpack__=lending(np.arange(6.0)))),
         lambda: arrayhub.asarray(Polite(), via="array_interface"),
         lambda: arrayhub.asarray(SOURCE).copy(),
         lambda: arrayhub.asarray(SOURCE[::2, ::3]).copy("F"),

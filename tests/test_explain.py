@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import gc
 import html.parser
 import re
 import resource
@@ -18,6 +17,7 @@ from exporters import StructProducer, exporter
 from matrix.elements import ELEMENTS
 from matrix.layouts import LAYOUTS
 from matrix.producers import PRODUCERS, installed
+from producers import lives, producer, raising
 
 import arrayhub as ah
 
@@ -48,15 +48,8 @@ class Wicked(BaseException):
     pass
 
 
-def raising(error):
-    def method(self, *args, **kwargs):
-        raise error
-
-    return method
-
-
 def with_method(name, method, bases=(), **others):
-    return type("Hostile", bases, {name: method, **others})()
+    return producer(*bases, **{name: method, **others})
 
 
 # ----------------------------------------------------------------------------------------------------------- verdicts
@@ -188,8 +181,7 @@ def test_the_object_is_let_go():
     gone = weakref.ref(a)
     explained = ah.explain(a)
     del a
-    gc.collect()
-    assert gone() is None
+    assert not lives(gone)
     assert "3 * int" in explained.summary
 
 
@@ -204,20 +196,9 @@ def test_which_protocols_it_offers():
     assert [(offer.protocol, offer.works) for offer in only.offers] == [("array_struct", True)]
 
 
-class Refuses:
-    """Speaks two protocols, and refuses one."""
-
-    def __dlpack__(self, **options):
-        raise BufferError("not today")
-
-    def __dlpack_device__(self):
-        return (1, 0)
-
-    __array_interface__ = np.arange(3).__array_interface__
-
-
 def test_why_a_protocol_was_not_taken():
-    explained = ah.explain(Refuses())
+    said = np.arange(3).__array_interface__
+    explained = ah.explain(producer(__dlpack__=raising(BufferError("not today")), __array_interface__=said))
     assert explained.taken == "array_interface"
     assert "the first of its protocols that answers" in explained.why
     assert "  dlpack           refuses: not today" in str(explained)
@@ -559,13 +540,6 @@ def test_a_library_is_not_imported_to_recognise_an_array():
 
 
 def test_it_reads_a_property_once_a_protocol():
-    read = []
-
-    class Counts:
-        @property
-        def __array_interface__(self):
-            read.append(1)
-            return np.arange(3).__array_interface__
-
-    ah.explain(Counts())
+    read, said = [], np.arange(3).__array_interface__
+    ah.explain(producer(__array_interface__=property(lambda self: read.append(1) or said)))
     assert len(read) == 1

@@ -203,23 +203,6 @@ def test_straight_through_numpy(x):
 
 
 @moderate
-@given(st.data())
-def test_views_are_numpys_views(data):
-    """What indexing and transposing do to a USMArray they do to an ndarray."""
-    x = data.draw(arrays())
-    u = ah.asarray(x)
-    for _ in range(data.draw(st.integers(1, 3))):
-        if data.draw(st.booleans()):
-            axes = data.draw(st.permutations(range(x.ndim)))
-            x, u = x.transpose(axes), u.transpose(axes)
-        else:
-            key = (*(data.draw(slices(length)) for length in x.shape), ...)
-            x, u = x[key], u[key]
-    describes(u, x)
-    same(np.asarray(u), x)
-
-
-@moderate
 @given(arrays(), st.sampled_from("CFK"))
 def test_copies_are_numpys_copies(x, order):
     for copied in (ah.asarray(x).copy(order), ah.asarray(x, copy=True)):

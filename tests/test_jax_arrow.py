@@ -7,22 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 import pytest
+from producers import producer, raising
 
 import arrayhub as ah
-
-
-@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u4", "f2", "f4", "c8"])
-@pytest.mark.parametrize("view", [lambda x: x, lambda x: x.T, lambda x: x[1], lambda x: x[1, 2], lambda x: x[:0]])
-def test_jax_arrays_are_immutable(dtype, view):
-    x = view(jnp.arange(12).reshape(3, 4).astype(dtype))
-    a = ah.asarray(x)
-    assert (a.shape, a.dtype, a.access, a.protocol) == (x.shape, x.dtype, "immutable", "buffer")
-    if x.size:
-        assert a.ptr == x.unsafe_buffer_pointer()
-    out = ah.as_numpy(x)
-    assert not out.flags.writeable
-    assert np.array_equal(out, np.asarray(x))
-    assert ah.as_jax(a).unsafe_buffer_pointer() == x.unsafe_buffer_pointer() if x.size else True
 
 
 def test_jax_arrays_without_memory():
@@ -57,30 +44,10 @@ def test_as_jax_says_why_it_cannot():
         assert np.array_equal(np.asarray(ah.as_jax(x, copy=True)), x)
 
 
-@pytest.mark.parametrize(
-    "kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
-)
-def test_arrow_arrays(kind):
-    x = pa.array(np.arange(6).astype(kind))
-    for array, values in ((x, [0, 1, 2, 3, 4, 5]), (x[2:5], [2, 3, 4]), (x[:0], [])):
-        a = ah.asarray(array)
-        assert (a.dtype, a.access, a.protocol, a.base) == (np.dtype(kind), "readonly", "dlpack", array)
-        assert a[:1].memory.owner is array
-        assert np.asarray(a).tolist() == values
-        if values:
-            assert a.ptr == array.buffers()[1].address + array.offset * a.itemsize
-        assert not ah.as_numpy(array).flags.writeable
-    with pytest.raises(BufferError, match="read-only"):
-        ah.as_torch(x)
-
-
-def test_arrow_buffers_and_tensors():
-    buffer = pa.array([1, 2, 3]).buffers()[1]
-    assert (ah.asarray(buffer).ptr, ah.asarray(buffer).protocol) == (buffer.address, "buffer")
+def test_arrow_arrays_and_buffers():
+    """The rest is in the matrix."""
+    assert ah.asarray(pa.array([1, 2])).protocol == "dlpack" and ah.asarray(pa.py_buffer(b"")).protocol == "buffer"
     assert ah.asarray(pa.py_buffer(b"abc")).access != "readwrite"
-    source = np.arange(6.0).reshape(2, 3)
-    a = ah.asarray(pa.Tensor.from_numpy(source))
-    assert (a.shape, a.ptr) == ((2, 3), source.ctypes.data)
 
 
 REFUSED = [
@@ -116,24 +83,7 @@ def test_what_helps_arrow_does_help():
     assert ah.as_numpy(pa.array([5], pa.timestamp("ns")).view(pa.int64())).tolist() == [5]
 
 
-def test_wrappers_are_unwrapped():
-    xarray = pytest.importorskip("xarray")
-    source = np.arange(6.0).reshape(2, 3)
-    wrapped = xarray.DataArray(source, dims=("x", "y"))
-    for x in (wrapped, xarray.Variable(("x", "y"), source)):
-        a = ah.asarray(x)
-        assert (a.shape, a.ptr) == ((2, 3), source.ctypes.data)
-    assert ah.as_torch(wrapped).data_ptr() == source.ctypes.data
-
-
 def test_a_refusal_is_not_got_around_by_an_attribute():
-    class Guarded:
-        """Refuses its protocol for a reason, and has an attribute with other values."""
-
-        data = np.arange(3)
-
-        def __dlpack__(self, **keywords):
-            raise BufferError("for a reason")
-
+    guarded = producer(data=np.arange(3), __dlpack__=raising(BufferError("for a reason")))
     with pytest.raises(BufferError, match="for a reason"):
-        ah.asarray(Guarded())
+        ah.asarray(guarded)

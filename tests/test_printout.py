@@ -8,11 +8,12 @@ import re
 import jsonschema
 import numpy as np
 import pytest
-from dlpack_by_hand import VERSIONED, VersionedTensor
+from dlpack_by_hand import Handmade
 from exporters import FAST_WAYS_OFF, StructProducer, exporter
 from matrix.elements import ELEMENTS
 from matrix.layouts import LAYOUTS
 from matrix.producers import PRODUCERS, installed
+from producers import producer
 
 import arrayhub as ah
 
@@ -28,20 +29,32 @@ def form(text):
 # -------------------------------------------------------------------------------------------------- DyND's examples
 
 
-def test_an_array():
-    a = ah.asarray(np.array([[1, 2, 3], [4, 5, 6]], "i4"))
-    text = ah.debug_repr(a)
-    assert (
-        form(text)
-        == """\
+PRINTED = """\
 ------ array
  address: <0>
  refcount: 1
  type:
   pointer: <1>
-  type: strided * strided * int32
+  type: {type}
  arrmeta:
-  flags: 3 (read_access write_access )
+  flags: {flags}
+{dimensions} data:
+   pointer: <2>
+   reference: <3>
+    ------ memory_block at <3>
+     reference count: {references}
+     type: {block}
+     object void pointer: <4>
+     free function: <5> ({free})
+    ------
+------"""
+EXTERNAL = {"flags": "3 (read_access write_access )", "references": 1, "block": "external", "free": "Py_DECREF"}
+
+
+def test_an_array():
+    a = ah.asarray(np.array([[1, 2, 3], [4, 5, 6]], "i4"))
+    text = ah.debug_repr(a)
+    dimensions = """\
   type-specific arrmeta:
    strided_dim arrmeta
     stride: 12
@@ -49,17 +62,8 @@ def test_an_array():
     strided_dim arrmeta
      stride: 4
      size: 3
- data:
-   pointer: <2>
-   reference: <3>
-    ------ memory_block at <3>
-     reference count: 1
-     type: external
-     object void pointer: <4>
-     free function: <5> (Py_DECREF)
-    ------
-------"""
-    )
+"""
+    assert form(text) == PRINTED.format(type="strided * strided * int32", dimensions=dimensions, **EXTERNAL)
     addresses = [int(number, 16) for number in re.findall(HEX, text)]
     assert addresses[:5] == [id(a), id(a.dtype), a.ptr, id(a.memory), id(a.memory)]
     assert addresses[5] == id(a.base)
@@ -69,28 +73,8 @@ def test_an_indexed_array():
     """The element's block is that of the array, which now has two references; a built-in type is a number."""
     a = ah.asarray(memoryview(b"\1\0\0\0\2\0\0\0\3\0\0\0").cast("i"))
     one = a[1]
-    assert (
-        form(ah.debug_repr(one))
-        == """\
------- array
- address: <0>
- refcount: 1
- type:
-  pointer: <1>
-  type: int32
- arrmeta:
-  flags: 5 (read_access immutable )
- data:
-   pointer: <2>
-   reference: <3>
-    ------ memory_block at <3>
-     reference count: 2
-     type: buffer
-     object void pointer: <4>
-     free function: <5> (PyBuffer_Release)
-    ------
-------"""
-    )
+    buffer = {"flags": "5 (read_access immutable )", "references": 2, "block": "buffer", "free": "PyBuffer_Release"}
+    assert form(ah.debug_repr(one)) == PRINTED.format(type="int32", dimensions="", **buffer)
     whole, part = ah.inspect(a), ah.inspect(one)
     assert part["type"]["pointer"] == np.dtype("i4").num
     assert part["data"]["pointer"] == whole["data"]["pointer"] + 4
@@ -102,32 +86,8 @@ def test_an_unaligned_view_of_numpy_memory():
     a = mem[1:].view(dtype="i4")
     b = ah.asarray(a)
     text = ah.debug_repr(b)
-    assert (
-        form(text)
-        == """\
------- array
- address: <0>
- refcount: 1
- type:
-  pointer: <1>
-  type: strided * unaligned[int32]
- arrmeta:
-  flags: 3 (read_access write_access )
-  type-specific arrmeta:
-   strided_dim arrmeta
-    stride: 4
-    size: 2
- data:
-   pointer: <2>
-   reference: <3>
-    ------ memory_block at <3>
-     reference count: 1
-     type: external
-     object void pointer: <4>
-     free function: <5> (Py_DECREF)
-    ------
-------"""
-    )
+    dimension = "  type-specific arrmeta:\n   strided_dim arrmeta\n    stride: 4\n    size: 2\n"
+    assert form(text) == PRINTED.format(type="strided * unaligned[int32]", dimensions=dimension, **EXTERNAL)
     assert f"   pointer: {mem.ctypes.data + 1:016X}\n" in text
     assert f"object void pointer: {id(a):016X}\n" in text
 
@@ -195,28 +155,8 @@ def test_elements_that_share_bytes_have_no_stride():
 
 
 def packed_int4():
-    """A capsule of six 4-bit integers in three bytes."""
-    import ctypes
-
-    import dlpack_by_hand
-
-    memory = (ctypes.c_uint8 * 3)(0x21, 0x43, 0x65)
-    shape, strides = (ctypes.c_int64 * 2)(2, 3), (ctypes.c_int64 * 2)(3, 1)
-    managed = VersionedTensor()
-    managed.version.major = 1
-    managed.dl_tensor.data = ctypes.addressof(memory)
-    managed.dl_tensor.device = dlpack_by_hand.Device(1, 0)
-    managed.dl_tensor.ndim = 2
-    managed.dl_tensor.dtype = dlpack_by_hand.DataType(0, 4, 1)
-    managed.dl_tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
-    managed.dl_tensor.strides = ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64))
-    _alive.append((memory, shape, strides, managed))
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    return ah.asarray(new(ctypes.addressof(managed), VERSIONED, None))
-
-
-_alive = []
+    """Six 4-bit integers in three bytes."""
+    return ah.asarray(Handmade(memory=np.array([0x21, 0x43, 0x65], "u1"), shape=(2, 3), dtype=(0, 4, 1)).capsule())
 
 
 # --------------------------------------------------------------------------------------------------------- the schema
@@ -400,11 +340,9 @@ def test_native_swaps_what_is_not():
 
 
 def test_native_of_a_device_names_the_call():
-    class Cuda:
-        __cuda_array_interface__ = {"shape": (2,), "typestr": ">i4", "data": (4096, False), "version": 2}  # noqa: RUF012
-
+    said = {"shape": (2,), "typestr": ">i4", "data": (4096, False), "version": 2}
     with pytest.raises(BufferError, match=r"to_host\(\) first"):
-        ah.asarray(Cuda()).native()
+        ah.asarray(producer(__cuda_array_interface__=said)).native()
 
 
 def test_unaligned_and_swapped_together():

@@ -66,8 +66,11 @@ def compare(usm_ndarray):
         for (layout, view), writable in itertools.product(LAYOUTS.items(), (True, False)):
             u = view(whole)
             u.flags.writable = writable
-            a = ah.asarray(u)
+            a, keys = ah.asarray(u), u.__sycl_usm_array_interface__
             assert described(a) == described(ah.asarray(u, via="sycl")), (kind, dtype, layout)
+            if a.size:
+                ours = a.__sycl_usm_array_interface__
+                assert {key: ours[key] for key in SAID} == {key: keys[key] for key in SAID}, (kind, dtype, layout)
             assert (a.usm_type, a.access) == (kind, "readwrite" if writable else "readonly")
             assert a.base is u.usm_data
             assert (a.memory.address, a.memory.nbytes) == (u.usm_data._pointer, u.usm_data.nbytes)
@@ -76,6 +79,7 @@ def compare(usm_ndarray):
     return count
 
 
+SAID = ("data", "offset", "shape", "typestr", "syclobj")
 EXPECTED = len(KINDS) * len(DTYPES) * len(LAYOUTS) * 2
 
 

@@ -1,6 +1,5 @@
 """Views: indexing, transpose and reshape against NumPy as the judge, and what views share."""
 
-import gc
 import pickle
 import sys
 import weakref
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from producers import lives
 
 import arrayhub
 
@@ -420,14 +420,11 @@ def test_the_producer_dies_with_the_last_view(via):
         pytest.skip("not there yet")
     view = a[1:].T.reshape(6, 3)[::2, None]
     del owner, a
-    gc.collect()
-    assert alive() is not None
+    assert lives(alive)
     view = view[0]
-    gc.collect()
-    assert alive() is not None
+    assert lives(alive)
     del view
-    gc.collect()
-    assert alive() is None
+    assert not lives(alive)
 
 
 def test_a_cycle_through_an_array_is_collected():
@@ -438,8 +435,7 @@ def test_a_cycle_through_an_array_is_collected():
     owner.itself = arrayhub.asarray(owner)[1:]
     alive = weakref.ref(owner)
     del owner
-    gc.collect()
-    assert alive() is None
+    assert not lives(alive)
 
 
 def test_read_only_is_for_good_and_for_one_array():

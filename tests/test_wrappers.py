@@ -133,6 +133,7 @@ def test_xarray_is_viewed():
     ):
         assert_view(obj, values)
         assert ah.asarray(obj).dims == ("a", "b")
+        assert ah.as_torch(obj).data_ptr() == values.ctypes.data
     index = xarray.DataArray(values, dims=("a", "b"), coords={"a": [5, 6]}).a
     assert_view(index, index.data)
 
@@ -209,8 +210,9 @@ def test_masked_arrays_come_in_by_no_protocol():
     masked = np.ma.masked_array([1.0, 2.0], [0, 1])
     assert_refused(masked, "x.filled(value), or x.data")
     assert_refused(masked.view(np.ma.mrecords.MaskedRecords) if hasattr(np.ma, "mrecords") else masked, "x.filled")
+    assert ah.as_numpy(masked.filled(-1)).tolist() == [1, -1]
     bare = np.ma.masked_array([1.0, 2.0])
-    assert ah.asarray(bare, via="buffer").ptr == bare.ctypes.data
+    assert ah.asarray(bare).ptr == ah.asarray(bare, via="buffer").ptr == bare.ctypes.data
 
 
 class Marked(np.ndarray):
@@ -247,8 +249,10 @@ def test_a_mask_that_changes_the_array_when_asked():
 
 
 def test_subclasses_of_ndarray():
-    for x in (np.matrix([[1, 2], [3, 4]]), np.rec.array([(1, 2.0)], dtype="i4,f8"), np.char.asarray(["a", "b"])):
+    records = np.rec.array([(1, 2.0)], dtype="i4,f8")
+    for x in (np.matrix([[1, 2], [3, 4]]), records, np.char.asarray(["a", "b"]), np.arange(4.0).view(Marked)):
         assert_view(x, x)
+        assert ah.asarray(x).base is x
 
 
 # ----------------------------------------------------------------------------------------------------- other libraries

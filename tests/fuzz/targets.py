@@ -162,6 +162,13 @@ def reach(x):
     return sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps) + x.itemsize
 
 
+def inside_memory(x):
+    """All of an array lies in its memory block."""
+    low, high = reach(x)
+    if x.size:
+        assert x.memory.address <= x.ptr + low and x.ptr + high <= x.memory.address + x.memory.nbytes
+
+
 def show(value):
     try:
         return reprlib.repr(value)  # not repr: lists that share lists are as long as their tree
@@ -355,9 +362,7 @@ def draw_constructor(r):
 
     def call():
         x = ah.USMArray(**said)
-        low, high = reach(x)
-        if x.size:
-            assert x.memory.address <= x.ptr + low and x.ptr + high <= x.memory.address + x.memory.nbytes
+        inside_memory(x)
         ah.as_numpy(x).tobytes()
 
     return show(said), call
@@ -397,9 +402,7 @@ def draw_storage(r):
 
     def call():
         x = ah.empty(**copy.copy(said))
-        low, high = reach(x)
-        if x.size:
-            assert x.memory.address <= x.ptr + low and x.ptr + high <= x.memory.address + x.memory.nbytes
+        inside_memory(x)
 
     return show(said), call
 
@@ -447,9 +450,7 @@ def draw_unpickle(r):
 
     def call():
         x = ah._unpickle(said, data)
-        low, high = reach(x)
-        if x.size:
-            assert x.memory.address <= x.ptr + low and x.ptr + high <= x.memory.address + x.memory.nbytes
+        inside_memory(x)
         x.copy()
 
     return show((said, data)), call

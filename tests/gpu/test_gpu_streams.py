@@ -33,6 +33,20 @@ def race(cp, spin):
                 spin()
                 self.x.fill(value)
 
+        def rounds(self):
+            """Value after value, each with the array that is taken in while it is not there yet."""
+            for value in range(1, ROUNDS):
+                self.write(value)
+                with self.ours:
+                    a = asarray(self.x)
+                yield value, a
+
+        def arrives(self, value, a):
+            """Whether who takes an array out on the second stream sees the value."""
+            with self.theirs:
+                y = arrayhub.as_cupy(a).copy()
+                return (y.get(stream=self.theirs) == value).all()
+
         def is_lost(self):
             """Whether who does not wait sees the value from before."""
             self.write(1)
@@ -67,53 +81,28 @@ def test_the_race_is_real(cp, race):
         assert (y.get(stream=race.theirs) == 0).all()
 
 
-def test_cupy_to_cupy(cp, race):
-    for value in range(1, ROUNDS):
-        race.write(value)
-        with race.ours:
-            a = asarray(race.x)
-        with race.theirs:
-            y = arrayhub.as_cupy(a).copy()
-            assert (y.get(stream=race.theirs) == value).all()
+@pytest.mark.parametrize("key", [slice(None), slice(None, None, 2)], ids=["whole", "a view"])
+def test_cupy_to_cupy(cp, race, key):
+    """The producer's stream is no longer current when the consumer asks, and a view asks for it too."""
+    for value, a in race.rounds():
+        assert race.arrives(value, a[key])
 
 
-def test_the_stream_is_that_of_the_import_not_of_the_export(cp, race):
-    """The producer's stream is no longer current when the consumer asks, and a view asks for it."""
-    for value in range(1, ROUNDS):
-        race.write(value)
-        with race.ours:
-            a = asarray(race.x)
-        with race.theirs:
-            y = arrayhub.as_cupy(a[::2]).copy()
-            assert (y.get(stream=race.theirs) == value).all()
-
-
-def test_cupy_to_torch(cp, torch, race):
+@pytest.mark.parametrize("way", ["from_dlpack", "as_torch"])
+def test_cupy_to_torch(cp, torch, race, way):
+    """as_torch goes by torch's exchange table, which synchronises nothing itself."""
     theirs = torch.cuda.ExternalStream(race.theirs.ptr)
-    for value in range(1, ROUNDS):
-        race.write(value)
-        with race.ours:
-            a = asarray(race.x)
+    take = torch.from_dlpack if way == "from_dlpack" else arrayhub.as_torch
+    for value, a in race.rounds():
         with torch.cuda.stream(theirs):
-            y = torch.from_dlpack(a).clone()
+            y = take(a).clone()
         theirs.synchronize()
         assert (y.cpu() == value).all()
 
 
-def test_as_torch(cp, torch, race):
-    """By torch's exchange table, which synchronises nothing itself."""
-    theirs = torch.cuda.ExternalStream(race.theirs.ptr)
-    for value in range(1, ROUNDS):
-        race.write(value)
-        with race.ours:
-            a = asarray(race.x)
-        with torch.cuda.stream(theirs):
-            y = arrayhub.as_torch(a).clone()
-        theirs.synchronize()
-        assert (y.cpu() == value).all()
-
-
-def test_torch_to_cupy(cp, torch, race, spin):
+@pytest.mark.parametrize("via", [None, "cuda"])
+def test_torch_to_cupy(cp, torch, race, spin, via):
+    """Its dict, of version 2, names no stream; torch is asked while its own stream is current."""
     x = torch.zeros(SIZE, device="cuda")
     ours = torch.cuda.ExternalStream(race.ours.ptr)
     for value in range(1, ROUNDS):
@@ -121,10 +110,9 @@ def test_torch_to_cupy(cp, torch, race, spin):
             spin()
         with torch.cuda.stream(ours):
             x.fill_(value)
-            a = asarray(x)
-        with race.theirs:
-            y = arrayhub.as_cupy(a).copy()
-            assert (y.get(stream=race.theirs) == value).all()
+            a = asarray(x, via=via)
+            assert via is None or race.arrives(value, a)
+        assert race.arrives(value, a)
 
 
 def test_torch_to_the_per_thread_stream(cp, torch, race, spin):
@@ -148,28 +136,11 @@ def test_torch_to_the_per_thread_stream(cp, torch, race, spin):
                 assert (y.get(stream=theirs) == value).all()
 
 
-def test_torch_by_its_dict_to_cupy(cp, torch, race, spin):
-    """Version 2 names no stream; torch is asked while its own stream is current."""
-    x = torch.zeros(SIZE, device="cuda")
-    ours = torch.cuda.ExternalStream(race.ours.ptr)
-    for value in range(1, ROUNDS):
-        with race.ours:
-            spin()
-        with torch.cuda.stream(ours):
-            x.fill_(value)
-            a = asarray(x, via="cuda")
-            with race.theirs:
-                y = arrayhub.as_cupy(a).copy()
-                assert (y.get(stream=race.theirs) == value).all()
-
-
 def test_dict_of_version_3(cp, race, describe):
     for value in range(1, ROUNDS):
         race.write(value)
         a = asarray(describe(race.x, stream=race.ours.ptr), via="cuda")
-        with race.theirs:
-            y = arrayhub.as_cupy(a).copy()
-            assert (y.get(stream=race.theirs) == value).all()
+        assert race.arrives(value, a)
 
 
 def test_dict_of_version_2_is_ordered_behind_the_legacy_stream(cp, race, spin, describe):
@@ -177,17 +148,12 @@ def test_dict_of_version_2_is_ordered_behind_the_legacy_stream(cp, race, spin, d
         spin()
         race.x.fill(value)
         a = asarray(describe(race.x, version=2), via="cuda")
-        with race.theirs:
-            y = arrayhub.as_cupy(a).copy()
-            assert (y.get(stream=race.theirs) == value).all()
+        assert race.arrives(value, a)
 
 
 def test_the_stream_that_comes_out_is_the_truth(cp, race):
-    for value in range(1, ROUNDS):
-        race.write(value)
-        with race.ours:
-            keys = asarray(race.x).__cuda_array_interface__
-        stream = cp.cuda.ExternalStream(keys["stream"])
+    for value, a in race.rounds():
+        stream = cp.cuda.ExternalStream(a.__cuda_array_interface__["stream"])
         with stream:
             assert (race.x.copy().get(stream=stream) == value).all()
 
@@ -204,10 +170,9 @@ def test_import_with_a_stream(cp, race):
 
 
 def test_numba_waits(cp, cuda, race):
-    for value in range(1, ROUNDS):
-        race.write(value)
+    for value, a in race.rounds():
         with race.ours:
-            y = cuda.as_cuda_array(asarray(race.x))
+            y = cuda.as_cuda_array(a)
         assert (y.copy_to_host() == value).all()
 
 
@@ -227,9 +192,7 @@ def test_numba_writes_on_the_default_stream_without_saying_so(cp, cuda, kernels,
     for value in range(1, ROUNDS):
         slowly[1, 256](x, value, 1_000_000)
         a = asarray(x)
-        with race.theirs:
-            y = arrayhub.as_cupy(a).copy()
-            assert (y.get(stream=race.theirs) == value).all()
+        assert race.arrives(value, a)
 
 
 def test_jax_still_computing(cp, jax, race):
@@ -249,28 +212,13 @@ def test_jax_still_computing(cp, jax, race):
 
 
 def test_into_jax(cp, jax, race):
-    for value in range(1, ROUNDS):
-        race.write(value)
-        with race.ours:
-            a = asarray(race.x)
+    for value, a in race.rounds():
         y = jax.dlpack.from_dlpack(a)
         assert (np.asarray(y + 0) == value).all()
 
 
-def test_the_host_waits_for_managed_memory(cp, race):
-    managed = cp.ndarray((SIZE,), "f4", cp.cuda.malloc_managed(4 * SIZE))
-    managed.fill(0)
-    cp.cuda.Device().synchronize()
-    race.x = managed
-    for value in range(1, ROUNDS):
-        race.write(value)
-        with race.ours:
-            a = asarray(managed)
-        assert (np.asarray(a) == value).all()
-        assert np.asarray(a).ctypes.data == managed.data.ptr
-
-
-def test_the_host_waits_for_managed_memory_by_dlpack(cp, race):
+@pytest.mark.parametrize("via", [None, "dlpack"])
+def test_the_host_waits_for_managed_memory(cp, race, via):
     """By DLPack the producer's stream is hidden, and what it promises is the order of the legacy default stream."""
     managed = cp.ndarray((SIZE,), "f4", cp.cuda.malloc_managed(4 * SIZE))
     managed.fill(0)
@@ -279,7 +227,9 @@ def test_the_host_waits_for_managed_memory_by_dlpack(cp, race):
     for value in range(1, ROUNDS):
         race.write(value)
         with race.ours:
-            assert (np.asarray(asarray(managed, via="dlpack")) == value).all()
+            a = asarray(managed, via=via)
+        assert (np.asarray(a) == value).all()
+        assert np.asarray(a).ctypes.data == managed.data.ptr
 
 
 def test_the_host_waits_for_a_pinned_dict(cp, race, describe):
