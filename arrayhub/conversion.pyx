@@ -72,7 +72,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     stream : optional
         The stream or queue on which the caller will use the memory: None, an integer handle, an object with
         ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.
-    via : {"array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack"}, optional
+    via : {"array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"}, optional
         Choose the protocol by hand.
 
     Returns

@@ -4,7 +4,7 @@ import sys
 
 import numpy
 
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact
 
 from arrayhub._core cimport tracing
@@ -62,6 +62,7 @@ cdef extern from *:
     bint arrayhub_has_buffer(PyTypeObject* cls) nogil
     int arrayhub_look_for(object obj, object name) noexcept
     bint arrayhub_bare_instances(PyTypeObject* cls) nogil
+    bint PyType_IsSubtype(PyTypeObject* cls, PyTypeObject* base) nogil
 
 
 # ------------------------------------------------------------------------------------------------------ the protocols
@@ -93,7 +94,14 @@ cdef list _ATTRIBUTES = []
 for _row in range(PROTOCOLS):
     _ATTRIBUTES.append(None if _PROTOCOLS[_row].attribute == NULL else sys.intern(_PROTOCOLS[_row].attribute.decode()))
 
-_VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow")
+# Which row a name is of; of those that `via` may name, in the order in which messages have them.
+cdef dict _ROWS = {}
+for _row in range(PROTOCOLS):
+    _ROWS[sys.intern(_PROTOCOLS[_row].name.decode())] = _row
+cdef dict _VIA = {}
+for _name in ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"):
+    _VIA[_name] = _ROWS[_name]
+cdef int _DLPACK = _ROWS["dlpack"]
 
 
 cdef Descriptor parse_exchange(object obj, object stream):
@@ -119,6 +127,7 @@ cdef enum Labelled:          # whether the objects of a type name their dimensio
     LABELLED_ALL           # the type has the attributes
 
 # What has no memory that anybody could view.
+cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
 cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, range, numpy.generic)
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
@@ -322,12 +331,13 @@ cdef Descriptor import_via(object obj, object stream, object via):
     cdef Descriptor a
     if tracing.active and not tracing.passes():
         return import_told(obj, stream, via)
-    if via not in _VIA:
+    row = _VIA.get(via) if isinstance(via, str) else None
+    if row is None:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
-    if via == "dlpack" and PyCapsule_CheckExact(obj):
+    if <int> row == _DLPACK and PyCapsule_CheckExact(obj):
         a = dlpack.parse_capsule(obj, False, None)
         return a if stream is None else on_stream(a, stream, True)
-    a = ask(obj, stream, via)
+    a = ask(obj, stream, row)
     if a is None:
         raise TypeError(
             f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
@@ -337,21 +347,16 @@ cdef Descriptor import_via(object obj, object stream, object via):
     return a if stream is None else on_stream(a, stream, True)
 
 
-cdef Descriptor ask(object obj, object stream, object protocol):
-    """`obj` by one protocol; None where it does not speak it."""
-    cdef int k
-    cls = type(obj)
+cdef Descriptor ask(object obj, object stream, int row):
+    """`obj` by the protocol of one row; None where it does not speak it."""
     cdef unsigned int record = record_of(obj)
-    if protocol == "dlpack" and record & DLPACK_BY_OWN_WAY and way_of(record) != 0:
+    if row == _DLPACK and record & DLPACK_BY_OWN_WAY and way_of(record) != 0:
         return ways[way_of(record)](obj, stream)
     if way_of(record) == WRAPPER:     # its own description of the memory leaves out what it adds to it
         raise wrappers.wrapper_error(obj, "is asked for no protocol")
-    if issubclass(cls, numpy.ndarray):
+    if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
         numpy_library.refuse_mask(obj)
-    for k in range(PROTOCOLS):
-        if _PROTOCOLS[k].name.decode() == protocol:
-            return _PROTOCOLS[k].parse(obj, stream)
-    raise ValueError(f"asarray: no protocol is called {show(protocol)}; accepted: those of ways_in")
+    return _PROTOCOLS[row].parse(obj, stream)
 
 
 # ---------------------------------------------------------------------------- the same, to be looked at (see inspection)
@@ -368,7 +373,9 @@ def ways_in(cls, /):
 
 def offer(obj, protocol, /):
     """Return what `obj` gives by a protocol of `ways_in`: an array, or None where it does not speak it."""
-    return ask(obj, None, protocol)
+    if protocol not in _ROWS:
+        raise ValueError(f"asarray: no protocol is called {show(protocol)}; accepted: those of ways_in")
+    return ask(obj, None, _ROWS[protocol])
 
 
 def peek(capsule, /):

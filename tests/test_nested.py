@@ -334,6 +334,18 @@ def test_numpys_strings():
         ah.asnested(source, copy=False)
 
 
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_numpys_strings_whose_lengths_a_look_at_some_does_not_tell(step):
+    """Short where the estimate looks, long elsewhere, some missing: the copy grows, and what was loaded stays right."""
+    values = [None if k % 7 == 3 else "é" * (k % 3) if k % 5 == 0 or k < 4000 else "x" * (k % 97) for k in range(9000)]
+    source = np.array(values, np.dtypes.StringDType(na_object=None))[::step]
+    x = ah.asnested(source)
+    assert x.to_list() == values[::step]
+    assert x.content.nbytes == sum(len(value.encode()) for value in values[::step] if value)
+    assert x.null_count == sum(value is None for value in values[::step])
+    assert len(ah.asnested(source[:0])) == 0
+
+
 def test_numpys_records_and_masks():
     source = np.array([(1, 2.5, "ab"), (3, 4.5, "c")], [("i", "i4"), ("f", "f8"), ("s", "U2")])
     x = ah.asnested(source)

@@ -1,7 +1,7 @@
 from arrayhub._core.descriptor cimport Descriptor
 
 cdef Descriptor parse(object obj, object stream)
-cdef object parse_chunks(object obj)
+cdef list parse_chunks(object obj)
 cdef bint speaks(object cls) except -1
 cdef unsigned int interfaces_of(object cls) except? 0
 cdef object emit_attribute(object node, int what)

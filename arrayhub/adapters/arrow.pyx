@@ -50,15 +50,18 @@ cdef Descriptor parse(object obj, object stream):
     BufferError
         The memory is no dense array; the message names ``asnested`` and, where there is one, a call of the producer's.
     """
-    cdef object chunks = parse_chunks(obj)
+    cdef Import owner = handed_over(obj)
+    if owner is not None:
+        return dense(whole(owner), obj)
+    cdef list chunks = streamed(obj)
     if chunks is None:
         return None
-    if len(<list> chunks) != 1:
+    if len(chunks) != 1:
         raise BufferError(
-            f"Arrow: {type(obj).__name__} hands over {len(<list> chunks)} chunks of memory; accepted: one. Call"
+            f"Arrow: {type(obj).__name__} hands over {len(chunks)} chunks of memory; accepted: one. Call"
             " arrayhub.asnested(x), which gives the list of them, or asnested(x, copy=True), one copy"
         )
-    return dense((<list> chunks)[0], obj)
+    return dense(chunks[0], obj)
 
 
 cdef Descriptor dense(object node, object obj):
@@ -93,26 +96,41 @@ cdef str refusal_of(Tree t):
     return _REFUSALS[t.kind]
 
 
-cdef object parse_chunks(object obj):
+cdef list parse_chunks(object obj):
     """The chunks that Arrow's interfaces hand over, each a Descriptor where it is dense and a Tree elsewhere; None where
     the type has none of the interfaces."""
-    cdef Import owner, first
-    cdef list owners
-    cdef unsigned int record = record_of(obj)
+    cdef Import owner = handed_over(obj)
+    return streamed(obj) if owner is None else [whole(owner)]
+
+
+cdef Import handed_over(object obj):
+    """What the device's or the array's interface hands over; None where the type has neither."""
+    cdef unsigned int record
     if isinstance(obj, Descriptor):      # whose other interfaces say more
         return None
+    record = record_of(obj)
     if record & ARROW_ARRAY and record & ARROW_ARRAY_FIRST:
-        owners = [import_array_first(obj)]
-    elif record & ARROW_DEVICE:
-        owners = [import_on_device(obj)]
-    elif record & ARROW_ARRAY:
-        owners = [import_array(obj)]
-    elif hasattr(type(obj), "__arrow_c_stream__"):
-        owners = import_stream(obj)
-    else:
+        return import_array_first(obj)
+    if record & ARROW_DEVICE:
+        return import_on_device(obj)
+    return import_array(obj) if record & ARROW_ARRAY else None
+
+
+cdef object whole(Import owner):
+    """The node of an array that came with its schema."""
+    node = build_root(owner, &owner.schema)
+    drop_schema(&owner.schema)
+    return node
+
+
+cdef list streamed(object obj):
+    """The nodes that the stream's interface hands over, the first of which has the schema; None where there is none."""
+    cdef Import owner, first
+    cdef list owners, chunks = []
+    if isinstance(obj, Descriptor) or not hasattr(type(obj), "__arrow_c_stream__"):
         return None
+    owners = import_stream(obj)
     first = <Import> owners[0]
-    cdef list chunks = []
     for owner in owners:
         if owner.array.release == NULL:       # a stream without chunks
             make_empty(&owner.array, &owner.schema, 0)

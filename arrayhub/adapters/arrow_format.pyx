@@ -80,6 +80,8 @@ cdef const Format* find_format(const char* text) noexcept nogil:
     if text[1] == 0 and _NUMBERS[<int> text[0]].words != NULL:
         return &_NUMBERS[<int> text[0]]
     for k in range(ROWS):
+        if text[0] != _TABLE[k].text[0]:
+            continue
         if strcmp(text, _TABLE[k].text) == 0:
             return &_TABLE[k]
         if not _TABLE[k].whole and strncmp(text, _TABLE[k].text, strlen(_TABLE[k].text)) == 0:

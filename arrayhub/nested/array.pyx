@@ -605,7 +605,11 @@ cdef Tree flat(object array):
 
 def nested_of(node):
     """Return a USMArray as a node of its own; a NestedArray as it is."""
-    return checked_node(node) if isinstance(node, Tree) else flat(checked_node(node))
+    return rooted(checked_node(node))
+
+
+cdef inline Tree rooted(object node):
+    return <Tree> node if isinstance(node, Tree) else flat(node)
 
 
 cdef object checked_node(object node):
@@ -677,9 +681,16 @@ cdef int note_elsewhere(Descriptor a, void* found) except -1:
 
 
 def from_arrow(obj):
-    """Return the chunks that Arrow's interfaces hand over, a NestedArray each; None where `obj` has none of them."""
-    chunks = arrow.parse_chunks(obj)
-    return None if chunks is None else [nested_of(chunk) for chunk in chunks]
+    """Return the chunks that Arrow's interfaces hand over, a NestedArray each; None where `obj` has none of them. A
+    NestedArray is one chunk."""
+    if isinstance(obj, NestedArray):
+        return [obj]
+    cdef list chunks = arrow.parse_chunks(obj)
+    cdef Py_ssize_t k
+    if chunks is not None:
+        for k in range(len(chunks)):
+            chunks[k] = rooted(chunks[k])
+    return chunks
 
 
 cdef int _check_kinds() except -1:

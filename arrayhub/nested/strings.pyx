@@ -4,7 +4,7 @@ import numpy as np
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from arrayhub._core.descriptor cimport Descriptor
@@ -59,49 +59,118 @@ def from_string_dtype(array):
     """
     if not isinstance(array, np.ndarray) or type(array.dtype) is not np.dtypes.StringDType or array.ndim != 1:
         raise TypeError(f"from_string_dtype: {show(array)} is no ndarray of one dimension and StringDType")
-    cdef cnp.ndarray source = array
-    cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), step = cnp.PyArray_STRIDE(source, 0), k, total = 0, missing = 0
-    cdef const char* data = <const char*> cnp.PyArray_DATA(source)
-    cdef npy_string_allocator* allocator
+    cdef Py_ssize_t n = cnp.PyArray_DIM(<cnp.ndarray> array, 0)
+    dtype = array.dtype      # keeps the allocator
+    valid = np.ones(n, bool) if hasattr(dtype, "na_object") else None
+    offsets = np.empty(n + 1, np.int32)
+    characters = loaded(array, offsets, valid)
+    if characters is None:
+        offsets = np.empty(n + 1, np.int64)
+        characters = loaded(array, offsets, valid)
+    return make("string", n, offsets=asarray(offsets), content=asarray(characters),
+                validity=None if valid is None or valid.all() else bitmap_of(valid))
+
+
+cdef enum:
+    BLOCK = 1024
+
+
+cdef struct Block:                   # of NumPy's strings
+    PyArray_StringDTypeObject* descr
+    const char* data
+    Py_ssize_t step                  # bytes
+    uint8_t* there                   # 0 for what is missing; NULL: nothing can be
+    char* ends                       # offsets, of the block's first string first; NULL: not asked for
+    bint wide                        # of eight bytes
+    char* characters                 # of all strings
+    Py_ssize_t room                  # for them
+
+
+cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noexcept nogil:
+    """How many bytes the strings have to the end of these `count`, `total` before them; they are copied as far as there is
+    room. -1: NumPy failed."""
+    cdef npy_string_allocator* allocator = NpyString_acquire_allocator(block.descr)
+    cdef Py_ssize_t k
     cdef npy_static_string text
     cdef int said = 0
-    cdef cnp.ndarray ends = np.empty(n + 1, np.int64)
-    cdef long long* end = <long long*> cnp.PyArray_DATA(ends)
-    cdef cnp.ndarray valid = np.ones(n, bool)
-    cdef uint8_t* there = <uint8_t*> cnp.PyArray_DATA(valid)
-    cdef cnp.ndarray characters
-    cdef char* target
-    dtype = array.dtype      # keeps the allocator
-    end[0] = 0
-    with nogil:
-        allocator = NpyString_acquire_allocator(<PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(source))
-        for k in range(n):
-            said = NpyString_load(allocator, <npy_packed_static_string*> (data + k * step), &text)
-            if said < 0:
-                break
-            if said == 1:
-                there[k] = 0
-                missing += 1
-            else:
-                total += text.size
-            end[k + 1] = total
-        NpyString_release_allocator(allocator)
-    if said < 0:
+    for k in range(count):
+        said = NpyString_load(allocator, <npy_packed_static_string*> (block.data + k * block.step), &text)
+        if said < 0:
+            total = -1
+            break
+        if block.there != NULL:
+            block.there[k] = said == 0
+        if said == 0:
+            if total + <Py_ssize_t> text.size <= block.room:
+                memcpy(block.characters + total, text.buf, text.size)
+            total += text.size
+        if block.ends == NULL:
+            continue
+        if block.wide:
+            (<int64_t*> block.ends)[k + 1] = total
+        else:
+            (<int32_t*> block.ends)[k + 1] = <int32_t> total
+    NpyString_release_allocator(allocator)
+    return total
+
+
+cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
+    """The characters one after another, where each string ends, and which are there; None where the ends need more than
+    the four bytes of an offset.
+
+    Each string is loaded once. NumPy's lock is held for a block at a time, in which another thread cannot write, and
+    never while waiting for the GIL. A block that does not fit is loaded again.
+    """
+    cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), done = 0, total = 0, count, end, width = cnp.PyArray_ITEMSIZE(offsets)
+    cdef Block block
+    memset(&block, 0, sizeof(Block))
+    block.descr = <PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(source)
+    block.wide = width == 8
+    cdef cnp.ndarray characters = np.empty(estimated(source, &block), np.uint8)
+    block.step = cnp.PyArray_STRIDE(source, 0)
+    offsets[0] = 0
+    while done < n:
+        count = min(n - done, BLOCK)
+        block.data = <const char*> cnp.PyArray_DATA(source) + done * block.step
+        block.there = NULL if valid is None else <uint8_t*> cnp.PyArray_DATA(<cnp.ndarray> valid) + done
+        block.ends = <char*> cnp.PyArray_DATA(offsets) + done * width
+        block.characters = <char*> cnp.PyArray_DATA(characters)
+        block.room = cnp.PyArray_DIM(characters, 0)
+        with nogil:
+            end = load_block(&block, count, total)
+        check_loaded(end)
+        if end > LARGEST and not block.wide:
+            return None
+        if end > block.room:
+            characters = longer(characters, total, 2 * end + 2 * (end // (done + count)) * (n - done - count))
+            continue
+        total = end
+        done += count
+    return characters[:total]
+
+
+cdef int check_loaded(Py_ssize_t end) except -1:
+    if end < 0:
         raise MemoryError("asnested: NumPy could not load a string")
-    characters = np.empty(total, np.uint8)
-    target = <char*> cnp.PyArray_DATA(characters)
-    with nogil:
-        allocator = NpyString_acquire_allocator(<PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(source))
-        for k in range(n):
-            # Another thread may have written since: what no longer fits is not copied.
-            if NpyString_load(allocator, <npy_packed_static_string*> (data + k * step), &text) == 0 \
-                    and <Py_ssize_t> text.size == end[k + 1] - end[k]:
-                memcpy(target + end[k], text.buf, text.size)
-        NpyString_release_allocator(allocator)
-    del dtype
-    offsets = ends.astype(np.int32) if total <= LARGEST else ends
-    return make("string", n, offsets=asarray(offsets), content=asarray(characters),
-                validity=bitmap_of(valid) if missing else None)
+    return 0
+
+
+cdef Py_ssize_t estimated(cnp.ndarray source, Block* block) except -1:
+    """About how many characters there are, and some more, by a look at some of the strings; of a few, at all."""
+    cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), each = (n + BLOCK - 1) // BLOCK, seen
+    if n == 0:
+        return 0
+    block.data = <const char*> cnp.PyArray_DATA(source)
+    block.step = cnp.PyArray_STRIDE(source, 0) * each
+    seen = load_block(block, n // each, 0)
+    check_loaded(seen)
+    return seen if each == 1 else seen * (each + 1) + seen * each // 16
+
+
+cdef cnp.ndarray longer(cnp.ndarray characters, Py_ssize_t total, Py_ssize_t room):
+    cdef cnp.ndarray more = np.empty(room, np.uint8)
+    memcpy(cnp.PyArray_DATA(more), cnp.PyArray_DATA(characters), total)
+    return more
 
 
 def to_string_dtype(Tree t not None):

@@ -43,33 +43,32 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
     BufferError
         It has no form here; the message names the call that helps.
     """
-    copy = None if copy is None else wanted(copy, "asnested")
-    chunks = _chunks(obj, copy)
+    if copy is not None:
+        copy = wanted(copy, "asnested")
+    chunks = from_arrow(obj)  # first: a look at what is known of the type
+    if chunks is None:
+        chunks = [_without_arrow(obj, copy)]
     if copy:
         return concatenate(chunks)
     return chunks[0] if len(chunks) == 1 else chunks
 
 
-def _chunks(obj: Any, copy: bool | None) -> list[NestedArray]:
-    if isinstance(obj, NestedArray):
-        return [obj]
-    chunks = from_arrow(obj)  # first: a look at what is known of the type
-    if chunks is not None:
-        return chunks
+def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if isinstance(obj, (list, tuple)):
         _forbidden(copy, "Python's lists have no memory to view")
-        return [from_python(obj)]
+        return from_python(obj)
     if isinstance(obj, np.ndarray):
         if obj.dtype.kind in "STU":
             _forbidden(copy, "NumPy's strings are in another form")
-        return [from_numpy(obj)]
+        return from_numpy(obj)
     if is_awkward(obj):
-        return [from_awkward(obj)]
+        return from_awkward(obj)
     if is_jagged(obj):
-        return [from_torch(obj)]
+        return from_torch(obj)
     if _is_arrow_scalar(obj):
-        return from_arrow(sys.modules["pyarrow"].array([obj.as_py()], obj.type)) or []
-    return [nested_of(_with_a_dimension(asarray(obj, copy=copy)))]
+        one: NestedArray = asnested(sys.modules["pyarrow"].array([obj.as_py()], obj.type))
+        return one
+    return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
 
 
 def _is_arrow_scalar(obj: Any) -> bool:
