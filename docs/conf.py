@@ -6,13 +6,14 @@ project = "arrayhub"
 author = "the arrayhub authors"
 version = release = arrayhub.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_copybutton"]
 root_doc = "index"
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's Parameters sections say the types, and why
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -23,10 +24,12 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_sidebars = {"start": []}  # it has no pages below it to list
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    # Of some pages the tables and pictures are as wide as the window.
+    "secondary_sidebar_items": {"**": ["page-toc"], "matrix": [], "libraries": [], "pictures": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

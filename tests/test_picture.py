@@ -363,7 +363,49 @@ def test_in_a_notebook_the_page_gives_the_colour_of_its_words():
     assert html in x._repr_html_()
     assert html.startswith('<div class="arrayhub-layout"><svg ') and html.endswith("</svg></div>")
     assert "currentColor" in html and "currentColor" not in x.picture.svg()
+    leaving = arrayhub.picture((2, 3), (3, 1), offset=2, size=6)._repr_html_()
+    assert "light-dark" not in html + leaving and "<style" not in html + leaving
     ElementTree.fromstring(html)
+
+
+def contrast(one, other):
+    """The contrast of two colours as WCAG 2 has it, 1 to 21."""
+
+    def luminance(colour):
+        parts = [byte / 255 for byte in bytes.fromhex(colour.removeprefix("#"))]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one) + 0.05, luminance(other) + 0.05))
+    return high / low
+
+
+LIGHT_PAGES, DARK_PAGES = ("#ffffff", "#f6f8fa"), ("#000000", "#0d1117", "#14181e", "#111418", "#1b1f25")
+
+
+def test_what_is_written_on_a_page_can_be_read_on_light_and_on_dark_ones():
+    """The picture of a view that leaves its buffer has all there is: prose, numbers, dots, a warning."""
+    svg = arrayhub.picture((2, 3), (5, 1), offset=2, size=6, itemsize=4).svg()
+    colours = set(re.findall(r"light-dark\((#\w+),(#\w+)\)", svg))
+    assert len(colours) == 2 and "svg:root{color-scheme:light dark}" in svg
+    for light, dark in colours:
+        assert min(contrast(light, page) for page in LIGHT_PAGES) >= 4.5
+        assert min(contrast(dark, page) for page in DARK_PAGES) >= 4.5
+    dark_words, cells = "#1f2328", re.findall(r'rx="4" fill="(#\w+)"><title>a\[[^<]*at \d+</title>', svg)
+    assert cells and min(contrast(dark_words, cell) for cell in cells) >= 4.5
+    assert contrast("#ffffff", RED) >= 4.5
+
+
+@pytest.mark.parametrize("array", [np.zeros((4, 6), "f4")[::2, ::-1], np.zeros((3, 40)), np.zeros(1000)[::3]])
+@pytest.mark.parametrize("width", [240, 358, 768])
+def test_a_picture_is_as_wide_as_is_asked_for(array, width):
+    picture = arrayhub.asarray(array).picture
+    narrow, wide = (ElementTree.fromstring(picture.svg(width=asked)) for asked in (width, 3000))
+    assert float(narrow.get("width")) <= width
+    titles = [sorted(title.text for title in root.iter(f"{SVG}title")) for root in (narrow, wide)]
+    assert titles[0] == titles[1]
+    with pytest.raises(ValueError, match="width has 239; accepted: 240 or more"):
+        picture.svg(width=239)
 
 
 def test_a_notebook_shows_some_values_of_host_memory():
@@ -485,6 +527,7 @@ def tool():
 def test_the_committed_picture_is_what_is_drawn_today(tool):
     """After a change to the drawing: python tools/draw_pictures.py."""
     assert (STATIC / "layout.svg").read_text() == tool.front_picture()
+    assert float(ElementTree.fromstring(tool.front_picture()).get("width")) <= tool.PHONE
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -31,10 +31,13 @@ THEMES = {  # page, words, cells of code, their frame, words beside them
 WIDTH = 960  # pixels
 
 
+PHONE = 358  # pixels beside the margins of the site on a screen of 390
+
+
 def front_picture() -> str:
-    """Every second row of a matrix, each backwards: what the README shows."""
+    """Every second row of a matrix, each backwards: what the README shows, on a phone too."""
     x = arrayhub.asarray(np.arange(24, dtype="f4").reshape(4, 6))[::2, ::-1]
-    return x.picture.svg() + "\n"
+    return x.picture.svg(width=PHONE) + "\n"
 
 
 def notebook(theme: str) -> str:

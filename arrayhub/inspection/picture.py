@@ -10,6 +10,7 @@ from arrayhub.inspection.units import of_bytes
 from arrayhub.usm_array import USMArray
 
 _LIMIT = 2**63
+_NARROWEST = 240  # pixels
 
 
 class Picture(Geometry):
@@ -52,19 +53,31 @@ class Picture(Geometry):
 
         return draw(self)
 
-    def svg(self) -> str:
+    def svg(self, *, width: SupportsIndex = 768) -> str:
         """Draw the layout as a picture: the array by index, and under it the buffer by position.
 
         An element has the same colour in both.
+
+        Parameters
+        ----------
+        width : int, optional
+            How wide the picture may become, in pixels: lines that are longer are broken.
 
         Returns
         -------
         str
             An SVG document of less than 20 kB, whatever the array; at most 64 elements are drawn.
+
+        Raises
+        ------
+        TypeError
+            `width` is no integer.
+        ValueError
+            `width` is less than 240.
         """
         from arrayhub.inspection.picture_svg import draw
 
-        return draw(self)
+        return draw(self, _integer("width", width, least=_NARROWEST))
 
     def _repr_html_(self) -> str:
         from arrayhub.inspection.picture_svg import draw_for_page

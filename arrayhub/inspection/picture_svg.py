@@ -28,7 +28,8 @@ MOST_BYTES = 20_000
 
 _NARROWEST = 28  # cell
 _LONGEST_LABEL = 13  # letters
-_LONGEST_LINE = 20  # cells of the array
+_LONGEST_LINE = 20  # cells of the array, where that many are no wider than the picture
+_BESIDE = 40  # about as wide as what stands before a line
 _PANEL_GAP = 22
 _BAR = 14  # height
 _BINS = 64  # of the bar
@@ -37,10 +38,10 @@ _MOST_MARKS = 64
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB")
 
 
-def draw(geometry: Geometry) -> str:
-    """Return the drawing that ``Picture.svg`` gives: the largest one that is small enough."""
+def draw(geometry: Geometry, width: int = WIDTH + MARGIN) -> str:
+    """Return the drawing that ``Picture.svg`` gives: the largest one that is small enough, and no wider than `width`."""
     for scene in scenes(geometry):
-        svg = _picture(scene)
+        svg = _picture(scene, width - MARGIN)
         if len(svg.encode()) < MOST_BYTES:
             break
     return svg
@@ -51,8 +52,8 @@ def draw_for_page(geometry: Geometry) -> str:
     return for_page(draw(geometry))
 
 
-def _picture(scene: Scene) -> str:
-    geometry, canvas = scene.geometry, Canvas()
+def _picture(scene: Scene, most: int) -> str:
+    geometry, canvas = scene.geometry, Canvas(most)
     title, facts = _title(geometry), _facts(geometry)
     canvas.write(title, 14, ' font-weight="600"')
     canvas.write(facts, 12)
@@ -67,7 +68,7 @@ def _picture(scene: Scene) -> str:
         _draw_bar(canvas, scene)
     canvas.y += 4
     for number, note in enumerate(geometry.notes()):
-        canvas.write(note, 12, f' fill="{WARNING}"' if geometry.leaves_buffer and number == 0 else "")
+        canvas.write(note, 12, f" {WARNING}" if geometry.leaves_buffer and number == 0 else "")
     return canvas.svg(f"{title}; {facts}")
 
 
@@ -111,15 +112,16 @@ class _Line(NamedTuple):
 class _Panel:
     """One matrix of the array: the last two dimensions at one index of all others, or None for those left out."""
 
-    def __init__(self, scene: Scene, prefix: Index | None) -> None:
+    def __init__(self, scene: Scene, prefix: Index | None, most: int) -> None:
         self.scene, self.prefix = scene, prefix
         rows: Shown = scene.axes[-2] if len(scene.axes) > 1 else [0]
         columns: Shown = scene.axes[-1] if scene.axes else [0]
         self.dimensions = min(len(scene.axes), 2)
-        self.broken = len(columns) > _LONGEST_LINE
+        self.cell = _width_for(str(element.position) for element in scene.elements.values())
+        self.longest = max(min(_LONGEST_LINE, int((most - MARGIN - _BESIDE) // (self.cell + GAP))), 1)
+        self.broken = len(columns) > self.longest
         self.lines = [line for row in rows for line in self.break_row(row, columns)]
         self.label = f"a[{index_text(prefix)},:,:]" if prefix else ""
-        self.cell = _width_for(str(element.position) for element in scene.elements.values())
         longest = max(len(line.label) for line in self.lines)
         self.left = round(SMALL_LETTER * longest) + 6 if longest else 0
         self.top = 14 * bool(self.label) + 13 * bool(self.dimensions and not self.broken)
@@ -128,9 +130,9 @@ class _Panel:
         self.height = self.top + sum(line.height for line in self.lines)
 
     def break_row(self, row: int | None, columns: Shown) -> Iterator[_Line]:
-        for start in range(0, len(columns) if row is not None else 1, _LONGEST_LINE):
+        for start in range(0, len(columns) if row is not None else 1, self.longest):
             label = [str(row)] * (self.dimensions == 2) + [f"{columns[start]}…"] * self.broken
-            yield _Line("" if row is None else ",".join(label), row, columns[start : start + _LONGEST_LINE])
+            yield _Line("" if row is None else ",".join(label), row, columns[start : start + self.longest])
 
     def step(self, column: int | None) -> float:
         return 20 if column is None else self.cell + GAP
@@ -180,8 +182,8 @@ class _Panel:
 def _draw_grid(canvas: Canvas, scene: Scene) -> None:
     """The array: one panel a matrix, side by side as far as the line goes."""
     x, height = float(MARGIN), 0.0
-    for panel in (_Panel(scene, prefix) for prefix in _prefixes(scene.axes[:-2])):
-        if x > MARGIN and x + panel.width > WIDTH:
+    for panel in (_Panel(scene, prefix, canvas.most) for prefix in _prefixes(scene.axes[:-2])):
+        if x > MARGIN and x + panel.width > canvas.most:
             x, canvas.y, height = float(MARGIN), canvas.y + height + _PANEL_GAP / 2, 0
         panel.draw(canvas, x)
         x += panel.width + _PANEL_GAP
@@ -217,7 +219,7 @@ def _draw_strip(canvas: Canvas, scene: Scene) -> None:
     canvas.y += 14  # space for the marker
     for place in scene.places:
         width = _place_width(place, widest, scene.geometry)
-        if x > MARGIN and x + width > WIDTH:
+        if x > MARGIN and x + width > canvas.most:
             x, canvas.y = float(MARGIN), canvas.y + tall + 24
         _draw_place(canvas, place, x, width, tall)
         if place.start == scene.geometry.offset and place.element is not None:
@@ -250,7 +252,7 @@ def _draw_marker(canvas: Canvas, x: float) -> None:
     words = "element zero"
     end = x + 7 + len(words) * SMALL_LETTER
     name = f'<text x="{x + 7:g}" text-anchor="start">{words}</text>'
-    if end > WIDTH:  # then on the other side of the pointer
+    if end > canvas.most:  # then on the other side of the pointer
         name = f'<text x="{x - 7:g}" text-anchor="end">{words}</text>'
     else:
         canvas.reach(end)
@@ -282,7 +284,7 @@ def _draw_bar(canvas: Canvas, scene: Scene) -> None:
     """How densely the buffer is used, from its start to its end, and where its lines of 64 bytes begin."""
     geometry = scene.geometry
     start, stop = scene.places[0].start, scene.places[-1].start + scene.places[-1].length
-    width, used = WIDTH - MARGIN, 100 * (geometry.coverage.used or 0) / (stop - start)
+    width, used = canvas.most - MARGIN, 100 * (geometry.coverage.used or 0) / (stop - start)
     unit_bytes = (geometry.itemsize or 1) if geometry.unit == "element" else 1
     line = 64  # bytes: what a processor fetches at once, or for a long buffer a multiple of that
     while (stop - start) * unit_bytes > _MOST_MARKS * line:
@@ -302,7 +304,7 @@ def _draw_bar(canvas: Canvas, scene: Scene) -> None:
     numbers = range(-(-start * unit_bytes // line), stop * unit_bytes // line + 1)
     marks = "".join(f"M{place(number * line / unit_bytes):.1f} {_BAR}v4" for number in numbers)
     canvas.add("lines", f'<rect x="{MARGIN}" width="{width}" height="{_BAR}"/><path d="{marks}"/>', canvas.y)
-    canvas.reach(WIDTH)
+    canvas.reach(canvas.most)
     canvas.y += _BAR + 6
 
 

@@ -67,10 +67,15 @@ def _errors(refusal):
     return " or ".join("an error of numba's" if error is Exception else error.__name__ for error in errors)
 
 
+def _head(consumers):
+    """The first lines of a table; a browser may break the names where their parts end."""
+    names = (consumer.name.replace(".", ".<wbr>").replace("_", "_<wbr>") for consumer in consumers)
+    return f"| from \\ into | {' | '.join(names)} |", "|---|" + "---|" * len(consumers)
+
+
 def written():
     """Return the text of docs/matrix.md."""
-    lines = ["| from \\ into | " + " | ".join(consumer.name for consumer in CONSUMERS) + " |"]
-    lines.append("|---|" + "---|" * len(CONSUMERS))
+    lines = [*_head(CONSUMERS)]
     for producer in PRODUCERS:
         entries = (_entry(producer, consumer) for consumer in CONSUMERS)
         lines.append(f"| {producer.name} | " + " | ".join(entries) + " |")
@@ -110,8 +115,7 @@ def _nested():
     """The lines of the table of what is not dense."""
     copies = "; ".join(f"{kind} in {consumer} ({why})" for (consumer, kind), why in COPIES.items())
     yield _NESTED_OPENING.format(kinds=", ".join(KINDS), copies=copies)
-    yield "| from \\ into | " + " | ".join(consumer.name for consumer in NESTED_CONSUMERS) + " |"
-    yield "|---|" + "---|" * len(NESTED_CONSUMERS)
+    yield from _head(NESTED_CONSUMERS)
     for producer in NESTED_PRODUCERS:
         yield f"| {producer.name} | " + " | ".join(_nested_entry(producer, c) for c in NESTED_CONSUMERS) + " |"
     yield ""

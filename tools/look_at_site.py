@@ -1,0 +1,65 @@
+"""Look at every page of the site in a browser: ``python tools/look_at_site.py SITE PICTURES``.
+
+SITE is what sphinx-build made. Each page is photographed whole at 1400 and at 390 pixels, light and dark, into the
+folder PICTURES, to be looked at. What a program can tell is said: a page that is wider than its window; on the wide one
+a table that is cut; a picture that is drawn at less than nine tenths of its size. The exit status is 1 where there is
+one. It needs Chromium (Debian: ``apt-get install chromium``) and ``pip install playwright``.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+WIDE, PHONE = 1400, 390  # pixels
+SEEN = """(wide) => {
+  const root = document.documentElement, found = [];
+  if (root.scrollWidth > root.clientWidth) found.push(`the page is ${root.scrollWidth} pixels wide`);
+  for (const table of document.querySelectorAll("article table")) {
+    const place = table.parentElement;
+    if (wide && place.scrollWidth > place.clientWidth + 1)
+      found.push(`a table of ${place.scrollWidth} pixels in ${place.clientWidth}: ${table.innerText.slice(0, 40)}`);
+  }
+  for (const image of document.querySelectorAll("article img"))
+    if (image.width < 0.9 * image.naturalWidth)
+      found.push(`${image.src.split("/").pop()} is drawn ${image.width} of ${image.naturalWidth} pixels wide`);
+  return found;
+}"""
+
+
+def look(page: Page, address: str, picture: Path, width: int) -> list[str]:
+    """Photograph a page, and say what is wrong with it."""
+    page.goto(address)
+    page.wait_for_timeout(100)  # for what the theme's scripts move
+    page.screenshot(path=picture, full_page=True)
+    found: list[str] = page.evaluate(SEEN, width == WIDE)
+    return found
+
+
+def main(site: Path, pictures: Path) -> int:
+    """Look at all pages; return 1 where one is to be cured."""
+    chromium = shutil.which("chromium") or sys.exit("chromium is needed: apt-get install chromium")
+    pictures.mkdir(parents=True, exist_ok=True)
+    wrong = 0
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for width in (WIDE, PHONE):
+            for scheme in ("light", "dark"):
+                context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+                page = context.new_page()
+                for source in sorted(set(site.rglob("*.html")) - set(site.glob("_static/**/*"))):
+                    name = source.relative_to(site).with_suffix("").as_posix()
+                    picture = pictures / f"{name.replace('/', '-')}-{width}-{scheme}.png"
+                    for fault in look(page, source.resolve().as_uri(), picture, width):
+                        wrong += 1
+                        print(f"{name}, {width} pixels, {scheme}: {fault}")
+                context.close()
+        browser.close()
+    return min(wrong, 1)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
