@@ -39,7 +39,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB")
 
 
 def draw(geometry: Geometry, width: int = WIDTH + MARGIN) -> str:
-    """Return the drawing that ``Picture.svg`` gives: the largest one that is small enough, and no wider than `width`."""
+    """Return the drawing that ``Picture.svg`` gives: the largest one of few enough bytes, and no wider than `width`."""
     for scene in scenes(geometry):
         svg = _picture(scene, width - MARGIN)
         if len(svg.encode()) < MOST_BYTES:
