@@ -823,6 +823,10 @@ cdef class USMArray(Descriptor):
     def __arrow_c_stream__(self):
         return arrow.emit_attribute(self, arrow.STREAM)
 
+    @property
+    def __arrow_c_device_stream__(self):
+        return arrow.emit_attribute(self, arrow.DEVICE_STREAM)
+
     def __dlpack_device__(self):
         """The pair (device_type, device_id) of DLPack's DLDevice; of shared and host USM the host's for who knows no other."""
         if self.device_.device_type == kDLOneAPI and host_readers.wants_host_device(self):

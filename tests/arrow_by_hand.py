@@ -49,6 +49,45 @@ Array._fields_ = [
 ]
 
 
+class DeviceArray(ctypes.Structure):
+    _fields_ = [
+        ("array", Array),
+        ("device_id", ctypes.c_int64),
+        ("device_type", ctypes.c_int32),
+        ("sync_event", ctypes.c_void_p),
+        ("reserved", ctypes.c_int64 * 3),
+    ]
+
+
+class Stream(ctypes.Structure):
+    pass
+
+
+class DeviceStream(ctypes.Structure):
+    pass
+
+
+def _functions(stream, array):
+    """The types of a stream's functions: get_schema, get_next, get_last_error, release."""
+    this = ctypes.POINTER(stream)
+    return (
+        ctypes.CFUNCTYPE(ctypes.c_int, this, ctypes.POINTER(Schema)),
+        ctypes.CFUNCTYPE(ctypes.c_int, this, ctypes.POINTER(array)),
+        ctypes.CFUNCTYPE(ctypes.c_void_p, this),
+        ctypes.CFUNCTYPE(None, this),
+    )
+
+
+NAMES = ("get_schema", "get_next", "get_last_error", "release")
+STREAM_FUNCTIONS, DEVICE_FUNCTIONS = _functions(Stream, Array), _functions(DeviceStream, DeviceArray)
+Stream._fields_ = [*zip(NAMES, STREAM_FUNCTIONS, strict=True), ("private_data", ctypes.c_void_p)]
+DeviceStream._fields_ = [
+    ("device_type", ctypes.c_int32),
+    *zip(NAMES, DEVICE_FUNCTIONS, strict=True),
+    ("private_data", ctypes.c_void_p),
+]
+
+
 class Producer:
     """An object whose one array is what the arguments say; it counts what is released.
 
@@ -102,6 +141,110 @@ class Producer:
             new_capsule(ctypes.addressof(self.schema), b"arrow_schema", None),
             new_capsule(ctypes.addressof(self.array), b"arrow_array", None),
         )
+
+
+class OnDevice:
+    """A producer's array by the device interface alone."""
+
+    def __init__(self, producer, device_type=1, device_id=-1, sync_event=None):
+        self.producer = producer
+        self.struct = DeviceArray(producer.array, device_id, device_type, sync_event)
+
+    released = property(lambda self: self.producer.released)
+
+    def __arrow_c_device_array__(self, requested_schema=None, **keywords):
+        return (
+            new_capsule(ctypes.addressof(self.producer.schema), b"arrow_schema", None),
+            new_capsule(ctypes.addressof(self.struct), b"arrow_device_array", None),
+        )
+
+
+class Streamed:
+    """Producers' arrays, one after another, by the stream interface; ``said`` are fields that say something else.
+
+    ``code=`` is the number that get_next gives, ``schema_code=`` that of get_schema.
+    """
+
+    struct_type, functions = Stream, STREAM_FUNCTIONS
+
+    def __init__(self, *producers, code=0, schema_code=0, **said):
+        self.producers, self.left = producers, list(producers)
+        self.code, self.schema_code, self.streams_released = code, schema_code, 0
+        made = [kind(getattr(self, name)) for name, kind in zip(NAMES, self.functions, strict=True)]
+        self.struct = self.struct_type(**dict(zip(NAMES, made, strict=True)))
+        self.said = ctypes.create_string_buffer(b"the disk is full")
+        for name, value in said.items():
+            setattr(self.struct, name, value)
+
+    released = property(
+        lambda self: [sum(counts) for counts in zip(*(p.released for p in self.producers), strict=True)]
+    )
+
+    def get_schema(self, stream, out):
+        if not self.schema_code:
+            ctypes.memmove(out, ctypes.byref(self.producers[0].schema), ctypes.sizeof(Schema))
+            self.producers[0].schema.release = RELEASE_SCHEMA()
+        return self.schema_code
+
+    def get_next(self, stream, out):
+        if self.code:
+            return self.code
+        self.hand_over(self.left.pop(0) if self.left else None, out)
+        return 0
+
+    def hand_over(self, producer, out):
+        if producer is None:
+            out.contents.release = RELEASE_ARRAY()
+            return
+        ctypes.memmove(out, ctypes.byref(producer.array), ctypes.sizeof(Array))
+
+    def get_last_error(self, stream):
+        return ctypes.addressof(self.said)
+
+    def release(self, stream):
+        self.streams_released += 1
+        stream.contents.release = type(self.struct.release)()
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return new_capsule(ctypes.addressof(self.struct), b"arrow_array_stream", None)
+
+
+class StreamedOnDevice(Streamed):
+    """The same by the device stream interface, of arrays on `device_type`."""
+
+    struct_type, functions = DeviceStream, DEVICE_FUNCTIONS
+    __arrow_c_stream__ = property()
+
+    def __init__(self, *producers, array_type=1, device_id=-1, sync_event=None, device_type=1, **said):
+        super().__init__(*producers, device_type=device_type, **said)
+        self.place = (device_id, array_type, sync_event)
+
+    def hand_over(self, producer, out):
+        if producer is None:
+            out.contents.array.release = RELEASE_ARRAY()
+            return
+        found = DeviceArray(producer.array, *self.place)
+        ctypes.memmove(out, ctypes.byref(found), ctypes.sizeof(DeviceArray))
+
+    def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
+        return new_capsule(ctypes.addressof(self.struct), b"arrow_device_array_stream", None)
+
+
+def given(attribute, capsules):
+    """An object that has one of Arrow's attributes, and hands over what it was given."""
+    return type("Given", (), {attribute: lambda self, requested_schema=None, **keywords: capsules})()
+
+
+def struct_in(capsule, kind):
+    """The struct that a capsule holds, as long as that lives."""
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    return kind.from_address(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))
+
+
+FORMS = {"array": lambda producer: producer, "device": OnDevice, "stream": Streamed, "device stream": StreamedOnDevice}
 
 
 def int32(*values):
@@ -278,6 +421,34 @@ CASES = {
 }  # fmt: skip
 
 
+# What a stream, or a device array, says falsely; the array in it is right.
+FALSE_STREAMS = {
+    "get_schema NULL": {"get_schema": None},
+    "get_next NULL": {"get_next": None},
+    "release NULL": {"release": None},
+}
+FALSE_PLACES = {
+    "no device type": {"device_type": 0},
+    "an unknown device type": {"device_type": 99},
+    "a negative device type": {"device_type": -1},
+    "a negative ordinal": {"device_type": 2, "device_id": -5},
+    "a large ordinal": {"device_type": 2, "device_id": 2**40},
+}
+
+
+def false_streams():
+    """Of each case: what makes it. All have to raise an InterfaceError."""
+    for name, said in FALSE_STREAMS.items():
+        for kind, functions in ((Streamed, STREAM_FUNCTIONS), (StreamedOnDevice, DEVICE_FUNCTIONS)):
+            null = {field: functions[NAMES.index(field)]() for field in said}
+            yield f"{kind.__name__}, {name}", lambda kind=kind, null=null: kind(numbers(), **null)
+    for name, place in FALSE_PLACES.items():
+        yield f"device, {name}", lambda place=place: OnDevice(numbers(), **place)
+        both = {**place, "array_type": place["device_type"]}
+        yield f"device stream, {name}", lambda both=both: StreamedOnDevice(numbers(), **both)
+    yield "device stream, another device than it says", lambda: StreamedOnDevice(numbers(), array_type=2, device_id=0)
+
+
 def outcome(make):
     """The error that a case gives, and how often its structs were released."""
     producer = make()
@@ -293,4 +464,10 @@ def outcome(make):
 
 
 def main():
-    sys.stdout.write(json.dumps({name: outcome(make) for name, make in CASES.items()}))
+    found = {
+        f"{form}: {name}": outcome(lambda make=make, wrap=wrap: wrap(make()))
+        for name, make in CASES.items()
+        for form, wrap in FORMS.items()
+    }
+    streams = {name: outcome(make) for name, make in false_streams()}
+    sys.stdout.write(json.dumps(found | streams))

@@ -1,13 +1,16 @@
 """Dense arrays by Arrow's C data, C stream and C device interfaces: in and out, with the real libraries."""
 
+import ctypes
 import gc
 import weakref
 
+import arrow_by_hand as by_hand
 import nanoarrow as na
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from arrow_by_hand import Array, struct_in
 from children import python
 from producers import lives
 
@@ -216,11 +219,57 @@ def test_the_memory_lives_as_long_as_somebody_needs_it():
     assert not lives(alive)
 
 
+ATTRIBUTES = (
+    *("__arrow_c_schema__", "__arrow_c_array__", "__arrow_c_stream__"),
+    *("__arrow_c_device_array__", "__arrow_c_device_stream__"),
+)
+STRUCTS = {
+    "__arrow_c_array__": (Array, by_hand.RELEASE_ARRAY),
+    "__arrow_c_stream__": (by_hand.Stream, by_hand.STREAM_FUNCTIONS[-1]),
+    "__arrow_c_device_stream__": (by_hand.DeviceStream, by_hand.DEVICE_FUNCTIONS[-1]),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_a_consumer_releases_where_the_capsule_would(name):
+    """Then the capsule has nothing left to release, and a second call of the function does nothing."""
+    kind, release_type = STRUCTS[name]
+    source = np.arange(10.0)
+    alive = weakref.ref(source)
+    capsules = getattr(ah.asarray(source), name)()
+    del source
+    struct = struct_in(capsules[1] if isinstance(capsules, tuple) else capsules, kind)
+    release = release_type(ctypes.cast(struct.release, ctypes.c_void_p).value)
+    assert lives(alive)
+    release(ctypes.byref(struct))
+    assert not struct.release
+    assert not lives(alive)
+    release(ctypes.byref(struct))
+    del capsules
+
+
+def test_children_may_be_moved_away_before_the_rest_is_released():
+    source = np.arange(6.0)
+    alive = weakref.ref(source)
+    capsules = ah.asarray(source.reshape(2, 3)).__arrow_c_array__()
+    del source
+    parent = struct_in(capsules[1], Array)
+    child = Array()
+    ctypes.memmove(ctypes.byref(child), parent.children[0], ctypes.sizeof(Array))
+    parent.children[0].contents.release = by_hand.RELEASE_ARRAY()
+    parent.release(ctypes.byref(parent))
+    del capsules, parent
+    assert lives(alive)
+    assert (ctypes.c_double * 6).from_address(child.buffers[1])[:] == [0, 1, 2, 3, 4, 5]
+    child.release(ctypes.byref(child))
+    assert not lives(alive)
+
+
 def test_capsules_that_nobody_consumed():
     source = np.arange(10.0)
     alive = weakref.ref(source)
     x = ah.asarray(source)
-    kept = (x.__arrow_c_array__(), x.__arrow_c_stream__(), x.__arrow_c_device_array__(), x.__arrow_c_schema__())
+    kept = [getattr(x, name)() for name in ATTRIBUTES]
     del source, x
     assert lives(alive)
     del kept
@@ -246,14 +295,19 @@ def test_a_stream_can_be_read_once_a_capsule():
     assert pl.Series(x).to_list() == list(range(5))
 
 
+@pytest.mark.parametrize("name", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
+def test_the_device_interfaces_know_no_keyword(name):
+    export = getattr(ah.asarray(np.arange(5)), name)
+    with pytest.raises(NotImplementedError, match=f"{name}: future"):
+        export(future=1)
+    export(future=None)
+
+
 def test_the_device_interface_of_the_host():
     x = ah.asarray(np.arange(5))
     taken = na.device.c_device_array(x) if hasattr(na, "device") else None
     if taken is not None:
         assert taken.device_type_id == 1
-    with pytest.raises(NotImplementedError, match="future"):
-        x.__arrow_c_device_array__(future=1)
-    assert len(x.__arrow_c_device_array__(future=None)) == 2
 
 
 def test_arrays_that_outlive_the_interpreter():

@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
+from arrow_by_hand import given
 from producers import lives
 
 import arrayhub as ah
@@ -130,6 +131,16 @@ def test_a_copy_is_the_same(name):
         assert copied.content.ptr != ah.asnested(source).content.ptr
     two = ah.asnested(pa.chunked_array([source, source]), copy=True)
     assert two.to_list() == 2 * ah.asnested(source).to_list()
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_in_and_out_by_device_streams(name):
+    x = ah.asnested(ARRAYS[name][0])
+    back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
+    assert back.to_list() == x.to_list()
+    assert (back.type, back.device) == (x.type, x.device)
+    if isinstance(x.content if x.kind != "record" else None, ah.USMArray):
+        assert back.content.ptr == x.content.ptr
 
 
 def test_addresses_stay():
@@ -512,6 +523,25 @@ def test_each_array_crosses_once(name):
     for events in (to_device.events, to_host.events):
         crossed = [event for event in events if event.kind == "copy" and event.source != event.target]
         assert len(crossed) <= len(leaves(there)), crossed
+
+
+@pytest.mark.parametrize("attribute", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
+def test_usm_goes_out_and_comes_in_by_both_device_interfaces(attribute):
+    if not pytest.importorskip("dpctl").get_devices():
+        pytest.skip("dpctl finds no device")
+    for name, (source, _) in ARRAYS.items():
+        x = ah.asnested(source).to_device("oneapi:0")
+        if name == "times":
+            with pytest.raises(BufferError, match=r"NaT.*to_host\(\)"):
+                ah.asnested(given(attribute, getattr(x, attribute)()))
+            continue
+        back = ah.asnested(given(attribute, getattr(x, attribute)()))
+        assert back.device == x.device
+        assert [leaf.ptr for leaf in leaves(back)] == [leaf.ptr for leaf in leaves(x)]
+        assert back.to_host().to_list() == x.to_host().to_list()
+    dense = ah.asarray(np.arange(6.0).reshape(2, 3)).to_device("oneapi:0")
+    back = ah.asarray(given(attribute, getattr(dense, attribute)()))
+    assert (back.ptr, back.shape, back.device) == (dense.ptr, (2, 3), dense.device)
 
 
 def test_a_device_that_the_host_cannot_read_says_so():

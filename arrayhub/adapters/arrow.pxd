@@ -6,8 +6,9 @@ cdef bint speaks(object cls) except -1
 cdef unsigned int interfaces_of(object cls) except? 0
 cdef object emit_attribute(object node, int what)
 
-cdef enum:      # the four attributes, as `emit_attribute` counts them
+cdef enum:      # the attributes, as `emit_attribute` counts them
     SCHEMA
     ARRAY
     DEVICE_ARRAY
     STREAM
+    DEVICE_STREAM

@@ -32,16 +32,27 @@ from arrayhub.adapters.arrow_emit cimport emit
 from arrayhub.adapters.arrow_owner cimport Import, drop_schema, new_import, take_array, take_schema
 from arrayhub.adapters.arrow_parse cimport build_root
 from arrayhub.adapters.arrow_schema cimport emit_schema, why_not
-from arrayhub.adapters.arrow_stream cimport emit_stream, import_stream, make_empty
+from arrayhub.adapters.arrow_stream cimport (
+    emit_device_stream,
+    emit_stream,
+    import_device_stream,
+    import_stream,
+    make_empty,
+)
 from arrayhub.adapters.producer_types cimport ARROW_ARRAY, ARROW_ARRAY_FIRST, ARROW_DEVICE, record_of
 
 from arrayhub._core.errors import PASSES_ON, interface_error
 
 
+# The attributes, in the order of the numbers that `emit_attribute` counts them by.
+cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", "__arrow_c_array__", "__arrow_c_device_array__", "__arrow_c_stream__",
+                          "__arrow_c_device_stream__")
+
+
 cdef Descriptor parse(object obj, object stream):
     """A dense array on the memory that Arrow's interfaces hand over; None where the type has none of them.
 
-    Asked in this order: the device interface, the array's, the stream's (of one chunk).
+    Asked in this order: the device interface, the array's, the device stream's, the stream's (of one chunk each).
 
     Raises
     ------
@@ -124,12 +135,17 @@ cdef object whole(Import owner):
 
 
 cdef list streamed(object obj):
-    """The nodes that the stream's interface hands over, the first of which has the schema; None where there is none."""
+    """The nodes that a stream's interface hands over, the first of which has the schema; None where there is none."""
     cdef Import owner, first
     cdef list owners, chunks = []
-    if isinstance(obj, Descriptor) or not hasattr(type(obj), "__arrow_c_stream__"):
+    if isinstance(obj, Descriptor):
         return None
-    owners = import_stream(obj)
+    if hasattr(type(obj), "__arrow_c_device_stream__"):
+        owners = import_device_stream(obj)
+    elif hasattr(type(obj), "__arrow_c_stream__"):
+        owners = import_stream(obj)
+    else:
+        return None
     first = <Import> owners[0]
     for owner in owners:
         if owner.array.release == NULL:       # a stream without chunks
@@ -140,7 +156,10 @@ cdef list streamed(object obj):
 
 
 cdef bint speaks(object cls) except -1:
-    return hasattr(cls, "__arrow_c_array__") or hasattr(cls, "__arrow_c_stream__") or hasattr(cls, "__arrow_c_device_array__")
+    for name in _ATTRIBUTES[1:]:
+        if hasattr(cls, name):
+            return True
+    return False
 
 
 cdef unsigned int interfaces_of(object cls) except? 0:
@@ -208,6 +227,8 @@ cdef class Export:
             tracing.gave(self.node, first_array(self.node), _ATTRIBUTES[self.what])
         if self.what == DEVICE_ARRAY:
             return emit_device(self.node, requested_schema, keywords)
+        if self.what == DEVICE_STREAM:
+            return emit_device_stream(self.node, requested_schema, keywords)
         if keywords:
             raise TypeError(f"{_ATTRIBUTES[self.what]}: no such keyword: {next(iter(keywords))}")
         if self.what == ARRAY:
@@ -230,9 +251,6 @@ cdef class ExportSchema:
         return emit_schema(self.node, None)
 
 
-cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", "__arrow_c_array__", "__arrow_c_device_array__", "__arrow_c_stream__")
-
-
 cdef object emit_attribute(object node, int what):
     """The method, or AttributeError where the array's memory or type do not make it true."""
     cdef Export export
@@ -245,8 +263,8 @@ cdef object emit_attribute(object node, int what):
         raise AttributeError(f"{_ATTRIBUTES[what]}: the array was never given memory; make arrays with arrayhub.asnested")
     if (what == ARRAY or what == STREAM) and not host_readable(first_array(node)):
         raise AttributeError(
-            f"{_ATTRIBUTES[what]}: the memory is on {place_of(first_array(node))}; __arrow_c_device_array__ can say that, or"
-            " call to_host()"
+            f"{_ATTRIBUTES[what]}: the memory is on {place_of(first_array(node))};"
+            f" {_ATTRIBUTES[DEVICE_ARRAY if what == ARRAY else DEVICE_STREAM]} can say that, or call to_host()"
         )
     if what == SCHEMA:
         schema = ExportSchema.__new__(ExportSchema)

@@ -8,12 +8,14 @@ cdef extern from *:
     #define ARRAYHUB_ARRAY_NAME "arrow_array"
     #define ARRAYHUB_STREAM_NAME "arrow_array_stream"
     #define ARRAYHUB_DEVICE_NAME "arrow_device_array"
+    #define ARRAYHUB_DEVICE_STREAM_NAME "arrow_device_array_stream"
     """
     # Names of capsules.
     const char* SCHEMA_NAME "ARRAYHUB_SCHEMA_NAME"
     const char* ARRAY_NAME "ARRAYHUB_ARRAY_NAME"
     const char* STREAM_NAME "ARRAYHUB_STREAM_NAME"
     const char* DEVICE_NAME "ARRAYHUB_DEVICE_NAME"
+    const char* DEVICE_STREAM_NAME "ARRAYHUB_DEVICE_STREAM_NAME"
 
 cdef enum:
     MAX_NODES = 100_000            # of one type: a hostile schema may contain itself
@@ -58,7 +60,7 @@ cdef struct ArrowDeviceArray:
     int64_t reserved[3]
 
 cdef struct ArrowDeviceArrayStream:
-    int32_t device_type
+    int32_t device_type                   # of every array
     int (*get_schema)(ArrowDeviceArrayStream*, ArrowSchema* out) noexcept nogil
     int (*get_next)(ArrowDeviceArrayStream*, ArrowDeviceArray* out) noexcept nogil
     const char* (*get_last_error)(ArrowDeviceArrayStream*) noexcept nogil

@@ -3,6 +3,7 @@
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int32_t, int64_t, intptr_t
+from libc.string cimport memset
 
 from arrayhub._core.descriptor cimport OTHER_CONTEXT, Descriptor
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged
@@ -22,6 +23,10 @@ cdef int take_device_array(Import owner, object capsule) except -1:
     cdef ArrowDeviceArray* array = <ArrowDeviceArray*> pointer_in(capsule, DEVICE_NAME, "__arrow_c_device_array__")
     if array.array.release == NULL:
         raise released("ArrowDeviceArray.array")
+    return take_device_struct(owner, array)
+
+
+cdef int take_device_struct(Import owner, ArrowDeviceArray* array) except -1:
     owner.array = array.array
     array.array.release = NULL
     return place(owner, array.device_type, array.device_id, array.sync_event)
@@ -62,27 +67,47 @@ cdef tuple emit_device(object node, object requested_schema, dict keywords):
     """
     cdef bint lists = wants_lists(requested_schema)
     cdef ArrowDeviceArray* array
-    cdef DLDevice device
-    for name, value in keywords.items():
-        if value is not None:
-            raise NotImplementedError(f"__arrow_c_device_array__: {name} is {show(value)}; accepted: no such keyword, or None")
+    refuse_keywords("__arrow_c_device_array__", keywords)
     node = as_said(node, lists)
-    device = device_of(first_array(node))
-    cdef bint in_order = device.device_type == kDLCUDA or device.device_type == kDLCUDAManaged
-    visit_arrays(node, check_place, &device)
-    if not in_order:      # before it is looked at: times may hold NaT
-        visit_arrays(node, wait_on_device, NULL)
+    ready_on_device(node)      # before it is looked at: times may hold NaT
     schema = schema_capsule(node, lists)
     array = <ArrowDeviceArray*> PyMem_RawCalloc(1, sizeof(ArrowDeviceArray))
     if array == NULL:
         raise MemoryError
     capsule = PyCapsule_New(array, DEVICE_NAME, _drop_device_capsule)
-    fill_root_array(&array.array, node, lists)
-    array.device_type = device.device_type
-    array.device_id = -1 if device.device_type == kDLCPU else device.device_id
-    if in_order:
-        note_event(array, node, device.device_id)
+    fill_device_array(array, node, lists)
     return (schema, capsule)
+
+
+cdef int refuse_keywords(str method, dict keywords) except -1:
+    for name, value in keywords.items():
+        if value is not None:
+            raise NotImplementedError(f"{method}: {name} is {show(value)}; accepted: no such keyword, or None")
+    return 0
+
+
+cdef inline bint has_events(DLDevice device) noexcept:
+    return device.device_type == kDLCUDA or device.device_type == kDLCUDAManaged
+
+
+cdef int ready_on_device(object node) except -1:
+    """Return once the work on every array of a node is done, or where an event will stand for it; BufferError where the
+    interface cannot say where they lie."""
+    cdef DLDevice device = device_of(first_array(node))
+    visit_arrays(node, check_place, &device)
+    if not has_events(device):
+        visit_arrays(node, wait_on_device, NULL)
+    return 0
+
+
+cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) except -1:
+    """The struct, of a node that is `ready_on_device`. `out` may be released once its array's release is not NULL."""
+    cdef DLDevice device = device_of(first_array(node))
+    memset(out, 0, sizeof(ArrowDeviceArray))
+    fill_root_array(&out.array, node, lists)
+    out.device_type = device.device_type
+    out.device_id = -1 if device.device_type == kDLCPU else device.device_id
+    return note_event(out, node, device.device_id) if has_events(device) else 0
 
 
 cdef int check_place(Descriptor a, void* argument) except -1:

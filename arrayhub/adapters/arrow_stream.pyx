@@ -1,15 +1,27 @@
-"""Arrow's stream interface: the chunks that a producer gives out one after another, and a stream of one array."""
+"""Arrow's two stream interfaces: the chunks that a producer gives out one after another, and a stream of one array."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
 from arrayhub._core.finalizing cimport is_finalizing
-from arrayhub._core.tree cimport MAX_DEPTH
-from arrayhub.adapters.arrow_abi cimport MAX_NODES, STREAM_NAME, ArrowArray, ArrowArrayStream, ArrowSchema
+from arrayhub._core.raised cimport Aside, put_aside, put_back
+from arrayhub._core.runtime cimport device_of
+from arrayhub._core.tree cimport MAX_DEPTH, first_array
+from arrayhub.adapters.arrow_abi cimport (
+    DEVICE_STREAM_NAME,
+    MAX_NODES,
+    STREAM_NAME,
+    ArrowArray,
+    ArrowArrayStream,
+    ArrowDeviceArray,
+    ArrowDeviceArrayStream,
+    ArrowSchema,
+)
+from arrayhub.adapters.arrow_device cimport fill_device_array, ready_on_device, refuse_keywords, take_device_struct
 from arrayhub.adapters.arrow_emit cimport fill_root_array, new_body, ready_for_host
 from arrayhub.adapters.arrow_format cimport Format, find_format
 from arrayhub.adapters.arrow_owner cimport Import, new_import, pointer_in, released
@@ -17,54 +29,120 @@ from arrayhub.adapters.arrow_schema cimport as_said, fill_root_schema, wants_lis
 
 from arrayhub._core.errors import interface_error
 
+cdef extern from "Python.h":
+    const char* PyBytes_AS_STRING(PyObject* words) noexcept nogil
+
 cdef enum:
     EINVAL = 22
 
 
+cdef struct Source:                 # a producer's stream, moved here: one of the two
+    ArrowArrayStream host
+    ArrowDeviceArrayStream device
+
+
 cdef list import_stream(object obj):
-    """What a stream hands over, an Import a chunk; the first has the schema. A stream without chunks is one that has none.
-    """
-    cdef ArrowArrayStream stream
+    """What a stream in host memory hands over, an Import a chunk; the first has the schema. A stream without chunks is one
+    that has none."""
+    cdef Source source
     capsule = getattr(obj, "__arrow_c_stream__")()
-    cdef ArrowArrayStream* source = <ArrowArrayStream*> pointer_in(capsule, STREAM_NAME, "__arrow_c_stream__")
+    cdef ArrowArrayStream* stream = <ArrowArrayStream*> pointer_in(capsule, STREAM_NAME, "__arrow_c_stream__")
+    if stream.release == NULL:
+        raise released("ArrowArrayStream")
+    source.host = stream[0]
+    source.device.release = NULL
+    stream.release = NULL
+    return read_to_the_end(&source)
+
+
+cdef list import_device_stream(object obj):
+    """The same of a stream of arrays on a device."""
+    cdef Source source
+    capsule = getattr(obj, "__arrow_c_device_stream__")()
+    cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> pointer_in(capsule, DEVICE_STREAM_NAME,
+                                                                               "__arrow_c_device_stream__")
+    if stream.release == NULL:
+        raise released("ArrowDeviceArrayStream")
+    source.device = stream[0]
+    source.host.release = NULL
+    stream.release = NULL
+    return read_to_the_end(&source)
+
+
+cdef list read_to_the_end(Source* source):
     cdef Import owner = new_import()
     cdef list chunks = [owner]
-    if source.release == NULL:
-        raise released("ArrowArrayStream")
-    stream = source[0]
-    source.release = NULL
     try:
-        check_stream(&stream, stream.get_schema(&stream, &owner.schema), "get_schema")
-        while True:
-            check_stream(&stream, next_of(&stream, owner), "get_next")
-            if owner.array.release == NULL:
-                break
+        read_schema(source, &owner.schema)
+        while read_next(source, owner):
             PyErr_CheckSignals()
             owner = new_import()
             chunks.append(owner)
         if len(chunks) > 1:
             chunks.pop()
     finally:
-        stream.release(&stream)
+        if source.device.release != NULL:
+            source.device.release(&source.device)
+        else:
+            source.host.release(&source.host)
     return chunks
 
 
-cdef int next_of(ArrowArrayStream* stream, Import owner) noexcept:
+cdef int read_schema(Source* source, ArrowSchema* out) except -1:
     cdef int code
-    with nogil:
-        code = stream.get_next(stream, &owner.array)
+    if source.device.release != NULL:
+        check_functions("ArrowDeviceArrayStream", source.device.get_schema != NULL, source.device.get_next != NULL)
+        code = source.device.get_schema(&source.device, out)
+    else:
+        check_functions("ArrowArrayStream", source.host.get_schema != NULL, source.host.get_next != NULL)
+        code = source.host.get_schema(&source.host, out)
     if code != 0:
-        owner.array.release = NULL       # the specification leaves open what is in it
-    return code
-
-
-cdef int check_stream(ArrowArrayStream* stream, int code, str function) except -1:
-    cdef const char* words
-    if code != 0:
-        words = stream.get_last_error(stream)
-        said = "" if words == NULL else ": " + words.decode("utf-8", "replace")
-        raise BufferError(f"Arrow stream: {function} failed with the error number {code}{said}")
+        out.release = NULL       # the specification leaves open what is in it
+    check_code(source, code, "get_schema")
+    if out.release == NULL:
+        raise released("ArrowSchema")
     return 0
+
+
+cdef int check_functions(str struct, bint get_schema, bint get_next) except -1:
+    if not get_schema or not get_next:
+        raise interface_error("Arrow", f"{struct}.{'get_next' if get_schema else 'get_schema'}", None, "a function")
+    return 0
+
+
+cdef bint read_next(Source* source, Import owner) except -1:
+    """Whether there was one more array, which `owner` then has."""
+    cdef int code
+    cdef ArrowDeviceArray found
+    if source.device.release == NULL:
+        with nogil:
+            code = source.host.get_next(&source.host, &owner.array)
+        if code != 0:
+            owner.array.release = NULL
+        check_code(source, code, "get_next")
+        return owner.array.release != NULL
+    with nogil:
+        code = source.device.get_next(&source.device, &found)
+    check_code(source, code, "get_next")
+    if found.array.release == NULL:
+        return False
+    take_device_struct(owner, &found)
+    if found.device_type != source.device.device_type:
+        raise interface_error("Arrow", "ArrowDeviceArray.device_type", found.device_type,
+                              f"{source.device.device_type}, as its stream's")
+    return True
+
+
+cdef int check_code(Source* source, int code, str function) except -1:
+    cdef const char* words = NULL
+    if code == 0:
+        return 0
+    if source.device.release != NULL and source.device.get_last_error != NULL:
+        words = source.device.get_last_error(&source.device)
+    elif source.device.release == NULL and source.host.get_last_error != NULL:
+        words = source.host.get_last_error(&source.host)
+    said = "" if words == NULL else ": " + words.decode("utf-8", "replace")
+    raise BufferError(f"Arrow stream: {function} failed with the error number {code}{said}")
 
 
 cdef int make_empty(ArrowArray* out, ArrowSchema* schema, int depth) except -1:
@@ -89,23 +167,44 @@ cdef int make_empty(ArrowArray* out, ArrowSchema* schema, int depth) except -1:
 
 cdef struct Shown:             # behind an exported stream
     PyObject* node
+    PyObject* words            # bytes: why the last call failed; NULL: none has
     bint lists
     bint done
 
 
-cdef int _stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept with gil:
-    cdef Shown* shown = <Shown*> stream.private_data
+cdef int noted(Shown* shown, object error) noexcept:
+    """The error number of an exception, whose words are kept until the next one."""
+    words = str(error).encode("utf-8", "replace")
+    Py_INCREF(words)
+    Py_XDECREF(shown.words)
+    shown.words = <PyObject*> words
+    return EINVAL
+
+
+cdef const char* last_words(Shown* shown) noexcept nogil:
+    return NULL if shown.words == NULL else PyBytes_AS_STRING(shown.words)
+
+
+cdef int show_schema(Shown* shown, ArrowSchema* out) noexcept with gil:
     out.release = NULL
     try:
         fill_root_schema(out, <object> shown.node, shown.lists)
         return 0
-    except BaseException:
+    except BaseException as error:
         if out.release != NULL:
             out.release(out)
-        return EINVAL
+        return noted(shown, error)
 
 
-cdef int _stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gil:
+cdef int _schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogil:
+    return show_schema(<Shown*> stream.private_data, out)
+
+
+cdef int _device_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out) noexcept nogil:
+    return show_schema(<Shown*> stream.private_data, out)
+
+
+cdef int _next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gil:
     cdef Shown* shown = <Shown*> stream.private_data
     out.release = NULL
     if shown.done:
@@ -115,53 +214,118 @@ cdef int _stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with g
         fill_root_array(out, <object> shown.node, shown.lists)
         shown.done = True
         return 0
-    except BaseException:
+    except BaseException as error:
         if out.release != NULL:
             out.release(out)
-        return EINVAL
+        return noted(shown, error)
 
 
-cdef const char* _stream_error(ArrowArrayStream* stream) noexcept nogil:
-    return b"arrayhub: the array could not be exported"
+cdef int _device_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out) noexcept with gil:
+    cdef Shown* shown = <Shown*> stream.private_data
+    out.array.release = NULL
+    if shown.done:
+        return 0
+    try:
+        ready_on_device(<object> shown.node)
+        fill_device_array(out, <object> shown.node, shown.lists)
+        shown.done = True
+        return 0
+    except BaseException as error:
+        if out.array.release != NULL:
+            out.array.release(&out.array)
+        return noted(shown, error)
 
 
-cdef void _release_stream(ArrowArrayStream* stream) noexcept nogil:
-    cdef Shown* shown
-    if stream == NULL or stream.release == NULL:
-        return
-    stream.release = NULL
-    if is_finalizing():
-        return
-    shown = <Shown*> stream.private_data
-    with gil:
-        Py_DECREF(<object> shown.node)
-        PyMem_RawFree(shown)
+cdef const char* _error(ArrowArrayStream* stream) noexcept nogil:
+    return last_words(<Shown*> stream.private_data)
 
 
-cdef void _drop_stream_capsule(object capsule) noexcept:
+cdef const char* _device_error(ArrowDeviceArrayStream* stream) noexcept nogil:
+    return last_words(<Shown*> stream.private_data)
+
+
+cdef void drop_shown(Shown* shown) noexcept nogil:
+    if not is_finalizing():
+        free_shown(shown)
+
+
+cdef void free_shown(Shown* shown) noexcept with gil:
+    cdef Aside aside = put_aside()
+    Py_DECREF(<object> shown.node)
+    Py_XDECREF(shown.words)
+    PyMem_RawFree(shown)
+    put_back(aside)
+
+
+cdef void _release(ArrowArrayStream* stream) noexcept nogil:
+    if stream != NULL and stream.release != NULL:
+        stream.release = NULL
+        drop_shown(<Shown*> stream.private_data)
+
+
+cdef void _release_device(ArrowDeviceArrayStream* stream) noexcept nogil:
+    if stream != NULL and stream.release != NULL:
+        stream.release = NULL
+        drop_shown(<Shown*> stream.private_data)
+
+
+cdef void _drop_capsule(object capsule) noexcept:
     cdef ArrowArrayStream* stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, STREAM_NAME)
     if stream.release != NULL:
         stream.release(stream)
     PyMem_RawFree(stream)
 
 
+cdef void _drop_device_capsule(object capsule) noexcept:
+    cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> PyCapsule_GetPointer(capsule, DEVICE_STREAM_NAME)
+    if stream.release != NULL:
+        stream.release(stream)
+    PyMem_RawFree(stream)
+
+
+cdef void* new_stream(size_t size, object node, bint lists, Shown** shown) except NULL:
+    """Space for the struct of a stream, and what stands behind it."""
+    cdef void* stream = PyMem_RawCalloc(1, size)
+    shown[0] = <Shown*> PyMem_RawCalloc(1, sizeof(Shown))
+    if stream == NULL or shown[0] == NULL:
+        PyMem_RawFree(stream)
+        PyMem_RawFree(shown[0])
+        raise MemoryError
+    Py_INCREF(node)
+    shown[0].node = <PyObject*> node
+    shown[0].lists = lists
+    return stream
+
+
 cdef object emit_stream(object node, object requested_schema):
     """The capsule of a stream of one array, for who takes nothing else."""
     cdef bint lists = wants_lists(requested_schema)
+    cdef Shown* shown
+    cdef ArrowArrayStream* stream
     node = as_said(node, lists)
     ready_for_host(node)
-    cdef ArrowArrayStream* stream = <ArrowArrayStream*> PyMem_RawCalloc(1, sizeof(ArrowArrayStream))
-    cdef Shown* shown = <Shown*> PyMem_RawCalloc(1, sizeof(Shown))
-    if stream == NULL or shown == NULL:
-        PyMem_RawFree(stream)
-        PyMem_RawFree(shown)
-        raise MemoryError
-    Py_INCREF(node)
-    shown.node = <PyObject*> node
-    shown.lists = lists
-    stream.get_schema = _stream_schema
-    stream.get_next = _stream_next
-    stream.get_last_error = _stream_error
-    stream.release = _release_stream
+    stream = <ArrowArrayStream*> new_stream(sizeof(ArrowArrayStream), node, lists, &shown)
+    stream.get_schema = _schema
+    stream.get_next = _next
+    stream.get_last_error = _error
+    stream.release = _release
     stream.private_data = shown
-    return PyCapsule_New(stream, STREAM_NAME, _drop_stream_capsule)
+    return PyCapsule_New(stream, STREAM_NAME, _drop_capsule)
+
+
+cdef object emit_device_stream(object node, object requested_schema, dict keywords):
+    """The same of memory anywhere: what is in flight is waited for, or has an event, as of a device array."""
+    cdef bint lists = wants_lists(requested_schema)
+    cdef Shown* shown
+    cdef ArrowDeviceArrayStream* stream
+    refuse_keywords("__arrow_c_device_stream__", keywords)
+    node = as_said(node, lists)
+    ready_on_device(node)
+    stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, lists, &shown)
+    stream.device_type = device_of(first_array(node)).device_type
+    stream.get_schema = _device_schema
+    stream.get_next = _device_next
+    stream.get_last_error = _device_error
+    stream.release = _release_device
+    stream.private_data = shown
+    return PyCapsule_New(stream, DEVICE_STREAM_NAME, _drop_device_capsule)

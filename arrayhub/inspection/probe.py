@@ -27,6 +27,7 @@ _ATTRIBUTES = (
     "__arrow_c_array__",
     "__arrow_c_device_array__",
     "__arrow_c_stream__",
+    "__arrow_c_device_stream__",
 )
 
 

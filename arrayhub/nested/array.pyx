@@ -298,6 +298,10 @@ cdef class NestedArray(Tree):
     def __arrow_c_stream__(self):
         return self.conforming("__arrow_c_stream__", arrow.STREAM)
 
+    @property
+    def __arrow_c_device_stream__(self):
+        return arrow.emit_attribute(self, arrow.DEVICE_STREAM)
+
     cdef object conforming(self, str name, int what):
         """The method. A requested schema may ask for longer offsets, or for strings as views."""
         method = arrow.emit_attribute(self, what)

@@ -112,11 +112,29 @@ def struct_of(r, depth, length):
     return keep
 
 
+def form_of(r, made):
+    """An array by one of the interfaces, of which one thing or another may be wrong too."""
+    form = r.choice([None, by_hand.OnDevice, by_hand.Streamed, by_hand.StreamedOnDevice])
+    if form is None:
+        return made
+    said = {}
+    if form is not by_hand.Streamed and r.random() < 0.2:
+        said["device_type"] = r.choice([0, -1, 3, 7, 11, 13, 17, 99, 2**31 - 1, -(2**31)])
+        said["device_id"] = r.choice([-1, 0, 2**40])
+    if form is not by_hand.OnDevice and r.random() < 0.2:
+        said[r.choice(["code", "schema_code"])] = r.choice([1, -1, 22])
+    if form is by_hand.Streamed or form is by_hand.OnDevice or not said or r.random() < 0.5:
+        return form(made, **said)
+    return form(made, array_type=said.get("device_type", 1), **said)
+
+
 def draw(r):
     """An array, taken as what is dense and as what is not, and read to its last element."""
     dense, length = r.random() < 0.3, r.randint(0, 6)
-    made = struct_of(r, 0, length)
-    description = (made.schema.format, made.array.length, made.array.offset, made.array.n_buffers, dense)
+    array = struct_of(r, 0, length)
+    made = form_of(r, array)
+    said = (array.schema.format, array.array.length, array.array.offset, array.array.n_buffers)
+    description = (type(made).__name__, *said, dense)
 
     def call():
         try:
