@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy._core._internal import _dtype_from_pep3118 as numpy_reads
 
 from arrayhub._core.errors import InterfaceError
-from arrayhub.adapters.format_language import parse_format, write_format
+from arrayhub.adapters.format_reader import parse_format
+from arrayhub.adapters.format_writer import write_format
 
 LITTLE = sys.byteorder == "little"
 FOREIGN = ">" if LITTLE else "<"

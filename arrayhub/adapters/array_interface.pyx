@@ -35,20 +35,9 @@ from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, describe_release, new_block
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.adapters cimport buffer
-from arrayhub.adapters.interface_dict cimport (
-    DATA,
-    OFFSET,
-    Entries,
-    begin,
-    dict_error,
-    dtype_from_descr,
-    entry,
-    let_go,
-    new_from_dict,
-    read,
-    set_pointer,
-    whole,
-)
+from arrayhub.adapters.interface_dict cimport new_from_dict, set_pointer
+from arrayhub.adapters.interface_keys cimport DATA, OFFSET, Entries, begin, dict_error, entry, let_go, read, whole
+from arrayhub.adapters.typestr cimport dtype_from_descr
 
 import numpy
 
@@ -209,7 +198,7 @@ cdef list record_descr(Descriptor a, object dtype):
     NumPy's reader makes fields of that padding. It asks for a buffer first, so it comes here only for a record that has
     no format: then no dict at all leads it to ``__array__``, which gives the right type.
     """
-    from arrayhub.adapters.format_language import write_format
+    from arrayhub.adapters.format_writer import write_format
 
     try:
         descr = dtype.descr

@@ -1,4 +1,4 @@
-"""The format language of PEP 3118: from a format to a NumPy dtype, and from a dtype to a format.
+"""The format language of PEP 3118: its codes, and what its reader and its writer both ask of a type.
 
 The language is that of the ``struct`` module with the additions of PEP 3118::
 
@@ -20,23 +20,18 @@ order            byte order        sizes                           alignment
 ``>``, ``!``     big-endian        standard                        none
 ===============  ================  ==============================  ==========
 
-Where PEP 3118 leaves a question open, NumPy's reader decides, because most formats are written for it. The compiled
-adapter answers one-character formats by itself and remembers what it gets from here, so nothing here is fast.
+`format_reader` goes from a format to a NumPy dtype, and `format_writer` from a dtype to a format. Where PEP 3118 leaves
+a question open, NumPy's reader decides, because most formats are written for it. The compiled adapter answers
+one-character formats by itself and remembers what it gets from here, so nothing here is fast.
 """
 
-import math
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from arrayhub._core.dtypes import is_native
-from arrayhub._core.errors import InterfaceError
 
-__all__ = ["parse_format", "write_format"]
-
-
-class _Code(NamedTuple):
+class Code(NamedTuple):
     """A row of the table of codes: how the element is called here and in NumPy."""
 
     code: str
@@ -47,416 +42,48 @@ class _Code(NamedTuple):
 
 # THE table. Standard sizes are those of the struct module; the Z codes, g and w are PEP 3118's own. Where two rows lead
 # to the same NumPy name, the first is the one that is written.
-_CODES = (
-    _Code("?", "?", "b1"),
-    _Code("b", "b", "i1"),
-    _Code("B", "B", "u1"),
-    _Code("h", "h", "i2"),
-    _Code("H", "H", "u2"),
-    _Code("i", "i", "i4"),
-    _Code("I", "I", "u4"),
-    _Code("l", "l", "i4"),  # four bytes by the standard, whatever a C long is on the machine
-    _Code("L", "L", "u4"),
-    _Code("q", "q", "i8"),
-    _Code("Q", "Q", "u8"),
-    _Code("n", "p", None),  # Py_ssize_t and size_t
-    _Code("N", "P", None),
-    _Code("P", "P", None),  # void*: the address as a number
-    _Code("e", "e", "f2"),
-    _Code("f", "f", "f4"),
-    _Code("d", "d", "f8"),
-    _Code("g", "g", None),
-    _Code("Ze", "complex32", None),  # ml_dtypes' name: the one element here that NumPy does not have
-    _Code("Zf", "F", "c8"),
-    _Code("Zd", "D", "c16"),
-    _Code("Zg", "G", None),
-    _Code("F", "F", "c8"),  # struct and ctypes from Python 3.14 on call the complex types so
-    _Code("D", "D", "c16"),
-    _Code("G", "G", None),
-    _Code("c", "S1", "S1"),
-    _Code("s", "S", "S", says_length=True),
-    _Code("w", "U", "U", says_length=True),
-    _Code("x", "V", "V", says_length=True),
-    _Code("p", "V", "V", says_length=True),  # its first byte is a length, which no NumPy type knows: raw bytes
+CODES = (
+    Code("?", "?", "b1"),
+    Code("b", "b", "i1"),
+    Code("B", "B", "u1"),
+    Code("h", "h", "i2"),
+    Code("H", "H", "u2"),
+    Code("i", "i", "i4"),
+    Code("I", "I", "u4"),
+    Code("l", "l", "i4"),  # four bytes by the standard, whatever a C long is on the machine
+    Code("L", "L", "u4"),
+    Code("q", "q", "i8"),
+    Code("Q", "Q", "u8"),
+    Code("n", "p", None),  # Py_ssize_t and size_t
+    Code("N", "P", None),
+    Code("P", "P", None),  # void*: the address as a number
+    Code("e", "e", "f2"),
+    Code("f", "f", "f4"),
+    Code("d", "d", "f8"),
+    Code("g", "g", None),
+    Code("Ze", "complex32", None),  # ml_dtypes' name: the one element here that NumPy does not have
+    Code("Zf", "F", "c8"),
+    Code("Zd", "D", "c16"),
+    Code("Zg", "G", None),
+    Code("F", "F", "c8"),  # struct and ctypes from Python 3.14 on call the complex types so
+    Code("D", "D", "c16"),
+    Code("G", "G", None),
+    Code("c", "S1", "S1"),
+    Code("s", "S", "S", says_length=True),
+    Code("w", "U", "U", says_length=True),
+    Code("x", "V", "V", says_length=True),
+    Code("p", "V", "V", says_length=True),  # its first byte is a length, which no NumPy type knows: raw bytes
 )
-_BY_CODE = {row.code: row for row in _CODES}
-_BY_NATIVE = {row.native: row for row in reversed(_CODES)}
-_BY_STANDARD = {row.standard: row for row in reversed(_CODES) if row.standard is not None}
+BY_CODE = {row.code: row for row in CODES}
+BY_NATIVE = {row.native: row for row in reversed(CODES)}
+BY_STANDARD = {row.standard: row for row in reversed(CODES) if row.standard is not None}
 
-# Codes of the language that have no NumPy type, and of ctypes that are not in the language.
-_UNSAYABLE = {
-    "O": "Python objects",
-    "u": "UCS-2 text",  # ctypes writes it for wchar_t even where that has four bytes
-    "&": "pointers to another type",
-    "X": "function pointers",
-    "t": "bit fields",
-    "z": "pointers to text (ctypes)",
-}
-
-_ORDERS = "@=<>!^"
-_FOREIGN = ">" if sys.byteorder == "little" else "<"
-_DIGITS = "0123456789"
-_SPACE = " \t\n\r\f\v"
-_ACCEPTED = f"the codes {' '.join(_BY_CODE)}, T{{...}}, and before them one of {_ORDERS}, a (shape), a count"
-
-_MAX_BYTES = 2**31 - 1  # NumPy keeps the size of an element in a C int
-_MAX_NESTING = 32  # records within records; each costs a few frames of Python's stack
-_SHOWN = 200  # characters of a format, and of a type, that an error repeats
+ORDERS = "@=<>!^"
+FOREIGN = ">" if sys.byteorder == "little" else "<"  # the order that is not the machine's
+MAX_NESTING = 32  # records within records; each costs a few frames of Python's stack
 
 
-# ---- What a format says ---------------------------------------------------------------------------------------------
-
-
-class _Item(NamedTuple):
-    """One item of a format, before anybody knows where in memory it lies."""
-
-    element: "np.dtype | _Record"
-    shape: tuple[int, ...]
-    name: str | None
-    aligned: bool  # read under `@`
-    padding: bool  # an unnamed `x`: bytes that are no field
-
-
-class _Record(NamedTuple):
-    """The items between two braces, or of a whole format."""
-
-    items: list[_Item]
-    aligned: bool  # ends under `@`, so that its size is rounded up to its alignment
-
-
-def parse_format(format: str, itemsize: int) -> np.dtype:
-    """Return the NumPy dtype that a PEP 3118 format describes.
-
-    Parameters
-    ----------
-    format : str
-        The format, decoded as UTF-8 (field names may be any text without a colon).
-    itemsize : int
-        The size of an element in bytes that the exporter gives beside the format.
-
-    Returns
-    -------
-    numpy.dtype
-        Its ``itemsize`` is `itemsize`. A format of several items, or of one named item, is a record, with or without
-        ``T{...}`` around it; unnamed fields are called f0, f1, ... as NumPy calls them. A single unnamed item is that
-        element itself: ``(2,3)f`` and ``3i`` are sub-array dtypes of shapes (2, 3) and (3,).
-
-    Raises
-    ------
-    InterfaceError
-        The format is no sentence of the language, NumPy has no type for what it says, or it describes another number
-        of bytes than `itemsize`.
-
-    Notes
-    -----
-    Read as NumPy reads them:
-
-    - ``c`` is a byte string of length one; ``5s`` and ``7w`` are strings, ``5c`` is five of them.
-    - A count of zero gives a field without elements, which still aligns what follows it under ``@``.
-    - A record that ends under ``@`` is padded up to its alignment.
-
-    Read otherwise than NumPy reads them:
-
-    - ``6x`` alone is ``V6``, six bytes about which nothing is said, which is what NumPy itself writes for it; NumPy
-      reads it back as a record without fields. ``T{6x}`` is that record.
-    - ``n N P`` are integers of the size of a pointer, ``p`` is raw bytes (``V``), ``F D G`` are complex and ``Ze`` is
-      ml_dtypes' complex32. NumPy knows none of them, nor white space, nor an order before a shape.
-    - ``(2,3)4i`` has the one shape (2, 3, 4), where NumPy keeps two levels of sub-arrays.
-    - ``g Zg G n N P`` have no standard size. They are read at native size after ``=`` and the machine's own ``<`` or
-      ``>``, where they can mean nothing else and ctypes writes them so, and refused in the other byte order.
-    - The outermost record may leave out its trailing padding, as the struct module does under ``@``, and ctypes and
-      NumPy do in other orders. It is accepted only where every field, at every level, lies where a C compiler puts
-      it: padding that is missing in the middle cannot be told from a packed record, and guessing moves the fields.
-    """
-    top = _Reader(format).whole()
-    try:
-        dtype = _outermost(top, itemsize)
-    except (ValueError, TypeError, OverflowError, MemoryError) as error:
-        # NumPy's own limits, such as the number of dimensions, and ours.
-        raise InterfaceError(f"PEP 3118 format {_show(format)}: NumPy has no such type ({error})") from None
-    if dtype.itemsize != itemsize:
-        raise InterfaceError(
-            f"PEP 3118 format {_show(format)}: describes {dtype.itemsize} bytes, and the exporter's itemsize is "
-            f"{itemsize}; accepted: itemsize {dtype.itemsize}, or a format that spells out its padding (x)"
-        )
-    return dtype
-
-
-def _show(value: object) -> str:
-    """Return `value` for an error message: whole, unless that would drown the message."""
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
-
-
-class _Reader:
-    """Reads a format from left to right.
-
-    Parameters
-    ----------
-    text : str
-        The whole format.
-    """
-
-    def __init__(self, text: str):
-        self.text = text
-        self.position = 0
-        self.order = "@"
-
-    def whole(self) -> _Record:
-        """Read the whole format as the items of one record."""
-        return self.record(start=0, depth=0)
-
-    def record(self, start: int, depth: int) -> _Record:
-        """Read items up to the closing brace of the record that opened at `start`; at depth 0, up to the end."""
-        if depth > _MAX_NESTING:
-            raise self.error_at(start, "nests too deeply", f"at most {_MAX_NESTING} levels of T{{...}}")
-        items: list[_Item] = []
-        names: set[str] = set()
-        while True:
-            self.take_all(_SPACE)
-            if depth > 0 and self.take("}"):
-                break
-            if self.position == len(self.text):
-                if depth == 0:
-                    break
-                raise self.error_at(start, "opens a record that does not end", "T{...} with a closing brace")
-            items.append(self.item(depth, names))
-        return _Record(items, aligned=self.order == "@")
-
-    def item(self, depth: int, names: set[str]) -> _Item:
-        """Read one item; `names` are those of the record so far, and take in this one's."""
-        self.take_order()
-        shape = self.take_shape()
-        self.take_order()  # NumPy and ctypes write the order behind the shape, others before it
-        count = self.take_number() if self.peek() in _DIGITS else 1
-        start, padding = self.position, False
-        if self.take("T{"):
-            element = self.record(start, depth + 1)
-        else:
-            row = self.take_code()
-            padding = row.code == "x"
-            element = self.element(row, count, start)  # type: ignore[assignment]
-            count = 1 if row.says_length else count
-        if count != 1:
-            shape += (count,)
-        name = self.take_name(names)
-        return _Item(element, shape, name, aligned=self.order == "@", padding=padding and name is None)
-
-    def element(self, row: _Code, count: int, start: int) -> np.dtype:
-        """Return the dtype of one code under the order in force; `start` is where the code stands."""
-        if row.standard is None and self.order == _FOREIGN:
-            raise self.error_at(start, f"has no size in the byte order {self.order}", f"{row.code} after @ ^ or =")
-        if row.native == "complex32":
-            return self.half_complex(start)
-        name = row.native if self.order in "@^" or row.standard is None else row.standard
-        if row.says_length:
-            if count * np.dtype(name + "1").itemsize > _MAX_BYTES:
-                raise self.error_at(start, f"has a length of {count}", f"at most {_MAX_BYTES} bytes")
-            name += str(count)
-        return np.dtype(name).newbyteorder(self.order if self.order in "<>" else "=")  # type: ignore[arg-type]
-
-    def half_complex(self, start: int) -> np.dtype:
-        """Return the dtype of complex32, a pair of halves, from ml_dtypes, which is imported on first need."""
-        try:
-            from ml_dtypes import complex32
-        except ImportError:
-            accepted = "it where ml_dtypes is installed and has complex32"
-            raise self.error_at(start, "begins Ze, complex32, which NumPy does not have", accepted) from None
-        return np.dtype(complex32)  # type: ignore[no-any-return]
-
-    # -- the words of the language, each leaving the position behind what it took
-
-    def peek(self) -> str:
-        """Return the next character; at the end raise, because every caller still needs an element."""
-        if self.position == len(self.text):
-            raise self.error_at(self.position, "is where an element is missing", _ACCEPTED)
-        return self.text[self.position]
-
-    def take(self, word: str) -> bool:
-        """Take `word` if it is next."""
-        found = self.text.startswith(word, self.position)
-        if found:
-            self.position += len(word)
-        return found
-
-    def take_all(self, characters: str) -> str:
-        """Take the longest run of `characters`, which may be empty."""
-        start = self.position
-        while self.position < len(self.text) and self.text[self.position] in characters:
-            self.position += 1
-        return self.text[start : self.position]
-
-    def take_order(self) -> None:
-        """Take an order if one is next, and keep to it from here on."""
-        if self.peek() in _ORDERS:
-            mark = self.text[self.position]
-            self.order = ">" if mark == "!" else mark
-            self.position += 1
-
-    def take_number(self) -> int:
-        """Take a count or a length."""
-        start = self.position
-        digits = self.take_all(_DIGITS)
-        if not digits:
-            raise self.error_at(start, "is no length", "a shape such as (2,3)")
-        # The number of digits first: Python refuses to convert thousands of them.
-        if len(digits) > len(str(_MAX_BYTES)) or int(digits) > _MAX_BYTES:
-            raise self.error_at(start, "begins a number that is too large", f"at most {_MAX_BYTES}")
-        return int(digits)
-
-    def take_shape(self) -> tuple[int, ...]:
-        """Take the lengths of a sub-array; none where no shape is next."""
-        if not self.take("("):
-            return ()
-        shape = []
-        while True:
-            self.take_all(_SPACE)
-            shape.append(self.take_number())
-            self.take_all(_SPACE)
-            if self.take(")"):
-                return tuple(shape)
-            if not self.take(","):
-                raise self.error_at(self.position, "does not belong in a shape", "lengths, commas and a closing )")
-
-    def take_code(self) -> _Code:
-        """Take the code of an element."""
-        start, letter = self.position, self.peek()
-        code = self.text[start : start + 2] if letter == "Z" else letter
-        if code in _UNSAYABLE:
-            raise self.error_at(start, f"means {_UNSAYABLE[code]}, which no array here can hold", _ACCEPTED)
-        if code not in _BY_CODE:
-            raise self.error_at(start, "is no code of an element", _ACCEPTED)
-        self.position += len(code)
-        return _BY_CODE[code]
-
-    def take_name(self, names: set[str]) -> str | None:
-        """Take the name of a field if one is next, and enter it in `names`."""
-        start = self.position
-        if not self.take(":"):
-            return None
-        end = self.text.find(":", self.position)
-        if end < 0:
-            raise self.error_at(start, "begins a name that does not end", ":name: with a closing colon")
-        name = self.text[self.position : end]
-        if not _is_sayable(name):
-            raise self.error_at(start, "begins a name that is no text", "names in UTF-8")
-        if name in names:
-            raise self.error_at(start, f"begins the name {_show(name)} a second time", "a name for each field")
-        names.add(name)
-        self.position = end + 1
-        return name
-
-    def error_at(self, position: int, why: str, accepted: str) -> InterfaceError:
-        """Return the error about the character at `position`, counted from 0."""
-        what = repr(self.text[position]) if position < len(self.text) else "the end"
-        return InterfaceError(
-            f"PEP 3118 format {_show(self.text)}: {what} at position {position} {why}; accepted: {accepted}"
-        )
-
-
-def _is_sayable(name: str) -> bool:
-    """Whether a C string in UTF-8 can carry the name of a field."""
-    return not any(letter in ":\0" or "\ud800" <= letter <= "\udfff" for letter in name)
-
-
-# ---- Where it lies in memory ----------------------------------------------------------------------------------------
-
-
-def _outermost(top: _Record, itemsize: int) -> np.dtype:
-    """Return the dtype of a whole format, with trailing padding as `itemsize` has it where that is legal."""
-    if len(top.items) == 1 and top.items[0].name is None:
-        lone = top.items[0]
-        if not isinstance(lone.element, _Record) or lone.shape:
-            return _item_dtype(lone)[0]
-        top = lone.element
-    return _record_dtype(top, itemsize)[0]
-
-
-def _item_dtype(item: _Item) -> tuple[np.dtype, int]:
-    """Return the dtype of an item, with its shape, and its alignment in bytes."""
-    if isinstance(item.element, _Record):
-        dtype, alignment = _record_dtype(item.element)
-    else:
-        dtype, alignment = item.element, item.element.alignment
-    if item.shape:
-        _check_bytes(dtype.itemsize * math.prod(item.shape))
-        dtype = np.dtype((dtype, item.shape))
-    return dtype, alignment if item.aligned else 1
-
-
-def _record_dtype(record: _Record, itemsize: int | None = None) -> tuple[np.dtype, int]:
-    """Return the dtype of a record and its alignment in bytes.
-
-    Parameters
-    ----------
-    record : _Record
-        What the format says.
-    itemsize : int, optional
-        For the outermost record, its size in bytes by the exporter's word, which settles whether the format left out
-        the trailing padding.
-    """
-    fields, end, alignment = _place(record)
-    written = _round_up(end, alignment) if record.aligned else end
-    _check_bytes(written)
-    if itemsize is not None and itemsize != written and end <= itemsize <= _MAX_BYTES:
-        resized = np.dtype({**fields, "itemsize": itemsize})  # type: ignore[call-overload]
-        in_c = _c_alignment(resized)
-        if itemsize == end or (in_c is not None and itemsize == _round_up(end, in_c)):
-            return resized, alignment
-    return np.dtype({**fields, "itemsize": written}), alignment  # type: ignore[call-overload]
-
-
-def _place(record: _Record) -> tuple[dict[str, list[Any]], int, int]:
-    """Lay the items of a record one behind the other.
-
-    Returns
-    -------
-    fields : dict
-        The names, formats and offsets (bytes) that the constructor of a dtype takes.
-    end : int
-        Bytes up to the end of the last item.
-    alignment : int
-        Of the record, in bytes: the largest of its items'.
-    """
-    names: list[str | None] = []
-    formats: list[np.dtype] = []
-    offsets: list[int] = []
-    end, alignment = 0, 1
-    for item in record.items:
-        dtype, own = _item_dtype(item)
-        end = _round_up(end, own)
-        if not item.padding:
-            names.append(item.name)
-            formats.append(dtype)
-            offsets.append(end)
-        end += dtype.itemsize
-        _check_bytes(end)
-        alignment = max(alignment, own)
-    return {"names": _fill_names(names), "formats": formats, "offsets": offsets}, end, alignment
-
-
-def _fill_names(names: list[str | None]) -> list[str]:
-    """Return `names` with each None replaced by the first of f0, f1, ... that is still free, as NumPy does."""
-    taken, number, filled = set(names), 0, []
-    for name in names:
-        if name is None:
-            while (name := f"f{number}") in taken:
-                number += 1
-            taken.add(name)
-        filled.append(name)
-    return filled  # type: ignore[return-value]
-
-
-def _round_up(size: int, alignment: int) -> int:
-    return -(-size // alignment) * alignment
-
-
-def _check_bytes(size: int) -> None:
-    if size > _MAX_BYTES:
-        raise ValueError(f"an element of {size} bytes; accepted: at most {_MAX_BYTES}")
-
-
-def _flatten(dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:
+def flatten(dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:
     """Return the shape and the element of a type; NumPy keeps a sub-array of sub-arrays as two levels."""
     shape: tuple[int, ...] = ()
     while dtype.subdtype is not None:
@@ -465,152 +92,27 @@ def _flatten(dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:
     return shape, dtype
 
 
-def _c_alignment(dtype: np.dtype, depth: int = 0) -> int | None:
+def c_alignment(dtype: np.dtype, depth: int = 0) -> int | None:
     """Return the alignment that C gives a type, or None where C would lay it out otherwise.
 
     NumPy's own ``alignment`` does not do: it is 1 for every record that was not made with ``align=True``. A type that
     nests too deeply for a format is not looked into further, and counts as laid out otherwise.
     """
-    _, dtype = _flatten(dtype)
+    _, dtype = flatten(dtype)
     if dtype.names is None:
         return dtype.alignment
-    if depth > _MAX_NESTING:
+    if depth > MAX_NESTING:
         return None
     alignment = 1
     for name in dtype.names:
         field, offset = dtype.fields[name][:2]  # type: ignore[index]
-        own = _c_alignment(field, depth + 1)
+        own = c_alignment(field, depth + 1)
         if own is None or offset % own:
             return None
         alignment = max(alignment, own)
     return alignment if dtype.itemsize % alignment == 0 else None
 
 
-# ---- Back to a format -----------------------------------------------------------------------------------------------
-
-
-def write_format(dtype: np.dtype, aligned: bool = True) -> str:
-    """Return the PEP 3118 format of a NumPy dtype.
-
-    Parameters
-    ----------
-    dtype : numpy.dtype
-        The type of an element.
-    aligned : bool, default True
-        Whether every element lies at a multiple of its alignment. Only then may native codes be used, which promise it.
-
-    Returns
-    -------
-    str
-        Native codes without an order (``l`` for a C long) where the type is native, aligned and laid out as in C, so
-        that ``memoryview`` can read the elements. Otherwise codes of standard size with their order: ``=q`` for an
-        eight-byte integer, because ``=l`` has four bytes; ``>i``; and ``^g`` for what has no standard size. Types of
-        one byte have neither order nor alignment. In records all padding is spelled out, ``T{b:a:3xi:b:}``, inside the
-        braces where it is trailing, so that every reader finds the size. Plain void ``V6`` is ``6x``, as NumPy writes
-        it: the size is true, and nothing else is known.
-
-    Raises
-    ------
-    BufferError
-        The language cannot say the type; the message names the protocols that can.
-
-    Notes
-    -----
-    Titles and metadata of fields are left out, and so is the subclass of a record. Field names go out in UTF-8.
-    """
-    native = aligned and _c_alignment(dtype) is not None and is_native(dtype)
-    return _Writer(native).element(dtype, depth=0)
-
-
-def _write_error(what: object, instead: str) -> BufferError:
-    return BufferError(f"PEP 3118 format: cannot say {what}; {instead}")
-
-
-class _Writer:
-    """Writes formats, remembering the order in force.
-
-    Parameters
-    ----------
-    native : bool
-        Use native codes, whose alignment readers restore; otherwise codes that say size and order, without alignment.
-    """
-
-    def __init__(self, native: bool):
-        self.native = native
-        self.order = "@"
-
-    def element(self, dtype: np.dtype, depth: int) -> str:
-        """Return the format of any type: a sub-array, a record or a single value."""
-        if dtype.subdtype is not None:
-            shape, base = _flatten(dtype)
-            lengths = ",".join(map(str, shape))
-            return f"({lengths}){self.element(base, depth)}"  # the order comes behind the shape, where NumPy looks
-        if dtype.names is not None:
-            return self.record(dtype, depth + 1)
-        return self.value(dtype)
-
-    def record(self, dtype: np.dtype, depth: int) -> str:
-        """Return the format of a record, with every byte accounted for."""
-        if depth > _MAX_NESTING:
-            raise _write_error("so many levels of records", f"accepted: at most {_MAX_NESTING}")
-        parts, end = [], 0
-        for name in dtype.names:  # type: ignore[union-attr]
-            field, offset = dtype.fields[name][:2]  # type: ignore[index]
-            if offset < end:
-                raise _write_error(
-                    "fields that overlap or are out of order", "copy the array with a dtype whose offsets only grow"
-                )
-            if not _is_sayable(name):
-                raise _write_error(f"the field name {name!r}", "rename it: accepted is text without a colon or a null")
-            parts += [_padding(offset - end), self.element(field, depth), f":{name}:"]
-            end = offset + field.itemsize
-        return "".join(["T{", *parts, _padding(dtype.itemsize - end), "}"])
-
-    def value(self, dtype: np.dtype) -> str:
-        """Return the code of a single value, with an order where it differs from the one in force."""
-        order, code = _code_of(dtype, self.native)
-        if order == self.order or dtype.alignment == 1:
-            return code
-        self.order = order
-        return order + code
-
-
-def _padding(size: int) -> str:
-    """Return the code of `size` bytes that are no field."""
-    return {0: "", 1: "x"}.get(size, f"{size}x")
-
-
-def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
-    """Return the order and the code of a single value."""
-    unaligned = "=" if dtype.isnative else _FOREIGN  # an order whose codes have standard sizes
-    order = "@" if native else unaligned
-    # From number 256 on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects.
-    # Its format would be `Ze`, which is read here; NumPy takes it for a half, and tries the buffer first.
-    if dtype.num >= 256 or dtype.char not in _BY_NATIVE:
-        raise _write_error(dtype, _who_can_say(dtype))
-    row = _BY_NATIVE[dtype.char]
-    if row.says_length:
-        unit = np.dtype(row.native + "1").itemsize
-        return order, f"{dtype.itemsize // unit}{row.code}"
-    if native:
-        return order, row.code
-    # By kind and size, so that a C long becomes the code that has its size by the standard.
-    standard = _BY_STANDARD.get(dtype.str[1:])
-    if standard is not None:
-        return unaligned, standard.code
-    if not dtype.isnative:
-        raise _write_error(f"{dtype} in foreign byte order", f"__array_interface__ can (typestr {dtype.str!r})")
-    return "^", row.code
-
-
-def _who_can_say(dtype: np.dtype) -> str:
-    """Return which protocols can say a type that PEP 3118 cannot, for an error."""
-    if dtype.kind == "M":
-        return f"__array_interface__ (typestr {dtype.str!r}) and Arrow (timestamp) can"
-    if dtype.kind == "m":
-        return f"__array_interface__ (typestr {dtype.str!r}) and Arrow (duration) can"
-    if dtype.type.__module__ == "ml_dtypes":
-        return "DLPack can (__dlpack__)"
-    if dtype.kind == "T":
-        return "no array protocol can; convert it with astype('U') or astype('S')"
-    return "no array protocol can; convert it to a type without references"
+def is_sayable(name: str) -> bool:
+    """Whether a C string in UTF-8 can carry the name of a field."""
+    return not any(letter in ":\0" or "\ud800" <= letter <= "\udfff" for letter in name)

@@ -18,7 +18,8 @@ from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport host_ready
 from arrayhub.adapters cimport buffer
-from arrayhub.adapters.interface_dict cimport (
+from arrayhub.adapters.interface_dict cimport new_from_dict, set_pointer
+from arrayhub.adapters.interface_keys cimport (
     DATA,
     OFFSET,
     SYCLOBJ,
@@ -28,9 +29,7 @@ from arrayhub.adapters.interface_dict cimport (
     dict_error,
     entry,
     let_go,
-    new_from_dict,
     read,
-    set_pointer,
     whole,
 )
 from arrayhub.runtimes cimport sycl

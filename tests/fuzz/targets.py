@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 import arrayhub as ah
-from arrayhub.adapters.format_language import parse_format
+from arrayhub.adapters.format_reader import parse_format
 from arrayhub.inspection.datashape_parser import parse_type
 
 from . import arrow, chance
