@@ -29,14 +29,17 @@ class Command(NamedTuple):
 
 
 def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status."""
+    """Run one command and return its exit status; without one, say which there are."""
     parser = argparse.ArgumentParser(prog="python -m arrayhub", description="A hub between array protocols.")
     parser.add_argument("--version", action="version", version=f"arrayhub {__version__}")
-    choices = parser.add_subparsers(dest="command", required=True, metavar="command")
+    choices = parser.add_subparsers(dest="command", metavar="command")
     for command in commands:
         choice = choices.add_parser(command.name, help=command.purpose, description=_sentence(command.purpose))
         choice.set_defaults(run=command.prepare(choice))
     options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
     run: Run = options.run
     try:
         status = run(options)

@@ -26,10 +26,17 @@ def test_help(tmp_path, arguments):
         assert all(command in done.stdout for command in ("demo", "doctor", "explain"))
 
 
+def test_without_a_command_it_lists_what_it_can_do(tmp_path):
+    done = run(cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == run("--help", cwd=tmp_path).stdout
+    for command, purpose in (("config", "headers"), ("demo", "every installed library"), ("trace", "run a script")):
+        assert re.search(rf"^ +{command} +.*{purpose}", done.stdout, re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "required: command"),
         (["draw"], "'demo', 'doctor', 'explain'"),
         (["doctor", "--yaml"], "unrecognized arguments: --yaml"),
         (["explain"], "required: package.module:object"),

@@ -11,11 +11,11 @@ from children import finished, python
 import arrayhub as ah
 
 
-def without(library, statement):
-    """Run a statement where a library is not found."""
+def without(libraries, statement):
+    """Run a statement where some libraries are not found."""
     code = (
         "import sys, importlib.machinery as machinery; find = machinery.PathFinder.find_spec\n"
-        f"machinery.PathFinder.find_spec = lambda name, *rest: None if name == {library!r} else find(name, *rest)\n"
+        f"machinery.PathFinder.find_spec = lambda name, *rest: None if name in {libraries} else find(name, *rest)\n"
         f"import arrayhub as ah; {statement}"
     )
     return finished(sys.executable, "-c", code)
@@ -73,7 +73,7 @@ def test_types_that_numpy_has_not_by_their_names():
     code = "import arrayhub as ah; print(ah.zeros(2, 'bfloat16').dtype)"  # where nobody has imported ml_dtypes yet
     assert python(code) == "bfloat16\n"
     assert ah.zeros(2, "float8_e4m3fn").dtype == ml_dtypes.float8_e4m3fn
-    done = without("ml_dtypes", "ah.zeros(2, 'bfloat16')")
+    done = without(["ml_dtypes"], "ah.zeros(2, 'bfloat16')")
     assert "NumPy has no bfloat16; install ml_dtypes for one" in done.stderr
 
 
@@ -89,8 +89,10 @@ def test_a_library_that_is_missing_is_what_is_missing_first():
         ah.as_cupy(np.zeros(2))
 
 
-def test_dpnp_is_missing():
-    done = without("dpnp", "ah.as_dpnp([1.0])")
+@pytest.mark.parametrize("missing", [["dpnp"], ["dpnp", "dpctl"]])
+@pytest.mark.parametrize("call", ["as_dpnp([1.0])", "as_dpnp([1.0], copy=True)", "convert([1.0], 'dpnp', copy=True)"])
+def test_dpnp_is_missing(missing, call):
+    done = without(missing, f"ah.{call}")
     assert "ImportError: dpnp is needed for its arrays: pip install dpnp" in done.stderr
 
 

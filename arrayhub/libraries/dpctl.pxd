@@ -7,3 +7,4 @@ cdef Descriptor parse_by_dict(object obj, object stream)
 cdef object emit(Descriptor a)
 cdef object emit_attribute(Descriptor a)
 cdef object emit_dpnp(Descriptor a)
+cdef int see_dpnp() except -1
