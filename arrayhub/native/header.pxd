@@ -1,7 +1,6 @@
 """The public header, as the functions behind its table see it."""
 
-from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, uint8_t, uint16_t
+from arrayhub.native.structs cimport *
 
 cdef extern from *:
     """
@@ -9,58 +8,6 @@ cdef extern from *:
     #include "../include/arrayhub.h"
     #undef PyUSMArrayObject
     """
-    enum:
-        USM_ARRAY_WHOLE_STRIDES, USM_ARRAY_ON_HOST, USM_ARRAY_ON_USM, USM_ARRAY_ON_CUDA, USM_ARRAY_ANYWHERE
-        USM_ARRAY_MAY_CAST, USM_ARRAY_MAY_RELAYOUT, USM_ARRAY_MAY_TRANSFER, USM_ARRAY_MAY_BUILD
-
-    ctypedef struct PyUSMArrayDevice:
-        int32_t device_type
-        int32_t device_id
-
-    ctypedef struct PyUSMArrayDataType:
-        uint8_t code
-        uint8_t bits
-        uint16_t lanes
-
-    ctypedef struct PyUSMArrayRequest:
-        Py_ssize_t struct_size
-        const char* name
-        const PyUSMArrayDataType* dtypes
-        int ndtypes
-        int min_nd
-        int max_nd
-        const Py_ssize_t* shape
-        int flags
-        int as_is
-        int where
-        int may
-        PyObject* stream
-
-    ctypedef struct PyUSMArraySpec:
-        Py_ssize_t struct_size
-        void* data
-        int nd
-        const Py_ssize_t* shape
-        const Py_ssize_t* byte_strides
-        PyUSMArrayDataType dtype
-        int typenum
-        int access
-        PyUSMArrayDevice device
-        PyObject* owner
-        void (*release)(void* context) noexcept
-        void* context
-        PyObject* queue
-        void* queue_ref
-        void* stream
-
-    ctypedef struct PyUSMArrayElement:
-        Py_ssize_t struct_size
-        const char* name
-        PyUSMArrayDataType dtype
-        int typenum
-        Py_ssize_t itemsize
-        Py_ssize_t alignment
-
     ctypedef struct PyUSMArrayAPI:
         object (*from_object)(object obj)
         object (*request)(object obj, const PyUSMArrayRequest* request)

@@ -83,7 +83,7 @@ cdef struct Block:                   # of NumPy's strings
     char* ends                       # offsets, of the block's first string first; NULL: not asked for
     bint wide                        # of eight bytes
     char* characters                 # of all strings
-    Py_ssize_t room                  # for them
+    Py_ssize_t capacity              # for them
 
 
 cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noexcept nogil:
@@ -101,7 +101,7 @@ cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noe
         if block.there != NULL:
             block.there[k] = said == 0
         if said == 0:
-            if total + <Py_ssize_t> text.size <= block.room:
+            if total + <Py_ssize_t> text.size <= block.capacity:
                 memcpy(block.characters + total, text.buf, text.size)
             total += text.size
         if block.ends == NULL:
@@ -135,13 +135,13 @@ cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
         block.there = NULL if valid is None else <uint8_t*> cnp.PyArray_DATA(<cnp.ndarray> valid) + done
         block.ends = <char*> cnp.PyArray_DATA(offsets) + done * width
         block.characters = <char*> cnp.PyArray_DATA(characters)
-        block.room = cnp.PyArray_DIM(characters, 0)
+        block.capacity = cnp.PyArray_DIM(characters, 0)
         with nogil:
             end = load_block(&block, count, total)
         check_loaded(end)
         if end > LARGEST and not block.wide:
             return None
-        if end > block.room:
+        if end > block.capacity:
             characters = longer(characters, total, 2 * end + 2 * (end // (done + count)) * (n - done - count))
             continue
         total = end
@@ -167,8 +167,8 @@ cdef Py_ssize_t estimated(cnp.ndarray source, Block* block) except -1:
     return seen if each == 1 else seen * (each + 1) + seen * each // 16
 
 
-cdef cnp.ndarray longer(cnp.ndarray characters, Py_ssize_t total, Py_ssize_t room):
-    cdef cnp.ndarray more = np.empty(room, np.uint8)
+cdef cnp.ndarray longer(cnp.ndarray characters, Py_ssize_t total, Py_ssize_t capacity):
+    cdef cnp.ndarray more = np.empty(capacity, np.uint8)
     memcpy(cnp.PyArray_DATA(more), cnp.PyArray_DATA(characters), total)
     return more
 
