@@ -108,7 +108,9 @@ cdef Descriptor parse_exchange(object obj, object stream):
     """By the exchange table of a type other than torch's, which has a module of its own."""
     cls = type(obj)      # held: code of a metaclass may run, and give the object another class
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(cls)
-    return None if api == NULL else dlpack.parse_exchange(obj, api)
+    if api == NULL:
+        return None
+    return dlpack.parse_exchange(obj, api)
 
 
 # --------------------------------------------------------------------------------------------- the record of a type
@@ -208,7 +210,9 @@ cdef Descriptor import_array(object obj, object stream):
         return import_told(obj, stream, None)
     cdef unsigned int record = record_of(obj)
     cdef Way way = ways[way_of(record)]
-    cdef Descriptor a = None if way == NULL else way(obj, stream)
+    cdef Descriptor a = None
+    if way != NULL:       # no conditional expression: the type of what it gives would be looked at on each call
+        a = way(obj, stream)
     if a is None:     # also of a type that only looks like a known one: its protocols are asked like any other's
         a = ask_in_order(obj, stream, speaks_of(record))
     if is_labelled(obj, labels_of(record)):

@@ -114,6 +114,20 @@ def test_what_helps_does_help():
     assert ah.asarray(x).ptr == x.data_ptr()
 
 
+@pytest.mark.parametrize("make", [lambda: torch.ones(3), lambda: torch.ones(2, 3)[1], lambda: torch.ones(3).detach()])
+def test_a_gradient_is_seen_whenever_it_is_asked_for(make):
+    x = make()
+    assert ah.asarray(x).ptr == x.data_ptr()
+    x.requires_grad_()
+    for asking in (x, x * 2, x[1:], (x * 2)[1:]):
+        with pytest.raises(BufferError, match="requires_grad is True"):
+            ah.asarray(asking)
+    with torch.no_grad():
+        result = x * 2
+    assert ah.asarray(result).ptr == result.data_ptr()
+    assert ah.asarray(x.requires_grad_(False)).ptr == x.data_ptr()
+
+
 @pytest.mark.parametrize(
     ("x", "words"),
     [

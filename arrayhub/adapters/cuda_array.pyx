@@ -45,7 +45,9 @@ cdef Descriptor parse(object obj, object stream):
         A key is missing, of the wrong type, or says what cannot be.
     """
     interface = getattr(obj, "__cuda_array_interface__", None)
-    return None if interface is None else parse_as(interface, obj, None)
+    if interface is None:
+        return None
+    return parse_as(interface, obj, None)
 
 
 cdef Descriptor parse_as(object interface, object obj, object dtype):

@@ -23,4 +23,6 @@ cdef Descriptor parse(object obj, object stream):
     if not obj.stop_gradient:
         raise BufferError("paddle: the tensor requires gradients, of which an array knows nothing; pass x.detach()")
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(sys.modules["paddle"].Tensor)
-    return None if api == NULL else dlpack.parse_exchange(obj, api)
+    if api == NULL:
+        return None
+    return dlpack.parse_exchange(obj, api)

@@ -6,7 +6,10 @@ dispatch keys. A tensor whose word equals that of a fresh ordinary tensor (one o
 those states, whichever there will be: the word is compared whole, not bit by bit. Where the word lies is not
 documented, so it is found out once: it must be the one place at which six tensors of known, different states have
 exactly the word that torch reports for each. If there is no such place, or more than one, the states are asked by name.
-requires_grad is no key; it is read by torch's own C getter, the one that the attribute calls.
+requires_grad is no key. torch keeps what a tensor needs for it behind a pointer that is null until the tensor first takes
+part in autograd. Where that lies is found out in the same way: it is the one word that is 0 in fresh tensors and in none
+that require a gradient. Where it is not 0 (in every view of a tensor, for one), or was not found, torch's own C getter is asked, the one that the attribute
+calls; it takes longer, above all where a mode of torch's redirects it.
 """
 
 import sys
@@ -34,6 +37,7 @@ cdef extern from *:
 
 cdef enum:
     MOST_WORDS = 32       # of a TensorImpl
+    NOWHERE = -1
 
 cdef int _looked = 0
 cdef bint _known = False
@@ -42,6 +46,7 @@ cdef Py_ssize_t _keys_at        # bytes into the TensorImpl: the dispatch keys
 cdef uint64_t _plain_keys
 cdef bint _cuda_looked = False
 cdef uint64_t _cuda_keys = 0     # no tensor has no keys
+cdef Py_ssize_t _autograd_at = NOWHERE    # bytes into the TensorImpl: 0 for tensors that surely require no gradient
 cdef arrayhub_getter _requires_grad
 cdef void* _requires_grad_closure
 
@@ -61,9 +66,9 @@ cdef int plain_tensor(object tensor) except -1:
         return NOT_SURE
     keys = key_at(tensor, _keys_at)
     place = ON_HOST if keys == _plain_keys else ON_CUDA if keys == _cuda_keys else NOT_SURE
-    if place != NOT_SURE and _requires_grad(<PyObject*> tensor, _requires_grad_closure) is False:
+    if place == NOT_SURE or _autograd_at != NOWHERE and key_at(tensor, _autograd_at) == 0:
         return place
-    return NOT_SURE
+    return place if _requires_grad(<PyObject*> tensor, _requires_grad_closure) is False else NOT_SURE
 
 
 cdef int look_at_cuda(object device) except -1:
@@ -120,7 +125,7 @@ cdef int look_once(int* looked, bint* known, Find find) except -1:
 
 
 cdef bint find() except -1:
-    global _impl_at, _keys_at, _plain_keys
+    global _impl_at, _keys_at, _plain_keys, _autograd_at
     torch = sys.modules["torch"]
     plain = torch.zeros(3)
     complex_ = torch.zeros(2, 2, dtype=torch.complex64)
@@ -139,7 +144,20 @@ cdef bint find() except -1:
     if len(key_places) != 1:
         return False
     _keys_at = key_places[0]
+    _autograd_at = place_of_autograd(torch)
     return arrayhub_find_getter(torch._C.TensorBase.__dict__["requires_grad"], &_requires_grad, &_requires_grad_closure)
+
+
+cdef Py_ssize_t place_of_autograd(object torch) except? -2:
+    """The one word of a TensorImpl that is 0 until its tensor takes part in autograd; NOWHERE where that is not one."""
+    tensors = [torch.zeros(3), torch.zeros(2, 2, dtype=torch.complex64), torch.empty(0)]
+    places = set(range(0, 8 * min([words_of(tensor) for tensor in tensors]), 8))
+    places = {at for at in places if all(key_at(tensor, at) == 0 for tensor in tensors)}
+    with torch.enable_grad():
+        tensors = [tensor.requires_grad_() for tensor in tensors]
+        results = [tensors[0] * 2, (tensors[0] * 2)[1:], torch.nn.Parameter(torch.zeros(2))]
+        places = {at for at in places if all(key_at(tensor, at) != 0 for tensor in tensors + results)}
+    return places.pop() if len(places) == 1 else NOWHERE
 
 
 cdef uint64_t keys_of(object tensor) except? 0:

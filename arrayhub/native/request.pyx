@@ -70,7 +70,7 @@ cdef extern from *:
     """
     #define arrayhub_attempt_array(way, obj, stream) ((PyObject *)way(obj, stream))
     """
-    PyObject* attempt "arrayhub_attempt_array"(Way way, object obj, object stream) noexcept
+    PyObject* attempt "arrayhub_attempt_array"(Way way, object obj, PyObject* stream) noexcept
 
 
 # ------------------------------------------------------------------------------------------------------- three questions
@@ -80,7 +80,7 @@ cdef object request(object obj, const PyUSMArrayRequest* said):
     """`obj` as an array that meets a request; PyUSMArray_Request."""
     cdef PyUSMArrayRequest whole
     cdef const PyUSMArrayRequest* r = checked(said, &whole)
-    cdef PyObject* answer = attempt(import_array, obj, None if r.stream == NULL else <object> r.stream)
+    cdef PyObject* answer = attempt(import_array, obj, <PyObject*> None if r.stream == NULL else r.stream)
     if answer == NULL:
         return raise_named(r)
     cdef Descriptor a = <Descriptor> take(answer)
