@@ -349,6 +349,20 @@ def half_dictionary():
     return producer
 
 
+def index(format, width, value):
+    """Three indices of a type into a dictionary of three, of which the last one is outside."""
+    raw = b"".join(v.to_bytes(width, "little") for v in (0, 2, value))
+    return Producer(format, [None, ctypes.create_string_buffer(raw, 3 * width)], dictionary=numbers())
+
+
+INDICES = {
+    f"index {value:#x} of format {format.decode()}": lambda format=format, width=width, value=value: index(
+        format, width, value
+    )
+    for format, width in zip((b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L"), (1, 1, 2, 2, 4, 4, 8, 8), strict=True)
+    for value in (3, 1 << (8 * width - 1), (1 << 8 * width) - 1)
+}
+
 # Of each case: what makes it, and what is done with it. All have to raise an InterfaceError.
 CASES = {
     "format of nothing": lambda: Producer(b"", [None, int64(1, 2, 3)]),
@@ -363,6 +377,11 @@ CASES = {
     "no buffers at all": lambda: numbers(array_buffers=ctypes.POINTER(ctypes.c_void_p)()),
     "number of buffers negative": lambda: numbers(n_buffers=-1),
     "data NULL": lambda: Producer(b"l", [None, None]),
+    "characters NULL": lambda: Producer(b"u", [None, int32(0, 4), None], length=1),
+    "views NULL": lambda: views(None),
+    "a buffer of views NULL": lambda: Producer(b"vu", [None, view(4, 0, 0), None, FOUR_BYTES], length=1),
+    "sizes of list_view NULL": lambda: Producer(b"+vl", [None, int32(2), None], [numbers()], length=1),
+    "bits NULL": lambda: Producer(b"b", [None, None], length=1),
     "length negative": lambda: numbers(length=-1),
     "length of the whole space": lambda: numbers(length=2**63 - 1),
     "offset negative": lambda: numbers(offset=-1),
@@ -406,6 +425,7 @@ CASES = {
     "sizes of buffers NULL": lambda: views(view(4, 0, 0), None),
     "indices beyond the dictionary": lambda: Producer(b"i", [None, int32(0, 1, 3)], dictionary=numbers()),
     "indices below the dictionary": lambda: Producer(b"i", [None, int32(0, 1, -1)], dictionary=numbers()),
+    **INDICES,
     "released schema": released_schema,
     "released array": released_array,
     "released child": released_child,

@@ -393,7 +393,7 @@ def test_what_is_no_utf8_is_told_where_it_is_decoded():
     x = ah.asnested(source)
     assert x[0] == "a"
     for read in (lambda: x[1], x.to_list, lambda: ah.as_numpy(x, copy=True)):
-        with pytest.raises(ah.InterfaceError, match="string 1 .*UTF-8"):
+        with pytest.raises(ah.InterfaceError, match="string array's element 1 .*UTF-8"):
             read()
 
 

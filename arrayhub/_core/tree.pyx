@@ -45,11 +45,53 @@ cdef extern from *:
         }
     ARRAYHUB_NEVER_FALL(arrayhub_never_fall_32, int)
     ARRAYHUB_NEVER_FALL(arrayhub_never_fall_64, long long)
+    /* Whether n runs of list views lie within `end` elements. Where nothing is negative, sums do not wrap. */
+    #define ARRAYHUB_RUNS_INSIDE(name, type)                                                                           \
+        static int name(const char *starts, const char *sizes, Py_ssize_t n, Py_ssize_t end) {                         \
+            unsigned type most = 0;                                                                                    \
+            type signs = 0;                                                                                            \
+            for (Py_ssize_t k = 0; k < n; k++) {                                                                       \
+                type start, size;                                                                                      \
+                memcpy(&start, starts + k * sizeof(type), sizeof(type));                                               \
+                memcpy(&size, sizes + k * sizeof(type), sizeof(type));                                                 \
+                unsigned type stop = (unsigned type)start + (unsigned type)size;                                       \
+                signs |= start | size;                                                                                 \
+                most = stop > most ? stop : most;                                                                      \
+            }                                                                                                          \
+            return signs >= 0 && most <= (unsigned long long)end;                                                      \
+        }
+    ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_32, int)
+    ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_64, long long)
+    /* Whether n integers are 0 to `end` - 1; those that are negative are large as unsigned ones. */
+    #define ARRAYHUB_BELOW(type)                                                                                       \
+        {                                                                                                              \
+            type most = 0, value;                                                                                      \
+            for (Py_ssize_t k = 0; k < n; k++) {                                                                       \
+                memcpy(&value, data + k * sizeof(type), sizeof(type));                                                 \
+                most = value > most ? value : most;                                                                    \
+            }                                                                                                          \
+            return n == 0 || (most < end && !(is_signed && most > (type)~(type)0 / 2));                                \
+        }
+    static int arrayhub_all_below(const char *data, Py_ssize_t n, int size, int is_signed, unsigned long long end) {
+        switch (size) {
+        case 1: ARRAYHUB_BELOW(unsigned char)
+        case 2: ARRAYHUB_BELOW(unsigned short)
+        case 4: ARRAYHUB_BELOW(unsigned int)
+        default: ARRAYHUB_BELOW(unsigned long long)
+        }
+    }
     """
+    bint arrayhub_runs_inside_32(const char* starts, const char* sizes, Py_ssize_t n, Py_ssize_t end) noexcept nogil
+    bint arrayhub_runs_inside_64(const char* starts, const char* sizes, Py_ssize_t n, Py_ssize_t end) noexcept nogil
+    bint arrayhub_all_below(const char* data, Py_ssize_t n, int size, bint is_signed, Py_ssize_t end) noexcept nogil
     Py_ssize_t arrayhub_count_bits(const uint8_t* bits, Py_ssize_t first, Py_ssize_t n) noexcept nogil
     bint arrayhub_never_fall_32(const char* data, Py_ssize_t n) noexcept nogil
     bint arrayhub_never_fall_64(const char* data, Py_ssize_t n) noexcept nogil
     object arrayhub_instance(PyTypeObject* cls, tuple no_arguments)
+
+# One row per kind: the number in the struct, the name that `kind` gives.
+KIND_NAMES = ("flat", "bits", "list", "list_view", "regular", "string", "bytes", "string_view", "bytes_view", "record",
+              "categorical")
 
 cdef type _tree_class = None
 cdef tuple _NO_ARGUMENTS = ()
@@ -250,6 +292,11 @@ cdef int check_tree(Tree t) except -1:
     return 0
 
 
+cdef object false_field(Tree t, str field, object value, str accepted):
+    """The error about a field of a node."""
+    return interface_error("Arrow", f"{KIND_NAMES[t.kind]} array's {field}", value, accepted)
+
+
 cdef int check_offsets(Tree t) except -1:
     cdef Py_ssize_t k, last, first, size = t.offsets.itemsize_, end = length_of(t.content)
     wait_for(t.offsets, "offsets")
@@ -257,17 +304,13 @@ cdef int check_offsets(Tree t) except -1:
     if not (arrayhub_never_fall_32(data, t.length) if size == 4 else arrayhub_never_fall_64(data, t.length)):
         for k in range(t.length):
             if integer_at(data, size, k + 1) < integer_at(data, size, k):
-                raise interface_error(
-                    "Arrow", f"offsets[{k + 1}]", integer_at(data, size, k + 1),
-                    f"{integer_at(data, size, k)} or more: offsets never fall",
-                )
+                raise false_field(t, f"offsets[{k + 1}]", integer_at(data, size, k + 1),
+                                  f"{integer_at(data, size, k)} or more: offsets never fall")
     first = integer_at(data, size, 0)
     last = integer_at(data, size, t.length)
     if first < 0 or last > end:
-        raise interface_error(
-            "Arrow", "offsets[0]" if first < 0 else f"offsets[{t.length}]", first if first < 0 else last,
-            f"0 to {end}, the length of the content",
-        )
+        raise false_field(t, f"offsets[{0 if first < 0 else t.length}]", first if first < 0 else last,
+                          f"0 to {end}, the length of the content")
     return 0
 
 
@@ -275,14 +318,16 @@ cdef int check_list_views(Tree t) except -1:
     cdef Py_ssize_t k, start, size, end = length_of(t.content)
     wait_for(t.offsets, "offsets")
     wait_for(t.sizes, "sizes")
-    for k in range(t.length):
+    cdef const char* starts = t.offsets.data_
+    cdef const char* sizes = t.sizes.data_
+    cdef bint inside = arrayhub_runs_inside_32(starts, sizes, t.length, end) if t.offsets.itemsize_ == 4 else \
+        arrayhub_runs_inside_64(starts, sizes, t.length, end)
+    for k in range(0 if inside else t.length):
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, k)
         size = integer_at(t.sizes.data_, t.sizes.itemsize_, k)
         if start < 0 or size < 0 or start > end or size > end - start:
-            raise interface_error(
-                "Arrow", f"(offsets[{k}], sizes[{k}])", (start, size), f"both 0 or more, and within {end}, the length of"
-                " the content",
-            )
+            raise false_field(t, f"(offsets[{k}], sizes[{k}])", (start, size),
+                              f"both 0 or more, and within {end}, the length of the content")
     return 0
 
 
@@ -300,15 +345,13 @@ cdef int check_views(Tree t) except -1:
         if 0 <= view[0] <= INLINE_VIEW or is_missing(t, k):
             continue
         if view[0] < 0:
-            raise interface_error("Arrow", f"views[{k}].length", view[0], "0 or more bytes")
+            raise false_field(t, f"views[{k}].length", view[0], "0 or more bytes")
         if view[2] < 0 or view[2] >= len(t.parts):
-            raise interface_error("Arrow", f"views[{k}].buffer", view[2], f"one of the {len(t.parts)} buffers, from 0")
+            raise false_field(t, f"views[{k}].buffer", view[2], f"one of the {len(t.parts)} buffers, from 0")
         buffer = <Descriptor> t.parts[view[2]]
         if view[3] < 0 or <Py_ssize_t> view[3] + view[0] > buffer.shape_[0]:
-            raise interface_error(
-                "Arrow", f"views[{k}] (offset, length)", (view[3], view[0]), f"bytes within the {buffer.shape_[0]} of"
-                f" buffer {view[2]}",
-            )
+            raise false_field(t, f"views[{k}] (offset, length)", (view[3], view[0]),
+                              f"bytes within the {buffer.shape_[0]} of buffer {view[2]}")
     for buffer in t.parts:
         wait_for(buffer, "characters")
     return 0
@@ -319,10 +362,12 @@ cdef int check_indices(Tree t) except -1:
     wait_for(t.indices, "indices")
     if t.validity is not None:
         wait_for(t.validity, "validity")
-    for k in range(t.length):
+    if arrayhub_all_below(t.indices.data_, t.length, t.indices.itemsize_, t.indices.dl_dtype_.code == 0, end):
+        return 0
+    for k in range(t.length):      # what is missing may have any index
         index = index_at(t.indices, k)
         if (index < 0 or index >= end) and not is_missing(t, k):
-            raise interface_error("Arrow", f"indices[{k}]", index, f"0 to {end - 1}, one of the dictionary's elements")
+            raise false_field(t, f"indices[{k}]", index, f"0 to {end - 1}, one of the dictionary's elements")
     return 0
 
 

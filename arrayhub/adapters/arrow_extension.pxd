@@ -4,7 +4,7 @@ from arrayhub.adapters.arrow_abi cimport ArrowSchema
 cdef enum:
     BOOL_CODE = 6          # DLPack's
 
-cdef dict pairs_of(const char* metadata)
+cdef dict pairs_of(ArrowSchema* schema)
 cdef object extended(object node, ArrowSchema* schema)
 cdef bytes bool8_metadata()
 cdef list memory_order(Descriptor a)

@@ -9,6 +9,7 @@ from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport Descriptor, labels_of, reshape, set_labels, set_type, size_of, transpose
 from arrayhub._core.tree cimport Tree
 from arrayhub.adapters.arrow_abi cimport ArrowSchema
+from arrayhub.adapters.arrow_format cimport text_of
 
 from arrayhub._core.errors import interface_error
 from arrayhub._core.labels import named
@@ -18,8 +19,9 @@ cdef enum:
     MAX_METADATA = 1 << 20         # bytes of one string in it
 
 
-cdef dict pairs_of(const char* metadata):
+cdef dict pairs_of(ArrowSchema* schema):
     """The extension's name and metadata; other keys are their owners' business."""
+    cdef const char* metadata = schema.metadata
     cdef Py_ssize_t at = 4, n
     cdef int32_t length
     cdef list strings
@@ -27,13 +29,14 @@ cdef dict pairs_of(const char* metadata):
     memcpy(&length, metadata, 4)
     n = length
     if n < 0 or n > MAX_PAIRS:
-        raise interface_error("Arrow", "metadata", n, f"0 to {MAX_PAIRS} pairs")
+        raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata", n, f"0 to {MAX_PAIRS} pairs")
     for _ in range(n):
         strings = []
         for _ in range(2):
             memcpy(&length, metadata + at, 4)
             if length < 0 or length > MAX_METADATA:
-                raise interface_error("Arrow", "metadata's length of a string", length, f"0 to {MAX_METADATA} bytes")
+                raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata's length of a string", length,
+                                      f"0 to {MAX_METADATA} bytes")
             strings.append(metadata[at + 4 : at + 4 + length])
             at += 4 + length
         found[strings[0]] = strings[1]
@@ -42,7 +45,7 @@ cdef dict pairs_of(const char* metadata):
 
 cdef object extended(object node, ArrowSchema* schema):
     """What a canonical extension type makes of its storage; others are what their storage is, as the format allows."""
-    cdef dict pairs = pairs_of(schema.metadata)
+    cdef dict pairs = pairs_of(schema)
     name = pairs.get(b"ARROW:extension:name")
     if isinstance(node, Tree) or name is None:
         return node

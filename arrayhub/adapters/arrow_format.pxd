@@ -18,3 +18,4 @@ cdef enum:
 cdef const Format* find_format(const char* text) noexcept nogil
 cdef str unit_of(const char* text)
 cdef const Format* format_of_kind(int kind, Py_ssize_t width) noexcept nogil
+cdef str text_of(const char* text)

@@ -101,3 +101,10 @@ cdef const Format* format_of_kind(int kind, Py_ssize_t width) noexcept nogil:
 cdef str unit_of(const char* text):
     """NumPy's unit of a time's format."""
     return _UNITS[chr(text[2])]
+
+
+cdef str text_of(const char* text):
+    """A format as messages show it."""
+    if text == NULL:
+        return "a NULL format"
+    return repr(text[:strlen(text) if strlen(text) < 80 else 80].decode("utf-8", "replace"))

@@ -43,7 +43,7 @@ from arrayhub._core.tree cimport (
 )
 from arrayhub.adapters.arrow_abi cimport ARROW_FLAG_DICTIONARY_ORDERED, MAX_NODES, ArrowArray, ArrowSchema
 from arrayhub.adapters.arrow_extension cimport extended
-from arrayhub.adapters.arrow_format cimport REFUSED, Format, find_format, unit_of
+from arrayhub.adapters.arrow_format cimport REFUSED, Format, find_format, text_of, unit_of
 from arrayhub.adapters.arrow_owner cimport Import, released
 
 from arrayhub._core.device import TYPE_NAMES
@@ -62,12 +62,6 @@ cdef object array_error(ArrowSchema* schema, str field, object value, str accept
     return interface_error("Arrow", f"{text_of(schema.format)} array's {field}", value, accepted)
 
 
-cdef str text_of(const char* text):
-    if text == NULL:
-        return "a NULL format"
-    return repr(text[:strlen(text) if strlen(text) < 80 else 80].decode("utf-8", "replace"))
-
-
 cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t start, Py_ssize_t length, int depth,
                   int* nodes):
     """Elements `start` to `start + length` of one node: a Descriptor where they are dense, else a Tree."""
@@ -77,6 +71,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
         raise array_error(schema, "length", array.length, f"{start + length} or more, for what its parent needs of it")
     if layout.checked_add(array.offset, start, &first) or layout.checked_add(first, length, &start):
         raise array_error(schema, "offset", array.offset, "one that stays below 2**63 with the length")
+    check_data(schema, array, row, first, length)
     cdef Py_ssize_t nulls = nulls_in(schema, array, length)
     cdef Descriptor validity = None
     if nulls != 0:
@@ -158,6 +153,19 @@ cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row)
             raise array_error(schema, f"children[{k}]", None, "a pointer to a child")
     if (schema.dictionary == NULL) != (array.dictionary == NULL):
         raise array_error(schema, "dictionary", None, "one in the schema and in the array, or in neither")
+    return 0
+
+
+cdef int check_data(ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first, Py_ssize_t length) except -1:
+    """Whether the buffers that a row of the table says something about are there, and end within the address space."""
+    cdef Py_ssize_t ignored, k
+    if layout.checked_mul(first + length, row.width, &ignored):
+        raise array_error(schema, "length", array.length, "elements that end below 2**63 bytes with the offset")
+    if length == 0 or row.buffers == 1 or (row.number != NULL and row.number[0] == c"V"):
+        return 0
+    for k in range(1, 3 if row.kind == LIST_VIEW else 2):
+        if array.buffers[k] == NULL:
+            raise array_error(schema, f"buffers[{k}]", None, f"the address of what its {length} elements are read from")
     return 0
 
 
@@ -348,6 +356,8 @@ cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* arr
         end = integer_at(offsets.data_, offsets.itemsize_, offsets.shape_[0] - 1)
     if end < 0:
         raise array_error(schema, f"offsets[{offsets.shape_[0] - 1}]", end, "zero or more")
+    if end > 0 and array.buffers[2] == NULL:
+        raise array_error(schema, "buffers[2]", None, f"the address of its {end} bytes of characters")
     return buffer_of(owner, array.buffers[2], 0, end)
 
 
@@ -367,6 +377,8 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
     for k in range(count):
         if integer_at(sizes, 8, k) < 0:
             raise array_error(schema, f"sizes[{k}]", integer_at(sizes, 8, k), "zero or more bytes")
+        if array.buffers[2 + k] == NULL and integer_at(sizes, 8, k) > 0:
+            raise array_error(schema, f"buffers[{2 + k}]", None, f"the address of its {integer_at(sizes, 8, k)} bytes")
         parts.append(buffer_of(owner, array.buffers[2 + k], 0, integer_at(sizes, 8, k)))
     cdef Py_ssize_t ignored
     if layout.checked_mul(length, VIEW_BYTES, &ignored):

@@ -106,7 +106,7 @@ cdef bint wants_lists(object requested) except -1:
     schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     if schema.release == NULL or schema.format == NULL:
         raise released("requested_schema")
-    if schema.metadata != NULL and b"ARROW:extension:name" in pairs_of(schema.metadata):
+    if schema.metadata != NULL and b"ARROW:extension:name" in pairs_of(schema):
         return False
     return schema.format[0] == c"+" and schema.format[1] == c"w"
 

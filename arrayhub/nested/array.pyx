@@ -33,6 +33,7 @@ from arrayhub._core.tree cimport (
     bit_at,
     check_tree,
     count_nulls,
+    false_field,
     first_array,
     index_at,
     integer_at,
@@ -46,12 +47,9 @@ from arrayhub._core.tree cimport (
 )
 from arrayhub.adapters cimport arrow, arrow_schema
 
-from arrayhub._core.errors import interface_error, show
+from arrayhub._core.errors import show
+from arrayhub._core.tree import KIND_NAMES
 from arrayhub.conversion import as_numpy
-
-# One row per kind: the number in the struct, the name that `kind` gives.
-KIND_NAMES = ("flat", "bits", "list", "list_view", "regular", "string", "bytes", "string_view", "bytes_view", "record",
-              "categorical")
 
 cdef object _type_of = None        # of a layer above: what prints types
 cdef object _picture_of = None
@@ -430,8 +428,8 @@ cdef object text_at(Tree t, Py_ssize_t i):
     try:
         return PyUnicode_DecodeUTF8(first, length, NULL)
     except UnicodeDecodeError as error:
-        raise interface_error("Arrow", f"string {i}", PyBytes_FromStringAndSize(first, min(length, 80)),
-                              f"UTF-8 ({error.reason} at byte {error.start})") from error
+        raise false_field(t, f"element {i}", PyBytes_FromStringAndSize(first, min(length, 80)),
+                          f"UTF-8 ({error.reason} at byte {error.start})") from error
 
 
 cdef int locate(Tree t, Py_ssize_t i, const char** first, Py_ssize_t* length) except -1:

@@ -17,11 +17,12 @@ from arrayhub._core.tree cimport (
     VIEW_BYTES,
     Tree,
     check_tree,
+    false_field,
     integer_at,
     is_missing,
 )
 
-from arrayhub._core.errors import interface_error, show
+from arrayhub._core.errors import show
 from arrayhub.conversion import asarray
 from arrayhub.nested.array import bitmap_of, make, part
 
@@ -269,8 +270,8 @@ cdef int check_utf8(Tree t) except -1:
             try:
                 first[:length].decode("utf-8")
             except UnicodeDecodeError as error:
-                raise interface_error("Arrow", f"string {k}", first[:min(length, 80)],
-                                      f"UTF-8 ({error.reason} at byte {error.start})") from error
+                raise false_field(t, f"element {k}", first[:min(length, 80)],
+                                  f"UTF-8 ({error.reason} at byte {error.start})") from error
     return 0
 
 
