@@ -46,6 +46,27 @@ def test_a_stride_that_nobody_takes_is_no_negative_one():
     assert torch.from_dlpack(x[:1, :][::-1, ::2]).tolist() == [[0.0, 2.0]]
 
 
+@pytest.mark.skipif(torch.version.xpu is not None, reason="this torch knows oneAPI devices")
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("kind", ["shared", "host"])
+def test_usm_that_the_host_reads_is_the_hosts_to_a_torch_without_xpu(name, kind):
+    pytest.importorskip("dpctl")
+    x = ah.USMArray((2, 3), "f4", buffer=kind)
+    x[...] = np.arange(6).reshape(2, 3)
+    t = reader(name)(x)
+    assert t.device.type == "cpu" and t.tolist() == x.tolist()
+    assert t.data_ptr() == x.ptr or name == "tensor"
+    assert x.__dlpack_device__()[0] == 14
+
+
+@pytest.mark.skipif(torch.version.xpu is not None, reason="this torch knows oneAPI devices")
+@pytest.mark.parametrize("name", READERS)
+def test_what_only_a_device_reads_is_refused_in_words(name):
+    pytest.importorskip("dpctl")
+    with pytest.raises(BufferError, match=r"torch reads no memory of oneAPI devices.*to_host\(x\)"):
+        reader(name)(ah.USMArray((2, 3), "f4", buffer="device"))
+
+
 def test_others_take_negative_strides():
     x = ah.asarray(np.arange(3.0))[::-1]
     assert np.from_dlpack(x).tolist() == [2.0, 1.0, 0.0]

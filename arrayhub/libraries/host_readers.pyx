@@ -13,7 +13,7 @@ from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub.libraries.torch_reading cimport asked_by
 
 # Those that ask from Python, by the first part of the module that calls.
-cdef tuple _PACKAGES = ("jax", "warp")
+cdef tuple _PACKAGES = ("jax", "warp", "torch")
 
 # Those that ask from C without ``max_version``: the module that is loaded then, and what is in the name of its file.
 cdef dict _FILES = {"mlx.core": b"/mlx/"}
@@ -43,9 +43,11 @@ cdef object numpys_version():
 
 
 cdef str package_that_asks():
-    """The reader whose Python code called, or None."""
+    """The reader whose Python code called, or None. A torch that was built for Intel's GPUs knows their devices."""
     name = sys._getframe().f_globals.get("__name__")
     root = name.partition(".")[0] if type(name) is str else None
+    if root == "torch" and getattr(getattr(sys.modules.get(root), "version", None), "xpu", None) is not None:
+        return None
     return root if root in _PACKAGES else None
 
 
@@ -58,17 +60,12 @@ cdef bint wants_host(Descriptor a, object max_version) except -1:
         So it does, and the host cannot read this memory.
     """
     cdef const char* file
-    cdef str reader = None
-    if max_version is not None:
-        if max_version is numpys_version():
-            reader = "numpy"
-    else:
-        reader = package_that_asks()
-        if reader is None:
-            for name in _FILES:
-                file = _FILES[name]
-                if name in sys.modules and asked_by(file):
-                    reader = name
+    cdef str reader = "numpy" if max_version is not None and max_version is numpys_version() else package_that_asks()
+    if reader is None and max_version is None:
+        for name in _FILES:
+            file = _FILES[name]
+            if name in sys.modules and asked_by(file):
+                reader = name
     return reader is not None and check_readable(a, reader)
 
 

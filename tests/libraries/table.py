@@ -993,7 +993,9 @@ TORCH = Library(
     "torch",
     "torch",
     (
-        Out("torch.from_dlpack(x)", lambda x: importing("torch").from_dlpack(x), usm="as_torch(x), x.to_host()"),
+        Out(
+            "torch.from_dlpack(x)", lambda x: importing("torch").from_dlpack(x), note="torch for XPU gets oneAPI's device"
+        ),
         Out("convert(x, 'torch.utils.dlpack')", lambda x: importing("arrayhub").convert(x, "torch.utils.dlpack")),
     ),
 )
