@@ -994,7 +994,9 @@ TORCH = Library(
     "torch",
     (
         Out(
-            "torch.from_dlpack(x)", lambda x: importing("torch").from_dlpack(x), note="torch for XPU gets oneAPI's device"
+            "torch.from_dlpack(x)",
+            lambda x: importing("torch").from_dlpack(x),
+            note="torch for XPU gets oneAPI's device",
         ),
         Out("convert(x, 'torch.utils.dlpack')", lambda x: importing("arrayhub").convert(x, "torch.utils.dlpack")),
     ),
