@@ -284,13 +284,13 @@ def array_or_nested(obj, /):
         return import_array(obj, None)
     except InterfaceError:
         raise
-    except (BufferError, TypeError) as refusal:
+    except (BufferError, TypeError) as error:
         if _load_nested is None or isinstance(obj, VALUES):
             raise
         try:
             taken = _load_nested().asnested(obj)
         except (BufferError, TypeError, ValueError):
-            raise refusal from None
+            raise error from None
         if isinstance(taken, list):
             raise
         return taken
@@ -314,19 +314,8 @@ cdef object give_nested(object obj, Library to, object copy, bint allow_readonly
 
 cdef object give(object obj, Library to, object copy, bint allow_readonly=False):
     """`obj` as an array of a library: a view, or a copy that the library can read where one is asked for."""
-    return give_told(obj, to, copy, allow_readonly) if tracing.active else give_untold(obj, to, copy, allow_readonly)
-
-
-cdef object give_told(object obj, Library to, object copy, bint allow_readonly):
-    """The same for those who listen."""
-    cdef tracing.Handover told
-    with tracing.Handover() as told:
-        result = give_untold(obj, to, copy, allow_readonly)
-        told.goes_out(to.call, obj, result)
-    return result
-
-
-cdef object give_untold(object obj, Library to, object copy, bint allow_readonly):
+    if tracing.active and not tracing.passes():
+        return give_told(obj, to, copy, allow_readonly)
     if Py_TYPE(obj) == _nested_class:
         return give_nested(obj, to, wanted(copy, to.call), allow_readonly)
     cdef Descriptor a = import_allowed(obj, copy, to.call, None)
@@ -336,6 +325,16 @@ cdef object give_untold(object obj, Library to, object copy, bint allow_readonly
             dpctl.see_dpnp()       # first: the memory to copy to may be there without it, or miss another library besides
         a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
     return to.out(a, copied, allow_readonly)
+
+
+cdef object give_told(object obj, Library to, object copy, bint allow_readonly):
+    """The same for those who listen."""
+    cdef tracing.Handover told
+    with tracing.Handover() as told:
+        tracing.pass_once()
+        result = give(obj, to, copy, allow_readonly)
+        told.goes_out(to.call, obj, result)
+    return result
 
 
 def as_numpy(obj, /, *, copy=None):

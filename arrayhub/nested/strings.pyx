@@ -89,7 +89,7 @@ cdef struct Block:                   # of NumPy's strings
 
 cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noexcept nogil:
     """How many bytes the strings have to the end of these `count`, `total` before them; they are copied as far as there is
-    room. -1: NumPy failed."""
+    space. -1: NumPy failed."""
     cdef npy_string_allocator* allocator = NpyString_acquire_allocator(block.descr)
     cdef Py_ssize_t k
     cdef npy_static_string text
