@@ -8,8 +8,8 @@ documented, so it is found out once: it must be the one place at which six tenso
 exactly the word that torch reports for each. If there is no such place, or more than one, the states are asked by name.
 requires_grad is no key. torch keeps what a tensor needs for it behind a pointer that is null until the tensor first takes
 part in autograd. Where that lies is found out in the same way: it is the one word that is 0 in fresh tensors and in none
-that require a gradient. Where it is not 0 (in every view of a tensor, for one), or was not found, torch's own C getter is asked, the one that the attribute
-calls; it takes longer, above all where a mode of torch's redirects it.
+that require a gradient. Where it is not 0 (in every view of a tensor, for one), or was not found, torch's own C getter is
+asked, the one that the attribute calls; it takes longer, above all where a mode of torch's redirects it.
 """
 
 import sys
