@@ -32,6 +32,7 @@ Not dense
 Beyond Python and one process
     get_include()           the struct of an array for C, C++ and Cython
     pickling, as_mpi        what becomes of a device's memory in a pickle; any layout as one MPI message
+    register_dask           arrays in dask by the way that NumPy's have
 
 An array computes nothing: take as_numpy(x), or another library's array, to do so. USM is SYCL's unified shared memory.
 ``python -m arrayhub doctor`` says what works on this machine.
@@ -79,6 +80,7 @@ enter_picture()
 enter_engines()
 
 if TYPE_CHECKING:
+    from arrayhub.engines.dask_family import register_dask
     from arrayhub.engines.mpi import as_mpi
     from arrayhub.engines.pickling import _unpickle as _unpickle
     from arrayhub.engines.policy import pickling
@@ -110,6 +112,7 @@ if TYPE_CHECKING:
 _LAZY = {
     name: module
     for module, names in {
+        "arrayhub.engines.dask_family": ("register_dask",),
         "arrayhub.engines.mpi": ("as_mpi",),
         "arrayhub.engines.pickling": ("_unpickle",),
         "arrayhub.engines.policy": ("pickling",),
@@ -176,6 +179,7 @@ __all__ = [
     "pickling",
     "picture",
     "plan",
+    "register_dask",
     "to_device",
     "to_host",
     "trace",

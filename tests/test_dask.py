@@ -1,6 +1,7 @@
 """dask: tokens, sizes, and two real workers. One cluster serves the file."""
 
 import contextlib
+import itertools
 import os
 import pickle
 import signal
@@ -233,6 +234,70 @@ def test_an_actor_holds_an_array_on_its_device(client):
     counter.add(tasks.make(10)).result(timeout=WAIT)
     counter.add(tasks.make(10)).result(timeout=WAIT)
     assert tasks.total(counter.fetch().result(timeout=WAIT)) == 90
+
+
+# ---------------------------------------------------------------------------------- by the way that NumPy's arrays have
+
+
+@pytest.fixture
+def told(client):
+    arrayhub.register_dask(client)
+    return client
+
+
+@pytest.mark.parametrize(
+    "name", ["C", "F", "reversed", "broadcast", "steps", "bfloat16", "record", "large immutable", "labels"]
+)
+def test_frames_of_their_own(told, name):
+    """Through the scheduler too, which asks for a pickle without frames of everything else."""
+    source = asarray(SOURCES[name]())
+    back = told.gather(told.scatter(source, hash=False))
+    assert bytes(arrayhub.transfer.host.raw(back.copy())) == bytes(arrayhub.transfer.host.raw(source.copy()))
+    assert (back.shape, back.dtype, back.dims, back.halo) == (source.shape, source.dtype, source.dims, source.halo)
+    assert back.flags.aligned
+    assert (back.access == "immutable") == (source.access == "immutable")
+
+
+def test_what_arrives_lies_in_the_buffer_that_dask_received(told, workers):
+    there = told.submit(tasks.make, 100_000, workers=workers[0], pure=False)
+    assert told.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT) == sum(range(100_000))
+    back = told.gather(there)
+    assert (back.ptr % 64, back.is_copy, back.access) == (0, False, "readwrite")
+    assert back.memory.owner is not None, "nobody allocated memory for it"
+
+
+def test_lists_of_arrays_too(told):
+    arrays = [tasks.make(1000), tasks.make(10)]
+    back = told.gather(told.scatter([arrays], hash=False))[0]
+    assert [tasks.look(x) for x in back] == [tasks.look(x) for x in arrays]
+
+
+def test_a_refusal_by_that_way(told, workers):
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        told.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+    there = told.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        told.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
+
+
+def test_a_message_may_be_read_twice():
+    """Elements are moved within the buffer that they arrived in, and only once."""
+    from distributed.protocol import deserialize, serialize
+
+    arrayhub.register_dask()
+    source = tasks.make(1000)
+    header, frames = serialize(source)
+    assert header["serializer"] == "dask"
+    for behind in range(70):
+        buffer = bytearray(behind) + b"".join(bytes(memoryview(frame)) for frame in frames)
+        ends = np.cumsum([behind] + [memoryview(frame).nbytes for frame in frames])
+        arrived = [memoryview(buffer)[i:j] for i, j in itertools.pairwise(ends)]
+        first, again = deserialize(header, arrived), deserialize(header, arrived)
+        assert first.tolist() == again.tolist() == source.tolist(), behind
+        assert (first.ptr % 64, first.ptr, first.is_copy) == (0, again.ptr, False)
+        frozen = [frame.toreadonly() for frame in arrived]
+        assert deserialize(header, frozen).tolist() == source.tolist()
+        del first, again
 
 
 def test_a_worker_that_dies_in_the_middle(client, workers):
