@@ -24,6 +24,7 @@ from dlpack_by_hand import new_capsule
 
 import arrayhub as ah
 
+OTHER = b"other"  # a capsule keeps no copy of its name
 HERE = Path(__file__).parent
 
 
@@ -124,7 +125,7 @@ def test_structs_are_moved_so_that_nobody_else_releases_them():
         (),
         (1, 2),
         [1, 2],
-        (new_capsule(1, b"other", None), new_capsule(1, b"other", None)),
+        (new_capsule(1, OTHER, None), new_capsule(1, OTHER, None)),
         (new_capsule(1, None, None), new_capsule(1, None, None)),
     ],
     ids=["None", "empty", "numbers", "a list", "other names", "no names"],

@@ -436,8 +436,34 @@ def test_requests_are_heard():
     assert taken.values.buffers()[2].address == x.content.content.ptr
 
 
+@pytest.mark.parametrize("name", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
+def test_requests_are_heard_by_the_device_interfaces_too(name):
+    """pyarrow asks for a type by the device interface where there is one."""
+    x = ah.asnested(["a string of more than twelve bytes", None])
+    taken = ah.asnested(given(name, getattr(x, name)(pa.string_view().__arrow_c_schema__())))
+    assert taken.kind == "string_view"
+    assert taken.buffers[0].ptr == x.content.ptr
+    lists = ah.asnested(pa.array([[1], [2, 3]]))
+    wide = pa.array(lists, type=pa.large_list(pa.int64()))
+    assert wide.type == pa.large_list(pa.int64())
+    assert wide.values.buffers()[1].address == lists.content.ptr
+
+
+def test_pandas_arrays_of_arrows_memory():
+    chunk = pa.array([[1], [2, 3]])
+    x = ah.asnested(pd.Series(chunk, dtype=pd.ArrowDtype(chunk.type)).array, copy=False)
+    assert x.content.ptr == chunk.values.buffers()[1].address
+    assert ah.asnested(pd.array(["a", None], dtype="string")).to_list() == ["a", None]
+    assert ah.asnested(pd.array([1, None], dtype="Int64")).to_list() == [1, None]
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.asnested(pd.array([1, None], dtype="Int64"), copy=False)
+
+
 def test_asarray_names_asnested():
-    for source in (pa.array(["a"]), pl.Series(["a"]), ak.Array([[1], [2, 3]]), ah.asnested(RAGGED)):
+    jagged = torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)], layout=JAGGED)
+    strings = np.array(["a"], np.dtypes.StringDType())
+    dense = (pa.array(["a"]), pl.Series(["a"]), ak.Array([[1], [2, 3]]), ah.asnested(RAGGED))
+    for source in (*dense, jagged, [[1], [2, 3]], strings):
         with pytest.raises((BufferError, TypeError), match="asnested"):
             ah.asarray(source)
 

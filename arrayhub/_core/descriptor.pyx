@@ -237,9 +237,11 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
         return 0
     row = dtypes.by_dtype(dtype)
     if row == NULL or dtype.hasobject:
+        helps = "Call arrayhub.asnested(x), which copies strings" if dtype.kind == "T" else \
+            "Convert it first, for example with numpy's astype"
         raise TypeError(
             f"{_IN_MESSAGES[a.protocol_]}: dtype is {dtype!r}; accepted: every NumPy dtype without Python objects, and"
-            " those of ml_dtypes. Convert it first, for example with numpy's astype"
+            f" those of ml_dtypes. {helps}"
         )
     a.typenum_ = row.typenum
     a.itemsize_ = dtype.itemsize

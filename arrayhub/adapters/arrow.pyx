@@ -31,7 +31,7 @@ from arrayhub.adapters.arrow_device cimport emit_device, take_device_array
 from arrayhub.adapters.arrow_emit cimport emit
 from arrayhub.adapters.arrow_owner cimport Import, drop_schema, new_import, take_array, take_schema
 from arrayhub.adapters.arrow_parse cimport build_root
-from arrayhub.adapters.arrow_schema cimport emit_schema, why_not
+from arrayhub.adapters.arrow_schema cimport described, emit_schema, why_not
 from arrayhub.adapters.arrow_stream cimport (
     emit_device_stream,
     emit_stream,
@@ -217,23 +217,25 @@ cdef Import import_array_first(object obj):
 cdef class Export:
     """A method of Arrow's on an array: it exists only where it tells the truth, so it is made when asked for."""
     cdef object node
+    cdef object conform      # what a layer above makes of a node and a requested schema; None: nothing
     cdef int what
 
     def __init__(self):
         raise TypeError("Export: take an array's __arrow_c_array__")
 
     def __call__(self, requested_schema=None, **keywords):
+        node = self.node
         if tracing.active:
-            tracing.gave(self.node, first_array(self.node), _ATTRIBUTES[self.what])
+            tracing.gave(node, first_array(node), _ATTRIBUTES[self.what])
+        if requested_schema is not None and self.conform is not None:
+            node = self.conform(node, described(requested_schema))
         if self.what == DEVICE_ARRAY:
-            return emit_device(self.node, requested_schema, keywords)
+            return emit_device(node, requested_schema, keywords)
         if self.what == DEVICE_STREAM:
-            return emit_device_stream(self.node, requested_schema, keywords)
+            return emit_device_stream(node, requested_schema, keywords)
         if keywords:
             raise TypeError(f"{_ATTRIBUTES[self.what]}: no such keyword: {next(iter(keywords))}")
-        if self.what == ARRAY:
-            return emit(self.node, requested_schema)
-        return emit_stream(self.node, requested_schema)
+        return emit(node, requested_schema) if self.what == ARRAY else emit_stream(node, requested_schema)
 
     def __repr__(self):
         return f"<{_ATTRIBUTES[self.what]} of a {type(self.node).__name__}>"
@@ -251,7 +253,7 @@ cdef class ExportSchema:
         return emit_schema(self.node, None)
 
 
-cdef object emit_attribute(object node, int what):
+cdef object emit_attribute(object node, int what, object conform=None):
     """The method, or AttributeError where the array's memory or type do not make it true."""
     cdef Export export
     cdef ExportSchema schema
@@ -272,5 +274,6 @@ cdef object emit_attribute(object node, int what):
         return schema
     export = Export.__new__(Export)
     export.node = node
+    export.conform = conform
     export.what = what
     return export

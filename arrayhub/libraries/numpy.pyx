@@ -82,7 +82,10 @@ cdef Descriptor copy_values(object obj):
     try:
         array = np.array(obj)
     except ValueError as error:
-        raise TypeError(f"asarray: {show(obj)} is no regular nested sequence of numbers ({error})") from error
+        raise TypeError(
+            f"asarray: {show(obj)} is no regular nested sequence of numbers ({error}); arrayhub.asnested takes lists of"
+            " different length"
+        ) from error
     if array.dtype == object:
         raise TypeError(f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type")
     cdef Descriptor a = parse(array, None)

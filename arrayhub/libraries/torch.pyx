@@ -184,7 +184,7 @@ cdef object tensor_error(object tensor, object reason):
 
 
 # What makes another layout dense.
-_DENSE = {"torch.jagged": "x.values(), or x.to_padded_tensor(0.0),"}
+_DENSE = {"torch.jagged": "arrayhub.asnested(x) instead, or x.values() or x.to_padded_tensor(0.0)"}
 
 
 cdef int refuse_unsafe(object tensor) except -1:

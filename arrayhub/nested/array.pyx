@@ -45,7 +45,7 @@ from arrayhub._core.tree cimport (
     visit_arrays,
     wait_for,
 )
-from arrayhub.adapters cimport arrow, arrow_schema
+from arrayhub.adapters cimport arrow
 
 from arrayhub._core.errors import show
 from arrayhub._core.tree import KIND_NAMES
@@ -284,33 +284,28 @@ cdef class NestedArray(Tree):
     def __arrow_c_schema__(self):
         return arrow.emit_attribute(self, arrow.SCHEMA)
 
+    # A requested schema may ask for longer offsets, or for strings as views.
+
     @property
     def __arrow_c_device_array__(self):
-        return arrow.emit_attribute(self, arrow.DEVICE_ARRAY)
+        return arrow.emit_attribute(self, arrow.DEVICE_ARRAY, _conformed)
 
     @property
     def __arrow_c_array__(self):
-        return self.conforming("__arrow_c_array__", arrow.ARRAY)
+        return arrow.emit_attribute(self, arrow.ARRAY, _conformed)
 
     @property
     def __arrow_c_stream__(self):
-        return self.conforming("__arrow_c_stream__", arrow.STREAM)
+        return arrow.emit_attribute(self, arrow.STREAM, _conformed)
 
     @property
     def __arrow_c_device_stream__(self):
-        return arrow.emit_attribute(self, arrow.DEVICE_STREAM)
+        return arrow.emit_attribute(self, arrow.DEVICE_STREAM, _conformed)
 
-    cdef object conforming(self, str name, int what):
-        """The method. A requested schema may ask for longer offsets, or for strings as views."""
-        method = arrow.emit_attribute(self, what)
 
-        def export(requested_schema=None):
-            if requested_schema is None:
-                return method()
-            return arrow.emit_attribute(_ways["conform"](self, arrow_schema.described(requested_schema)), what)()
-
-        export.__name__ = name
-        return export
+def _conformed(node, described):
+    """The node as a request describes it, as far as the host can read it: a request is no promise."""
+    return _ways["conform"](node, described) if is_on_host(node) else node
 
 
 register_tree_class(NestedArray)

@@ -65,16 +65,21 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return from_awkward(obj)
     if is_jagged(obj):
         return from_torch(obj)
-    if _is_arrow_scalar(obj):
-        one: NestedArray = asnested(sys.modules["pyarrow"].array([obj.as_py()], obj.type))
-        return one
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(obj, pyarrow.Scalar):  # which pyarrow does not export: an array of it is
+        return _only(pyarrow.array([obj.as_py()], obj.type))
+    if pyarrow is not None and hasattr(type(obj), "__arrow_array__"):  # pandas' arrays of Arrow's memory
+        if not hasattr(obj, "_pa_array"):
+            _forbidden(copy, f"pyarrow copies what is missing in a {type(obj).__name__}")
+        return _only(pyarrow.array(obj))
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
 
 
-def _is_arrow_scalar(obj: Any) -> bool:
-    """Say whether `obj` is pyarrow's Scalar, which pyarrow does not export: an array of it is."""
-    pyarrow = sys.modules.get("pyarrow")
-    return pyarrow is not None and isinstance(obj, pyarrow.Scalar)
+def _only(obj: Any) -> NestedArray:
+    """The one chunk, or the one copy of several."""
+    taken = asnested(obj)
+    one: NestedArray = asnested(obj, copy=True) if isinstance(taken, list) else taken
+    return one
 
 
 def _forbidden(copy: bool | None, why: str) -> None:
