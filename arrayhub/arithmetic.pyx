@@ -98,34 +98,45 @@ cdef extern from *:
     int arrayhub_fill_slots(PyTypeObject* cls, object none) except -1
 
 
-# Methods of numpy.ndarray that compute. Their absence is explained to whoever asks for one of them.
+# What numpy.ndarray has and a USMArray has not. Its absence is explained to whoever asks for it: what computes,
 _COMPUTING = (
     *("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "cumsum", "cumprod", "argmin", "argmax", "round"),
     *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate", "real", "imag"),
-    *("take", "put", "fill", "repeat", "choose", "compress", "diagonal"),
+    *("take", "put", "fill", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
 )
+# what only NumPy has, of the same memory,
+_NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
+_VALUES = ("real", "imag", "flat", "mT")      # which are not called
+# and what has another name.
+_ELSEWHERE = {"setflags": "x.flags['WRITEABLE'] = False", "resize": "numpy.resize(x, shape), which copies"}
+
+cdef dict _ABSENT = {
+    **{name: f"a USMArray computes nothing; take arrayhub.as_numpy(x).{name}" for name in _COMPUTING},
+    **{name: f"a USMArray does not have it; take arrayhub.as_numpy(x).{name}" for name in _NUMPYS},
+    **{name: f"a USMArray does not have it; take {instead}" for name, instead in _ELSEWHERE.items()},
+}
 
 
-cdef class Computing:
-    """What a method is that computes: an AttributeError which says who has it."""
+cdef class Absent:
+    """What a name is that only NumPy's arrays have: an AttributeError which says what to call."""
     cdef str name
 
     def __cinit__(self, str name not None):
         self.name = name
 
     def __get__(self, array, owner):
-        call = "" if self.name in ("real", "imag") else "()"
-        raise AttributeError(f"{self.name}: a USMArray computes nothing; take arrayhub.as_numpy(x).{self.name}{call}")
+        call = "" if self.name in _VALUES or self.name in _ELSEWHERE else "()"
+        raise AttributeError(f"{self.name}: {_ABSENT[self.name]}{call}")
 
 
 def names(array):
     """Return what ``dir`` shows: what there is."""
-    return [name for name in object.__dir__(array) if name not in _COMPUTING]
+    return [name for name in object.__dir__(array) if name not in _ABSENT]
 
 
 cdef int refuse_arithmetic(type cls) except -1:
-    """Fill the slots of a final class that has some of a number's already, and the names of methods that compute."""
+    """Fill the slots of a final class that has some of a number's already, and the names that only NumPy's arrays have."""
     cdef dict entries = <dict> (<PyTypeObject*> cls).tp_dict
-    for name in _COMPUTING:
-        entries[name] = Computing(name)
+    for name in _ABSENT:
+        entries[name] = Absent(name)
     return arrayhub_fill_slots(<PyTypeObject*> cls, None)

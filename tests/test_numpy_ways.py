@@ -168,6 +168,16 @@ def test_methods_that_compute_are_numpys(name):
     assert not hasattr(ah.USMArray, name) and name not in dir(x)
 
 
+@pytest.mark.parametrize("name", [name for name in dir(np.ndarray) if not name.startswith("_")])
+def test_every_name_of_numpys_is_there_or_refused_with_what_to_call(name):
+    x = ah.asarray(BASE)
+    if name not in dir(x):
+        with pytest.raises(AttributeError, match=rf"^{name}: .*(as_numpy\(x\)\.{name}|x\.flags|numpy\.resize)"):
+            getattr(x, name)
+    else:
+        assert getattr(x, name) is not None
+
+
 def test_numpys_functions_compute():
     x = ah.asarray(BASE)
     for function in (np.sum, np.mean, np.max, np.argsort, np.real, np.round, np.any, np.trace, np.clip, np.cumsum):
