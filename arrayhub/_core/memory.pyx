@@ -184,16 +184,16 @@ cdef extern from *:
 
     /* First touch costs most of a copy into fresh memory, and less by the huge page; NumPy asks for them too. Only a
        hint, so what it returns does not matter. */
-    static void arrayhub_prefer_huge_pages(void *memory, size_t nbytes) {
+    static void arrayhub_prefer_huge_pages(void *memory, size_t nbytes, uintptr_t page) {
     #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        uintptr_t page = 4096, start = ((uintptr_t)memory + page - 1) & ~(page - 1);
+        uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
         if (nbytes >= ARRAYHUB_LARGE) (void)madvise((void *)start, nbytes - (start - (uintptr_t)memory), MADV_HUGEPAGE);
     #else
-        (void)memory; (void)nbytes;
+        (void)memory; (void)nbytes; (void)page;
     #endif
     }
     """
-    void arrayhub_prefer_huge_pages(void* memory, size_t nbytes) nogil
+    void arrayhub_prefer_huge_pages(void* memory, size_t nbytes, uintptr_t page) nogil
 
 
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
@@ -205,7 +205,7 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
         allocation = PyMem_RawCalloc(nbytes + alignment, 1) if zeroed else PyMem_RawMalloc(nbytes + alignment)
     if allocation == NULL:
         raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
-    arrayhub_prefer_huge_pages(allocation, nbytes)
+    arrayhub_prefer_huge_pages(allocation, nbytes, PAGE)
     cdef size_t start = <size_t> allocation + to_boundary(<size_t> allocation, alignment, behind)
     block.address_ = <char*> start
     block.resource = allocation

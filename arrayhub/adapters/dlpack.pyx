@@ -44,7 +44,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
 from arrayhub._core.finalizing cimport is_finalizing
 from arrayhub._core.integers cimport is_bool
-from arrayhub._core.memory cimport DLPACK, EXTERNAL, Release, allocate, describe_release
+from arrayhub._core.memory cimport BOUNDARY, DLPACK, EXTERNAL, Release, allocate, describe_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub._core.raised cimport put_aside, put_back, raise_on, take
 from arrayhub.adapters.dlpack_abi cimport (
@@ -840,7 +840,7 @@ cdef Descriptor new_like(DLTensor* prototype):
     a.flags_ |= WRITEABLE
     extent(a, &low, &high)
     if wanted.device.device_type == kDLCPU:
-        a.block_ = allocate(high, 64)
+        a.block_ = allocate(high, BOUNDARY)
         a.base_ = a.block_
         a.data_ = a.block_.address_
     else:

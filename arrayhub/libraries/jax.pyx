@@ -6,6 +6,7 @@ from libc.stdint cimport intptr_t
 
 from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, get_dtype, host_readable
 from arrayhub._core.device cimport kDLCUDA
+from arrayhub._core.memory cimport BOUNDARY
 from arrayhub._core.runtime cimport device_of, order_consumer
 from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_stream, stream_handle
@@ -161,7 +162,7 @@ cdef object emit(Descriptor a, bint may_copy):
         )
     if not may_copy and a.size and address_of(result) != a.ptr:
         raise BufferError(
-            "jax: it takes host memory without a copy only if compact and on a 64-byte boundary;"
+            f"jax: it takes host memory without a copy only if compact and on a {<int> BOUNDARY}-byte boundary;"
             f" address {a.ptr:#x}, byte strides {a.byte_strides}. Pass copy=True"
         )
     return result

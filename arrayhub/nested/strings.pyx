@@ -48,6 +48,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     LARGEST = 0x7fffffff      # of an offset of four bytes
+    MAX_BUFFERS = 64          # of views whose strings are read here
 
 
 def from_string_dtype(array):
@@ -191,7 +192,7 @@ def to_string_dtype(Tree t not None):
     cdef const char* first = NULL
     cdef Py_ssize_t k, length = 0
     cdef int said = 0
-    cdef Place place = place_of(t)
+    cdef Place place = characters_of(t)
     allocator = NpyString_acquire_allocator(<PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(result))
     with nogil:
         for k in range(t.length):
@@ -216,18 +217,20 @@ cdef struct Place:              # of a checked node's characters, so that no obj
     Py_ssize_t size             # bytes of an offset
     const char* offsets         # or the views
     const char* characters
-    const char* buffers[64]
+    const char* buffers[<int> MAX_BUFFERS]
     Py_ssize_t count
 
 
-cdef Place place_of(Tree t) except *:
+cdef Place characters_of(Tree t) except *:
     cdef Place place
     cdef Py_ssize_t k
     memset(&place, 0, sizeof(Place))
     place.views = t.kind == STRING_VIEW or t.kind == BYTES_VIEW
     if place.views:
-        if len(t.parts) > 64:
-            raise BufferError(f"NestedArray: strings in {len(t.parts)} buffers; accepted: at most 64. Call to_list()")
+        if len(t.parts) > MAX_BUFFERS:
+            raise BufferError(
+                f"NestedArray: strings in {len(t.parts)} buffers; accepted: at most {<int> MAX_BUFFERS}. Call to_list()"
+            )
         place.offsets = (<Descriptor> t.content).data_
         for k in range(len(t.parts)):
             place.buffers[k] = (<Descriptor> t.parts[k]).data_
@@ -255,7 +258,7 @@ cdef inline void find(const Place* place, Py_ssize_t i, const char** first, Py_s
 
 cdef int check_utf8(Tree t) except -1:
     """Refuse strings that are no UTF-8; those that are ASCII are seen at once."""
-    cdef Place place = place_of(t)
+    cdef Place place = characters_of(t)
     cdef const char* first = NULL
     cdef Py_ssize_t k, j, length = 0
     cdef uint8_t high
@@ -281,7 +284,7 @@ cdef int check_utf8(Tree t) except -1:
 def with_offsets(Tree t not None):
     """Return strings by offsets into characters of their own, which are a copy of what the views lead to."""
     check_tree(t)
-    cdef Place place = place_of(t)
+    cdef Place place = characters_of(t)
     cdef const char* first = NULL
     cdef Py_ssize_t k, length = 0, total = 0
     cdef cnp.ndarray ends = np.empty(t.length + 1, np.int64)
@@ -319,7 +322,7 @@ def with_views(Tree t not None):
     cdef Py_ssize_t stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:
         raise BufferError(f"NestedArray: {stop - start} bytes of characters; accepted as views: less than 2 GiB. Slice it")
-    cdef Place place = place_of(t)
+    cdef Place place = characters_of(t)
     cdef const char* base = characters.data_ + start
     cdef const char* first = NULL
     cdef Py_ssize_t k, length = 0
