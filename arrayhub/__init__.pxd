@@ -25,6 +25,7 @@ cdef extern from "arrayhub.h":
 
     int import_arrayhub() except -1
     bint PyUSMArray_Check(object obj)
+    const PyUSMArrayFields* PyUSMArray_Fields(object array)
     USMArray PyUSMArray_FromObject(object obj)
     USMArray PyUSMArray_Request(object obj, const PyUSMArrayRequest* request)
     bint PyUSMArray_Match(object array, const PyUSMArrayRequest* request)

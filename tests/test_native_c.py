@@ -227,6 +227,8 @@ NONSENSE = {
     "min_nd": dict(min_nd=-1),
     "order": dict(min_nd=3, max_nd=2),
     "max_nd": dict(max_nd=65),
+    "least of any": dict(min_nd=65),
+    "more than its shape": dict(min_nd=3, shape=()),
     "lengths": dict(max_nd=2, shape=(-2, 1)),
     "negative shape": dict(max_nd=-1, shape=(1,)),
     "flags": dict(flags=1 << 25),
@@ -246,6 +248,29 @@ def test_a_request_that_makes_no_sense_is_refused(probe, wanted):
     assert not probe.match(ah.asarray(BASE), **wanted)
     with pytest.raises(ValueError, match="request is NULL"):
         probe.request_null(BASE)
+
+
+# What can only be known by doing it: whether a copy comes out as it has to, and whether it can be made.
+UNSURE = {
+    "both orders": (BASE, dict(flags=C_CONTIGUOUS | F_CONTIGUOUS, may=MAY_RELAYOUT)),
+    "cast that mends the layout": (BASE.T, dict(dtypes=(F4,), flags=C_CONTIGUOUS, may=MAY_CAST)),
+    "cast that mends the order of bytes": (BASE.astype(">f8"), dict(dtypes=(F4,), may=MAY_CAST)),
+    "cast that aligns": (UNALIGNED, dict(dtypes=(F4,), may=MAY_CAST)),
+    "cast, then not": (BASE.astype("f4").T, dict(dtypes=(F8,), flags=F_CONTIGUOUS | C_CONTIGUOUS, may=MAY_CAST)),
+    "no stream": (BASE, dict(stream="no stream")),
+    "to a device": (BASE, dict(where=ON_CUDA, may=MAY_TRANSFER)),
+}
+
+
+@pytest.mark.parametrize("unsure", UNSURE)
+def test_an_explanation_is_what_a_request_says(probe, unsure):
+    x, wanted = UNSURE[unsure]
+    try:
+        probe.request(x, **wanted)
+        said = ""
+    except Exception as error:
+        said = str(error)
+    assert probe.explain(x, **wanted) == said
 
 
 def test_an_array_that_was_never_given_memory_is_refused(probe):
@@ -372,6 +397,12 @@ SPECS = {
     "lanes": (64, dict(shape=(3,), dtype=(2, 32, 4)), "dtype is"),
     "typenum": (64, dict(shape=(3,), typenum=999), "typenum is 999"),
     "strings": (64, dict(shape=(3,), typenum=18), "typenum is 18"),
+    "no type": (64, dict(shape=(3,), dtype=(0, 0, 0)), "dtype is .*USM_ARRAY_BOOL"),
+    "lanes alone": (64, dict(shape=(3,), dtype=(0, 0, 1)), r"dtype is \(0, 0, 1\)"),
+    "host 99": (64, dict(shape=(3,), device=(1, 99)), r"device is \(1, 99\)"),
+    "nowhere 99": (64, dict(shape=(3,), device=(0, 99)), r"device is \(0, 99\)"),
+    "queue of the host": (64, dict(shape=(3,), device=(1, 0), queue=object()), r"device is \(1, 0\).*14"),
+    "SYCL queue of the host": (64, dict(shape=(3,), device=(1, 0), queue_ref=64), r"device is \(1, 0\).*14"),
     "access": (64, dict(shape=(3,), access=2), "access is 2"),
     "device": (64, dict(shape=(3,), device=(99, 0)), r"device is \(99, 0\)"),
     "ordinal": (64, dict(shape=(3,), device=(2, -1)), r"device is \(2, -1\)"),
@@ -474,7 +505,7 @@ def test_element_types(probe):
     ):
         with pytest.raises(ValueError, match="accepted"):
             call(*args)
-    for what in ("no type", object(), ">f8", [("a", ">f8")], "O"):
+    for what in ("no type", object(), ">f8", [("a", ">f8")], "O", None):
         with pytest.raises(TypeError):
             probe.type_of_object(what)
 
@@ -496,8 +527,9 @@ def test_into_a_library(probe):
     with pytest.raises(BufferError):
         probe.like(read_only, t)
     assert probe.like(read_only, t, True).tolist() == [1, 1, 1]
-    with pytest.raises(TypeError, match="the model .*accepted: an array of numpy, torch"):
-        probe.like(a, object())
+    for model in (object(), None):
+        with pytest.raises(TypeError, match="the model .*accepted: an array of numpy, torch"):
+            probe.like(a, model)
 
 
 def test_like_the_libraries(c):
@@ -570,8 +602,9 @@ def newer_header():
     text = (build.Path(build.INCLUDE) / "arrayhub.h").read_text()
     newer = text.replace("#define ARRAYHUB_C_VERSION 2", "#define ARRAYHUB_C_VERSION 3")
     newer = newer.replace("} PyUSMArrayAPI;", "    int (*not_yet)(void);\n} PyUSMArrayAPI;")
-    newer = newer.replace("} PyUSMArrayRequest;", "    int not_yet;\n} PyUSMArrayRequest;")
-    assert newer.count("not_yet") == 2
+    for struct in ("PyUSMArrayRequest", "PyUSMArraySpec", "PyUSMArrayElement"):
+        newer = newer.replace(f"}} {struct};", f"    Py_ssize_t not_yet[2];\n}} {struct};")
+    assert newer.count("not_yet") == 4
     return newer
 
 
@@ -587,6 +620,24 @@ def test_an_extension_of_a_newer_header_runs_where_it_asks_for_no_more(folder, n
     module = build.load(path)
     assert module.request(BASE, dtypes=(F8,)).ptr == BASE.ctypes.data
     assert module.make(None, (2,)).shape == (2,)
+    assert module.type_of_object("f8") == ("float64", F8, 12, 8, 8)
+
+
+@pytest.mark.parametrize("limited", [(), (build.LIMITED,)], ids=["whole API", "limited"])
+def test_each_source_file_of_an_extension_finds_the_table(folder, limited):
+    """In a process of its own: the second file's pointer to it is null until somebody fills it."""
+    sources = [build.SOURCES / "two_files_a.c", build.SOURCES / "two_files_b.c"]
+    there = folder / ("two_limited" if limited else "two")
+    there.mkdir(exist_ok=True)
+    path = build.compiled(there, "two_files", sources, *build.STRICT, "-std=c11", *limited)
+    done = build.python(
+        f"import sys; sys.path.insert(0, {str(path.parent)!r}); import two_files; print(two_files.nd([[1]]))"
+    )
+    assert (done.returncode, done.stdout) == (1, "") and "no array" in done.stderr
+    done = build.python(
+        f"import sys; sys.path.insert(0, {str(path.parent)!r}); import two_files, numpy; print(two_files.nd(numpy.eye(2)))"
+    )
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
 
 
 def test_an_extension_that_needs_a_newer_arrayhub_says_so(folder, newer):

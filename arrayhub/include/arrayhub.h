@@ -185,11 +185,12 @@ typedef struct PyUSMArraySpec {
     const Py_ssize_t *shape;        /* nd lengths */
     const Py_ssize_t *byte_strides; /* nd steps; NULL for compact C order */
     PyUSMArrayDataType dtype;       /* element type; all zero where typenum says it */
-    int typenum;                    /* for types that DLPack cannot say, such as long double */
+    int typenum;                    /* for types that DLPack cannot say, such as long double; not 0, which is no type */
     int access;                     /* USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE */
     PyUSMArrayDevice device;        /* DLPack's numbers; all zero for the host, or for SYCL where a queue is given */
     PyObject *owner;                /* keeps the memory while the array lives; or NULL, and then: */
-    void (*release)(void *context); /* called once, with the GIL held and no exception set, from whatever thread */
+    void (*release)(void *context); /* called once, with the GIL held and no exception set, from whatever thread; a C++
+                                       exception must not leave it */
     void *context;
     PyObject *queue;                /* SYCL: a dpctl.SyclQueue, or what else names one; or NULL, and then: */
     void *queue_ref;                /* SYCL: a sycl::queue*, which is copied */
@@ -281,6 +282,7 @@ ARRAYHUB_INLINE int PyUSMArray_Check(PyObject *obj) {
    PyUSMArray_Check knows them. */
 ARRAYHUB_INLINE const PyUSMArrayFields *PyUSMArray_Fields(PyObject *array) {
 #ifdef Py_LIMITED_API /* the head of objects is another one from Python to Python */
+    if (arrayhub_api == NULL && import_arrayhub() < 0) return NULL; /* the first that this source file asks for */
     return (const PyUSMArrayFields *)((char *)array + arrayhub_api->fields_offset);
 #else
     return (const PyUSMArrayFields *)((char *)array + offsetof(PyUSMArrayObject, nd));
@@ -304,7 +306,8 @@ ARRAYHUB_INLINE int PyUSMArray_Match(PyObject *array, const PyUSMArrayRequest *r
     return PyUSMArray_Check(array) && arrayhub_api->match(array, request);
 }
 
-/* A str: what PyUSMArray_Request would say of `obj`, or "" where it would give an array. Copies no array. */
+/* A str: what PyUSMArray_Request says of `obj`, or "" where it gives an array, which is made for it and dropped, allowed
+   copies included. Nothing but that tells in all cases; PyUSMArray_Match is quick. NULL where the request makes no sense. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Explain(PyObject *obj, const PyUSMArrayRequest *request) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->explain(obj, request);
 }

@@ -87,7 +87,7 @@ cdef object request(object obj, const PyUSMArrayRequest* said):
     if a.flags_ & COPIED:
         check_copy(a, obj, r)
     if not fits_plainly(a, r) and misfit(a, r) != FITS:
-        a = fitted(a, obj, r, False)
+        a = fitted(a, obj, r)
     if a.device_.device_type != kDLCPU and host_is_to_read(a, r):
         host_ready(a)
     return a
@@ -106,20 +106,14 @@ cdef int match(object array, const PyUSMArrayRequest* said) noexcept:
 
 
 cdef object explain(object obj, const PyUSMArrayRequest* said):
-    """What `request` would say of `obj`, "" where it would give an array; PyUSMArray_Explain."""
+    """What `request` says of `obj`, "" where it gives an array; PyUSMArray_Explain.
+
+    The array is made: whether a copy can be had is not known before (its type, memory for it, a device that is there).
+    """
     cdef PyUSMArrayRequest whole
-    cdef const PyUSMArrayRequest* r = checked(said, &whole)
-    cdef Descriptor a
+    checked(said, &whole)
     try:
-        try:
-            a = import_array(obj, None)
-        except PASSES_ON:
-            raise
-        except Exception as error:
-            raise named(r, error) from error
-        if a.flags_ & COPIED:
-            check_copy(a, obj, r)
-        fitted(a, obj, r, True)
+        request(obj, said)
     except PASSES_ON:
         raise
     except Exception as error:
@@ -163,12 +157,14 @@ cdef inline bint is_sound(const PyUSMArrayRequest* r) noexcept nogil:
         return False
     if r.ndtypes > 0 and r.dtypes == NULL or r.max_nd > 0 and r.min_nd > r.max_nd or r.max_nd > layout.MAX_NDIM:
         return False
+    if r.min_nd > layout.MAX_NDIM:
+        return False
     return r.shape == NULL or are_lengths(r)
 
 
 cdef bint are_lengths(const PyUSMArrayRequest* r) noexcept nogil:
     cdef int k
-    if r.max_nd < 0:
+    if r.max_nd < 0 or r.min_nd > r.max_nd:
         return False
     for k in range(r.max_nd):
         if r.shape[k] < -1:
@@ -244,14 +240,14 @@ cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept
     )
 
 
-cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r, int settled=0) noexcept nogil:
-    """The first condition that an array does not meet, but for those whose bits are set in `settled`."""
+cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+    """The first condition that an array does not meet."""
     cdef int flags = a.flags_, k
     if a.shape_ == NULL:
         return NO_MEMORY
-    if not flags & NOTSWAPPED and not r.as_is and not settled >> <int> BYTE_ORDER & 1:
+    if not flags & NOTSWAPPED and not r.as_is:
         return BYTE_ORDER
-    if r.ndtypes and not settled >> <int> TYPE & 1 and not (flags & NOTSWAPPED and same_type(r.dtypes, &a.dl_dtype_)) \
+    if r.ndtypes and not (flags & NOTSWAPPED and same_type(r.dtypes, &a.dl_dtype_)) \
             and not takes_type(a, r):
         return TYPE
     if flags & PACKED and not r.as_is:
@@ -265,13 +261,13 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r, int settled=0) noex
     if r.flags & WRITEABLE and not flags & WRITEABLE:
         return READ_ONLY
     if a.device_.device_type != kDLCPU or not where_of(r) & <int> USM_ARRAY_ON_HOST:
-        if not places_of(a) & where_of(r) and not settled >> <int> PLACE & 1:
+        if not places_of(a) & where_of(r):
             return PLACE
-    if not flags & ALIGNED and not r.as_is and not settled >> <int> MISALIGNED & 1:
+    if not flags & ALIGNED and not r.as_is:
         return MISALIGNED
-    if r.flags & <int> USM_ARRAY_WHOLE_STRIDES and a.strides_ == NULL and a.nd_ > 0 and not settled >> <int> STRIDES & 1:
+    if r.flags & <int> USM_ARRAY_WHOLE_STRIDES and a.strides_ == NULL and a.nd_ > 0:
         return STRIDES
-    if r.flags & (C_CONTIGUOUS | F_CONTIGUOUS) & ~flags and not settled >> <int> LAYOUT & 1:
+    if r.flags & (C_CONTIGUOUS | F_CONTIGUOUS) & ~flags:
         return LAYOUT
     return FITS
 
@@ -291,17 +287,16 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
     return 0
 
 
-cdef Descriptor fitted(Descriptor a, object obj, const PyUSMArrayRequest* r, bint only_ask):
-    """`a` made to meet a request by what it allows; with `only_ask` nothing is made, and only the errors matter."""
+cdef Descriptor fitted(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    """`a` made to meet a request by what it allows."""
     cdef int settled = 0
     cdef Misfit wrong = misfit(a, r)
     while wrong != FITS:
         if settled >> <int> wrong & 1 or not may_mend(a, obj, r, wrong):
             raise error_of(a, obj, r, wrong)
         settled |= 1 << <int> wrong
-        if not only_ask:
-            a = mended(a, obj, r, wrong)
-        wrong = misfit(a, r, settled if only_ask else 0)
+        a = mended(a, obj, r, wrong)
+        wrong = misfit(a, r)
     return a
 
 

@@ -80,8 +80,8 @@ cdef object make(const PyUSMArraySpec* said):
     cdef Descriptor a = laid_out(said)
     if said.device.device_type != kDLCPU and (said.device.device_type != 0 or said.queue != NULL or said.queue_ref != NULL):
         put_on_device(a, said)
-    elif said.stream != NULL:
-        raise interface_error(NAME, "stream", <size_t> said.stream, "NULL for memory of the host")
+    elif said.stream != NULL or said.device.device_id != 0 or said.queue != NULL or said.queue_ref != NULL:
+        refuse_as_host(said)
     if said.owner != NULL:
         a.base_ = <object> said.owner
         return a
@@ -129,7 +129,10 @@ cdef int set_access(Descriptor a, int access) except -1:
 cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
     """The element type of a spec, by DLPack's numbers or else by its type number."""
     cdef const dtypes.ElementType* row
-    if spec.dtype.bits == 0 and spec.dtype.code == 0:
+    if spec.dtype.bits == 0 and spec.dtype.code == 0 and spec.dtype.lanes == 0:
+        if spec.typenum == 0:      # NumPy's number of bool, but also what a spec without a type has
+            raise interface_error(NAME, "dtype", "not set", "DLPack's numbers such as USM_ARRAY_FLOAT64 or USM_ARRAY_BOOL,"
+                                  " or a typenum other than 0")
         row = dtypes.by_typenum(spec.typenum)
         if row == NULL or row.itemsize == 0 or row.kind in (c"M", c"m"):
             raise interface_error(NAME, "typenum", spec.typenum, "the number of a type of numbers of a fixed size")
@@ -139,6 +142,14 @@ cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
         raise interface_error(NAME, "dtype", (spec.dtype.code, spec.dtype.bits, spec.dtype.lanes),
                               "DLPack's (code, bits, 1) of an element type, such as USM_ARRAY_FLOAT64")
     return row
+
+
+cdef int refuse_as_host(const PyUSMArraySpec* spec) except -1:
+    """Host memory has no stream, no queue and no number: where one is given, something else was meant."""
+    if spec.stream != NULL:
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for memory of the host")
+    accepted = f"device (1, 0) or (0, 0) for memory of the host, device type {<int> kDLOneAPI} or 0 where a queue is given"
+    raise interface_error(NAME, "device", (spec.device.device_type, spec.device.device_id), accepted)
 
 
 cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:

@@ -66,6 +66,25 @@ cdef extern from *:
     const PyUSMArrayDataType USM_ARRAY_FLOAT8_E4M3FN
     const PyUSMArrayDataType USM_ARRAY_FLOAT8_E5M2
 
+    ctypedef struct PyUSMArrayFields:      # what an array has behind its head as a Python object
+        int nd
+        char* data
+        Py_ssize_t* shape
+        Py_ssize_t* strides
+        int typenum
+        int flags
+        PyObject* base
+        Py_ssize_t* byte_strides
+        Py_ssize_t itemsize
+        PyUSMArrayDevice device
+        PyUSMArrayDataType dl_dtype
+        uint8_t usm_type
+        uint8_t protocol
+        void* stream
+
+    const Py_ssize_t PyUSMArrayRequest_HEAD      # what struct_size begins with
+    const Py_ssize_t PyUSMArraySpec_HEAD
+
     ctypedef struct PyUSMArrayRequest:
         Py_ssize_t struct_size             # sizeof(PyUSMArrayRequest)
         const char* name

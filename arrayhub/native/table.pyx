@@ -64,11 +64,12 @@ cdef int queue_ref(object array, void** out) except -1:
 
 
 cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out) except -1:
-    """Fill in what is asked for of a row, in the size of the caller's struct."""
+    """Fill in what is asked for of a row, in the size of the caller's struct; zeros where that is a newer, longer one."""
     cdef PyUSMArrayElement told
     cdef Py_ssize_t size = out.struct_size
-    if not resized(out, size, &told, sizeof(told)):
+    if size < <Py_ssize_t> sizeof(Py_ssize_t) or size > 4096:
         raise size_error("PyUSMArrayElement", size, sizeof(PyUSMArrayElement))
+    fill(out, 0, size)
     told.struct_size = size
     told.name = name_of(row)
     told.dtype = (<const PyUSMArrayDataType*> &row.dlpack)[0]
@@ -80,6 +81,7 @@ cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out) except -1:
 
 
 cdef extern from "string.h":
+    void* fill "memset"(void* to, int byte, size_t nbytes)
     void* copy_first "memcpy"(void* to, const void* source, size_t nbytes)
 
 
@@ -112,6 +114,8 @@ cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except
 
 cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
     cdef const dtypes.ElementType* row
+    if dtype is None:      # NumPy's own default is nobody's element type here
+        raise TypeError("PyUSMArray_TypeOfObject: dtype is None; accepted: a string, a NumPy dtype or type, a torch.dtype")
     name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
     known = by_own_name().get(name) if isinstance(name, str) else None
     if known is not None:
@@ -150,6 +154,8 @@ cdef dict _STANDS_IN = {"python": "numpy", "dpctl": "dpnp"}
 
 
 cdef object like(object obj, object model, int may_copy):
+    if model is None:
+        raise like_error(model)
     while wrappers.unwraps(type(model)):
         model = wrappers.inside(model)
     if isinstance(model, Descriptor):
@@ -171,7 +177,11 @@ cdef str library_of(object model):
         name = None if row is None else _STANDS_IN.get(row.name, row.name)
         if name in conversion.CONSUMERS:
             return name
-    raise TypeError(
+    raise like_error(model)
+
+
+cdef object like_error(object model):
+    return TypeError(
         f"PyUSMArray_Like: the model {show(model)} is of type {type(model).__name__}; accepted: an array of"
         f" {', '.join(conversion.CONSUMERS)}, or a USMArray"
     )
