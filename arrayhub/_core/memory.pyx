@@ -193,7 +193,7 @@ cdef extern from *:
     #endif
     }
     """
-    void arrayhub_prefer_huge_pages(void* memory, size_t nbytes, uintptr_t page) nogil
+    void arrayhub_prefer_huge_pages(void* memory, size_t nbytes, size_t page) nogil
 
 
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
