@@ -72,6 +72,8 @@ FRAMES = "-O1 -g1 -fno-omit-frame-pointer"  # reports name function and line
 # What reads and writes memory of the host, of SYCL's CPU device and of the libraries' arrays.
 FILES = (
     "test_array_interface.py",
+    "test_arrow.py",
+    "test_arrow_hostile.py",
     "test_asarray.py",
     "test_buffer.py",
     "test_construction.py",
@@ -85,6 +87,7 @@ FILES = (
     "test_lifetimes.py",
     "test_native_authors.py",
     "test_native_c.py",
+    "test_nested.py",
     "test_nonsense.py",
     "test_numba.py",
     "test_sycl_usm.py",
