@@ -630,13 +630,10 @@ def test_each_source_file_of_an_extension_finds_the_table(folder, limited):
     there = folder / ("two_limited" if limited else "two")
     there.mkdir(exist_ok=True)
     path = build.compiled(there, "two_files", sources, *build.STRICT, "-std=c11", *limited)
-    done = build.python(
-        f"import sys; sys.path.insert(0, {str(path.parent)!r}); import two_files; print(two_files.nd([[1]]))"
-    )
+    program = "import sys, numpy; sys.path.insert(0, sys.argv[1]); import two_files; print(two_files.nd({}))"
+    done = build.python(program.format("[[1]]"), str(path.parent))
     assert (done.returncode, done.stdout) == (1, "") and "no array" in done.stderr
-    done = build.python(
-        f"import sys; sys.path.insert(0, {str(path.parent)!r}); import two_files, numpy; print(two_files.nd(numpy.eye(2)))"
-    )
+    done = build.python(program.format("numpy.eye(2)"), str(path.parent))
     assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
 
 

@@ -1,7 +1,7 @@
 """The way in dask that NumPy's arrays have too: as frames of their own, which the scheduler hands on without a copy.
 
-dask asks for it on both sides and lets nobody enter it from outside, so a process does so when it is told. Without it arrays
-are pickled, which every process understands; but dask's scheduler asks for pickle 4, which knows no frames.
+dask asks for it on both sides and lets nobody enter it from outside, so a process does so when it is told. Without it
+arrays are pickled, which every process understands; but dask's scheduler asks for pickle 4, which knows no frames.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from arrayhub._core.runtime cimport host_ready as wait_for_host
 from arrayhub.dispatch cimport import_array
 from arrayhub.libraries.known cimport Library, library_of_type
 from arrayhub.native cimport request, spec
-from arrayhub.native.header cimport PyUSMArrayAPI, PyUSMArrayDataType, PyUSMArrayDevice, PyUSMArrayElement, resized
+from arrayhub.native.header cimport PyUSMArrayAPI, PyUSMArrayDataType, PyUSMArrayDevice, PyUSMArrayElement
 from arrayhub.runtimes cimport sycl
 
 from arrayhub import conversion
