@@ -109,3 +109,34 @@ def test_those_who_read_the_host_alone_refuse_in_words(cp, library):
     with pytest.raises(BufferError, match=rf"{library}: .*cuda:0.*to_host\(\)"):
         ah.convert(x, library)
     assert ah.convert(x, library, copy=True).to_list() == RAGGED
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_device_stream_of_it_is_read_where_it_lies(cp, name):
+    """No Python library reads one yet; this reads what it gives out, by the capsule alone."""
+    x = on_cuda(cp, ah.asnested(SOURCES[name]))
+
+    class Stream:
+        def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
+            return x.__arrow_c_device_stream__(requested_schema)
+
+    back = ah.asnested(Stream())
+    assert back.device == x.device
+    assert back.to_host().to_list() == SOURCES[name]
+
+
+def test_a_dense_device_stream_waits_for_the_producers_stream(cp):
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        values = cp.zeros(1 << 22)
+        for _ in range(50):
+            values += 1
+        x = ah.asarray(values, stream=stream.ptr)
+
+    class Stream:
+        def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
+            return x.__arrow_c_device_stream__(requested_schema)
+
+    back = ah.asarray(Stream())
+    assert back.ptr == x.ptr
+    assert (cp.asarray(back) == 50).all()
