@@ -22,6 +22,8 @@
 #error "arrayhub.hpp needs ARRAYHUB_TARGET_VERSION 2 or more"
 #endif
 
+#include <array>
+#include <atomic>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -29,10 +31,12 @@
 #include <exception>
 #include <initializer_list>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <time.h>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -53,15 +57,47 @@ using index_t = Py_ssize_t;
 
 namespace detail {
 
-// Take the GIL for a moment, whether this thread has it or not.
+// When Python ends. A thread that waits for the GIL then is ended by CPython 3.13 and older, and the process with it, because
+// destructors let no such thing pass. So the last hook that runs while threads may still have the GIL says that nobody is to
+// ask for it any more, and waits for those who are about to; what is dropped afterwards is lost with the process.
+struct python_end {
+    std::atomic<bool> watched{false};
+    std::atomic<bool> near{false};
+    std::atomic<bool> untaken{false}; // something was copied without its reference
+    std::atomic<int> inside{0};       // threads that ask for the GIL, or got it here
+};
+inline python_end the_end;
+
+inline PyObject *python_ends(PyObject *, PyObject *) noexcept {
+    the_end.near = true;
+    if (the_end.inside != 0) {
+        PyThreadState *state = PyEval_SaveThread();
+        const timespec moment{0, 1000000};
+        for (int k = 0; k < 1000 && the_end.inside != 0; ++k) nanosleep(&moment, nullptr); // somebody's destructor may hang
+        PyEval_RestoreThread(state);
+    }
+    return Py_BuildValue("");
+}
+
+// Take the GIL for a moment, whether this thread has it or not; false where Python is about to end.
 class with_gil {
-    PyGILState_STATE state_ = PyGILState_Ensure();
+    bool entered_ = false;
+    PyGILState_STATE state_{};
 
   public:
-    with_gil() = default;
+    with_gil() noexcept {
+        ++the_end.inside;
+        if (the_end.near || !Py_IsInitialized()) return;
+        state_ = PyGILState_Ensure();
+        entered_ = true;
+    }
     with_gil(const with_gil &) = delete;
     with_gil &operator=(const with_gil &) = delete;
-    ~with_gil() { PyGILState_Release(state_); }
+    ~with_gil() {
+        if (entered_) PyGILState_Release(state_);
+        --the_end.inside;
+    }
+    explicit operator bool() const noexcept { return entered_; }
 };
 
 // Whether this thread has the GIL for sure, which takes less than to ask for it. PyGILState_Check says yes of every thread
@@ -77,23 +113,61 @@ inline bool has_gil() noexcept {
 #endif
 }
 
+inline bool is_finalizing() noexcept {
+#if defined(Py_LIMITED_API)
+    return false;
+#elif PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing() != 0;
+#else
+    return _Py_IsFinalizing() != 0;
+#endif
+}
+
+// The hook is the main interpreter's: the end of another one ends no thread.
+inline void start_watching() noexcept {
+#ifndef Py_LIMITED_API
+    if (!has_gil()) return;
+#endif
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) return;
+    if (the_end.watched.exchange(true)) return;
+    if (is_finalizing()) {
+        the_end.near = true;
+        return;
+    }
+    static PyMethodDef hook = {"python_ends", python_ends, METH_NOARGS, nullptr};
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *function = PyCFunction_New(&hook, nullptr);
+    PyObject *module = function == nullptr ? nullptr : PyImport_ImportModule("atexit");
+    PyObject *done = module == nullptr ? nullptr : PyObject_CallMethod(module, "register", "O", function);
+    if (done == nullptr) PyErr_WriteUnraisable(function);
+    Py_XDECREF(done);
+    Py_XDECREF(module);
+    Py_XDECREF(function);
+    PyErr_Restore(type, value, traceback);
+}
+
+// Called with the GIL wherever something is taken from Python that may be dropped without it.
+inline void watch() noexcept {
+    if (!the_end.watched.load(std::memory_order_relaxed)) start_watching();
+}
+
 inline void take_reference(PyObject *p) noexcept {
     if (p == nullptr) return;
     if (has_gil()) {
         Py_INCREF(p);
-    } else if (Py_IsInitialized()) {
-        with_gil gil;
+    } else if (with_gil gil; gil) {
         Py_INCREF(p);
+    } else {
+        the_end.untaken = true;
     }
 }
 
-// An interpreter that is going away frees nothing any more, and a thread that asks it for the GIL never returns.
 inline void drop_reference(PyObject *p) noexcept {
-    if (p == nullptr) return;
+    if (p == nullptr || the_end.untaken.load(std::memory_order_relaxed)) return;
     if (has_gil()) {
         Py_DECREF(p);
-    } else if (Py_IsInitialized()) {
-        with_gil gil;
+    } else if (with_gil gil; gil) {
         Py_DECREF(p);
     }
 }
@@ -119,6 +193,7 @@ class python_error : public std::exception {
     // Takes the exception that is set.
     python_error() {
         state &s = *state_;
+        detail::watch();
         PyErr_Fetch(&s.type, &s.value, &s.traceback);
         PyErr_NormalizeException(&s.type, &s.value, &s.traceback);
         if (PyObject *text = s.value == nullptr ? nullptr : PyObject_Str(s.value)) {
@@ -155,6 +230,7 @@ class object {
   public:
     object() = default;
     static object steal(PyObject *p) noexcept {
+        detail::watch();
         object o;
         o.p_ = p;
         return o;
@@ -226,6 +302,7 @@ struct may_cast {};     // convert other element types of the same kind, in a co
 struct may_relayout {}; // copy for layout and alignment
 struct may_transfer {}; // copy between host and device
 struct arrays_only {};  // no numbers and lists, which readers take otherwise
+template <const char *Name> struct named {}; // what messages begin with: a `static constexpr char` array of a namespace
 struct as_is {};        // elements may be unaligned or swapped: data() and byte_stride() are all there is
 
 namespace detail {
@@ -242,8 +319,17 @@ template <class... T> struct types_of<one_of<T...>> {
 };
 template <class Wanted, class... Options> inline constexpr bool has = (... || std::is_same_v<Wanted, Options>);
 
+template <class Option> inline constexpr const char *name_in = nullptr;
+template <const char *Name> inline constexpr const char *name_in<named<Name>> = Name;
+template <class... Options> constexpr const char *name_of() {
+    const char *name = nullptr;
+    ((name = name_in<Options> == nullptr ? name : name_in<Options>), ...);
+    return name;
+}
+
 template <class T, int N, class... Options> struct conditions {
     static constexpr bool writes = types_of<T>::writes;
+    static constexpr int accepted = types_of<T>::count;
     static constexpr int places = (has<on_host, Options...> ? USM_ARRAY_ON_HOST : 0) |
                                   (has<on_usm, Options...> ? USM_ARRAY_ON_USM : 0) |
                                   (has<on_cuda, Options...> ? USM_ARRAY_ON_CUDA : 0) |
@@ -264,8 +350,8 @@ template <class T, int N, class... Options> struct conditions {
                                  N > 0 ? N : 0, N == 0 ? no_shape : nullptr, flags, has<as_is, Options...>, places,
                                  converts ? may : 0, nullptr};
     }
-    static constexpr PyUSMArrayRequest plain = make(nullptr, false);
-    static constexpr PyUSMArrayRequest converting = make(nullptr, true);
+    static constexpr PyUSMArrayRequest plain = make(name_of<Options...>(), false);
+    static constexpr PyUSMArrayRequest converting = make(name_of<Options...>(), true);
 };
 
 // Steps through one dimension.
@@ -358,7 +444,7 @@ template <class T, int N = any_rank, class... Options> class view {
 
     view() = default;
     // Any array that meets the conditions; python_error otherwise, whose message begins with `name`.
-    explicit view(PyObject *obj, const char *name = nullptr, bool converts = true) {
+    explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true) {
         const PyUSMArrayRequest request = rules::make(name, converts);
         held_ = array(object::steal(detail::checked(PyUSMArray_Request(obj, &request))));
         look();
@@ -378,6 +464,8 @@ template <class T, int N = any_rank, class... Options> class view {
     explicit operator bool() const noexcept { return static_cast<bool>(held_); }
     const array &held() const noexcept { return held_; }
     object as(const char *library) const { return held_.as(library); }
+    object like(PyObject *model, bool may_copy = false) const { return held_.like(model, may_copy); }
+    object like(const object &model, bool may_copy = false) const { return held_.like(model, may_copy); }
 
     T *data() const noexcept { return ref_.data; }
     int ndim() const noexcept {
@@ -414,13 +502,16 @@ template <class T, int N = any_rank, class... Options> class view {
     }
 
     auto begin() const noexcept {
-        static_assert(indexed && (N == 1 || contiguous), "begin, end: of one dimension, or of c_contig or f_contig");
+        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(N == 1 || contiguous, "begin, end: of one dimension, or of c_contig or f_contig");
         if constexpr (contiguous)
             return ref_.data;
         else
             return detail::strided_iterator<T>(ref_.data, stride(0), 0);
     }
     auto end() const noexcept {
+        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(N == 1 || contiguous, "begin, end: of one dimension, or of c_contig or f_contig");
         if constexpr (contiguous)
             return ref_.data + size();
         else
@@ -429,13 +520,15 @@ template <class T, int N = any_rank, class... Options> class view {
 
     // For kernels and threads, while this view is held.
     ref<T, N> reference() const noexcept {
-        static_assert(indexed && N >= 0, "references have a known number of dimensions");
+        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(N >= 0, "references have a known number of dimensions");
         return ref_;
     }
 
 #ifdef __cpp_lib_span
     // All elements, which have to lie next to each other: ValueError where they do not.
     std::span<T> span() const {
+        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
         if constexpr (!contiguous)
             if (!(held_.fields().flags & (USM_ARRAY_C_CONTIGUOUS | USM_ARRAY_F_CONTIGUOUS)))
                 throw std::invalid_argument("arrayhub::view::span: the elements do not lie next to each other; accepted: a "
@@ -444,9 +537,11 @@ template <class T, int N = any_rank, class... Options> class view {
     }
 #endif
 
-    // As an mdspan: std::mdspan, Kokkos' or CUDA's, of a layout that can say the strides; ValueError where it cannot.
+    // As an mdspan: std::mdspan, Kokkos' or CUDA's, of a layout that can say the strides: std::invalid_argument
+    // where it cannot, std::overflow_error where its type of indices cannot.
     template <class M> M mdspan() const {
-        static_assert(indexed && N >= 0, "an mdspan has a known number of dimensions");
+        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(N >= 0, "an mdspan has a known number of dimensions");
         static_assert(M::extents_type::rank() == static_cast<std::size_t>(N), "mdspan: of another number of dimensions");
         using extents = typename M::extents_type;
         using mapping = typename M::mapping_type;
@@ -462,54 +557,91 @@ template <class T, int N = any_rank, class... Options> class view {
             if (Extents::static_extent(k) != static_cast<std::size_t>(-1) &&
                 Extents::static_extent(k) != static_cast<std::size_t>(extent(k)))
                 throw std::invalid_argument("arrayhub::view::mdspan: a length differs from that of the type");
+        refuse_indices<Size>();
+        const bool empty = size() == 0; // nothing is addressed then: any strides will do
         const Extents extents(static_cast<Size>(extent(K))...);
         if constexpr (std::is_constructible_v<Mapping, Extents> && Mapping::is_always_exhaustive()) {
             const Mapping mapping(extents);
-            for (int k = 0; k < N; ++k)
+            for (int k = 0; k < N && !empty; ++k)
                 if (extent(k) > 1 && static_cast<index_t>(mapping.stride(k)) != stride(k))
                     throw std::invalid_argument("arrayhub::view::mdspan: its layout cannot say these strides; accepted: a "
                                                 "layout_stride, or an array in that order");
             return M(ref_.data, mapping);
         } else {
-            for (int k = 0; k < N; ++k)
-                if (extent(k) > 1 && stride(k) <= 0)
+            strides_of<Mapping, Size> strides{};
+            for (int k = 0; k < N; ++k) {
+                const bool steps = extent(k) > 1 && !empty;
+                if (steps && stride(k) <= 0)
                     throw std::invalid_argument("arrayhub::view::mdspan: it has no negative strides and none of zero; "
                                                 "accepted: x.copy()");
-            const Size strides[N > 0 ? N : 1] = {static_cast<Size>(extent(K) > 1 ? stride(K) : 1)...};
-            return M(ref_.data, make_strided<Mapping>(extents, strides));
+                strides[k] = static_cast<Size>(steps ? stride(k) : 1);
+            }
+            return M(ref_.data, Mapping(extents, strides));
         }
     }
-    // mappings take an array of their own library's: it is made from braces
-    template <class Mapping, class Extents, class Size> static Mapping make_strided(const Extents &extents, const Size *strides) {
-        return make_strided<Mapping>(extents, strides, std::make_integer_sequence<int, N>());
-    }
-    template <class Mapping, class Extents, class Size, int... K>
-    static Mapping make_strided(const Extents &extents, const Size *strides, std::integer_sequence<int, K...>) {
-        return Mapping(extents, {strides[K]...});
+    // the array of the mdspan's own library, where it says which
+    template <class Mapping, class Size, class = void> struct strides_type { using type = std::array<Size, N>; };
+    template <class Mapping, class Size>
+    struct strides_type<Mapping, Size, std::void_t<decltype(std::declval<const Mapping &>().strides())>> {
+        using type = std::decay_t<decltype(std::declval<const Mapping &>().strides())>;
+    };
+    template <class Mapping, class Size> using strides_of = typename strides_type<Mapping, Size>::type;
+
+    // Everything that an mdspan computes is of its own type of indices: lengths, the number of elements, and offsets.
+    template <class Size> void refuse_indices() const {
+        const unsigned long long most = static_cast<unsigned long long>(std::numeric_limits<Size>::max());
+        unsigned long long count = 1, last = 0;
+        bool empty = false, fits = true;
+        for (int k = 0; k < N; ++k) {
+            const unsigned long long length = static_cast<unsigned long long>(extent(k));
+            empty = empty || length == 0;
+            fits = fits && length <= most;
+        }
+        for (int k = 0; fits && !empty && k < N; ++k) {
+            const unsigned long long length = static_cast<unsigned long long>(extent(k));
+            const unsigned long long step = length > 1 && stride(k) > 0 ? static_cast<unsigned long long>(stride(k)) : 0;
+            fits = count <= most / length && (step == 0 || length - 1 <= (most - last) / step);
+            if (!fits) break;
+            count *= length;
+            last += (length - 1) * step;
+        }
+        if (!fits)
+            throw std::overflow_error("arrayhub::view::mdspan: its type of indices is too narrow for these lengths and strides; "
+                                      "accepted: a wider one, such as std::ptrdiff_t");
     }
 };
 
 // A view of one of several types: visit(f) calls f with a view of the one it is.
 template <class... T, int N, class... Options> class view<one_of<T...>, N, Options...> {
     using rules = detail::conditions<one_of<T...>, N, Options...>;
+    static constexpr bool indexed = !detail::has<as_is, Options...>;
     array held_;
+    int which_ = -1;
 
-    template <class F, class First, class... Rest> decltype(auto) visit_as(F &&f) const {
-        constexpr PyUSMArrayDataType wanted = element<std::remove_const_t<First>>::type;
-        const PyUSMArrayDataType &is = held_.fields().dl_dtype;
-        if constexpr (sizeof...(Rest) == 0)
-            return f(view<First, N, Options...>::adopt(object(held_).release()));
-        else if (is.code == wanted.code && is.bits == wanted.bits)
-            return f(view<First, N, Options...>::adopt(object(held_).release()));
-        else
-            return visit_as<F, Rest...>(std::forward<F>(f));
+    // What the elements are, swapped or not: in the other byte order DLPack has no number for them.
+    void look() noexcept {
+        PyUSMArrayElement is{};
+        is.dtype = held_.fields().dl_dtype;
+        if (is.dtype.code == USM_ARRAY_NO_DLPACK && PyUSMArray_TypeOfNumber(held_.fields().typenum, &is) < 0) PyErr_Clear();
+        for (int k = rules::accepted - 1; k >= 0; --k) {
+            const PyUSMArrayDataType &type = detail::types_of<one_of<T...>>::list[k];
+            if (type.code == is.dtype.code && type.bits == is.dtype.bits && type.lanes == is.dtype.lanes) which_ = k;
+        }
+    }
+
+    template <int K, class F, class First, class... Rest> decltype(auto) visit_as(F &&f) const {
+        if constexpr (sizeof...(Rest) > 0)
+            if (which_ != K) return visit_as<K + 1, F, Rest...>(std::forward<F>(f));
+        if (which_ != K) throw std::invalid_argument("arrayhub::view::visit: the elements are of none of the types of the view");
+        return std::forward<F>(f)(view<First, N, Options...>::adopt(object(held_).release()));
     }
 
   public:
     view() = default;
-    explicit view(PyObject *obj, const char *name = nullptr, bool converts = true) {
+    explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true) {
         const PyUSMArrayRequest request = rules::make(name, converts);
         held_ = array(object::steal(detail::checked(PyUSMArray_Request(obj, &request))));
+        look();
     }
     static PyObject *try_request(PyObject *obj, bool converts) noexcept {
         return PyUSMArray_Request(obj, converts ? &rules::converting : &rules::plain);
@@ -517,33 +649,115 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
     static view adopt(PyObject *array_) noexcept {
         view v;
         v.held_ = array(object::steal(array_));
+        v.look();
         return v;
     }
     explicit operator bool() const noexcept { return static_cast<bool>(held_); }
     const array &held() const noexcept { return held_; }
+    object as(const char *library) const { return held_.as(library); }
+    object like(PyObject *model, bool may_copy = false) const { return held_.like(model, may_copy); }
+    object like(const object &model, bool may_copy = false) const { return held_.like(model, may_copy); }
+    // Element zero, whatever its type.
+    std::conditional_t<rules::writes, void *, const void *> data() const noexcept { return held_.fields().data; }
     int ndim() const noexcept { return held_.ndim(); }
     index_t extent(int k) const noexcept { return held_.extent(k); }
-    template <class F> decltype(auto) visit(F &&f) const { return visit_as<F, T...>(std::forward<F>(f)); }
+    index_t stride(int k) const noexcept {
+        static_assert(indexed, "as_is: elements may lie anywhere; use byte_stride");
+        return held_.fields().strides[k];
+    }
+    index_t byte_stride(int k) const noexcept { return held_.fields().byte_strides[k]; }
+    index_t size() const noexcept {
+        index_t n = 1;
+        for (int k = 0; k < ndim(); ++k) n *= extent(k);
+        return n;
+    }
+    // What f gives for each of the types has to be of one type. Throws std::invalid_argument of an empty view.
+    template <class F> decltype(auto) visit(F &&f) const { return visit_as<0, F, T...>(std::forward<F>(f)); }
 };
 
 // ----------------------------------------------------------------------------------------------------------- going out
 
 namespace detail {
 
-// What keeps memory, on the heap: destroyed, and where it can be called called, when the last array is gone.
+// What is thrown where nobody can catch it goes to sys.unraisablehook.
+template <class F> void report_thrown(F &&f) noexcept {
+    try {
+        f();
+    } catch (python_error &error) {
+        error.restore();
+    } catch (const std::exception &error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    } catch (...) {
+        PyErr_SetString(PyExc_RuntimeError, "arrayhub: what releases an array threw something that is no std::exception");
+    }
+    if (PyErr_Occurred()) PyErr_WriteUnraisable(nullptr);
+}
+
+// What keeps memory, on the heap: where it can be called called, and destroyed, when the last array is gone.
 template <class Owner> struct keeper {
     Owner owner;
     static void release(void *context) noexcept {
-        std::unique_ptr<keeper> self(static_cast<keeper *>(context));
-        try {
-            if constexpr (std::is_invocable_v<Owner &>) self->owner();
-        } catch (const std::exception &error) {
-            PyErr_SetString(PyExc_RuntimeError, error.what());
-        } catch (...) {
-            PyErr_SetString(PyExc_RuntimeError, "arrayhub: what releases an array threw something that is no std::exception");
-        }
+        keeper *self = static_cast<keeper *>(context);
+        if constexpr (std::is_invocable_v<Owner &>) report_thrown([&] { self->owner(); });
+        report_thrown([&] { delete self; });
     }
 };
+
+// A Python object keeps memory by being there, whether it can be called or not: PyObject *, and the objects of arrayhub,
+// pybind11 and nanobind.
+template <class Owner, class = void> inline constexpr bool is_python = std::is_convertible_v<const Owner &, PyObject *>;
+template <class Owner>
+inline constexpr bool is_python<
+    Owner, std::enable_if_t<std::is_convertible_v<decltype(std::declval<const Owner &>().ptr()), PyObject *>>> = true;
+
+template <class Owner> PyObject *python_owner(const Owner &owner) {
+    if constexpr (std::is_convertible_v<const Owner &, PyObject *>)
+        return owner;
+    else
+        return owner.ptr();
+}
+
+inline array made_of(const PyUSMArraySpec &spec) { return array(object::steal(checked(PyUSMArray_New(&spec)))); }
+
+// An owner on its way into an array: released here where none is made.
+template <class Owner> class handover {
+    using kept = keeper<Owner>;
+    kept *kept_;
+
+  public:
+    template <class Given> explicit handover(Given &&owner) {
+        if constexpr (std::is_pointer_v<Owner>)
+            if (owner == nullptr) throw std::invalid_argument("arrayhub::hand_out: the owner is a null pointer");
+        kept_ = new kept{std::forward<Given>(owner)};
+    }
+    handover(const handover &) = delete;
+    handover &operator=(const handover &) = delete;
+    ~handover() {
+        if (kept_ != nullptr) kept::release(kept_);
+    }
+    array make(PyUSMArraySpec &spec) {
+        spec.release = kept::release;
+        spec.context = kept_;
+        array made = made_of(spec);
+        kept_ = nullptr;
+        return made;
+    }
+};
+// A Python object is the array's owner itself, which takes a reference of its own.
+template <class Owner> class borrowed {
+    PyObject *owner_;
+
+  public:
+    explicit borrowed(const Owner &owner) : owner_(python_owner(owner)) {
+        if (owner_ == nullptr) throw std::invalid_argument("arrayhub::hand_out: the owner is a null pointer");
+    }
+    array make(PyUSMArraySpec &spec) {
+        spec.owner = owner_;
+        return made_of(spec);
+    }
+};
+template <class Owner>
+using passage = std::conditional_t<is_python<std::decay_t<Owner>>, borrowed<std::decay_t<Owner>>, handover<std::decay_t<Owner>>>;
 
 inline void describe(PyUSMArraySpec &spec, const std::vector<index_t> &shape, const std::vector<index_t> *byte_strides) {
     if (byte_strides != nullptr && byte_strides->size() != shape.size())
@@ -563,22 +777,10 @@ template <class T> PyUSMArraySpec spec_of(T *data) {
     return spec;
 }
 
-// `owner` is only moved from where the array is made.
+// `owner` is only moved from here.
 template <class Owner> array make(PyUSMArraySpec &spec, Owner &&owner) {
-    using kept = keeper<std::decay_t<Owner>>;
-    if constexpr (std::is_pointer_v<std::decay_t<Owner>>)
-        if (owner == nullptr) throw std::invalid_argument("arrayhub::hand_out: the owner is a null pointer");
-    std::unique_ptr<kept> keep(new kept{std::forward<Owner>(owner)});
-    spec.release = kept::release;
-    spec.context = keep.get();
-    PyObject *made = PyUSMArray_New(&spec);
-    if (made == nullptr) {
-        python_error error;      // before what is kept goes, which may run Python
-        if constexpr (std::is_invocable_v<std::decay_t<Owner> &>) kept::release(keep.release());
-        throw error;
-    }
-    keep.release();
-    return array(object::steal(made));
+    passage<Owner> way(std::forward<Owner>(owner));
+    return way.make(spec);
 }
 
 inline void refuse_size(std::size_t have, const std::vector<index_t> &shape) {
@@ -594,18 +796,22 @@ inline void refuse_size(std::size_t have, const std::vector<index_t> &shape) {
 } // namespace detail
 
 // Memory at `data` with a shape, kept by `owner`: anything that is to live as long as the array; what can be called without
-// arguments (a lambda that frees) is called at the end, once, with the GIL held, also where making the array fails.
+// arguments (a lambda that frees) is called at the end, once, with the GIL held, also where making the array fails. What it
+// or its destructor throws goes to sys.unraisablehook. A Python object (PyObject *, pybind11::object, nanobind::object,
+// arrayhub::object) is kept alive and never called.
 // Elements of a const type come out read-only.
 template <class T, class Owner> array hand_out(T *data, const std::vector<index_t> &shape, Owner &&owner) {
+    detail::passage<Owner> way(std::forward<Owner>(owner));
     PyUSMArraySpec spec = detail::spec_of(data);
     detail::describe(spec, shape, nullptr);
-    return detail::make(spec, std::forward<Owner>(owner));
+    return way.make(spec);
 }
 template <class T, class Owner>
 array hand_out(T *data, const std::vector<index_t> &shape, const std::vector<index_t> &byte_strides, Owner &&owner) {
+    detail::passage<Owner> way(std::forward<Owner>(owner));
     PyUSMArraySpec spec = detail::spec_of(data);
     detail::describe(spec, shape, &byte_strides);
-    return detail::make(spec, std::forward<Owner>(owner));
+    return way.make(spec);
 }
 
 // A vector's memory, without a copy. jax takes it as it is where the vector is an aligned_vector.
@@ -646,11 +852,12 @@ template <class T> array hand_out_malloc(T *data, const std::vector<index_t> &sh
 // SYCL's USM with the queue that fills it (a sycl::queue, which is copied); `owner` as with hand_out.
 template <class T, class Queue, class Owner>
 array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queue, Owner &&owner) {
+    detail::passage<Owner> way(std::forward<Owner>(owner));
     PyUSMArraySpec spec = detail::spec_of(data);
     detail::describe(spec, shape, nullptr);
     spec.device.device_type = 14; // kDLOneAPI
     spec.queue_ref = const_cast<void *>(static_cast<const void *>(&queue));
-    return detail::make(spec, std::forward<Owner>(owner));
+    return way.make(spec);
 }
 
 // The queue of a view of SYCL memory: `sycl::queue &q = arrayhub::queue_of<sycl::queue>(a);`, valid while the view lives.

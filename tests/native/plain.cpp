@@ -2,13 +2,15 @@
 #include <arrayhub.hpp>
 
 #include <array>
+#include <chrono>
+#include <cstring>
 #include <functional>
 #include <thread>
 
 using arrayhub::view;
 
 // The part of std::mdspan (C++23) that arrayhub.hpp uses, where the compiler has none: extents, two layouts, the mapping.
-#if __has_include(<mdspan>) && defined(__cpp_lib_mdspan)
+#if (__has_include(<mdspan>) && defined(__cpp_lib_mdspan)) || defined(REAL_MDSPAN)
 #include <mdspan>
 namespace md = std;
 #else
@@ -63,6 +65,8 @@ template <class F> static PyObject *guarded(F &&f) {
         error.restore();
     } catch (const std::invalid_argument &error) {
         PyErr_SetString(PyExc_ValueError, error.what());
+    } catch (const std::overflow_error &error) {
+        PyErr_SetString(PyExc_OverflowError, error.what());
     }
     return nullptr;
 }
@@ -101,6 +105,16 @@ template <class Layout> static PyObject *sum_of_mdspan(PyObject *obj) {
         return PyFloat_FromDouble(sum);
     });
 }
+// Lengths of an mdspan whose indices are narrow.
+template <class Index, int N> static PyObject *narrow_mdspan(PyObject *obj) {
+    return guarded([&] {
+        auto m = view<const double, N>(obj).template mdspan<md::mdspan<const double, md::dextents<Index, N>, md::layout_stride>>();
+        return PyLong_FromLong(static_cast<long>(m.extent(0)));
+    });
+}
+static PyObject *narrow_1(PyObject *, PyObject *obj) { return narrow_mdspan<unsigned char, 1>(obj); }
+static PyObject *narrow_2(PyObject *, PyObject *obj) { return narrow_mdspan<signed char, 2>(obj); }
+
 static PyObject *mdspan_sum(PyObject *, PyObject *obj) { return sum_of_mdspan<md::layout_stride>(obj); }
 static PyObject *mdspan_right_sum(PyObject *, PyObject *obj) { return sum_of_mdspan<md::layout_right>(obj); }
 
@@ -109,6 +123,39 @@ static PyObject *as_is_bytes(PyObject *, PyObject *obj) {
         view<const double, 1, arrayhub::as_is> a(obj);
         const unsigned char *first = reinterpret_cast<const unsigned char *>(a.data());
         return Py_BuildValue("(nii)", a.byte_stride(0), first[0], first[7]);
+    });
+}
+
+// The size of the elements that visit finds, and what the view says.
+using any_float = view<arrayhub::one_of<const float, const double>, 1, arrayhub::as_is>;
+static PyObject *visited(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        any_float a(obj, "visited: x");
+        const int size = a.visit([](auto v) { return static_cast<int>(sizeof(typename decltype(v)::value_type)); });
+        return Py_BuildValue("(innN)", size, a.byte_stride(0), a.size(), PyLong_FromVoidPtr(const_cast<void *>(a.data())));
+    });
+}
+static PyObject *visit_nothing(PyObject *, PyObject *) {
+    return guarded([&] { return PyLong_FromLong(any_float().visit([](auto) { return 0L; })); });
+}
+
+static PyObject *alike(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        view<const double, 1> one(obj);
+        view<arrayhub::one_of<const float, const double>, 1> several(obj);
+        arrayhub::object model = arrayhub::object::borrow(obj);
+        if (several.stride(0) != one.stride(0) || several.data() != one.data() || several.size() != one.size())
+            throw std::invalid_argument("two views of one array differ");
+        return Py_BuildValue("(NNNN)", one.like(obj).release(), one.like(model).release(), several.like(obj).release(),
+                             several.as("numpy").release());
+    });
+}
+
+static constexpr char named_x[] = "named: x";
+static PyObject *named(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        PyObject *made = view<const double, 1, arrayhub::named<named_x>>::try_request(obj, true);
+        return made != nullptr ? made : throw arrayhub::python_error();
     });
 }
 
@@ -137,6 +184,19 @@ struct counted {
     bool moved = false;
 };
 
+// Its destructor throws in the last of those that it was moved to.
+struct throws_at_the_end {
+    bool armed = true;
+    throws_at_the_end() = default;
+    throws_at_the_end(throws_at_the_end &&other) : armed(std::exchange(other.armed, false)) {}
+    ~throws_at_the_end() noexcept(false) {
+        if (armed) throw std::runtime_error("thrown by a destructor");
+    }
+};
+struct throws_twice : throws_at_the_end {
+    void operator()() { throw std::runtime_error("thrown by an owner"); }
+};
+
 static arrayhub::array made(const std::string &way) {
     static double six[6] = {1, 1, 1, 1, 1, 1};
     std::vector<double> ones(6, 1.0);
@@ -152,6 +212,16 @@ static arrayhub::array made(const std::string &way) {
     if (way == "strides") return arrayhub::hand_out(six, {3}, {16}, counted());
     if (way == "aligned") return arrayhub::hand_out(arrayhub::aligned_vector<double>(6, 1.0));
     if (way == "throws") return arrayhub::hand_out(six, {3}, [] { throw std::runtime_error("thrown by an owner"); });
+    if (way == "destructor throws") return arrayhub::hand_out(six, {3}, throws_at_the_end());
+    if (way == "both throw") return arrayhub::hand_out(six, {3}, throws_twice());
+    if (way == "failing destructor throws") return arrayhub::hand_out(six, {-3}, throws_at_the_end());
+    if (way == "called: 65") return ++alive_now, arrayhub::hand_out(six, std::vector<Py_ssize_t>(65, 1), [] { --alive_now; });
+    if (way == "called: strides") return ++alive_now, arrayhub::hand_out(six, {3}, {8, 8}, [] { --alive_now; });
+    if (way == "malloc: 65") {
+        void *p = std::malloc(50 << 20);
+        std::memset(p, 1, 50 << 20);
+        return arrayhub::hand_out_malloc(static_cast<double *>(p), std::vector<Py_ssize_t>(65, 1));
+    }
     if (way == "too many") return arrayhub::hand_out(std::move(ones), {2, 4});
     if (way == "negative") return arrayhub::hand_out(std::move(ones), {-2, 3});
     if (way == "null owner") return arrayhub::hand_out(six, {3}, static_cast<void (*)()>(nullptr));
@@ -162,7 +232,7 @@ static arrayhub::array made(const std::string &way) {
 
 static PyObject *out(PyObject *, PyObject *way) {
     return guarded([&] {
-        const char *name = PyUnicode_AsUTF8(way);
+        const char *name = PyUnicode_AsUTF8AndSize(way, nullptr);
         return name == nullptr ? nullptr : made(name).release();
     });
 }
@@ -194,6 +264,37 @@ static PyObject *keep(PyObject *, PyObject *obj) {
     });
 }
 
+// An owner that is a Python object: as arrayhub's own, or as a bare pointer.
+static double three[3] = {1, 1, 1};
+static PyObject *kept_by(PyObject *, PyObject *owner) {
+    return guarded([&] { return arrayhub::hand_out(three, {3}, arrayhub::object::borrow(owner)).release(); });
+}
+static PyObject *kept_by_pointer(PyObject *, PyObject *owner) {
+    return guarded([&] { return arrayhub::hand_out(three, {3}, owner).release(); });
+}
+
+// Threads that Python knows nothing of: they copy and drop views, or drop one after 300 ms, whatever Python does meanwhile.
+static PyObject *copy_forever(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        view<const double, 1> a(obj);
+        for (int k = 0; k < 4; ++k)
+            std::thread([a] {
+                for (;;) view<const double, 1> copy = a;
+            }).detach();
+        return Py_BuildValue("");
+    });
+}
+static PyObject *drop_late(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        view<const double, 1> a(obj);
+        std::thread([a]() mutable {
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+            view<const double, 1> last = std::move(a);
+        }).detach();
+        return Py_BuildValue("");
+    });
+}
+
 static PyMethodDef methods[] = {
     {"total", total, METH_O, nullptr},
     {"span_sum", span_sum, METH_O, nullptr},
@@ -201,6 +302,16 @@ static PyMethodDef methods[] = {
     {"mdspan_right_sum", mdspan_right_sum, METH_O, nullptr},
     {"as_is_bytes", as_is_bytes, METH_O, nullptr},
     {"references", references, METH_O, nullptr},
+    {"narrow_1", narrow_1, METH_O, nullptr},
+    {"narrow_2", narrow_2, METH_O, nullptr},
+    {"visited", visited, METH_O, nullptr},
+    {"visit_nothing", visit_nothing, METH_NOARGS, nullptr},
+    {"alike", alike, METH_O, nullptr},
+    {"named", named, METH_O, nullptr},
+    {"kept_by", kept_by, METH_O, nullptr},
+    {"kept_by_pointer", kept_by_pointer, METH_O, nullptr},
+    {"copy_forever", copy_forever, METH_O, nullptr},
+    {"drop_late", drop_late, METH_O, nullptr},
     {"out", out, METH_O, nullptr},
     {"alive", alive, METH_NOARGS, nullptr},
     {"in_threads", in_threads, METH_O, nullptr},

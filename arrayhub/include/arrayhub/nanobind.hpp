@@ -25,17 +25,46 @@ inline void init(nanobind::module_ &) {
 
 namespace detail {
 
+// One call of a nanobind function has a list of what is dropped when it ends. A refusal of the first pass is marked in it,
+// and what is refused in the second pass then has overloads beside it.
+inline PyObject *refusal_mark() noexcept {
+    static PyObject *mark = PyUnicode_FromString("arrayhub: an overload refused its argument");
+    return mark;
+}
+inline void mark_refusal(nanobind::detail::cleanup_list *call) noexcept {
+    PyObject *mark = refusal_mark();
+    if (call == nullptr || mark == nullptr) return;
+    Py_INCREF(mark);
+    call->append(mark);
+}
+inline bool has_refused(const nanobind::detail::cleanup_list *call) noexcept {
+    if (call != nullptr)
+        for (size_t k = 1; k < const_cast<nanobind::detail::cleanup_list *>(call)->size(); ++k)
+            if ((*call)[k] == refusal_mark()) return true;
+    return false;
+}
+
 // What came in of a Python object, or the error to be thrown where it is used: from_python may throw nothing.
 template <class Value> struct nanobind_caster {
     Value value;
     std::unique_ptr<nanobind::python_error> error;
 
-    bool keep(PyObject *made, PyObject *src, bool converts, const void *kind) noexcept {
+    bool keep(PyObject *made, uint32_t flags, nanobind::detail::cleanup_list *call) noexcept {
         if (made != nullptr) return true;
-        if (!refusals::raises(src, kind, converts)) return false;
+        if (!concerns_all_overloads()) {
+            const bool converts = (flags & static_cast<uint32_t>(nanobind::detail::cast_flags::convert)) != 0;
+            const bool silent = !converts || has_refused(call);
+            if (silent) {
+                PyErr_Clear();
+                if (!converts) mark_refusal(call);
+                return false;
+            }
+        }
         error.reset(new (std::nothrow) nanobind::python_error());
         return true;
     }
+    // Asked by casters of types that contain this one, which may throw nothing either; arguments are not asked.
+    template <class U> bool can_cast() const noexcept { return !error; }
     Value &checked() {
         if (error) throw nanobind::python_error(std::move(*error));
         return value;
@@ -53,14 +82,12 @@ struct type_caster<arrayhub::view<T, N, Options...>> : arrayhub::detail::nanobin
     using Value = arrayhub::view<T, N, Options...>;
     static constexpr auto Name = const_name("numpy.typing.ArrayLike");
     template <class U> using Cast = movable_cast_t<U>;
-    template <class U> static constexpr bool can_cast() { return true; }
 
-    bool from_python(handle src, uint32_t flags, cleanup_list *) noexcept {
-        static const char kind = 0;
+    bool from_python(handle src, uint32_t flags, cleanup_list *call) noexcept {
         const bool converts = (flags & static_cast<uint32_t>(cast_flags::convert)) != 0;
         PyObject *made = Value::try_request(src.ptr(), converts);
         if (made != nullptr) this->value = Value::adopt(made);
-        return this->keep(made, src.ptr(), converts, &kind);
+        return this->keep(made, flags, call);
     }
     static handle from_cpp(const Value &v, rv_policy, cleanup_list *) noexcept { return handle(v.held().ptr()).inc_ref(); }
 
@@ -73,13 +100,11 @@ template <> struct type_caster<arrayhub::array> : arrayhub::detail::nanobind_cas
     using Value = arrayhub::array;
     static constexpr auto Name = const_name("arrayhub.USMArray");
     template <class U> using Cast = movable_cast_t<U>;
-    template <class U> static constexpr bool can_cast() { return true; }
 
-    bool from_python(handle src, uint32_t flags, cleanup_list *) noexcept {
-        static const char kind = 0;
+    bool from_python(handle src, uint32_t flags, cleanup_list *call) noexcept {
         PyObject *made = PyUSMArray_FromObject(src.ptr());
         if (made != nullptr) value = Value(arrayhub::object::steal(made));
-        return keep(made, src.ptr(), (flags & static_cast<uint32_t>(cast_flags::convert)) != 0, &kind);
+        return keep(made, flags, call);
     }
     static handle from_cpp(const Value &a, rv_policy, cleanup_list *) noexcept { return handle(a.ptr()).inc_ref(); }
     static handle from_cpp(Value &&a, rv_policy, cleanup_list *) noexcept { return a.release(); }

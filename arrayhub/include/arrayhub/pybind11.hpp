@@ -9,6 +9,9 @@
 #include <arrayhub/overloads.hpp>
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
+#include <pthread.h>
+
 namespace arrayhub __attribute__((visibility("hidden"))) {
 
 // Import arrayhub now, and let arrayhub::python_error arrive in Python as what it was.
@@ -23,6 +26,95 @@ inline void init(pybind11::module_ &) {
     });
 }
 
+namespace detail {
+
+// Where this thread's stack begins and ends; nothing where nobody says.
+struct stack_bounds {
+    const char *first = nullptr, *last = nullptr;
+    stack_bounds() noexcept {
+#if defined(__APPLE__)
+        last = static_cast<const char *>(pthread_get_stackaddr_np(pthread_self()));
+        first = last - pthread_get_stacksize_np(pthread_self());
+#elif defined(__linux__)
+        pthread_attr_t attributes;
+        if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+        void *lowest = nullptr;
+        size_t size = 0;
+        pthread_attr_getstack(&attributes, &lowest, &size);
+        pthread_attr_destroy(&attributes);
+        first = static_cast<const char *>(lowest);
+        last = first + size;
+#endif
+    }
+    static bool has(const void *p) noexcept {
+        static thread_local const stack_bounds mine;
+        return p >= mine.first && p < mine.last;
+    }
+};
+
+// Before pybind11 3.1.
+inline constexpr bool arguments_on_heap =
+    std::is_same_v<decltype(pybind11::detail::function_call::args), std::vector<pybind11::handle>>;
+
+// Refusals without conversions, which a caster that asks twice itself (std::variant's) comes back to with them.
+class refusals {
+    using refusal = std::pair<PyObject *, const void *>;
+    std::vector<refusal> seen_;
+
+    static refusals &of_thread() {
+        static thread_local refusals r;
+        return r;
+    }
+    static void forget(PyObject *capsule) {
+        std::vector<refusal> &seen = of_thread().seen_;
+        const auto known = static_cast<refusal *>(PyCapsule_GetPointer(capsule, nullptr));
+        const auto found = std::find(seen.begin(), seen.end(), *known);
+        if (found != seen.end()) seen.erase(found);
+        delete known;
+    }
+
+  public:
+    // Until the overload that pybind11 is asking has answered; outside of its functions for no time.
+    static void remember(PyObject *obj, const void *kind) {
+        if constexpr (arguments_on_heap) { // for the second pass, of which nothing else tells: the last eight
+            std::vector<refusal> &seen = of_thread().seen_;
+            if (seen.size() == 8) seen.erase(seen.begin());
+            seen.emplace_back(obj, kind);
+            return;
+        }
+        auto known = std::make_unique<refusal>(obj, kind);
+        auto capsule = pybind11::reinterpret_steal<pybind11::object>(PyCapsule_New(known.get(), nullptr, forget));
+        if (!capsule) return PyErr_Clear();
+        of_thread().seen_.push_back(*known.release());
+        try {
+            pybind11::detail::loader_life_support::add_patient(capsule);
+        } catch (const pybind11::cast_error &) {
+        }
+    }
+    static bool knows(PyObject *obj, const void *kind) {
+        std::vector<refusal> &seen = of_thread().seen_;
+        const auto found = std::find(seen.begin(), seen.end(), refusal(obj, kind));
+        if (found == seen.end()) return false;
+        if constexpr (arguments_on_heap) seen.erase(found);
+        return true;
+    }
+};
+
+// Whether the exception that is set is to be raised; else it is cleared, and another overload may be asked.
+//
+// pybind11 has the arguments of an overload on the stack while it asks for the first time, and on the heap where it comes
+// back to it. So what is asked with conversions on the stack has no overloads. The arguments of functions of more than six
+// are always on the heap: then nothing is raised, and pybind11 says that no overload fits. So they are before 3.1, whatever
+// their number: there the objects that were refused in first passes are remembered.
+inline bool raises(const pybind11::handle &src, const void *kind, bool converts) {
+    if (concerns_all_overloads()) return true;
+    if (converts && (arguments_on_heap || stack_bounds::has(&src)) && !refusals::knows(src.ptr(), kind)) return true;
+    PyErr_Clear();
+    if (!converts) refusals::remember(src.ptr(), kind);
+    return false;
+}
+
+} // namespace detail
 } // namespace arrayhub
 
 namespace pybind11 {
@@ -32,13 +124,13 @@ template <class T, int N, class... Options> struct type_caster<arrayhub::view<T,
     using view_type = arrayhub::view<T, N, Options...>;
     PYBIND11_TYPE_CASTER(view_type, const_name("numpy.typing.ArrayLike"));
 
-    bool load(handle src, bool convert) {
+    bool load(const handle &src, bool convert) {
         static const char kind = 0;
         if (PyObject *made = view_type::try_request(src.ptr(), convert)) {
             value = view_type::adopt(made);
             return true;
         }
-        if (arrayhub::detail::refusals::raises(src.ptr(), &kind, convert)) throw error_already_set();
+        if (arrayhub::detail::raises(src, &kind, convert)) throw error_already_set();
         return false;
     }
     static handle cast(const view_type &v, return_value_policy, handle) { return handle(v.held().ptr()).inc_ref(); }
@@ -47,11 +139,11 @@ template <class T, int N, class... Options> struct type_caster<arrayhub::view<T,
 template <> struct type_caster<arrayhub::array> {
     PYBIND11_TYPE_CASTER(arrayhub::array, const_name("arrayhub.USMArray"));
 
-    bool load(handle src, bool convert) {
+    bool load(const handle &src, bool convert) {
         static const char kind = 0;
         PyObject *made = PyUSMArray_FromObject(src.ptr());
         if (made == nullptr) {
-            if (arrayhub::detail::refusals::raises(src.ptr(), &kind, convert)) throw error_already_set();
+            if (arrayhub::detail::raises(src, &kind, convert)) throw error_already_set();
             return false;
         }
         value = arrayhub::array(arrayhub::object::steal(made));

@@ -1,0 +1,50 @@
+// What pybind11 and nanobind functions do with arrayhub's views, the same in both; compiled once with each.
+#ifdef WITH_NANOBIND
+#include <arrayhub/nanobind.hpp>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+namespace py = nanobind;
+#define MODULE NB_MODULE(frameworks_nanobind, m)
+#else
+#include <arrayhub/pybind11.hpp>
+#include <pybind11/stl.h>
+namespace py = pybind11;
+#define MODULE PYBIND11_MODULE(frameworks_pybind11, m)
+#endif
+
+using arrayhub::may_cast, arrayhub::view;
+using floats = view<const float, 1>;
+using doubles = view<const double, 1>;
+
+static double three[3] = {1, 1, 1};
+static constexpr char x_of_called[] = "called: x";
+
+MODULE {
+    arrayhub::init(m);
+    m.def("kept_by", [](py::object owner) { return arrayhub::hand_out(three, {3}, owner); });
+    m.def("kept_by_handle", [](py::object owner) { return arrayhub::hand_out(three, {3}, py::handle(owner)); });
+    m.def("kept_by_pointer", [](py::object owner) { return arrayhub::hand_out(three, {3}, owner.ptr()); });
+
+    m.def("kind", [](floats) { return "float32"; });
+    m.def("kind", [](doubles) { return "float64"; });
+    m.def("single", [](floats) { return "float32"; });
+    m.def("exact", [](floats) { return "float32"; }, py::arg("x").noconvert());
+    m.def("writer", [](view<float, 1>) { return "float32"; });
+    m.def("writer", [](py::object) { return "anything"; });
+    m.def("writes", [](view<float, 1>) { return "float32"; });
+    m.def("pair", [](floats, doubles) { return "both"; });
+    m.def("named", [](view<const float, 1, arrayhub::named<x_of_called>>) { return "float32"; });
+    // only the second overload takes it, and only with a conversion
+    m.def("cast", [](floats) { return "float32"; });
+    m.def("cast", [](view<const double, 1, may_cast>) { return "cast"; });
+    m.def("many", [](floats, int, int, int, int, int, int, int) { return "float32"; });
+    m.def("many", [](view<const double, 1, may_cast>, int, int, int, int, int, int, int) { return "cast"; });
+    // a number before it that fits with a conversion only, so that the first pass asks no view
+    m.def("scaled", [](double, floats) { return "float32"; });
+    m.def("scaled", [](double, doubles) { return "float64"; });
+
+    m.def("either", [](std::variant<floats, view<const double, 1, may_cast>> x) { return x.index(); });
+    m.def("maybe", [](std::optional<floats> x) { return x ? x->size() : -1; }, py::arg("x").none());
+    m.def("all", [](const std::vector<floats> &x) { return x.size(); });
+}
