@@ -6,6 +6,7 @@ Each kind of extension is built outside of the tree, once a session, as its page
 import array
 import ctypes
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -784,7 +785,29 @@ def test_a_cmake_package_of_another_version_is_refused(tmp_path):
     assert done.returncode != 0 and f"version: {ah.__version__}" in done.stderr
 
 
-def test_pkgconf_finds_the_entry_point(tmp_path):
+@pytest.fixture(scope="session")
+def pkgconf(folder):
+    """Where PyPI's pkgconf is, the pkg-config whose `pkg_config` entry points name folders of .pc files."""
+    if importlib.util.find_spec("pkgconf") is not None:
+        return folder
+
+    def install(path):
+        done = finished(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", path, "pkgconf")
+        if done.returncode != 0:
+            pytest.skip("pkgconf is not installed, and pip cannot install it")
+
+    return build.once(folder, "pkgconf", install)
+
+
+def test_pkgconf_finds_arrayhub(pkgconf, tmp_path):
+    entry_points_of_the_tree(tmp_path)
+    said = build.run(
+        sys.executable, "-m", "pkgconf", "--cflags", "arrayhub", env=environment(tmp_path, pkgconf), cwd=tmp_path
+    )
+    assert (Path(said.strip().removeprefix("-I")) / "arrayhub.hpp").samefile(Path(build.INCLUDE) / "arrayhub.hpp")
+
+
+def test_the_entry_points_lead_to_files():
     """The names in pyproject.toml lead to folders with these files."""
     import tomllib
 

@@ -124,7 +124,7 @@ inline bool is_finalizing() noexcept {
 }
 
 // The hook is the main interpreter's: the end of another one ends no thread.
-inline void start_watching() noexcept {
+__attribute__((noinline, cold)) inline void start_watching() noexcept {
 #ifndef Py_LIMITED_API
     if (!has_gil()) return;
 #endif
@@ -606,8 +606,8 @@ template <class T, int N = any_rank, class... Options> class view {
             last += (length - 1) * step;
         }
         if (!fits)
-            throw std::overflow_error("arrayhub::view::mdspan: its type of indices is too narrow for these lengths and strides; "
-                                      "accepted: a wider one, such as std::ptrdiff_t");
+            throw std::overflow_error("arrayhub::view::mdspan: its type of indices is too narrow for these lengths and "
+                                      "strides; accepted: a wider one, such as std::ptrdiff_t");
     }
 };
 
@@ -632,7 +632,8 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
     template <int K, class F, class First, class... Rest> decltype(auto) visit_as(F &&f) const {
         if constexpr (sizeof...(Rest) > 0)
             if (which_ != K) return visit_as<K + 1, F, Rest...>(std::forward<F>(f));
-        if (which_ != K) throw std::invalid_argument("arrayhub::view::visit: the elements are of none of the types of the view");
+        if (which_ != K)
+            throw std::invalid_argument("arrayhub::view::visit: the elements are of none of the types of the view");
         return std::forward<F>(f)(view<First, N, Options...>::adopt(object(held_).release()));
     }
 
@@ -756,8 +757,8 @@ template <class Owner> class borrowed {
         return made_of(spec);
     }
 };
-template <class Owner>
-using passage = std::conditional_t<is_python<std::decay_t<Owner>>, borrowed<std::decay_t<Owner>>, handover<std::decay_t<Owner>>>;
+template <class Owner, class Kept = std::decay_t<Owner>>
+using passage = std::conditional_t<is_python<Kept>, borrowed<Kept>, handover<Kept>>;
 
 inline void describe(PyUSMArraySpec &spec, const std::vector<index_t> &shape, const std::vector<index_t> *byte_strides) {
     if (byte_strides != nullptr && byte_strides->size() != shape.size())

@@ -108,7 +108,8 @@ template <class Layout> static PyObject *sum_of_mdspan(PyObject *obj) {
 // Lengths of an mdspan whose indices are narrow.
 template <class Index, int N> static PyObject *narrow_mdspan(PyObject *obj) {
     return guarded([&] {
-        auto m = view<const double, N>(obj).template mdspan<md::mdspan<const double, md::dextents<Index, N>, md::layout_stride>>();
+        using narrow = md::mdspan<const double, md::dextents<Index, N>, md::layout_stride>;
+        auto m = view<const double, N>(obj).template mdspan<narrow>();
         return PyLong_FromLong(static_cast<long>(m.extent(0)));
     });
 }

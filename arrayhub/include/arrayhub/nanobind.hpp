@@ -37,9 +37,9 @@ inline void mark_refusal(nanobind::detail::cleanup_list *call) noexcept {
     Py_INCREF(mark);
     call->append(mark);
 }
-inline bool has_refused(const nanobind::detail::cleanup_list *call) noexcept {
+inline bool has_refused(nanobind::detail::cleanup_list *call) noexcept {
     if (call != nullptr)
-        for (size_t k = 1; k < const_cast<nanobind::detail::cleanup_list *>(call)->size(); ++k)
+        for (size_t k = 1; k < call->size(); ++k)
             if ((*call)[k] == refusal_mark()) return true;
     return false;
 }
@@ -49,19 +49,20 @@ template <class Value> struct nanobind_caster {
     Value value;
     std::unique_ptr<nanobind::python_error> error;
 
+    // What try_request gave, or false where another overload is to be asked.
     bool keep(PyObject *made, uint32_t flags, nanobind::detail::cleanup_list *call) noexcept {
-        if (made != nullptr) return true;
-        if (!concerns_all_overloads()) {
-            const bool converts = (flags & static_cast<uint32_t>(nanobind::detail::cast_flags::convert)) != 0;
-            const bool silent = !converts || has_refused(call);
-            if (silent) {
-                PyErr_Clear();
-                if (!converts) mark_refusal(call);
-                return false;
-            }
+        return made != nullptr || refused(flags, call);
+    }
+    __attribute__((noinline, cold)) bool refused(uint32_t flags, nanobind::detail::cleanup_list *call) noexcept {
+        const bool converts = (flags & static_cast<uint32_t>(nanobind::detail::cast_flags::convert)) != 0;
+        if (!concerns_all_overloads() && (!converts || has_refused(call))) {
+            PyErr_Clear();
+            if (!converts) mark_refusal(call);
+            return false;
         }
         error.reset(new (std::nothrow) nanobind::python_error());
-        return true;
+        if (!error) PyErr_Clear();
+        return error != nullptr;
     }
     // Asked by casters of types that contain this one, which may throw nothing either; arguments are not asked.
     template <class U> bool can_cast() const noexcept { return !error; }
