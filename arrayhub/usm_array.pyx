@@ -54,7 +54,9 @@ from arrayhub.transfer.gather import footprint_bytes, gathered
 cdef extern from *:
     """
     /* A Strides is a tuple that says another class: made and freed as tuples are, which keep some for the next, it takes
-       two thirds of the time of an instance of a class. The empty tuple there is once, and stays what it is. */
+       two thirds of the time of an instance of a class. The empty tuple there is once, and stays what it is; and instances
+       of subclasses may have something before them in memory, so that they are none of what is kept. */
+    static PyTypeObject *arrayhub_strides_class = NULL;
     static PyObject *arrayhub_new_strides(PyObject *cls, Py_ssize_t nd) {
         PyObject *steps = nd == 0 ? PyType_GenericAlloc((PyTypeObject *)cls, 0) : PyTuple_New(nd);
         if (steps != NULL && nd != 0) {
@@ -69,12 +71,15 @@ cdef extern from *:
             PyObject_GC_UnTrack(steps);
             cls->tp_free(steps);
         } else {
-            Py_SET_TYPE(steps, &PyTuple_Type);
+            if (cls == arrayhub_strides_class) Py_SET_TYPE(steps, &PyTuple_Type);
             PyTuple_Type.tp_dealloc(steps);
         }
         Py_DECREF(cls);
     }
-    #define arrayhub_free_as_tuples(cls) (((PyTypeObject *)(cls))->tp_dealloc = arrayhub_free_strides)
+    static void arrayhub_free_as_tuples(PyObject *cls) {
+        arrayhub_strides_class = (PyTypeObject *)cls;
+        arrayhub_strides_class->tp_dealloc = arrayhub_free_strides;
+    }
     """
     object new_strides "arrayhub_new_strides"(object cls, Py_ssize_t nd)
     void free_as_tuples "arrayhub_free_as_tuples"(object cls)

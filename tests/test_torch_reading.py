@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,6 +66,24 @@ def test_what_only_a_device_reads_is_refused_in_words(name):
     pytest.importorskip("dpctl")
     with pytest.raises(BufferError, match=r"torch reads no memory of oneAPI devices.*to_host\(x\)"):
         reader(name)(ah.USMArray((2, 3), "f4", buffer="device"))
+
+
+def test_torch_is_known_in_whatever_folder_it_lies(tmp_path):
+    """Also in one that is called as this package is: an environment in a checkout of it, say."""
+    (tmp_path / "arrayhub").mkdir()
+    (tmp_path / "arrayhub" / "torch").symlink_to(Path(torch.__file__).parent)
+    code = """
+import sys, warnings
+sys.path.insert(0, sys.argv[1])
+import numpy as np, torch, arrayhub
+assert torch.__file__.startswith(sys.argv[1])
+warnings.simplefilter("ignore")
+try:
+    torch.asarray(arrayhub.asarray(np.arange(3.0)))
+except (RuntimeError, ValueError):
+    print("refused")
+"""
+    assert python(code, str(tmp_path / "arrayhub")) == "refused\n"
 
 
 def test_others_take_negative_strides():

@@ -20,19 +20,33 @@ cdef extern from *:
         const char *name;
         int left;           /* how many frames beyond our own are still looked at */
         int found;
+        const char *own;    /* a file of the package, */
+        size_t folder;      /* and how much of its name is the package's folder */
     } arrayhub_walk;
+
+    /* How much of ".../arrayhub/libraries/this file" is ".../arrayhub/". */
+    static size_t arrayhub_package_folder(const char *file) {
+        size_t end = strlen(file);
+        int slashes = 0;
+        while (end > 0 && (slashes += file[end - 1] == '/') < 2) --end;
+        return end;
+    }
 
     /* The caller's frame is the first or the second beyond the module's own: PyObject_GetBuffer may have one, or none. */
     static _Unwind_Reason_Code arrayhub_look(struct _Unwind_Context *context, void *argument) {
         arrayhub_walk *walk = argument;
         Dl_info place;
         if (dladdr((void *)_Unwind_GetIP(context), &place) == 0 || place.dli_fname == NULL) return _URC_END_OF_STACK;
-        if (strstr(place.dli_fname, "arrayhub") != NULL && walk->left == 2) return _URC_NO_REASON;
+        if (walk->left == 2 && strncmp(place.dli_fname, walk->own, walk->folder) == 0) return _URC_NO_REASON;
         if (strstr(place.dli_fname, walk->name) != NULL) walk->found = 1;
         return walk->found || --walk->left == 0 ? _URC_END_OF_STACK : _URC_NO_REASON;
     }
     static int arrayhub_asked_by(const char *name) {
-        arrayhub_walk walk = {name, 2, 0};
+        arrayhub_walk walk = {name, 2, 0, NULL, 0};
+        Dl_info here;
+        if (dladdr((void *)arrayhub_asked_by, &here) == 0 || here.dli_fname == NULL) return 0;
+        walk.own = here.dli_fname;
+        walk.folder = arrayhub_package_folder(walk.own);
         _Unwind_Backtrace(arrayhub_look, &walk);
         return walk.found;
     }
