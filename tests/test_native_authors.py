@@ -80,6 +80,8 @@ def with_pybind11(folder, name, source):
     pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
     includes = (build.INCLUDE, pybind.get_include())
     flags = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
+    if build.SANITIZED:  # gcc loses track of pybind11's own small vectors then
+        flags += ("-Wno-maybe-uninitialized",)
     return build.compiled(folder, name, [source], *flags, compiler=build.CXX, includes=includes)
 
 
@@ -624,7 +626,8 @@ def test_an_owner_is_released_where_no_array_is_made(plain, way):
         with pytest.raises(ValueError, match="hand_out"):
             plain.out(way)
     assert plain.alive() == before
-    assert resident() < memory + (100 << 20)
+    if not build.SANITIZED:  # which keeps freed memory for a while
+        assert resident() < memory + (100 << 20)
 
 
 def resident():

@@ -12,6 +12,17 @@
 #include <algorithm>
 #include <pthread.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define ARRAYHUB_ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARRAYHUB_ADDRESS_SANITIZER
+#endif
+#endif
+#ifdef ARRAYHUB_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace arrayhub __attribute__((visibility("hidden"))) {
 
 // Import arrayhub now, and let arrayhub::python_error arrive in Python as what it was.
@@ -48,6 +59,10 @@ struct stack_bounds {
     }
     static bool has(const void *p) noexcept {
         static thread_local const stack_bounds mine;
+#ifdef ARRAYHUB_ADDRESS_SANITIZER // has frames of its own on the heap
+        void *frames = __asan_get_current_fake_stack();
+        if (frames && __asan_addr_is_in_fake_stack(frames, const_cast<void *>(p), nullptr, nullptr)) return true;
+#endif
         return p >= mine.first && p < mine.last;
     }
 };
