@@ -1,6 +1,6 @@
 """The ways in and out, one statement each, for the tests that go them many times: growth, interrupts, threads.
 
-A table a library; the host's needs none. `namespace(library)` makes the names that its statements use.
+A table per library; the host's needs none. `namespace(library)` makes the names that its statements use.
 """
 
 import array

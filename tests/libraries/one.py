@@ -30,7 +30,7 @@ def sources():
     return arrays
 
 
-def run(library):
+def run(library, module):
     """Return how many rows fail, each of which is printed."""
     wrong = 0
     for row in library.rows:
@@ -39,7 +39,7 @@ def run(library):
                 for memory in sources():
                     check_out(row, memory)
             else:
-                check(row)
+                check(row, module)
         except Exception:
             wrong += 1
             print(f"{library.name}: {row.what}", file=sys.stderr)
@@ -51,11 +51,11 @@ def main(name):
     library = BY_NAME[name]
     os.environ.update(library.environment)
     try:
-        importlib.import_module(library.module)
+        module = importlib.import_module(library.module)
     except ImportError as error:
         print(f"not installed: {error}")
         os._exit(MISSING)
-    wrong = run(library)
+    wrong = run(library, module)
     print(importlib.metadata.version(library.distribution) if library.distribution else platform.python_version())
     for child in multiprocessing.active_children():  # a manager, which would keep our output open
         child.kill()

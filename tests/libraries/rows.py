@@ -1,6 +1,9 @@
 """What the two tables of libraries are made of, and how a row is held to what it says."""
 
+import builtins
+import functools
 import gc
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,7 +20,7 @@ class View(NamedTuple):
     what : str
         The object, for docs/libraries.md.
     make : callable
-        Makes one, of more than one element.
+        Makes one, of more than one element, given the library's module.
     shown : callable
         From the object to an ndarray on its memory, by the library itself.
     access : str
@@ -27,7 +30,7 @@ class View(NamedTuple):
     """
 
     what: str
-    make: Callable[[], Any]
+    make: Callable[[Any], Any]
     shown: Callable[[Any], Any]
     access: str = "readwrite"
     note: str = ""
@@ -43,14 +46,14 @@ class Refused(NamedTuple):
     why : str
         Why it is refused.
     instead : callable or None
-        Does what the call says; its result comes in. None: nothing gives an array.
+        Does what the call says; what it returns, each part of a tuple, comes in. None: the call, as it is written.
     """
 
     what: str
-    make: Callable[[], Any]
+    make: Callable[[Any], Any]
     call: str
     why: str
-    instead: Callable[[Any], Any] | None
+    instead: Callable[[Any], Any] | None = None
 
 
 class Out(NamedTuple):
@@ -60,8 +63,8 @@ class Out(NamedTuple):
     ----------
     what : str
         The call, for docs/libraries.md.
-    take : callable
-        From a USMArray of eight float32 on a boundary of 64 bytes to the library's own.
+    take : callable or None
+        From a USMArray of eight float32 on a boundary of 64 bytes to the library's own. None: the call as written.
     copies : bool
         The library copies where it might share.
     usm : str
@@ -69,19 +72,31 @@ class Out(NamedTuple):
     """
 
     what: str
-    take: Callable[[Any], Any]
+    take: Callable[[Any], Any] | None = None
     copies: bool = False
     usm: str = ""
     note: str = ""
 
 
-def check(row):
-    """Hold an object of a library to its row."""
-    (_check_view if isinstance(row, View) else _check_refused)(row)
+class _Names(dict):
+    """What a call in words is made of: names that are nothing else are modules."""
+
+    def __missing__(self, name):
+        return importlib.import_module(name)
 
 
-def _check_view(row):
-    obj = row.make()
+def called(call, x):
+    """Make a call of `x` as it is written."""
+    return eval(call, {}, _Names(vars(builtins), x=x, convert=ah.convert))
+
+
+def check(row, module):
+    """Hold an object of a library, which is this module, to its row."""
+    (_check_view if isinstance(row, View) else _check_refused)(row, module)
+
+
+def _check_view(row, module):
+    obj = row.make(module)
     shown = np.asarray(row.shown(obj))
     a = ah.asarray(obj, copy=False)
     said = (a.ptr, a.shape, a.byte_strides, a.dtype, a.access)
@@ -99,8 +114,8 @@ def _check_view(row):
     assert ballast
 
 
-def _check_refused(row):
-    obj = row.make()
+def _check_refused(row, module):
+    obj = row.make(module)
     try:
         a = ah.asarray(obj)
     except (TypeError, BufferError, ah.InterfaceError) as error:
@@ -108,23 +123,23 @@ def _check_refused(row):
     else:
         raise AssertionError(f"it comes in: {a}")
     assert row.call in said, f"no {row.call!r} in: {said}"
-    if row.instead is not None:
-        given = row.instead(obj)
-        for part in given if type(given) is tuple else (given,):
-            ah.asarray(part)
+    given = row.instead(obj) if row.instead else called(row.call, obj)
+    for part in given if type(given) is tuple else (given,):
+        ah.asarray(part)
 
 
 def check_out(row, memory):
     """Hold the way out to its row; `memory` is a USMArray."""
+    take = row.take or functools.partial(called, row.what)
     on_usm = memory.device.type == "oneapi"
     if on_usm and row.usm:
         try:
-            row.take(memory)
+            take(memory)
         except Exception:
             memory = memory.to_host()
         else:
             raise AssertionError("it takes shared USM")
-    taken = row.take(memory)
+    taken = take(memory)
     back = ah.asarray(taken)
     assert back.tolist() == ah.as_numpy(memory).tolist()
     assert (back.ptr != memory.ptr) == row.copies, "a copy" if back.ptr != memory.ptr else "a view"
