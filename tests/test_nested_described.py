@@ -25,6 +25,20 @@ def test_explain_knows_those_who_take_what_is_not_dense(to):
     assert verdicts(np.arange(3.0), to) == {to: "zero-copy"}
 
 
+def test_explain_says_what_polars_has_otherwise():
+    pytest.importorskip("polars")
+
+    def reason(obj):
+        (verdict,) = ah.explain(obj, "polars").verdicts
+        assert verdict.verdict == "zero-copy"
+        return verdict.reason
+
+    assert "offsets of four bytes" in reason(RAGGED)
+    assert "offsets of four bytes" in reason(ah.asnested([{"x": [1, 2]}, {"x": []}]))
+    assert "views of strings" in reason(pa.array(["a", "b"]))
+    assert reason(pa.array([[1.0], []], pa.large_list(pa.float64()))) == ""
+
+
 def test_explain_what_is_not_dense():
     found = ah.explain(RAGGED)
     assert found.summary.startswith("4 * option[var * float64], immutable, on cpu")

@@ -41,7 +41,7 @@ class Verdict:
         ``"zero-copy"``: on the same memory. ``"copy=True"``: if the caller asks for a copy. ``"cannot"``: not even
         then. ``"not tried"``: the reason says what trying would do.
     reason : str
-        Why it is not zero-copy.
+        Why it is not zero-copy; of what is not dense also what is made beside the elements.
     """
 
     consumer: str

@@ -37,9 +37,28 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
 def _verdict(x: NestedArray, consumer: str) -> Verdict:
     refusal = attempt(convert, x, consumer)[1]
     if not refusal:
-        return Verdict(consumer, ZERO_COPY, "")
+        return Verdict(consumer, ZERO_COPY, "; ".join(_made_for_polars(x)) if consumer == "polars" else "")
     obstacle = attempt(convert, part(x, 0, min(len(x), LOOKED_AT)), consumer, copy=True)[1]
     return Verdict(consumer, CANNOT if obstacle else COPY, (obstacle or refusal).removeprefix(f"{consumer}: "))
+
+
+def _made_for_polars(x: NestedArray) -> list[str]:
+    """Return what `as_polars` makes of its own beside the elements, which it shares."""
+    nodes = list(_nodes(x))
+    narrow = any(node.kind == "list" and node.offsets.itemsize < 8 for node in nodes)
+    said = ["offsets of four bytes become eight"] if narrow else []
+    if any(node.kind == "list_view" for node in nodes):
+        said.append("lists out of order are put in order")
+    if any(node.kind in ("string", "bytes") for node in nodes):
+        said.append("views of strings take the place of offsets")
+    return said
+
+
+def _nodes(x: NestedArray) -> Iterator[NestedArray]:
+    yield x
+    for _, array in parts_of(x):
+        if isinstance(array, NestedArray):
+            yield from _nodes(array)
 
 
 # ------------------------------------------------------------------------------------------------------ taken apart
