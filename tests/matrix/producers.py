@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import importlib
 import mmap
+import tempfile
 from dataclasses import dataclass, field
 from multiprocessing import shared_memory
 from typing import NamedTuple
@@ -135,9 +136,17 @@ def _described(obj, root, view, access=None):
     return Made(obj, _owner(root), view.ctypes.data, view.shape, view.strides, view.tobytes(), access)
 
 
-def _make_numpy(element, layout):
-    view, root = as_numpy(element, layout)
-    return _described(view, root, view)
+def _of_view(wrap, access=None):
+    """For what shows an ndarray: `wrap` makes it of one."""
+
+    def make(element, layout):
+        view, root = as_numpy(element, layout)
+        return _described(wrap(view), root, view, access)
+
+    return make
+
+
+_make_numpy = _of_view(lambda view: view)
 
 
 # ------------------------------------------------------------------------------------- libraries on a NumPy allocation
@@ -182,11 +191,6 @@ def _make_strict(element, layout):
     return _described(obj, root, model)
 
 
-def _make_memoryview(element, layout):
-    view, root = as_numpy(element, layout)
-    return _described(memoryview(view), root, view)
-
-
 def _make_arrow_array(element, layout):
     import pyarrow
 
@@ -198,30 +202,26 @@ def _make_arrow_array(element, layout):
     return _described(layout.view(values), root, view, access="readonly")
 
 
-def _make_arrow_buffer(element, layout):
+def _arrow_buffer(view):
     import pyarrow
 
-    view, root = as_numpy(element, layout)
-    return _described(pyarrow.py_buffer(view), root, view)
+    return pyarrow.py_buffer(view)
 
 
-def _make_arrow_tensor(element, layout):
+def _arrow_tensor(view):
     import pyarrow
 
-    view, root = as_numpy(element, layout)
-    return _described(pyarrow.Tensor.from_numpy(view), root, view)
-
-
-def _make_capsule(versioned):
-    def make(element, layout):
-        view, root = as_numpy(element, layout)
-        capsule = view.__dlpack__(max_version=(1, 0)) if versioned else view.__dlpack__()
-        return _described(capsule, root, view, access=None if versioned else "readonly")
-
-    return make
+    return pyarrow.Tensor.from_numpy(view)
 
 
 # --------------------------------------------------------------------------------------------------- memory of its own
+
+
+def _own(obj, model, address, access=None):
+    """Say of an object with memory of its own, which is where it says, what NumPy's `model` shows."""
+    made = _described(obj, model, model, access)
+    made.root, made.address = obj, address
+    return made
 
 
 def _make_jax(element, layout):
@@ -231,9 +231,7 @@ def _make_jax(element, layout):
     with jax.enable_x64(True):
         obj = jax.numpy.array(model, copy=True).block_until_ready()
     assert obj.dtype == element.dtype
-    made = _described(obj, model, model, access="immutable")
-    made.root, made.address = obj, obj.unsafe_buffer_pointer()
-    return made
+    return _own(obj, model, obj.unsafe_buffer_pointer(), "immutable")
 
 
 def _usm(kind, element, layout):
@@ -272,10 +270,6 @@ def _make_usm(kind, wrap):
     return make
 
 
-def _usm_ndarray(view):
-    return view
-
-
 def _dpnp_array(view):
     import dpnp
 
@@ -294,14 +288,14 @@ def _make_memory(kind):
     return make
 
 
-def _make_own_buffer(build, access="readwrite"):
+def _of_values(build, access="readwrite"):
     """For what has a buffer of its own: `build` makes it from the elements' bytes."""
 
     def make(element, layout):
         model, _ = as_numpy(element, layout)
         obj = build(model.tobytes(), element)
-        made = _described(obj, model, model, access=access)
-        made.root, made.address = None if obj == b"" else obj, buffer_address(obj)  # the interpreter has one b"" only
+        made = _own(obj, model, buffer_address(obj), access)
+        made.root = None if obj == b"" else obj  # the interpreter has one b"" only
         return made
 
     return make
@@ -309,10 +303,6 @@ def _make_own_buffer(build, access="readwrite"):
 
 def _bytes(values, element):
     return bytes(bytearray(values))  # a fresh one: the interpreter shares small ones
-
-
-def _bytearray(values, element):
-    return bytearray(values)
 
 
 ARRAY_CODES = {
@@ -345,28 +335,20 @@ def _make_ctypes(element, layout):
     for length in reversed(layout.base):
         kind = kind * length
     obj = kind.from_buffer_copy(model.tobytes())
-    made = _described(obj, model, model)
-    made.root, made.address = obj, ctypes.addressof(obj)
-    return made
+    return _own(obj, model, ctypes.addressof(obj))
 
 
-def _make_mmap(access):
-    def make(element, layout):
-        model, _ = as_numpy(element, layout)
-        obj = mmap.mmap(-1, model.nbytes)
-        obj.write(model.tobytes())
-        if access == "readonly":
-            import tempfile
+def _mmap(values, element):
+    obj = mmap.mmap(-1, len(values))
+    obj.write(values)
+    return obj
 
-            with tempfile.TemporaryFile() as file:
-                file.write(model.tobytes())
-                file.flush()
-                obj = mmap.mmap(file.fileno(), model.nbytes, access=mmap.ACCESS_READ)
-        made = _described(obj, model, model, access=access)
-        made.root, made.address = obj, buffer_address(obj)
-        return made
 
-    return make
+def _mmap_readonly(values, element):
+    with tempfile.TemporaryFile() as file:
+        file.write(values)
+        file.flush()
+        return mmap.mmap(file.fileno(), len(values), access=mmap.ACCESS_READ)
 
 
 def _make_shared(element, layout):
@@ -374,8 +356,7 @@ def _make_shared(element, layout):
     memory = shared_memory.SharedMemory(create=True, size=model.nbytes)
     obj = memory.buf[: model.nbytes]
     obj[:] = model.tobytes()
-    made = _described(obj, model, model)
-    made.root, made.address = obj, buffer_address(obj)
+    made = _own(obj, model, buffer_address(obj))
 
     def close():
         with contextlib.suppress(FileNotFoundError):
@@ -394,9 +375,7 @@ def _make_pil(element, layout):
 
     model, _ = as_numpy(element, layout)
     obj = Image.frombytes(PIL_MODES[element.name], model.shape[::-1], model.tobytes())
-    made = _described(obj, model, model, access="immutable")  # each reading makes bytes of its own
-    made.root, made.address = obj, None
-    return made
+    return _own(obj, model, None, "immutable")  # each reading makes bytes of its own
 
 
 # ---------------------------------------------------------------------------------------------------------- the table
@@ -424,7 +403,7 @@ PRODUCERS = [
     ),
     *(
         Producer(
-            f"usm_ndarray ({kind})", "dpnp", _make_usm(kind, _usm_ndarray), NUMBERS, WITHOUT["unaligned"], memory=kind
+            f"usm_ndarray ({kind})", "dpnp", _make_usm(kind, lambda view: view), NUMBERS, WITHOUT["unaligned"], memory=kind
         )
         for kind in ("device", "shared", "host")
     ),
@@ -436,9 +415,9 @@ PRODUCERS = [
         "pyarrow.Array", "pyarrow", _make_arrow_array, INTEGERS + FLOATS, ["1-d", "1-d offset", "1-d empty"],
         readonly=True,
     ),
-    Producer("pyarrow.Buffer", "pyarrow", _make_arrow_buffer, ["int8"], ["1-d", "1-d empty"]),
+    Producer("pyarrow.Buffer", "pyarrow", _of_view(_arrow_buffer), ["int8"], ["1-d", "1-d empty"]),
     Producer(
-        "pyarrow.Tensor", "pyarrow", _make_arrow_tensor, INTEGERS + FLOATS, ["C", "F", "sliced", "read-only"]
+        "pyarrow.Tensor", "pyarrow", _of_view(_arrow_tensor), INTEGERS + FLOATS, ["C", "F", "sliced", "read-only"]
     ),
     Producer(
         "tvm-ffi", "tvm_ffi", _make_tvm, [*NUMBERS, "bfloat16"], ["C", "F", "sliced", "broadcast", "0-d", "empty"]
@@ -448,19 +427,19 @@ PRODUCERS = [
         ["C", "F", "sliced", "negative", "broadcast", "0-d", "empty"],
     ),
     Producer("PIL.Image", "PIL", _make_pil, list(PIL_MODES), ["C"], boundary=None, readonly=True),
-    Producer("bytes", None, _make_own_buffer(_bytes, "immutable"), ["uint8"], ONE_DIMENSION, boundary=None,
+    Producer("bytes", None, _of_values(_bytes, "immutable"), ["uint8"], ONE_DIMENSION, boundary=None,
              readonly=True),
-    Producer("bytearray", None, _make_own_buffer(_bytearray), ["uint8"], ONE_DIMENSION, boundary=None),
-    Producer("array.array", None, _make_own_buffer(_array), list(ARRAY_CODES), ONE_DIMENSION, boundary=None),
-    Producer("memoryview", None, _make_memoryview, NUMBERS + EXTENDED + TEXT + SWAPPED + ["record"], ALL),
-    Producer("mmap", None, _make_mmap("readwrite"), ["uint8"], ["1-d"]),
-    Producer("mmap (read-only)", None, _make_mmap("readonly"), ["uint8"], ["1-d"], readonly=True),
+    Producer("bytearray", None, _of_values(lambda values, element: bytearray(values)), ["uint8"], ONE_DIMENSION, boundary=None),
+    Producer("array.array", None, _of_values(_array), list(ARRAY_CODES), ONE_DIMENSION, boundary=None),
+    Producer("memoryview", None, _of_view(memoryview), NUMBERS + EXTENDED + TEXT + SWAPPED + ["record"], ALL),
+    Producer("mmap", None, _of_values(_mmap), ["uint8"], ["1-d"]),
+    Producer("mmap (read-only)", None, _of_values(_mmap_readonly, "readonly"), ["uint8"], ["1-d"], readonly=True),
     Producer("ctypes array", None, _make_ctypes, [*C_TYPES, "record"], ["C", "empty", *ONE_DIMENSION], boundary=None),
     Producer("ctypes scalar", None, _make_ctypes, list(C_TYPES), ["0-d"], boundary=None),
     Producer("ctypes.Structure", None, _make_ctypes, ["record"], ["0-d"], boundary=None),
     Producer("shared_memory", None, _make_shared, ["uint8"], ["1-d"]),
-    Producer("capsule (legacy)", None, _make_capsule(False), NUMBERS, WITHOUT["read-only"], readonly=True),
-    Producer("capsule (versioned)", None, _make_capsule(True), NUMBERS, ALL),
+    Producer("capsule (legacy)", None, _of_view(lambda view: view.__dlpack__(), "readonly"), NUMBERS, WITHOUT["read-only"], readonly=True),
+    Producer("capsule (versioned)", None, _of_view(lambda view: view.__dlpack__(max_version=(1, 0))), NUMBERS, ALL),
 ]  # fmt: skip
 
 
