@@ -52,3 +52,17 @@ def send(connection, x):
     connection.send((x.shape, x.byte_strides, float(np.asarray(x).sum()), x.access))
     connection.send(x)
     connection.close()
+
+
+def without(*libraries):
+    """Return the first lines of a program in which these libraries cannot be imported."""
+    return textwrap.dedent(f"""
+        import sys
+
+        class Nowhere:
+            def find_spec(self, name, *_):
+                if name.partition(".")[0] in {libraries}:
+                    raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+        sys.meta_path.insert(0, Nowhere())
+    """)

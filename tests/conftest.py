@@ -4,6 +4,16 @@ import re
 
 import arrayhub  # noqa: F401
 
+# isort: split
+import pytest
+
+
+@pytest.fixture(scope="session")
+def sycl():
+    """For what takes a SYCL device."""
+    if not pytest.importorskip("dpctl").get_devices():
+        pytest.skip("dpctl finds no device")
+
 
 def pytest_make_parametrize_id(val):
     """What a test case is called: its value, without the addresses in it, so that every process says the same."""

@@ -317,22 +317,20 @@ def test_data_that_is_no_buffer(data):
 # ---- Bad input ----
 
 
+ENDLESS = [("a", "<i4")]
+ENDLESS[0] = ("a", ENDLESS)
+
+
 @pytest.mark.parametrize(
     "descr",
     [
         "i4,i4", (("a", "<i4"),), [("a", "<i4")], [("a", "<i4"), ("b", "<i8")], [("a", "<i9"), ("b", "<i4")], [("a",)],
         [("a", "<i4"), ("a", "<i4")], ["ab", "cd"], [3], [None], [("a", "<i4", (2.5,))], [("a", "<i4", (-2,))],
         [("a", [("b", [("c", "<i4")])])], [], [(3, "<i8")], [("a", "StringDType()")], {}, 8,
+        ENDLESS,
     ],
 )  # fmt: skip
 def test_bad_descr(descr):
-    with pytest.raises(InterfaceError, match="descr"):
-        dict_in(Says(shape=(1,), typestr="|V8", descr=descr, data=(AT, False)))
-
-
-def test_descr_without_an_end():
-    descr = [("a", "<i4")]
-    descr[0] = ("a", descr)
     with pytest.raises(InterfaceError, match="descr"):
         dict_in(Says(shape=(1,), typestr="|V8", descr=descr, data=(AT, False)))
 

@@ -34,6 +34,17 @@ def test_without_a_command_it_lists_what_it_can_do(tmp_path):
         assert re.search(rf"^ +{command} +.*{purpose}", done.stdout, re.MULTILINE)
 
 
+@pytest.fixture
+def library(tmp_path):
+    """A user's module, in the folder where the command runs."""
+    (tmp_path / "mylib.py").write_text(
+        "import numpy\nclass images:\n    first = numpy.zeros((2, 3))\n    last = b'abc'\n"
+    )
+    (tmp_path / "broken.py").write_text("raise RuntimeError('on purpose')\n")
+    (tmp_path / "script.py").write_text("raise SystemExit(0)\n")
+    return tmp_path
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -46,24 +57,16 @@ def test_without_a_command_it_lists_what_it_can_do(tmp_path):
         (["explain", "numpy:linalg.inverse"], "numpy:linalg.inverse: "),
         (["explain", "numpy:pie"], "accepted, for example: pi"),
         (["explain", "numpy:pi", "--to", "fortran"], "argument --to: "),
+        (["explain", "script:a"], "script cannot be imported: SystemExit: 0"),
+        (["explain", "broken:a"], "broken cannot be imported: RuntimeError: on purpose"),
     ],
 )
-def test_what_is_not_understood_is_said_with_what_is(tmp_path, arguments, words):
-    done = run(*arguments, cwd=tmp_path)
+def test_what_is_not_understood_is_said_with_what_is(library, arguments, words):
+    done = run(*arguments, cwd=library)
     assert done.returncode == 2
     assert done.stdout == ""
     assert words in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.fixture
-def library(tmp_path):
-    """A user's module, in the folder where the command runs."""
-    (tmp_path / "mylib.py").write_text(
-        "import numpy\nclass images:\n    first = numpy.zeros((2, 3))\n    last = b'abc'\n"
-    )
-    (tmp_path / "broken.py").write_text("raise RuntimeError('on purpose')\n")
-    return tmp_path
 
 
 def test_explain(library):
@@ -91,20 +94,6 @@ def test_a_reader_that_stops_reading_is_no_crash(tmp_path):
     done = run("explain", "numpy:pi", cwd=tmp_path, stdout=writing)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
-
-
-def test_explain_of_a_script_that_exits(library):
-    (library / "script.py").write_text("raise SystemExit(0)\n")
-    done = run("explain", "script:a", cwd=library)
-    assert done.returncode == 2
-    assert "script cannot be imported: SystemExit: 0" in done.stderr
-
-
-def test_explain_of_a_module_that_cannot_be_imported(library):
-    done = run("explain", "broken:a", cwd=library)
-    assert done.returncode == 2
-    assert "broken cannot be imported: RuntimeError: on purpose" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 # ------------------------------------------------------------------------------------------------- the doctor

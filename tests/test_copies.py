@@ -10,6 +10,7 @@ import arrayhub  # before dpctl: it finds the CPU runtime
 import numpy as np
 import pytest
 from children import python
+from dlpack_by_hand import PADDED, Handmade
 from exporters import FAST_WAYS_OFF
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -271,10 +272,8 @@ def test_every_pair_of_kinds(source, target, key):
     ("dtype", "shape"), [((0, 4, 1), (4,)), ((1, 2, 1), (3,)), ((17, 4, 1), (3, 3)), ((0, 1, 1), ())]
 )
 def test_elements_of_less_than_a_byte_are_copied_as_bytes(dtype, shape):
-    from test_dlpack import Handmade, take
-
     memory = np.random.default_rng(0).integers(0, 256, 16, "u1")
-    packed = take(Handmade(memory=memory, shape=shape, dtype=dtype))
+    packed = arrayhub.from_dlpack(Handmade(memory=memory, shape=shape, dtype=dtype))
     copies = [packed.copy(), packed.to_host(copy=True)]
     if "dpctl" in sys.modules:
         copies.append(packed.to_device("oneapi:0").copy().to_host())
@@ -284,10 +283,9 @@ def test_elements_of_less_than_a_byte_are_copied_as_bytes(dtype, shape):
 
 
 def test_packed_elements_do_not_go_into_padded_ones():
-    from test_dlpack import PADDED, Handmade, take
-
     packed, padded = (
-        take(Handmade(memory=np.zeros(16, "u1"), shape=(2,), dtype=(0, 4, 1), flags=f)) for f in (0, PADDED)
+        arrayhub.from_dlpack(Handmade(memory=np.zeros(16, "u1"), shape=(2,), dtype=(0, 4, 1), flags=f))
+        for f in (0, PADDED)
     )
     for a, out in ((packed, padded), (padded, packed)):
         with pytest.raises(ValueError, match="the element type"):

@@ -46,56 +46,65 @@ def asking(name, exception):
     return Asked()
 
 
-@pytest.mark.parametrize("exception", PASSING)
-@pytest.mark.parametrize(
-    "make", [lambda name, error: producer_with([name], error), asking], ids=["property", "getattr"]
-)
-@pytest.mark.parametrize("name", ATTRIBUTES[:4])
-def test_what_passes_on_gets_out_of_an_attribute(name, make, exception):
-    with pytest.raises(exception):
-        arrayhub.asarray(make(name, exception("passing")))
+def labelled(name, exception):
+    """An ndarray whose class has a property of this name that raises."""
+    return np.arange(3).view(type("Labelled", (np.ndarray,), {name: property(raising(exception))}))
+
+
+def legacy(exception):
+    """A producer on a device, from before versions, that raises when it is asked with a stream."""
+
+    def export(self, *, stream=None, **keywords):
+        raise TypeError if keywords else exception
+
+    return producer(__dlpack__=export, __dlpack_device__=lambda self: (2, 0))
+
+
+def asking_index(exception):
+    return producer(__index__=raising(exception))
+
+
+PROTOCOLS, LABELS = ATTRIBUTES[:4], ATTRIBUTES[4:]
+MEMORY = np.zeros(8)
+ENTRIES = {"version": 3, "typestr": "<f8", "data": (MEMORY.ctypes.data, False), "shape": (8,), "strides": (8,)}
+# From an exception to an object that raises it when asarray asks.
+ASKED = {
+    **{f"property {name}": lambda error, name=name: producer_with([name], error) for name in PROTOCOLS},
+    **{f"getattr {name}": lambda error, name=name: asking(name, error) for name in PROTOCOLS},
+    **{f"label {name}": lambda error, name=name: labelled(name, error) for name in LABELS},
+    **{
+        name: lambda error, name=name: producer(**{"__dlpack__": lending(np.zeros(3)), name: raising(error)})
+        for name in ("__dlpack__", "__dlpack_device__")
+    },
+    "the stream of a legacy producer": legacy,
+    **{
+        f"{key} of a dict": lambda error, key=key: producer(
+            __array_interface__={**ENTRIES, key: (asking_index(error),)}
+        )
+        for key in ("shape", "strides")
+    },
+}
+if sys.version_info >= (3, 12):  # a class of Python's exports a buffer from there on
+    ASKED["buffer"] = lambda error: producer(__buffer__=raising(error))
+CALLS = {
+    **{name: lambda error, make=make: arrayhub.asarray(make(error)) for name, make in ASKED.items()},
+    **{
+        f"{name} via dlpack": lambda error, name=name: arrayhub.asarray(ASKED[name](error), via="dlpack")
+        for name in ("__dlpack__", "__dlpack_device__")
+    },
+    "reshape": lambda error: arrayhub.asarray(np.zeros(4)).reshape(asking_index(error), 2),
+    "index": lambda error: arrayhub.asarray(np.zeros(4))[asking_index(error)],
+    "transpose": lambda error: arrayhub.asarray(np.zeros((2, 2))).transpose(asking_index(error), 0),
+    "USMArray": lambda error: arrayhub.USMArray(asking_index(error), buffer="cpu"),
+    "picture": lambda error: arrayhub.picture(asking_index(error)),
+}
 
 
 @pytest.mark.parametrize("exception", PASSING)
-@pytest.mark.parametrize("name", ["__gt_dims__", "__gt_origin__", "dims"])
-def test_what_passes_on_gets_out_of_a_label(name, exception):
-    labelled = type("Labelled", (np.ndarray,), {name: property(raising(exception("passing")))})
+@pytest.mark.parametrize("call", CALLS)
+def test_what_passes_on_gets_out(call, exception):
     with pytest.raises(exception):
-        arrayhub.asarray(np.zeros(3).view(labelled))
-
-
-@pytest.mark.parametrize("exception", PASSING)
-@pytest.mark.parametrize("name", ["__dlpack__", "__dlpack_device__"])
-@pytest.mark.parametrize("via", [None, "dlpack"])
-def test_what_passes_on_gets_out_of_dlpack(name, via, exception):
-    methods = {"__dlpack__": lending(np.zeros(3)), name: raising(exception("passing"))}
-    with pytest.raises(exception):
-        arrayhub.asarray(producer(**methods), via=via)
-
-
-@pytest.mark.parametrize("exception", PASSING)
-def test_what_passes_on_gets_out_of_the_stream_of_a_legacy_producer(exception):
-    def legacy(self, *, stream=None, **keywords):
-        raise TypeError if keywords else exception("passing")
-
-    with pytest.raises(exception):
-        arrayhub.asarray(producer(__dlpack__=legacy, __dlpack_device__=lambda self: (2, 0)))
-
-
-@pytest.mark.parametrize("exception", PASSING)
-@pytest.mark.parametrize("key", ["shape", "strides"])
-def test_what_passes_on_gets_out_of_an_entry_of_a_dict(key, exception):
-    memory = np.zeros(8)
-    entries = {"version": 3, "typestr": "<f8", "data": (memory.ctypes.data, False), "shape": (8,), "strides": (8,)}
-    with pytest.raises(exception):
-        arrayhub.asarray(producer(__array_interface__={**entries, key: (asking_index(exception("passing")),)}))
-
-
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="a class of Python's exports a buffer from CPython 3.12 on")
-@pytest.mark.parametrize("exception", PASSING)
-def test_what_passes_on_gets_out_of_a_buffer(exception):
-    with pytest.raises(exception):
-        arrayhub.asarray(producer(__buffer__=raising(exception("passing"))))
+        CALLS[call](exception("passing"))
 
 
 @pytest.mark.parametrize("exception", PASSING)
@@ -116,34 +125,12 @@ def test_what_passes_on_gets_out_of_a_subclass_of_torchs(name, exception):
         arrayhub.asarray(torch.zeros(3).as_subclass(Tensor))
 
 
-@pytest.mark.parametrize("exception", PASSING)
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda error: arrayhub.asarray(np.zeros(4)).reshape(asking_index(error), 2),
-        lambda error: arrayhub.asarray(np.zeros(4))[asking_index(error)],
-        lambda error: arrayhub.asarray(np.zeros((2, 2))).transpose(asking_index(error), 0),
-        lambda error: arrayhub.USMArray(asking_index(error), buffer="cpu"),
-        lambda error: arrayhub.picture(asking_index(error)),
-    ],
-    ids=["reshape", "index", "transpose", "USMArray", "layout"],
-)
-def test_what_passes_on_gets_out_of_an_index(call, exception):
-    with pytest.raises(exception):
-        call(exception("passing"))
-
-
-def asking_index(exception):
-    return producer(__index__=raising(exception))
-
-
 @pytest.mark.parametrize(
     "exception", [ValueError, KeyError, OSError, RuntimeError, NotImplementedError, AttributeError]
 )
-@pytest.mark.parametrize("name", ["__gt_dims__", "__gt_origin__", "dims"])
+@pytest.mark.parametrize("name", LABELS)
 def test_any_other_exception_says_that_there_are_no_labels(name, exception):
-    labelled = type("Labelled", (np.ndarray,), {name: property(raising(exception("an answer")))})
-    assert arrayhub.asarray(np.arange(3).view(labelled)).dims is None
+    assert arrayhub.asarray(labelled(name, exception("an answer"))).dims is None
 
 
 # ------------------------------------------------------------------------------- an interrupt at each call on the way

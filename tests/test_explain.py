@@ -12,12 +12,13 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from children import python
+from children import python, without
 from exporters import StructProducer, exporter
 from matrix.elements import ELEMENTS
 from matrix.layouts import LAYOUTS
 from matrix.producers import PRODUCERS, installed
 from producers import lives, producer, raising
+from test_printout import packed_int4
 
 import arrayhub as ah
 
@@ -98,21 +99,13 @@ class Cuda:
     [
         Cuda(), Cuda(typestr=">i4"), exporter(), exporter(readonly=1), exporter(strides=[8], len=24),
         StructProducer(), ctypes.c_int(3), aligned(np.zeros(3, "f4")), aligned(np.zeros(3, "f8")),
-        np.zeros(3).view([("x", "f8")]), types.SimpleNamespace(data=np.zeros(3)),
+        np.zeros(3).view([("x", "f8")]), types.SimpleNamespace(data=np.zeros(3)), packed_int4(),
     ],
     ids=lambda obj: type(obj).__name__,
 )  # fmt: skip
 def test_verdicts_of_other_things(obj):
     for verdict in ah.explain(obj).verdicts:
         assert verdict.verdict == outcome(obj, verdict.consumer), verdict
-
-
-def test_elements_that_share_bytes():
-    from test_printout import packed_int4
-
-    x = packed_int4()
-    for verdict in ah.explain(x).verdicts:
-        assert verdict.verdict == outcome(x, verdict.consumer), verdict
 
 
 def test_64_bit_jax_is_asked_how_it_is_set():
@@ -227,19 +220,12 @@ def test_a_refused_tensor_is_offered_by_no_protocol():
 )
 def test_a_library_that_is_not_there_is_said_with_what_installs_it(library, command):
     said = python(
-        f"""
-        import sys
-
-        class Absent:
-            def find_spec(name, path=None, target=None):
-                if name == {library!r}:
-                    raise ModuleNotFoundError("No module named " + repr(name))
-
-        sys.meta_path.insert(0, Absent)
-        import arrayhub as ah
-        (verdict,) = ah.explain(bytearray(64), to={library.replace("dpctl", "dpnp")!r}).verdicts
-        print(verdict.verdict, verdict.reason)
-        """
+        without(library)
+        + f"""
+import arrayhub as ah
+(verdict,) = ah.explain(bytearray(64), to={library.replace("dpctl", "dpnp")!r}).verdicts
+print(verdict.verdict, verdict.reason)
+"""
     )
     assert said.startswith("cannot ")
     assert said.endswith(f"install it with: {command}\n")

@@ -506,16 +506,12 @@ def test_native_single_values_can_be_read_by_memoryview(letter):
         ([("a:b", "i4")], "rename"),
         ([("a\0b", "i4")], "rename"),
         ([("a\ud800", "i4")], "rename"),
+        (np.dtypes.StringDType(), "astype"),
     ],
 )
 def test_what_cannot_be_written_names_who_can_say_it(dtype, instead):
     with pytest.raises(BufferError, match=f"PEP 3118 format: cannot say .*{instead}"):
         write_format(np.dtype(dtype))
-
-
-def test_string_dtype_cannot_be_written():
-    with pytest.raises(BufferError, match="astype"):
-        write_format(np.dtypes.StringDType())
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "int4"])

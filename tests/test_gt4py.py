@@ -187,13 +187,6 @@ def test_names_that_stencils_do_not_know_are_not_told_to_them(build, backend):
     assert np.allclose(np.asarray(out), np.asarray(vectors) @ [1.0, 2.0, 3.0], rtol=1e-14)
 
 
-@pytest.fixture
-def sycl():
-    dpctl = pytest.importorskip("dpctl")
-    if not dpctl.has_cpu_devices() and not dpctl.has_gpu_devices():
-        pytest.skip("no SYCL device")
-
-
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_memory_on_a_device_is_refused_in_our_words(build, sycl, backend):
     host, out = allocated("IJK0", backend, seed=1), allocated("IJK", backend)

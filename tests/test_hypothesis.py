@@ -219,10 +219,7 @@ def test_copies_are_numpys_copies(x, order):
 
 
 @pytest.fixture(scope="module")
-def tensor():
-    pytest.importorskip("dpctl")
-    if not __import__("dpctl").has_cpu_devices() and not __import__("dpctl").has_gpu_devices():
-        pytest.skip("no SYCL device")
+def tensor(sycl):
     return pytest.importorskip("dpnp.tensor")
 
 

@@ -56,30 +56,22 @@ IDS = list(ARRAYS)
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_in_and_out_of_pyarrow(name):
-    source, _ = ARRAYS[name]
+def test_in_and_out_of_pyarrow_with_the_type_of_awkward(name):
+    source, kind = ARRAYS[name]
     x = ah.asnested(source)
     plain = source.to_pylist()
     if name == "times":
         plain = [[1], []]
     assert x.to_list() == plain
     assert len(x) == len(source)
-    assert str(x.type) == ah.datashape(x)
+    assert str(x.type) == ah.datashape(x) == kind
+    assert ah.parse_type(kind) == x.type
+    assert str(ah.parse_type(kind)) == kind
+    assert str(ak.types.from_datashape(kind, highlevel=True)) == kind
     back = pa.array(x)
     back.validate(full=True)
     assert back.equals(source)
     assert x.access == "immutable"
-
-
-@pytest.mark.parametrize("name", IDS)
-def test_the_type_is_awkwards(name):
-    source, kind = ARRAYS[name]
-    x = ah.asnested(source)
-    assert str(x.type) == kind
-    assert str(ah.parse_type(kind)) == kind
-    assert ah.parse_type(kind) == x.type
-    said = ak.types.from_datashape(kind, highlevel=True)
-    assert str(said) == kind
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -489,10 +481,8 @@ def test_what_a_nested_array_is_not():
 
 
 @pytest.mark.parametrize("kind", ["shared", "host", "device"])
-def test_sycl_memory(kind):
+def test_sycl_memory(sycl, kind):
     dpnp = pytest.importorskip("dpnp")
-    if not pytest.importorskip("dpctl").get_devices():
-        pytest.skip("dpctl finds no device")
 
     def in_usm(array):
         return ah.asarray(dpnp.asarray(ah.as_numpy(array), usm_type=kind))
@@ -522,10 +512,7 @@ def leaves(node):
     return [leaf for part in below if part is not None for leaf in leaves(part)]
 
 
-def test_to_device_and_back():
-    dpctl = pytest.importorskip("dpctl")
-    if not dpctl.get_devices():
-        pytest.skip("dpctl finds no device")
+def test_to_device_and_back(sycl):
     for source, _ in ARRAYS.values():
         x = ah.asnested(source)
         for part in (x, x[1:]):
@@ -536,10 +523,8 @@ def test_to_device_and_back():
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_each_array_crosses_once(name):
+def test_each_array_crosses_once(sycl, name):
     """Offsets too, though they are looked at on the host to find out what they reach."""
-    if not pytest.importorskip("dpctl").get_devices():
-        pytest.skip("dpctl finds no device")
     x = ah.asnested(ARRAYS[name][0])
     with ah.trace() as to_device:
         there = x.to_device("oneapi:0")
@@ -552,9 +537,7 @@ def test_each_array_crosses_once(name):
 
 
 @pytest.mark.parametrize("attribute", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
-def test_usm_goes_out_and_comes_in_by_both_device_interfaces(attribute):
-    if not pytest.importorskip("dpctl").get_devices():
-        pytest.skip("dpctl finds no device")
+def test_usm_goes_out_and_comes_in_by_both_device_interfaces(sycl, attribute):
     for name, (source, _) in ARRAYS.items():
         x = ah.asnested(source).to_device("oneapi:0")
         if name == "times":
@@ -570,10 +553,7 @@ def test_usm_goes_out_and_comes_in_by_both_device_interfaces(attribute):
     assert (back.ptr, back.shape, back.device) == (dense.ptr, (2, 3), dense.device)
 
 
-def test_a_device_that_the_host_cannot_read_says_so():
-    dpctl = pytest.importorskip("dpctl")
-    if not dpctl.get_devices():
-        pytest.skip("dpctl finds no device")
+def test_a_device_that_the_host_cannot_read_says_so(sycl):
     for source in (RAGGED, WORDS, [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}]):
         x = ah.asnested(source).to_device("oneapi:0")
         with pytest.raises(BufferError, match=r"x\.to_host\(\)"):

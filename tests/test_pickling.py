@@ -6,11 +6,12 @@ import multiprocessing
 import pickle
 import random
 import sys
+from base64 import b64decode
 
 import ml_dtypes
 import numpy as np
 import pytest
-from children import python, send
+from children import python, send, without
 from dlpack_by_hand import Handmade
 from producers import lives
 
@@ -87,6 +88,12 @@ SOURCES = {
 }
 
 
+def out_of_band(x):
+    """What a pickle of an array is, and the buffers beside it."""
+    buffers = []
+    return pickle.dumps(x, 5, buffer_callback=buffers.append), buffers
+
+
 def elements(x):
     """The elements as bytes in C order, whatever they are."""
     return bytes(memoryview(arrayhub.transfer.host.raw(x.copy())).cast("B")) if x.size and x.itemsize else b""
@@ -126,8 +133,7 @@ def test_what_arrives(name, protocol):
 @pytest.mark.parametrize("name", SOURCES)
 def test_out_of_band(name):
     x = asarray(SOURCES[name]())
-    buffers = []
-    stream = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    stream, buffers = out_of_band(x)
     assert len(buffers) == 1
     assert len(stream) < 500, "the elements are in the stream"
     y = pickle.loads(stream, buffers=buffers)
@@ -143,8 +149,7 @@ GAPLESS = [
 @pytest.mark.parametrize("name", GAPLESS)
 def test_what_has_no_gaps_is_not_copied(name):
     x = asarray(SOURCES[name]())
-    buffers = []
-    stream = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    stream, buffers = out_of_band(x)
     y = pickle.loads(stream, buffers=buffers)
     assert y.ptr == x.ptr
     assert y.byte_strides == x.byte_strides
@@ -168,8 +173,7 @@ SIZES = {
 @pytest.mark.parametrize("name", SIZES)
 def test_only_what_the_elements_need_travels(name):
     x = asarray(SOURCES[name]())
-    buffers = []
-    pickle.dumps(x, 5, buffer_callback=buffers.append)
+    _, buffers = out_of_band(x)
     assert buffers[0].raw().nbytes == SIZES[name]
     assert sys.getsizeof(x) - sys.getsizeof(x[..., :0]) == SIZES[name]
 
@@ -191,8 +195,8 @@ def test_random_layouts():
         if draw.random() < 0.3:
             view = np.broadcast_to(view[..., None, :] if view.ndim else view, (*view.shape[:-1], 3, *view.shape[-1:]))
         x = asarray(view)
-        buffers = []
-        y = pickle.loads(pickle.dumps(x, 5, buffer_callback=buffers.append), buffers=buffers)
+        stream, buffers = out_of_band(x)
+        y = pickle.loads(stream, buffers=buffers)
         assert np.array_equal(np.asarray(y), view), (view.shape, view.strides)
         assert buffers[0].raw().nbytes <= view.nbytes
         assert np.array_equal(np.asarray(copy.deepcopy(x)), view)
@@ -205,8 +209,7 @@ def test_random_layouts():
 @pytest.mark.parametrize("make", [bytes, bytearray], ids=["bytes", "bytearray"])
 def test_access_is_the_weaker_of_the_senders_and_the_transports(make, size):
     x = asarray(np.arange(size))
-    buffers = []
-    stream = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    stream, buffers = out_of_band(x)
     y = pickle.loads(stream, buffers=[make(buffer.raw()) for buffer in buffers])
     assert y.flags.writeable == (make is bytearray)
 
@@ -214,16 +217,14 @@ def test_access_is_the_weaker_of_the_senders_and_the_transports(make, size):
 @pytest.mark.parametrize("size", [10, 5000])
 def test_immutable_stays_so_in_writable_buffers(size):
     x = asarray(bytes(size))
-    buffers = []
-    stream = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    stream, buffers = out_of_band(x)
     assert pickle.loads(stream, buffers=[bytearray(b.raw()) for b in buffers]).access == "immutable"
 
 
 @pytest.mark.parametrize("size", [10, 5000])
 def test_what_lands_unaligned_is_aligned(size):
     x = asarray(np.arange(float(size)))
-    buffers = []
-    stream = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    stream, buffers = out_of_band(x)
     odd = np.zeros(8 * size + 1, "u1")[1:]
     odd[:] = np.frombuffer(buffers[0].raw(), "u1")
     y = pickle.loads(stream, buffers=[odd])
@@ -252,8 +253,7 @@ def test_labels_of_alignment_are_dropped():
 
 
 def test_the_memory_lives_as_long_as_what_was_pickled():
-    buffers = []
-    stream = pickle.dumps(asarray(np.arange(100_000)), 5, buffer_callback=buffers.append)
+    stream, buffers = out_of_band(asarray(np.arange(100_000)))
     y = pickle.loads(stream, buffers=buffers)
     del buffers
     assert int(np.asarray(y).sum()) == sum(range(100_000))
@@ -376,13 +376,8 @@ def test_a_process_that_has_not_imported_arrayhub_unpickles():
 
 def test_a_receiver_without_ml_dtypes():
     stream = pickle.dumps(asarray(np.ones(3, ml_dtypes.bfloat16)))
-    program = f"""
-import pickle, sys
-class Nowhere:
-    def find_spec(self, name, *_):
-        if name == "ml_dtypes":
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Nowhere())
+    program = f"""{without("ml_dtypes")}
+import pickle
 y = pickle.loads({stream!r})
 print(y.shape, y.typenum, y.nbytes, y.access)
 try:
@@ -489,16 +484,12 @@ GOLDEN = {
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_pickles_of_form_1_are_read(name):
-    from base64 import b64decode
-
     assert facts(pickle.loads(b64decode(GOLDEN[name]))) == facts(asarray(SOURCES[name]()))
 
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_form_1_is_written_as_it_was(name):
     """A change of what is written needs another number, and a second table beside this one."""
-    from base64 import b64decode
-
     function, (state, data) = pickle.loads(b64decode(GOLDEN[name])).__reduce_ex__(4)
     again, (state_now, data_now) = asarray(SOURCES[name]()).__reduce_ex__(4)
     assert (function, state) == (again, state_now)
@@ -575,13 +566,8 @@ class TestDevices:
     def test_a_receiver_without_sycl(self):
         with arrayhub.pickling(device="keep"):
             stream = pickle.dumps(self.device(np.arange(4.0)))
-        program = f"""
-import pickle, sys
-class Nowhere:
-    def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("dpctl", "dpnp"):
-            raise ModuleNotFoundError(name, name=name)
-sys.meta_path.insert(0, Nowhere())
+        program = f"""{without("dpctl", "dpnp")}
+import pickle
 try:
     print(pickle.loads({stream!r}))
 except pickle.UnpicklingError as error:

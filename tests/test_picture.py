@@ -31,7 +31,7 @@ def drawing(text):
     return text[text.index("\nbuf_") + 1 :]
 
 
-SEED_EXAMPLES = {
+EXAMPLES = {
     "C-contiguous": (
         ((2, 3), (3, 1)),
         "buf_flat = { a[0,0], a[0,1], a[0,2], a[1,0], a[1,1], a[1,2] }\n"
@@ -116,9 +116,9 @@ SEED_EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("name", SEED_EXAMPLES)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_text(name):
-    numbers, expected = SEED_EXAMPLES[name]
+    numbers, expected = EXAMPLES[name]
     assert drawing(arrayhub.picture(*numbers).text()) == expected
 
 

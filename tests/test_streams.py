@@ -21,16 +21,22 @@ class ByDict:
 
 
 @pytest.fixture
-def race():
-    """A block of USM that is written over and over on one queue, and another queue that reads it."""
+def dpctl():
     dpctl = pytest.importorskip("dpctl")
     pytest.importorskip("dpctl.memory")
     if not dpctl.has_cpu_devices():
         pytest.skip("no SYCL CPU device")
+    return dpctl
+
+
+@pytest.fixture
+def race(dpctl):
     return Race(dpctl)
 
 
 class Race:
+    """A block of USM that is written over and over on one queue, and another queue that reads it."""
+
     def __init__(self, dpctl, *, in_order=False):
         memory = dpctl.memory
         device = dpctl.SyclDevice("cpu")
@@ -98,11 +104,7 @@ def test_the_callers_queue_reads_what_was_written(race, producer, way):
     assert race.stale(lambda queue: WAYS[way](x, queue)) == 0
 
 
-def test_an_in_order_queue_too():
-    dpctl = pytest.importorskip("dpctl")
-    pytest.importorskip("dpctl.memory")
-    if not dpctl.has_cpu_devices():
-        pytest.skip("no SYCL CPU device")
+def test_an_in_order_queue_too(dpctl):
     race = Race(dpctl, in_order=True)
     assert race.stale(lambda queue: arrayhub.asarray(race.memory, stream=queue)) == 0
 
@@ -123,10 +125,8 @@ def test_the_array_is_one_of_the_queue_from_then_on(race):
     assert early > 0
 
 
-def test_a_host_copy_comes_after_the_callers_queue_too(race):
+def test_a_host_copy_comes_after_the_callers_queue_too(dpctl, race):
     """Of memory that the host reads itself: shared and host USM."""
-    import dpctl.memory
-
     shared = dpctl.memory.MemoryUSMShared(NBYTES, queue=race.writing)
     out = np.empty(NBYTES, "u1")
     for turn in range(ROUNDS):
@@ -140,9 +140,7 @@ def test_a_copy_on_the_device_is_one_of_the_queue(race):
     assert getattr(copied, SYCL)["syclobj"] == race.reading
 
 
-def test_a_queue_of_another_context_is_refused(race):
-    import dpctl
-
+def test_a_queue_of_another_context_is_refused(dpctl, race):
     device = race.memory.sycl_device
     elsewhere = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
     for way in (arrayhub.asarray, lambda x, stream: arrayhub.to_device(x, "oneapi:0", stream=stream)):

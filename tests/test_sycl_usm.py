@@ -224,6 +224,8 @@ def test_true_means_writable_for_the_memory_classes(kind, via):
     assert getattr(memory, NAME)["data"][1] is True
     a = ah.asarray(memory, via=via)
     assert (a.access, a.shape, a.dtype, a.usm_type, a.ptr) == ("readwrite", (16,), np.uint8, kind, memory._pointer)
+    assert a.base is memory
+    assert (a.memory.kind, a.memory.address, a.memory.nbytes, a.memory.owner) == ("usm", memory._pointer, 16, memory)
 
 
 def test_subclasses_of_the_memory_classes():

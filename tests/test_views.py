@@ -455,18 +455,6 @@ def test_read_only_is_for_good_and_for_one_array():
     assert array.flags.writeable
 
 
-def test_nothing_else_can_be_set():
-    a = arrayhub.asarray(np.zeros(3))
-    for name in ("shape", "strides", "dtype", "ptr", "base", "memory", "ndim", "flags", "invented"):
-        with pytest.raises(AttributeError):
-            setattr(a, name, None)
-    for name in ("c_contiguous", "f_contiguous", "aligned"):
-        with pytest.raises(AttributeError):
-            setattr(a.flags, name, True)
-    with pytest.raises(TypeError):
-        del a[0]
-
-
 def test_an_array_is_made_once():
     a = arrayhub.asarray(np.zeros(3))
     with pytest.raises(TypeError, match="exists already"):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from arrow_by_hand import given
 
 import arrayhub as ah
 from arrayhub.nested.moving import moved
@@ -71,12 +72,7 @@ def test_work_in_flight_is_ordered_before_the_reader(cp, nanoarrow):
             values += 1
         x = ah.asarray(values)
         capsules = x.__arrow_c_device_array__()
-
-    class Capsules:
-        def __arrow_c_device_array__(self, requested_schema=None, **keywords):
-            return capsules
-
-    back = ah.asarray(Capsules(), via="arrow")
+    back = ah.asarray(given("__arrow_c_device_array__", capsules), via="arrow")
     assert back.ptr == values.data.ptr
     assert float(np.asarray(ah.to_host(back)).min()) == 50.0
 
@@ -115,12 +111,7 @@ def test_those_who_read_the_host_alone_refuse_in_words(cp, library):
 def test_a_device_stream_of_it_is_read_where_it_lies(cp, name):
     """No Python library reads one yet; this reads what it gives out, by the capsule alone."""
     x = on_cuda(cp, ah.asnested(SOURCES[name]))
-
-    class Stream:
-        def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
-            return x.__arrow_c_device_stream__(requested_schema)
-
-    back = ah.asnested(Stream())
+    back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
     assert back.device == x.device
     assert back.to_host().to_list() == SOURCES[name]
 
@@ -132,11 +123,6 @@ def test_a_dense_device_stream_waits_for_the_producers_stream(cp):
         for _ in range(50):
             values += 1
         x = ah.asarray(values, stream=stream.ptr)
-
-    class Stream:
-        def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
-            return x.__arrow_c_device_stream__(requested_schema)
-
-    back = ah.asarray(Stream())
+    back = ah.asarray(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
     assert back.ptr == x.ptr
     assert (cp.asarray(back) == 50).all()

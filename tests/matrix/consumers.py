@@ -7,7 +7,7 @@ import numpy as np
 
 import arrayhub as ah
 
-from .memory import FULL, buffer_address, elements_at
+from .memory import FULL, buffer_address, called, elements_at
 
 
 class Consumer(NamedTuple):
@@ -67,10 +67,6 @@ def _numpy_row(name, take, library=None):
 # ------------------------------------------------------------------------------------------------------------- others
 
 
-def _torch_write(t):
-    t[(0,) * t.ndim].zero_()
-
-
 def _torch_values(t):
     size = t.element_size()
     return elements_at(t.data_ptr(), tuple(t.shape), tuple(s * size for s in t.stride()), size)
@@ -99,34 +95,8 @@ def _dpnp_write(x):
     x.sycl_queue.wait()
 
 
-def _take_dpctl(u):
-    import dpctl.memory
-
-    return dpctl.memory.as_usm_memory(u)
-
-
-def _memory_values(memory):
-    return memory.copy_to_host().tobytes()
-
-
-def _memory_write(memory):
-    memory.copy_from_host(bytes(memory.nbytes))
-
-
-def _take_arrow(u):
-    import pyarrow
-
-    return pyarrow.py_buffer(u)
-
-
 def _arrow_write(buffer):
     memoryview(buffer).cast("B")[:] = bytes(buffer.size)
-
-
-def _take_tvm(u):
-    import tvm_ffi
-
-    return tvm_ffi.from_dlpack(u)
 
 
 def _tvm_values(t):
@@ -139,12 +109,6 @@ def _tvm_dtype(t):
         return str(t.dtype)
     except ValueError:  # it carries complex numbers, and has no name for them
         return None
-
-
-def _take_strict(u):
-    import array_api_strict
-
-    return array_api_strict.from_dlpack(u)
 
 
 @functools.cache
@@ -184,7 +148,7 @@ CONSUMERS = [
         address=lambda t: t.data_ptr(),
         values=_torch_values,
         dtype=lambda t: str(t.dtype).removeprefix("torch."),
-        write=_torch_write,
+        write=lambda t: t[(0,) * t.ndim].zero_(),
     ),
     Consumer(
         "jax", "jax", _take_jax,
@@ -201,14 +165,14 @@ CONSUMERS = [
         write=_dpnp_write,
     ),
     Consumer(
-        "dpctl.memory", "dpctl", _take_dpctl,
+        "dpctl.memory", "dpctl", called("dpctl.memory", "as_usm_memory"),
         address=lambda m: m._pointer,
-        values=_memory_values,
-        write=_memory_write,
+        values=lambda m: m.copy_to_host().tobytes(),
+        write=lambda m: m.copy_from_host(bytes(m.nbytes)),
         whole_reach=True,
     ),
     Consumer(
-        "pyarrow", "pyarrow", _take_arrow,
+        "pyarrow", "pyarrow", called("pyarrow", "py_buffer"),
         address=lambda b: b.address,
         values=lambda b: b.to_pybytes(),
         readonly=lambda b: not b.is_mutable,
@@ -216,13 +180,13 @@ CONSUMERS = [
         whole_reach=True,
     ),
     Consumer(
-        "tvm-ffi", "tvm_ffi", _take_tvm,
+        "tvm-ffi", "tvm_ffi", called("tvm_ffi", "from_dlpack"),
         address=lambda t: t.data_ptr(),
         values=_tvm_values,
         dtype=_tvm_dtype,
     ),
     Consumer(
-        "array_api_strict", "array_api_strict", _take_strict,
+        "array_api_strict", "array_api_strict", called("array_api_strict", "from_dlpack"),
         address=lambda x: np.asarray(x, copy=False).ctypes.data,
         values=lambda x: np.asarray(x, copy=False).tobytes(),
         dtype=lambda x: np.asarray(x, copy=False).dtype,

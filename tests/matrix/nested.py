@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import arrayhub as ah
 
+from .memory import called
+
 LONG = "a string of more than twelve bytes"
 
 
@@ -98,18 +100,6 @@ def _frame(pa, source):
     return pd.DataFrame({name: _pandas(pa, column) for name, column in zip("xy", source.flatten(), strict=True)})
 
 
-def _nanoarrow(pa, source):
-    import nanoarrow
-
-    return nanoarrow.Array(source)
-
-
-def _arro3(pa, source):
-    import arro3.core
-
-    return arro3.core.Array.from_arrow(source)
-
-
 def _of_polars(kind):
     import polars as pl
     import pyarrow as pa
@@ -178,6 +168,7 @@ def _in_usm(memory):
     return made
 
 
+ARRO3 = called("arro3.core", "Array.from_arrow")
 PRODUCERS = [
     Producer("pyarrow.Array", "pyarrow", _arrow(lambda pa, source: source)),
     Producer("pyarrow.ChunkedArray", "pyarrow", _arrow(lambda pa, source: pa.chunked_array([source]))),
@@ -186,8 +177,8 @@ PRODUCERS = [
     Producer("polars.DataFrame", "polars", _of_polars_frame, RECORDS),
     Producer("pandas.Series", "pandas", _arrow(_pandas, lambda kind: kind.values[0] != "This")),
     Producer("pandas.DataFrame", "pandas", _arrow(_frame), RECORDS),
-    Producer("nanoarrow.Array", "nanoarrow", _arrow(_nanoarrow)),
-    Producer("arro3.core.Array", "arro3", _arrow(_arro3)),
+    Producer("nanoarrow.Array", "nanoarrow", _arrow(lambda pa, source: called("nanoarrow", "Array")(source))),
+    Producer("arro3.core.Array", "arro3", _arrow(lambda pa, source: ARRO3(source))),
     Producer("duckdb", "duckdb", _of_duckdb, RECORDS),
     Producer("awkward.Array", "awkward", _of_awkward),
     Producer("torch (jagged)", "torch", _of_torch, JAGGED),
@@ -228,12 +219,6 @@ def _address_in_nanoarrow(array):
     if array.dictionary is not None:
         return _address_in_nanoarrow(array.dictionary)
     return _address_in_nanoarrow(array.child(array.n_children - 1)) if array.n_children else array.buffers[-1]
-
-
-def _take_arro3(x):
-    import arro3.core
-
-    return arro3.core.Array.from_arrow(x)
 
 
 def _values_of_arro3(array):
@@ -282,10 +267,6 @@ def _address_in_polars(series):
     return last_buffer(series.to_arrow(compat_level=pl.CompatLevel.newest()))
 
 
-def _take_torch(x):
-    return ah.as_torch(x, allow_readonly=True)
-
-
 def _values_of_numpy(array):
     if array.dtype.names is None:
         return array.tolist()
@@ -301,7 +282,7 @@ CONSUMERS = [
         "awkward", "awkward", ah.as_awkward, lambda a: a.to_list(), lambda a: leaf_of_awkward(a.layout).ctypes.data
     ),
     Consumer("nanoarrow", "nanoarrow", _take_nanoarrow, _values_of_nanoarrow, _address_in_nanoarrow),
-    Consumer("arro3", "arro3", _take_arro3, _values_of_arro3, _through_pyarrow),
+    Consumer("arro3", "arro3", ARRO3, _values_of_arro3, _through_pyarrow),
     Consumer(
         "duckdb",
         "duckdb",
@@ -310,7 +291,11 @@ CONSUMERS = [
         kinds=RECORDS,
     ),
     Consumer(
-        "torch", "torch", _take_torch, lambda t: [row.tolist() for row in t.unbind()], lambda t: t.values().data_ptr()
+        "torch",
+        "torch",
+        lambda x: ah.as_torch(x, allow_readonly=True),
+        lambda t: [row.tolist() for row in t.unbind()],
+        lambda t: t.values().data_ptr(),
     ),
     Consumer("numpy (copy)", "numpy", lambda x: ah.as_numpy(x, copy=True), _values_of_numpy),
 ]

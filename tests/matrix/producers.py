@@ -31,7 +31,7 @@ from .elements import (
     fill,
 )
 from .layouts import ALL
-from .memory import BOUNDARY, aligned, buffer_address
+from .memory import BOUNDARY, aligned, buffer_address, called
 
 
 @dataclass
@@ -202,18 +202,6 @@ def _make_arrow_array(element, layout):
     return _described(layout.view(values), root, view, access="readonly")
 
 
-def _arrow_buffer(view):
-    import pyarrow
-
-    return pyarrow.py_buffer(view)
-
-
-def _arrow_tensor(view):
-    import pyarrow
-
-    return pyarrow.Tensor.from_numpy(view)
-
-
 # --------------------------------------------------------------------------------------------------- memory of its own
 
 
@@ -268,12 +256,6 @@ def _make_usm(kind, wrap):
         return made
 
     return make
-
-
-def _dpnp_array(view):
-    import dpnp
-
-    return dpnp.ndarray._create_from_usm_ndarray(view)
 
 
 def _make_memory(kind):
@@ -381,6 +363,7 @@ def _make_pil(element, layout):
 # ---------------------------------------------------------------------------------------------------------- the table
 
 
+DPNP_ARRAY = called("dpnp", "ndarray._create_from_usm_ndarray")
 STANDARD = BOOL + INTEGERS + ["float32", "float64"] + COMPLEX  # the array API standard's types
 ONE_DIMENSION = ["1-d", "1-d empty"]
 TORCH_FLOAT8 = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
@@ -396,15 +379,8 @@ PRODUCERS = [
     ),
     Producer("jax", "jax", _make_jax, [*NUMBERS, "bfloat16", *FLOAT8], ["C", "0-d", "empty"], readonly=True),
     *(
-        Producer(
-            f"dpnp ({kind})", "dpnp", _make_usm(kind, _dpnp_array), NUMBERS, WITHOUT["unaligned"], memory=kind
-        )
-        for kind in ("device", "shared", "host")
-    ),
-    *(
-        Producer(
-            f"usm_ndarray ({kind})", "dpnp", _make_usm(kind, lambda view: view), NUMBERS, WITHOUT["unaligned"], memory=kind
-        )
+        Producer(f"{name} ({kind})", "dpnp", _make_usm(kind, wrap), NUMBERS, WITHOUT["unaligned"], memory=kind)
+        for name, wrap in (("dpnp", DPNP_ARRAY), ("usm_ndarray", lambda u: u))
         for kind in ("device", "shared", "host")
     ),
     *(
@@ -415,9 +391,10 @@ PRODUCERS = [
         "pyarrow.Array", "pyarrow", _make_arrow_array, INTEGERS + FLOATS, ["1-d", "1-d offset", "1-d empty"],
         readonly=True,
     ),
-    Producer("pyarrow.Buffer", "pyarrow", _of_view(_arrow_buffer), ["int8"], ["1-d", "1-d empty"]),
+    Producer("pyarrow.Buffer", "pyarrow", _of_view(called("pyarrow", "py_buffer")), ["int8"], ["1-d", "1-d empty"]),
     Producer(
-        "pyarrow.Tensor", "pyarrow", _of_view(_arrow_tensor), INTEGERS + FLOATS, ["C", "F", "sliced", "read-only"]
+        "pyarrow.Tensor", "pyarrow", _of_view(called("pyarrow", "Tensor.from_numpy")), INTEGERS + FLOATS,
+        ["C", "F", "sliced", "read-only"],
     ),
     Producer(
         "tvm-ffi", "tvm_ffi", _make_tvm, [*NUMBERS, "bfloat16"], ["C", "F", "sliced", "broadcast", "0-d", "empty"]
@@ -429,7 +406,8 @@ PRODUCERS = [
     Producer("PIL.Image", "PIL", _make_pil, list(PIL_MODES), ["C"], boundary=None, readonly=True),
     Producer("bytes", None, _of_values(_bytes, "immutable"), ["uint8"], ONE_DIMENSION, boundary=None,
              readonly=True),
-    Producer("bytearray", None, _of_values(lambda values, element: bytearray(values)), ["uint8"], ONE_DIMENSION, boundary=None),
+    Producer("bytearray", None, _of_values(lambda values, element: bytearray(values)), ["uint8"], ONE_DIMENSION,
+             boundary=None),
     Producer("array.array", None, _of_values(_array), list(ARRAY_CODES), ONE_DIMENSION, boundary=None),
     Producer("memoryview", None, _of_view(memoryview), NUMBERS + EXTENDED + TEXT + SWAPPED + ["record"], ALL),
     Producer("mmap", None, _of_values(_mmap), ["uint8"], ["1-d"]),
@@ -438,7 +416,8 @@ PRODUCERS = [
     Producer("ctypes scalar", None, _make_ctypes, list(C_TYPES), ["0-d"], boundary=None),
     Producer("ctypes.Structure", None, _make_ctypes, ["record"], ["0-d"], boundary=None),
     Producer("shared_memory", None, _make_shared, ["uint8"], ["1-d"]),
-    Producer("capsule (legacy)", None, _of_view(lambda view: view.__dlpack__(), "readonly"), NUMBERS, WITHOUT["read-only"], readonly=True),
+    Producer("capsule (legacy)", None, _of_view(lambda view: view.__dlpack__(), "readonly"), NUMBERS,
+             WITHOUT["read-only"], readonly=True),
     Producer("capsule (versioned)", None, _of_view(lambda view: view.__dlpack__(max_version=(1, 0))), NUMBERS, ALL),
 ]  # fmt: skip
 
