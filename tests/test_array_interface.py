@@ -30,6 +30,16 @@ class Shows:
         self.array = array
 
 
+class Both:
+    """A producer that speaks by dict and struct; its memory goes with it."""
+
+    def __init__(self, array):
+        self.array = array
+
+    __array_struct__ = property(lambda self: self.array.__array_struct__)
+    __array_interface__ = property(lambda self: self.array.__array_interface__)
+
+
 class Buffered(bytearray):
     """An object with a buffer of its own, for dicts without data."""
 
@@ -157,13 +167,6 @@ def test_the_struct_alone(dtype, layout):
 
 @pytest.mark.parametrize("dtype", TIMES + RECORDS[:2], ids=str)
 def test_the_struct_of_units_and_fields_leads_to_the_dict(dtype):
-    class Both:
-        def __init__(self, array):
-            self.array = array
-
-        __array_struct__ = property(lambda self: self.array.__array_struct__)
-        __array_interface__ = property(lambda self: self.array.__array_interface__)
-
     x = sample(dtype)
     u = struct_in(Both(x))
     assert u.protocol == "array_interface"
@@ -478,19 +481,9 @@ def test_no_struct_that_would_not_be_the_whole_truth(dtype):
 # ---- Lifetime ----
 
 
-class Owner:
-    """A producer that can be watched; its memory goes with it."""
-
-    def __init__(self):
-        self.array = np.arange(6.0)
-
-    __array_interface__ = property(lambda self: self.array.__array_interface__)
-    __array_struct__ = property(lambda self: self.array.__array_struct__)
-
-
 @pytest.mark.parametrize("way", [dict_in, struct_in])
 def test_the_producer_lives_as_long_as_the_last_view(way):
-    owner = Owner()
+    owner = Both(np.arange(6.0))
     watch = weakref.ref(owner)
     u = way(owner)
     del owner

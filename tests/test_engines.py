@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from multiprocessing import shared_memory
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 import engine_tasks as tasks
@@ -54,22 +55,17 @@ def test_a_memmap_travels_by_name_unless_it_is_private(tmp_path, mode):
     assert access == {"r": "readonly"}.get(mode, "readwrite")
 
 
-def test_what_is_pickled_elsewhere_holds_the_elements(tmp_path):
+def by_name(tmp_path, dumps=ForkingPickler.dumps):
+    """A mapped file, and the pickle of its array: by the file's name where multiprocessing makes it."""
     path = tmp_path / "elements"
     np.arange(500.0).tofile(path)
-    x = asarray(np.memmap(path, "f8", mode="r+"))
-    stream = pickle.dumps(x)
+    return path, bytes(dumps(asarray(np.memmap(path, "f8", mode="r+"))))
+
+
+def test_what_is_pickled_elsewhere_holds_the_elements(tmp_path):
+    path, stream = by_name(tmp_path, pickle.dumps)
     path.unlink()
     assert tasks.total(pickle.loads(stream)) == sum(range(500))
-
-
-def by_name(tmp_path):
-    from multiprocessing.reduction import ForkingPickler
-
-    path = tmp_path / "elements"
-    np.arange(500.0).tofile(path)
-    x = asarray(np.memmap(path, "f8", mode="r+"))
-    return path, bytes(ForkingPickler.dumps(x))
 
 
 def test_a_name_that_is_gone_is_refused_in_words(tmp_path):
