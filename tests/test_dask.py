@@ -280,6 +280,18 @@ def test_a_refusal_by_that_way(told, workers):
         told.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
 
 
+@pytest.mark.parametrize("n", [0, 1, 10, 100_000])
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_what_was_spilled_is_read_again(n, kind):
+    from distributed.protocol import deserialize_bytes, serialize_bytelist
+
+    arrayhub.register_dask()
+    source = tasks.make(n)
+    back = deserialize_bytes(kind(b"".join(bytes(memoryview(frame)) for frame in serialize_bytelist(source))))
+    assert back.tolist() == source.tolist()
+    assert (back.access, back.flags.aligned) == ("readwrite", True)
+
+
 def test_a_message_may_be_read_twice():
     """Elements are moved within the buffer that they arrived in, and only once."""
     from distributed.protocol import deserialize, serialize
