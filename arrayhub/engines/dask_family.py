@@ -48,19 +48,7 @@ def register_dask(client: Any = None) -> None:
     dask_serialize.register(USMArray)(_frames_of)
     dask_deserialize.register(USMArray)(_array_of)
     if client is not None:
-        client.register_plugin(_plugin())
-
-
-def _plugin() -> Any:
-    from distributed import WorkerPlugin
-
-    class Register(WorkerPlugin):  # type: ignore[misc]
-        name = "arrayhub"
-
-        def setup(self, worker: Any) -> None:
-            register_dask()
-
-    return Register()
+        client.register_worker_callbacks(register_dask)
 
 
 def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
