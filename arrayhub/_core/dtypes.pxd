@@ -26,7 +26,11 @@ cdef struct ElementType:
     const char* packed_format  # the same for an unaligned address
     char arrow               # Arrow's format, a letter; 0 where it has none for a native number
 
-cdef const ElementType* by_typenum(int typenum) noexcept nogil
+cdef enum:
+    NUMPY_TYPENUMS = 24      # NumPy's own numbers, 0 to 23; its user types start at 256
+
+cdef const ElementType* numpy_rows[NUMPY_TYPENUMS]      # NULL where there is none
+cdef const ElementType* by_own_typenum(int typenum) noexcept nogil
 cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil
 cdef const ElementType* by_format(int letter) noexcept nogil
 cdef const ElementType* by_arrow(int letter) noexcept nogil
@@ -36,3 +40,8 @@ cdef const ElementType* by_dtype(object dtype)
 cpdef bint is_native(object dtype) except -1
 cdef object dtype_of(const ElementType* row)
 cdef str names_of(str protocol)
+
+
+cdef inline const ElementType* by_typenum(int typenum) noexcept nogil:
+    """The row of a type number, NumPy's or ours; NULL where there is none."""
+    return numpy_rows[typenum] if 0 <= typenum < NUMPY_TYPENUMS else by_own_typenum(typenum)

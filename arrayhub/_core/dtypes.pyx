@@ -72,13 +72,11 @@ _OWN_ROWS = [
 
 cdef enum:
     MAX_ROWS = 48
-    NUMPY_TYPENUMS = 24      # NumPy's own numbers, 0 to 23; its user types start at 256
 
 cdef ElementType _TABLE[MAX_ROWS]
 cdef int _rows = 0
 
 # Indexes into the table, each filled from it. 0 marks "no such type", so row numbers are stored plus one.
-cdef uint8_t _BY_NUMPY[NUMPY_TYPENUMS]
 cdef uint8_t _BY_OWN[MAX_ROWS]
 cdef uint8_t _BY_DLPACK[18][129]     # [code][bits]
 cdef uint8_t _BY_FORMAT[128]         # a single native character
@@ -127,7 +125,7 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
     row.arrow = 0
     if dtype.kind in _ARROW and dtype.itemsize in (1, 2, 4, 8):
         row.arrow = ord(_ARROW[dtype.kind][dtype.itemsize.bit_length() - 1])
-    _BY_NUMPY[dtype.num] = _rows
+    numpy_rows[dtype.num] = row
     if row.typestr == NULL:
         return 0
     # Where C has two names for one size, NumPy's canonical one (np.dtype("int64").num) stands for it.
@@ -162,10 +160,8 @@ cdef inline const ElementType* _at(int number) noexcept nogil:
     return NULL if number == 0 else &_TABLE[number - 1]
 
 
-cdef const ElementType* by_typenum(int typenum) noexcept nogil:
-    """The row of a type number, NumPy's or ours; NULL where there is none."""
-    if 0 <= typenum < NUMPY_TYPENUMS:
-        return _at(_BY_NUMPY[typenum])
+cdef const ElementType* by_own_typenum(int typenum) noexcept nogil:
+    """The row of a type number of ours; NULL where there is none."""
     if FIRST_OWN_TYPENUM <= typenum < FIRST_OWN_TYPENUM + MAX_ROWS:
         return _at(_BY_OWN[typenum - FIRST_OWN_TYPENUM])
     return NULL
