@@ -1,5 +1,6 @@
 """dask: tokens, sizes, and two real workers. One cluster serves the file."""
 
+import asyncio
 import contextlib
 import itertools
 import os
@@ -9,6 +10,7 @@ import sys
 
 import dask
 import dask.array as da
+import distributed
 import engine_tasks as tasks
 import ml_dtypes
 import numpy as np
@@ -236,6 +238,28 @@ def test_an_actor_holds_an_array_on_its_device(client):
     assert tasks.total(counter.fetch().result(timeout=WAIT)) == 90
 
 
+def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
+    def keep(without):
+        arrayhub.pickling(device="keep")
+        if without:
+            sys.modules["dpctl"] = None
+
+    def back():
+        arrayhub.pickling(device="refuse")
+        if sys.modules.get("dpctl", 0) is None:
+            del sys.modules["dpctl"]
+
+    there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
+    distributed.wait(there, timeout=WAIT)
+    try:
+        client.run(keep, False, workers=workers[:1])
+        client.run(keep, True, workers=workers[1:])
+        with pytest.raises(pickle.PicklingError, match=r"(?s)which it cannot have here.*arrive='host'"):
+            client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
+    finally:
+        client.run(back)
+
+
 # ---------------------------------------------------------------------------------- by the way that NumPy's arrays have
 
 
@@ -290,6 +314,15 @@ def test_what_was_spilled_is_read_again(n, kind):
     back = deserialize_bytes(kind(b"".join(bytes(memoryview(frame)) for frame in serialize_bytelist(source))))
     assert back.tolist() == source.tolist()
     assert (back.access, back.flags.aligned) == ("readwrite", True)
+
+
+def test_what_an_asynchronous_client_gives_is_awaited(told):
+    async def main():
+        async with distributed.Client(told.scheduler.address, asynchronous=True) as client:
+            await arrayhub.register_dask(client)
+            return await client.gather(await client.scatter(tasks.make(10), hash=False))
+
+    assert tasks.total(asyncio.run(main())) == 45
 
 
 def test_a_message_may_be_read_twice():

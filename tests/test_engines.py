@@ -68,6 +68,20 @@ def test_what_is_pickled_elsewhere_holds_the_elements(tmp_path):
     assert tasks.total(pickle.loads(stream)) == sum(range(500))
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_forged_name_of_no_file_is_refused(tmp_path, kind):
+    """Nobody waits for the other end of a pipe, and no device is mapped."""
+    path = tmp_path / "pipe" if kind == "pipe" else Path("/dev/zero")
+    if kind == "pipe":
+        os.mkfifo(path)
+    about = path.stat()
+    state = asarray(np.zeros(16, "u1")).__reduce_ex__(5)[1][0]
+    for writable in (False, True):
+        with pytest.raises(pickle.UnpicklingError, match="no file"):
+            arrayhub._unpickle(state, (str(path), about.st_dev, about.st_ino, 0, 16, writable))
+
+
 def test_a_name_that_is_gone_is_refused_in_words(tmp_path):
     path, stream = by_name(tmp_path)
     assert len(stream) < 500

@@ -589,6 +589,21 @@ def test_the_policy_of_a_block_is_taken_back():
             arrayhub.pickling(**wrong)
 
 
+def test_blocks_end_in_any_order():
+    """Threads and tasks have theirs at the same time; nothing of one that has ended is left."""
+    before = repr(arrayhub.pickling())
+    first, second = arrayhub.pickling(device="host"), arrayhub.pickling(device="keep")
+    first.__enter__(), second.__enter__()
+    first.__exit__(None, None, None)
+    assert "device='keep'" in repr(arrayhub.pickling())
+    second.__exit__(None, None, None)
+    assert repr(arrayhub.pickling()) == before
+    for _ in range(2):
+        with first:
+            assert "device='host'" in repr(arrayhub.pickling())
+        assert repr(arrayhub.pickling()) == before
+
+
 def test_the_environment_sets_the_policy():
     program = "import arrayhub; print(arrayhub.pickling())"
     assert "device='refuse', arrive='restore'" in python(program)

@@ -18,7 +18,7 @@ from arrayhub.usm_array import USMArray
 _SPACE = bytes(64)
 
 
-def register_dask(client: Any = None) -> None:
+def register_dask(client: Any = None) -> Any:
     """Let dask move arrays as it moves NumPy's: between client, scheduler and workers, their elements not pickled.
 
     Call it once with the client. Arrays travel without it too, as pickles: with more copies, four of them in
@@ -30,6 +30,11 @@ def register_dask(client: Any = None) -> None:
         All its workers, those to come included, are told as well. Without one only this process is: for workers that
         start with their own module, and for another client of a cluster that was told.
 
+    Returns
+    -------
+    object
+        What ``client.register_worker_callbacks`` gives; of an asynchronous client it has to be awaited.
+
     Raises
     ------
     ImportError
@@ -37,8 +42,8 @@ def register_dask(client: Any = None) -> None:
 
     Notes
     -----
-    A process that receives such an array has to know of it. A worker does, a process that imports arrayhub after
-    ``distributed`` does not by itself: call ``register_dask()`` there, or dask says "No dispatch for" the type.
+    A process that receives such an array has to know of the way, or dask says "No dispatch for" the type: call
+    ``register_dask()`` there. Workers need arrayhub installed from then on.
 
     What arrives lies in the buffer that dask received it in, moved to a 64-byte boundary within it if the buffer may be
     written, else copied to one. docs/howto/cluster_user.md has a program and the count of copies.
@@ -47,8 +52,7 @@ def register_dask(client: Any = None) -> None:
 
     dask_serialize.register(USMArray)(_frames_of)
     dask_deserialize.register(USMArray)(_array_of)
-    if client is not None:
-        client.register_worker_callbacks(register_dask)
+    return None if client is None else client.register_worker_callbacks(register_dask)
 
 
 def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:

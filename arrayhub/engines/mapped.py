@@ -12,6 +12,7 @@ from __future__ import annotations
 import mmap
 import os
 import pickle
+import stat
 import sys
 from types import FrameType
 from typing import Any, NamedTuple
@@ -99,13 +100,17 @@ def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
     if name.offset < 0 or name.nbytes <= 0:
         raise pickle.UnpicklingError(f"arrayhub: the data in the pickle is {show(data)}; accepted: a part of a file")
     try:
-        handle = os.open(name.path, (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC)
+        # Without waiting for the other end of what is no file.
+        flags = (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK
+        handle = os.open(name.path, flags)
     except (OSError, ValueError) as error:
         raise _gone(name, error) from error
     try:
         found = os.fstat(handle)
         if (found.st_dev, found.st_ino) != (name.device, name.inode):
             raise _gone(name, "another file has its name now")
+        if not stat.S_ISREG(found.st_mode):
+            raise _gone(name, "it is no file but a device or a pipe")
         skipped = name.offset % mmap.ALLOCATIONGRANULARITY
         access = mmap.ACCESS_WRITE if name.writable else mmap.ACCESS_READ
         mapping = mmap.mmap(handle, name.nbytes + skipped, access=access, offset=name.offset - skipped)

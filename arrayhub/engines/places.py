@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from arrayhub import transfer
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.conversion import asarray
 from arrayhub.engines.policy import setting
+from arrayhub.engines.refusal import not_restored
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
 from arrayhub.storage.creation import KINDS
@@ -17,6 +19,9 @@ from arrayhub.transfer.gather import gathered
 from arrayhub.usm_array import USMArray
 
 _KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # an array of the host's needs no note
+
+
+_FAILURES = (ImportError, OSError, RuntimeError, ValueError)  # of runtimes and of devices that are not there
 
 
 def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
@@ -37,11 +42,23 @@ def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
         )
     kind = _KINDS.get((array.device.type, array.usm_type))
     place = (kind, array.device.id) if policy == "keep" and kind is not None else None
-    return host_view(array) if readable else gathered(array, transfer.to_host), place
+    if readable:
+        return host_view(array), place
+    try:
+        return gathered(array, transfer.to_host), place
+    except PASSES_ON:
+        raise
+    except (BufferError, *_FAILURES) as error:
+        raise pickle.PicklingError(
+            f"arrayhub: the array is on {array.device}, and cannot be copied to the host: {error}"
+        ) from error
 
 
-def brought_back(array: USMArray, place: object) -> USMArray:
-    """Return a host array that has arrived as one at the place that was noted, if the policy says so."""
+def brought_back(array: USMArray, place: object) -> Any:
+    """Return a host array that has arrived as one at the place that was noted, if the policy says so.
+
+    On a worker of dask, a stand-in for one that it cannot have; elsewhere pickle.UnpicklingError.
+    """
     kind, number = _checked(place)
     if setting("arrive") == "host":
         return array
@@ -58,13 +75,15 @@ def brought_back(array: USMArray, place: object) -> USMArray:
         restored: USMArray = gathered(array, there)
     except PASSES_ON:
         raise
-    except (ImportError, OSError, RuntimeError, ValueError) as error:
-        raise pickle.UnpicklingError(
+    except _FAILURES as error:
+        failure = pickle.UnpicklingError(
             f"arrayhub: the array was pickled in memory of kind {kind!r} on {device}, which it cannot have here:"
             f" {error}."
             " Set arrayhub.pickling(arrive='host'), or the environment variable ARRAYHUB_UNPICKLING=host, for a host"
             " array"
-        ) from error
+        )
+        failure.__cause__ = error
+        return not_restored(failure)
     return restored
 
 

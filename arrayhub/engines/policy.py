@@ -26,11 +26,21 @@ def _at_start(name: str) -> str:
     return _checked(os.environ.get(variable) or accepted[0], variable, accepted)
 
 
-_settings: dict[str, str] = {}
+_settings: dict[str, str] = {}  # of the process
+_said: dict[
+    int, dict[str, str]
+] = {}  # of objects that may still be used for a block, by their ids; the last one counts
+_blocks: list[pickling] = []  # of blocks that have not ended, in whichever order their threads end them
 
 
 def setting(name: str) -> str:
     """Return the present value of ``"device"`` or ``"arrive"``; that of the environment until somebody sets it."""
+    for block in reversed(_blocks):
+        if name in block._wanted:
+            return block._wanted[name]
+    for said in reversed(_said.values()):
+        if name in said:
+            return said[name]
     present = _settings.get(name)
     return _settings.setdefault(name, _at_start(name)) if present is None else present
 
@@ -38,10 +48,10 @@ def setting(name: str) -> str:
 class pickling:
     """Say what becomes of arrays in device memory that are pickled; at once, or for a ``with`` block.
 
-    It holds for the whole process, not for a thread: queues pickle in threads of their own. Processes that are started
-    later do not inherit it; they read the environment variables ``ARRAYHUB_PICKLING`` (`device`) and
-    ``ARRAYHUB_UNPICKLING`` (`arrive`). Memory that the host can read (shared and host USM, pinned and managed CUDA
-    memory) leaves as host memory in any case.
+    It holds for the whole process, not for a thread: queues pickle in threads of their own. Of several blocks the one
+    that began last counts until it ends. Processes that are forked later inherit it; others read the environment
+    variables ``ARRAYHUB_PICKLING`` (`device`) and ``ARRAYHUB_UNPICKLING`` (`arrive`). Memory that the host can read
+    (shared and host USM, pinned and managed CUDA memory) leaves as host memory in any case.
 
     Parameters
     ----------
@@ -71,21 +81,33 @@ class pickling:
         arrive: Literal["restore", "host"] | None = None,
     ) -> None:
         given = {"device": device, "arrive": arrive}
-        wanted = {
+        self._wanted = {
             name: _checked(value, f"pickling: {name}", _SETTINGS[name][1])
             for name, value in given.items()
             if value is not None
         }
-        self._before = {name: setting(name) for name in wanted}
-        _settings.update(wanted)
+        if self._wanted:
+            _said[id(self)] = dict(self._wanted)
+
+    def __del__(self, said: dict[int, dict[str, str]] = _said, settings: dict[str, str] = _settings) -> None:
+        """Leave to the process what nobody can use for a block any more; what was said before it counts no longer."""
+        if id(self) in said:
+            for earlier in list(said):
+                if earlier == id(self):
+                    break
+                said[earlier] = {name: value for name, value in said[earlier].items() if name not in said[id(self)]}
+            settings.update(said.pop(id(self)))
 
     def __enter__(self) -> Self:
+        _said.pop(id(self), None)
+        _blocks.append(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _settings.update(self._before)
+        # The latest of them, by identity: other threads' blocks may have begun since.
+        del _blocks[max(k for k, block in enumerate(_blocks) if block is self)]
 
     def __repr__(self) -> str:
         return f"<arrayhub.pickling: device={setting('device')!r}, arrive={setting('arrive')!r}>"

@@ -1,7 +1,8 @@
 """A refusal to pickle that has to reach somebody: dask's workers send what they cannot serialize again and again.
 
-So a worker sends a stand-in in place of the array. On another worker any use of it raises the refusal, within the task
-that wanted the array, and that is what the client is told. Where no worker is, it raises on arrival.
+So a worker sends a stand-in in place of the array, and makes one of what has arrived and it cannot have. On another
+worker any use of it raises the refusal, within the task that wanted the array, and that is what the client is told.
+Where no worker is, it raises on arrival.
 """
 
 from __future__ import annotations
@@ -15,13 +16,26 @@ from typing import Any, NoReturn
 
 def refused(error: pickle.PicklingError) -> tuple[Callable[[str], Any], tuple[str]]:
     """Raise `error`, or return what is pickled in place of the array."""
-    if not _on_worker():
-        raise error
-    callers = _modules_calling()
-    # What spills keeps the array in memory when it is told the truth; so does who pickles in a task.
-    if "distributed.protocol.pickle" not in callers or "distributed.spill" in callers:
+    if not _in_a_message():
         raise error
     return _refused, (str(error),)
+
+
+def not_restored(error: pickle.UnpicklingError) -> Refused:
+    """Raise `error`, or return what stands for an array that has arrived and cannot be had on this worker: it would ask
+    for it again and again."""
+    if not _in_a_message():
+        raise error
+    return Refused(str(error))
+
+
+def _in_a_message() -> bool:
+    """Whether a worker of dask is writing or reading a message."""
+    if not _on_worker():
+        return False
+    callers = _modules_calling()
+    # What spills keeps the array in memory when it is told the truth; so does who pickles in a task.
+    return "distributed.protocol.pickle" in callers and "distributed.spill" not in callers
 
 
 def _refused(message: str) -> Any:
