@@ -157,6 +157,11 @@ def test_joblib_hashes_by_content():
     hashes = [joblib.hash(asarray(a)) for a in different]
     assert len(set(hashes)) == len(different)
     assert hashes == [joblib.hash(asarray(a.copy(order="K"))) for a in different]
+    for a in different:  # who may write is no content: workers are given read-only memmaps of the same elements
+        a.flags.writeable = False
+    assert hashes == [joblib.hash(asarray(a)) for a in different]
+    assert joblib.hash([asarray(x)]) == joblib.hash([asarray(x.copy())])
+    assert pickle.loads(pickle.dumps(asarray(x))).access == "readonly"
 
 
 def test_joblib_memory_gives_the_result_of_the_array(tmp_path):

@@ -136,10 +136,25 @@ cdef tuple state_of(Descriptor a, const Footprint* taken, object place):
         strides_of(a, taken),
         -taken.low,
         element_of(a),
-        IS_READWRITE if a.flags_ & WRITEABLE else IS_IMMUTABLE if a.flags_ & IMMUTABLE else IS_READONLY,
+        IS_READONLY if joblib_is_hashing() else access_of(a),
         labels_in_state(a),
         place,
     )
+
+
+cdef int access_of(Descriptor a) noexcept:
+    return IS_READWRITE if a.flags_ & WRITEABLE else IS_IMMUTABLE if a.flags_ & IMMUTABLE else IS_READONLY
+
+
+cdef bint joblib_is_hashing() except -1:
+    """Whether joblib asks for what it makes a hash of, of which who may write the elements is no part: the arguments of its
+    workers are read-only maps of what the caller has."""
+    if "joblib.hashing" not in _modules:
+        return False
+    frame = sys._getframe()      # Python's pickler, whose own functions lie between, calls us
+    while frame is not None and frame.f_globals.get("__name__") == "pickle":
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "joblib.hashing"
 
 
 def identity(Descriptor array not None):
