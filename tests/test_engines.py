@@ -15,6 +15,7 @@ from pathlib import Path
 import engine_tasks as tasks
 import numpy as np
 import pytest
+from children import python
 from test_pickling import SOURCES, facts
 
 import arrayhub
@@ -162,6 +163,13 @@ def test_joblib_hashes_by_content():
     assert hashes == [joblib.hash(asarray(a)) for a in different]
     assert joblib.hash([asarray(x)]) == joblib.hash([asarray(x.copy())])
     assert pickle.loads(pickle.dumps(asarray(x))).access == "readonly"
+
+
+def test_the_first_pickle_of_a_process_is_hashed_as_any_other():
+    program = (
+        "import arrayhub, joblib, numpy; x = arrayhub.asarray(numpy.zeros(3)); print(joblib.hash(x) == joblib.hash(x))"
+    )
+    assert python(program) == "True\n"
 
 
 def test_joblib_memory_gives_the_result_of_the_array(tmp_path):

@@ -151,8 +151,9 @@ cdef bint joblib_is_hashing() except -1:
     workers are read-only maps of what the caller has."""
     if "joblib.hashing" not in _modules:
         return False
-    frame = sys._getframe()      # Python's pickler, whose own functions lie between, calls us
-    while frame is not None and frame.f_globals.get("__name__") == "pickle":
+    frame = sys._getframe()
+    # Between lie the functions of Python's pickler, and when it is a process's first pickle one of the package.
+    while frame is not None and frame.f_globals.get("__name__") in ("pickle", "arrayhub.engines"):
         frame = frame.f_back
     return frame is not None and frame.f_globals.get("__name__") == "joblib.hashing"
 
