@@ -204,14 +204,18 @@ cdef int _device_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out) noexce
     return show_schema(<Shown*> stream.private_data, out)
 
 
-cdef int _next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gil:
-    cdef Shown* shown = <Shown*> stream.private_data
+cdef int show_next(Shown* shown, ArrowArray* out, ArrowDeviceArray* device) noexcept with gil:
+    """The one array, or the end. `device` is NULL, or what `out` is the array of."""
     out.release = NULL
     if shown.done:
         return 0
     try:
-        ready_for_host(<object> shown.node)
-        fill_root_array(out, <object> shown.node, shown.lists)
+        if device == NULL:
+            ready_for_host(<object> shown.node)
+            fill_root_array(out, <object> shown.node, shown.lists)
+        else:
+            ready_on_device(<object> shown.node)
+            fill_device_array(device, <object> shown.node, shown.lists)
         shown.done = True
         return 0
     except BaseException as error:
@@ -220,20 +224,12 @@ cdef int _next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gil:
         return noted(shown, error)
 
 
-cdef int _device_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out) noexcept with gil:
-    cdef Shown* shown = <Shown*> stream.private_data
-    out.array.release = NULL
-    if shown.done:
-        return 0
-    try:
-        ready_on_device(<object> shown.node)
-        fill_device_array(out, <object> shown.node, shown.lists)
-        shown.done = True
-        return 0
-    except BaseException as error:
-        if out.array.release != NULL:
-            out.array.release(&out.array)
-        return noted(shown, error)
+cdef int _next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
+    return show_next(<Shown*> stream.private_data, out, NULL)
+
+
+cdef int _device_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out) noexcept nogil:
+    return show_next(<Shown*> stream.private_data, &out.array, out)
 
 
 cdef const char* _error(ArrowArrayStream* stream) noexcept nogil:
