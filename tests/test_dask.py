@@ -146,17 +146,22 @@ def test_a_result_comes_back(client):
     assert tasks.look(x) == (499500.0, (1000,), (8,), "readwrite", None)
 
 
-@pytest.mark.parametrize(
-    "name", ["C", "F", "reversed", "broadcast", "steps", "bfloat16", "record", "large immutable", "labels"]
-)
-def test_scatter_and_gather(client, name):
-    source = asarray(SOURCES[name]())
-    future = client.scatter(source, hash=False)
-    back = future.result(timeout=WAIT)
+TRAVELLERS = ("C", "F", "reversed", "broadcast", "steps", "bfloat16", "record", "large immutable", "labels")
+
+
+def has_arrived(source, back):
     assert bytes(arrayhub.transfer.host.raw(back.copy())) == bytes(arrayhub.transfer.host.raw(source.copy()))
     assert (back.shape, back.dtype, back.dims, back.halo) == (source.shape, source.dtype, source.dims, source.halo)
     assert back.flags.aligned
     assert (back.access == "immutable") == (source.access == "immutable")
+
+
+@pytest.mark.parametrize("name", TRAVELLERS)
+def test_scatter_and_gather(client, name):
+    source = asarray(SOURCES[name]())
+    future = client.scatter(source, hash=False)
+    back = future.result(timeout=WAIT)
+    has_arrived(source, back)
 
 
 def test_from_worker_to_worker(client, workers):
@@ -269,17 +274,12 @@ def told(client):
     return client
 
 
-@pytest.mark.parametrize(
-    "name", ["C", "F", "reversed", "broadcast", "steps", "bfloat16", "record", "large immutable", "labels"]
-)
+@pytest.mark.parametrize("name", TRAVELLERS)
 def test_frames_of_their_own(told, name):
     """Through the scheduler too, which asks for a pickle without frames of everything else."""
     source = asarray(SOURCES[name]())
     back = told.gather(told.scatter(source, hash=False))
-    assert bytes(arrayhub.transfer.host.raw(back.copy())) == bytes(arrayhub.transfer.host.raw(source.copy()))
-    assert (back.shape, back.dtype, back.dims, back.halo) == (source.shape, source.dtype, source.dims, source.halo)
-    assert back.flags.aligned
-    assert (back.access == "immutable") == (source.access == "immutable")
+    has_arrived(source, back)
 
 
 def test_what_arrives_lies_in_the_buffer_that_dask_received(told, workers):
