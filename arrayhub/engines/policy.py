@@ -27,9 +27,8 @@ def _at_start(name: str) -> str:
 
 
 _settings: dict[str, str] = {}  # of the process
-_said: dict[
-    int, dict[str, str]
-] = {}  # of objects that may still be used for a block, by their ids; the last one counts
+# Of objects that may still be used for a block, by their ids; the last one counts.
+_said: dict[int, dict[str, str]] = {}
 _blocks: list[pickling] = []  # of blocks that have not ended, in whichever order their threads end them
 
 
