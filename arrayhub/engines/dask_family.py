@@ -10,12 +10,13 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any
 
+from arrayhub._core.memory import BOUNDARY
 from arrayhub.conversion import asarray
 from arrayhub.usm_array import USMArray
 
 # A frame goes before each frame of elements: space to move them to a boundary in the buffer that they arrived in. Its
 # first byte says how far they were moved.
-_SPACE = bytes(64)
+_SPACE = bytes(BOUNDARY)
 
 
 def register_dask(client: Any = None) -> Any:
