@@ -247,12 +247,16 @@ def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
     def keep(without):
         arrayhub.pickling(device="keep")
         if without:
+            sys.modules["dpctl of this worker"] = sys.modules.get("dpctl")
             sys.modules["dpctl"] = None
 
     def back():
         arrayhub.pickling(device="refuse")
         if sys.modules.get("dpctl", 0) is None:
             del sys.modules["dpctl"]
+            there = sys.modules.pop("dpctl of this worker")
+            if there is not None:
+                sys.modules["dpctl"] = there
 
     there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
     distributed.wait(there, timeout=WAIT)
