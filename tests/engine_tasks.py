@@ -53,6 +53,17 @@ def where_mapped(x):
     return None, x.access
 
 
+class FromLater:
+    """An array as a later release would pickle it, of a form that this one does not know."""
+
+    def __reduce__(self):
+        return arrayhub._unpickle, ((99, "whatever comes"), b"")
+
+
+def make_later():
+    return FromLater()
+
+
 class Counter:
     """An actor that holds an array on its device."""
 
@@ -69,6 +80,9 @@ class Counter:
 
     def leak(self):
         return self.array
+
+    def leak_beside(self, nbytes):
+        return self.array, bytes(nbytes)
 
 
 def same(x):

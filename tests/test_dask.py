@@ -5,7 +5,9 @@ import contextlib
 import itertools
 import os
 import pickle
+import shutil
 import signal
+import subprocess
 import sys
 
 import dask
@@ -15,7 +17,7 @@ import engine_tasks as tasks
 import ml_dtypes
 import numpy as np
 import pytest
-from children import python
+from children import TESTS, python, run
 from dask.base import tokenize
 from dask.sizeof import sizeof
 from test_pickling import SOURCES
@@ -24,6 +26,13 @@ import arrayhub
 from arrayhub import asarray
 
 WAIT = 60  # seconds until a result counts as hanging
+SMALL_CLUSTER = {
+    "n_workers": 2,
+    "threads_per_worker": 1,
+    "silence_logs": 50,
+    "dashboard_address": "127.0.0.1:0",
+    "worker_dashboard_address": None,
+}
 
 
 # ------------------------------------------------------------------------------------------------------ without workers
@@ -215,10 +224,45 @@ def test_a_refusal_between_workers_reaches_the_client(client, workers):
     assert client.submit(tasks.look, there, workers=workers[0]).result(timeout=WAIT)[0] == 45
 
 
-def test_a_refusal_where_the_client_sends(client):
-    with pytest.raises(Exception, match=r"(?s)oneapi:0|serialize"):
-        client.submit(tasks.total, tasks.make_on_device(10), pure=False).result(timeout=WAIT)
+@pytest.mark.parametrize("n", [10, 2_000_000], ids=["small", "large"])
+def test_a_refusal_where_the_client_sends(client, n):
+    """What is large is pickled in a thread of its own."""
+    x = tasks.make_on_device(n)
+    ways = [
+        lambda: client.submit(tasks.total, x, pure=False),
+        lambda: client.submit(tasks.total, client.scatter(x, hash=False), pure=False),
+        lambda: client.submit(tasks.total, client.scatter(x, hash=False, direct=True), pure=False),
+        lambda: client.scatter(x, hash=False),
+        lambda: client.map(tasks.total, [x], pure=False)[0],
+    ]
+    for way in ways:
+        with pytest.raises(pickle.PicklingError, match=REFUSAL):
+            way().result(timeout=WAIT)
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        client.run(tasks.total, x)
     assert client.submit(tasks.total, tasks.make(3), pure=False).result(timeout=WAIT) == 3, "the worker lives"
+
+
+def test_a_refusal_where_workers_are_asked_directly(client):
+    """An error would leave the worker waiting, and the next question would be taken for thanks."""
+    there = client.submit(tasks.make_on_device, 10, pure=False)
+    for _ in range(3):
+        found = client.gather(there, direct=True)
+        assert "call arrayhub.to_host(x)" in repr(found)
+        with pytest.raises(pickle.PicklingError, match=REFUSAL):
+            np.asarray(found)
+    assert client.gather(client.submit(tasks.make, 10, pure=False), direct=True).tolist() == list(range(10))
+
+
+def test_an_array_of_a_later_release(client, workers):
+    words = "the pickle has form 99; this release reads form 1"
+    there = client.submit(tasks.make_later, workers=workers[0], pure=False)
+    with pytest.raises(pickle.PickleError, match=words):
+        there.result(timeout=WAIT)
+    with pytest.raises(pickle.PickleError, match=words):
+        client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
+    with pytest.raises(pickle.PickleError, match=words):
+        client.submit(tasks.total, tasks.FromLater(), pure=False).result(timeout=WAIT)
 
 
 def test_device_memory_where_it_is_asked_for(client, workers):
@@ -241,6 +285,20 @@ def test_an_actor_holds_an_array_on_its_device(client):
     counter.add(tasks.make(10)).result(timeout=WAIT)
     counter.add(tasks.make(10)).result(timeout=WAIT)
     assert tasks.total(counter.fetch().result(timeout=WAIT)) == 90
+
+
+@pytest.mark.parametrize("beside", [0, 30_000_000], ids=["small", "large"])
+def test_what_an_actor_does_not_send(client, beside):
+    counter = client.submit(tasks.Counter, 10, actor=True, pure=False).result(timeout=WAIT)
+    first, _ = counter.leak_beside(beside).result(timeout=WAIT)
+    for found in (first, counter.leak().result(timeout=WAIT)):
+        assert "call arrayhub.to_host(x)" in repr(found)
+        with pytest.raises(pickle.PicklingError, match=REFUSAL):
+            np.asarray(found)
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        counter.add(tasks.make_on_device(max(beside // 8, 10))).result(timeout=WAIT)
+    counter.add(tasks.make(10)).result(timeout=WAIT)
+    assert tasks.total(counter.fetch().result(timeout=WAIT)) == 45, "the actor lives"
 
 
 def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
@@ -267,6 +325,67 @@ def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
             client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
     finally:
         client.run(back)
+
+
+# --------------------------------------------------------------------------------------------- a scheduler of its own
+
+
+@contextlib.contextmanager
+def scheduler_of_its_own(tmp_path, **variables):
+    """Yield a client of a scheduler in a process of its own and two workers, which have `variables`."""
+    file = tmp_path / "scheduler.json"
+    paths = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
+    common = ["--no-dashboard", "--scheduler-file", str(file)]
+    commands = [
+        ("dask_scheduler", {}, ["--host", "127.0.0.1", "--port", "0"]),
+        *[("dask_worker", variables, ["--nthreads", "1", "--no-nanny", "--local-directory", str(tmp_path)])] * 2,
+    ]
+    with contextlib.ExitStack() as stack:
+        for name, environment, options in commands:
+            command = [sys.executable, "-m", f"distributed.cli.{name}", *common, *options]
+            process = stack.enter_context(
+                subprocess.Popen(
+                    command, env={**os.environ, "PYTHONPATH": paths, **environment}, stderr=subprocess.DEVNULL
+                )
+            )
+            stack.callback(process.kill)
+        with distributed.Client(scheduler_file=str(file), timeout=WAIT) as client:
+            client.wait_for_workers(2, timeout=WAIT)
+            yield client
+
+
+def test_a_scheduler_hands_on_what_belongs_to_a_device(tmp_path):
+    """It reads each graph, and has no business with devices; an error of its own would end the cluster."""
+    with scheduler_of_its_own(tmp_path) as client:
+        for told in (False, True):
+            if told:
+                arrayhub.register_dask(client)
+            with arrayhub.pickling(device="keep"):
+                found = client.submit(tasks.look, tasks.make_on_device(10), pure=False).result(timeout=WAIT)
+            assert (found[0], found[-1]) == (45, "device")
+            with pytest.raises(pickle.PicklingError, match=REFUSAL):
+                client.submit(tasks.look, tasks.make_on_device(10), pure=False).result(timeout=WAIT)
+
+
+@pytest.mark.parametrize("variable", ["ARRAYHUB_PICKLING", "ARRAYHUB_UNPICKLING"])
+def test_an_environment_variable_that_is_wrong(tmp_path, variable):
+    """It arrives in words, between workers too."""
+    words = rf"{variable} is 'away'; accepted: 're"
+    with scheduler_of_its_own(tmp_path, **{variable: "away"}) as client:
+        first, second = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        if variable == "ARRAYHUB_UNPICKLING":
+            with arrayhub.pickling(device="keep"):
+                there = client.scatter(tasks.make_on_device(10), workers=[first], hash=False)
+        else:
+            there = client.submit(tasks.make_on_device, 10, workers=first, pure=False)
+        for where in (first, second):
+            if where == first and variable == "ARRAYHUB_PICKLING":
+                continue  # no pickle is between
+            with pytest.raises(pickle.PickleError, match=words):
+                client.submit(tasks.total, there, workers=where).result(timeout=WAIT)
+        with pytest.raises(pickle.PickleError, match=words):
+            there.result(timeout=WAIT)
+        assert client.submit(tasks.total, tasks.make(3), pure=False).result(timeout=WAIT) == 3, "the workers live"
 
 
 # ---------------------------------------------------------------------------------- by the way that NumPy's arrays have
@@ -327,6 +446,148 @@ def test_what_an_asynchronous_client_gives_is_awaited(told):
             return await client.gather(await client.scatter(tasks.make(10), hash=False))
 
     assert tasks.total(asyncio.run(main())) == 45
+
+
+SECOND = """
+    import sys
+    {imports}
+    with distributed.Client(sys.argv[1], timeout=60) as second:
+        there = second.get_dataset("made")
+        try:
+            print(second.gather(there).tolist())
+        except Exception as error:
+            print(error)
+        arrayhub.register_dask()
+        print(second.gather(there).tolist())
+        print(second.submit(sum, second.scatter(arrayhub.asarray([1.0, 2.0]), hash=False)).result(timeout=60))
+"""
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_second_client(told, known):
+    """It reads what arrives where arrayhub is imported after distributed; elsewhere it is told."""
+    imports = "import distributed, arrayhub" if known else "import arrayhub, distributed"
+    there = told.submit(tasks.make, 4, pure=False)
+    told.publish_dataset(made=there)
+    try:
+        said = python(SECOND.format(imports=imports), told.scheduler.address).splitlines()
+    finally:
+        told.unpublish_dataset("made")
+    words = "[0.0, 1.0, 2.0, 3.0]" if known else "No dispatch for <class 'arrayhub.usm_array.USMArray'>"
+    assert said == [words, "[0.0, 1.0, 2.0, 3.0]", "3.0"]
+
+
+def test_workers_that_start_anew_are_told(told):
+    told.restart(timeout=WAIT)
+    told.wait_for_workers(2, timeout=WAIT)
+    back = told.gather(told.submit(tasks.make, 100_000, pure=False))
+    assert (back.memory.owner is not None, back.is_copy, tasks.total(back)) == (True, False, sum(range(100_000)))
+
+
+def goes_around(client):
+    """Scatter, worker to worker where there are two, gather: an array that compresses well, by frames of their own."""
+    source = asarray(np.asfortranarray(np.ones((300, 400)))).with_dims("IJ")
+    there = client.scatter(source, hash=False)
+    for worker in client.scheduler_info(n_workers=-1)["workers"]:
+        assert client.submit(tasks.look, there, workers=[worker], pure=False).result(timeout=WAIT)[0] == 120_000
+    has_arrived(source, client.gather(client.submit(tasks.same, there, pure=False)))
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+
+
+def test_frames_that_dask_compresses(tmp_path):
+    with (
+        dask.config.set({"distributed.comm.compression": "zlib"}),
+        distributed.LocalCluster(**SMALL_CLUSTER, local_directory=str(tmp_path)) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        arrayhub.register_dask(client)
+        goes_around(client)
+
+
+def test_frames_by_tls(tmp_path):
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl here to make a certificate")
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    files = ["-keyout", key, "-out", certificate]
+    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", 2, "-subj", "/CN=localhost", *files)
+    sides = {f"tls_{side}_{what}": str(file) for side in ("client", "scheduler", "worker") for what, file in
+             (("cert", certificate), ("key", key))}  # fmt: skip
+    security = distributed.Security(tls_ca_file=str(certificate), require_encryption=True, **sides)
+    with (
+        distributed.LocalCluster(
+            **SMALL_CLUSTER, protocol="tls://", security=security, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster, security=security) as client,
+    ):
+        assert client.scheduler.address.startswith("tls://")
+        arrayhub.register_dask(client)
+        goes_around(client)
+
+
+def test_within_one_process(tmp_path):
+    """By inproc:// no data are pickled, so that device memory stays where it is; graphs are."""
+    cluster = {**SMALL_CLUSTER, "processes": False}
+    with (
+        distributed.LocalCluster(**cluster, local_directory=str(tmp_path)) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert client.scheduler.address.startswith("inproc://")
+        arrayhub.register_dask(client)
+        source = tasks.make(1000)
+        there = client.scatter(source, hash=False)
+        assert client.gather(there) is source
+        assert client.submit(tasks.total, there).result(timeout=WAIT) == sum(range(1000))
+        x = client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+        there = client.scatter(x, hash=False)
+        assert client.submit(tasks.look, there, pure=False).result(timeout=WAIT)[-1] == "device"
+        with pytest.raises(pickle.PicklingError, match=REFUSAL):
+            client.submit(tasks.look, x, pure=False).result(timeout=WAIT)
+
+
+@pytest.mark.parametrize("form", [None, 0, 2, "1", True])
+def test_frames_of_an_unknown_form(form):
+    from distributed.protocol import deserialize, serialize
+
+    arrayhub.register_dask()
+    header, frames = serialize(tasks.make(10))
+    assert header["sub-header"]["form"] == 1
+    header["sub-header"]["form"] = form
+    with pytest.raises(pickle.UnpicklingError, match=f"frames have form {form!r}; this release reads form 1"):
+        deserialize(header, frames)
+
+
+def test_frames_that_do_not_fit_their_header():
+    from distributed.protocol import deserialize, serialize
+
+    arrayhub.register_dask()
+    header, frames = serialize(tasks.make(10))
+    for wrong in (frames[:1], frames[:2], [*frames, b""], []):
+        with pytest.raises(pickle.UnpicklingError, match="two frames"):
+            deserialize(header, wrong)
+    with pytest.raises(pickle.UnpicklingError, match="no bytes"):
+        deserialize(header, [frames[0], "space", "elements"])
+
+
+def test_frames_of_a_later_release_reach_nobody(told, workers):
+    """Neither the client nor another worker waits for them without end."""
+    words = "frames have form 99; this release reads form 1"
+
+    def later(n):
+        from arrayhub.engines import dask_family
+
+        dask_family._FORM = n
+
+    there = told.submit(tasks.make, 10, workers=workers[0], pure=False)
+    distributed.wait(there, timeout=WAIT)
+    try:
+        told.run(later, 99, workers=[workers[0]])
+        with pytest.raises(pickle.PickleError, match=words):
+            told.submit(tasks.total, there, workers=[workers[1]]).result(timeout=WAIT)
+        with pytest.raises(pickle.PickleError, match=words):
+            there.result(timeout=WAIT)
+    finally:
+        told.run(later, 1, workers=[workers[0]])
 
 
 def test_a_message_may_be_read_twice():

@@ -1,5 +1,6 @@
 """What engines ask of an array that leaves its process: pickle, dask, MPI. No engine is imported here."""
 
+import sys
 from typing import Any
 
 from arrayhub.usm_array import USMArray, register_engines
@@ -8,6 +9,10 @@ from arrayhub.usm_array import USMArray, register_engines
 def enter_engines() -> None:
     """Give ``USMArray`` what it answers engines. The modules are imported when one of them asks."""
     register_engines(_reduce, _token)
+    if "distributed.protocol" in sys.modules:  # which may be about to read an array that others have sent as frames
+        from arrayhub.engines.dask_family import register_arrival
+
+        register_arrival()
 
 
 def _reduce(array: USMArray, protocol: int) -> Any:

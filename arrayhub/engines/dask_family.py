@@ -1,18 +1,23 @@
 """The way in dask that NumPy's arrays have too: as frames of their own, which the scheduler hands on without a copy.
 
-dask asks for it on both sides and lets nobody enter it from outside, so a process does so when it is told. Without it
-arrays are pickled, which every process understands; but dask's scheduler asks for pickle 4, which knows no frames.
+dask asks for it on both sides and lets nobody enter it from outside, so a process sends in it when it is told. Without
+it arrays are pickled, which every process understands; but dask's scheduler asks for pickle 4, which knows no frames.
 """
 
 from __future__ import annotations
 
 import ctypes
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
+from arrayhub._core.errors import show
 from arrayhub._core.memory import BOUNDARY
 from arrayhub.conversion import asarray
+from arrayhub.engines.refusal import not_restored
 from arrayhub.usm_array import USMArray
+
+_FORM = 1  # of the frames, in their header; a reader refuses any other
 
 # A frame goes before each frame of elements: space to move them to a boundary in the buffer that they arrived in. Its
 # first byte says how far they were moved.
@@ -43,17 +48,25 @@ def register_dask(client: Any = None) -> Any:
 
     Notes
     -----
-    A process that receives such an array has to know of the way, or dask says "No dispatch for" the type: call
-    ``register_dask()`` there. Workers need arrayhub installed from then on.
+    A process that receives such an array has to know of the way. It does where arrayhub is imported after distributed,
+    as workers do when the first array arrives. Elsewhere, for example in a second client that imported arrayhub first,
+    dask says "No dispatch for" the type: call ``register_dask()`` there. Workers need arrayhub installed from then on.
 
     What arrives lies in the buffer that dask received it in, moved to a 64-byte boundary within it if the buffer may be
     written, else copied to one. docs/howto/cluster_user.md has a program and the count of copies.
     """
-    from distributed.protocol import dask_deserialize, dask_serialize
+    from distributed.protocol import dask_serialize
 
+    register_arrival()
     dask_serialize.register(USMArray)(_frames_of)
-    dask_deserialize.register(USMArray)(_array_of)
     return None if client is None else client.register_worker_callbacks(register_dask)
+
+
+def register_arrival() -> None:
+    """Let this process read what others send by that way; it sends nothing by it."""
+    from distributed.protocol import dask_deserialize
+
+    dask_deserialize.register(USMArray)(_array_of)
 
 
 def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
@@ -61,18 +74,49 @@ def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
     from distributed.protocol.serialize import pickle_dumps
 
     header, (pickled, *buffers) = pickle_dumps(array, {"pickle-protocol": 5})
-    return header, [pickled, *(frame for buffer in buffers for frame in (_SPACE, buffer))]
+    return header | {"form": _FORM}, [pickled, *(frame for buffer in buffers for frame in (_SPACE, buffer))]
 
 
 def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
+    """Return the array of a header and its frames. On a worker that cannot have it, what stands for it.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        The form is unknown, or the frames are not of it.
+    """
     from distributed.protocol.serialize import pickle_loads
 
-    return pickle_loads(header, [frames[0], *_on_boundaries(frames[1:])])
+    try:
+        _check(header, frames)
+        buffers = list(_on_boundaries(frames[1:]))
+    except pickle.UnpicklingError as error:
+        return not_restored(error)
+    return pickle_loads(header, [frames[0], *buffers])
+
+
+def _check(header: dict[str, Any], frames: list[Any]) -> None:
+    form = header.get("form") if isinstance(header, dict) else None
+    if type(form) is not int or form != _FORM:
+        raise pickle.UnpicklingError(
+            f"arrayhub: dask's frames have form {show(form)}; this release reads form {_FORM}. Install the same release"
+            " of arrayhub in the client and all workers"
+        )
+    writeable = header.get("writeable")
+    if not isinstance(writeable, (tuple, list)) or len(frames) != 1 + 2 * len(writeable):
+        raise pickle.UnpicklingError(
+            f"arrayhub: dask's header says {show(writeable)} of {len(frames)} frames; accepted: a pickle, and for each"
+            " buffer two frames and whether it may be written"
+        )
 
 
 def _on_boundaries(frames: list[Any]) -> Iterator[memoryview]:
-    for space, elements in zip(frames[::2], frames[1::2], strict=True):
-        yield _on_boundary(memoryview(space).cast("B"), memoryview(elements).cast("B"))
+    try:
+        views = [memoryview(frame).cast("B") for frame in frames]
+    except TypeError as error:
+        raise pickle.UnpicklingError(f"arrayhub: dask's frames are no bytes: {error}") from error
+    for space, elements in zip(views[::2], views[1::2], strict=True):
+        yield _on_boundary(space, elements)
 
 
 def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:

@@ -60,7 +60,7 @@ from arrayhub._core.labels import label
 from arrayhub.transfer.gather import gathered
 from arrayhub.transfer.host import copy as host_copy
 from arrayhub.engines import elements, mapped, places
-from arrayhub.engines.refusal import refused
+from arrayhub.engines.refusal import not_restored, refused
 
 cdef enum:
     FORMAT = 1
@@ -91,14 +91,18 @@ def reduce(Descriptor array not None, int protocol):
     pickle.PicklingError
         The memory is a device's, and the policy refuses that; see `arrayhub.pickling`.
     """
+    try:
+        return reduced(array, protocol)
+    except Exception as error:
+        return refused(error)
+
+
+cdef object reduced(Descriptor array, int protocol):
     cdef Footprint taken
     cdef Descriptor sent = array
     place = None
     if array.device_.device_type != kDLCPU:
-        try:
-            sent, place = places.taken_to_host(array)
-        except pickle.PicklingError as error:
-            return refused(error)
+        sent, place = places.taken_to_host(array)
     elif multiprocessing_is_loaded() and not array.flags_ & PACKED:
         name = by_name(array, &taken)
         if name is not None:
@@ -233,8 +237,18 @@ def _unpickle(state, data):
     Raises
     ------
     pickle.UnpicklingError
-        The form is unknown, or the parts do not fit each other.
+        The form is unknown, or the parts do not fit each other, or the place that is wanted is not here.
     """
+    try:
+        return unpickled(state, data)
+    except pickle.UnpicklingError as error:
+        return not_restored(error)
+
+
+_unpickle.__module__ = "arrayhub"     # the name in every pickle: it outlives where the function lies
+
+
+cdef object unpickled(object state, object data):
     if type(state) is not tuple or len(<tuple> state) == 0:
         raise broken("state", state, "a tuple that starts with the number of the form")
     if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
@@ -259,9 +273,6 @@ def _unpickle(state, data):
     if labels is not None:
         set_labels_of(a, labels)
     return a if place is None else places.brought_back(a, place)
-
-
-_unpickle.__module__ = "arrayhub"     # the name in every pickle: it outlives where the function lies
 
 
 cdef object broken(str what, object value, str accepted):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from arrayhub import transfer
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.conversion import asarray
 from arrayhub.engines.policy import setting
-from arrayhub.engines.refusal import not_restored
+from arrayhub.engines.refusal import is_read_by_scheduler
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
 from arrayhub.storage.creation import KINDS
@@ -32,7 +33,7 @@ def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
     pickle.PicklingError
         The policy refuses, or the memory cannot be copied.
     """
-    policy = setting("device")
+    policy = _said("device", pickle.PicklingError)
     readable = is_host_readable(array)
     if policy == "refuse" and not readable:
         raise pickle.PicklingError(
@@ -57,10 +58,15 @@ def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
 def brought_back(array: USMArray, place: object) -> Any:
     """Return a host array that has arrived as one at the place that was noted, if the policy says so.
 
-    On a worker of dask, a stand-in for one that it cannot have; elsewhere pickle.UnpicklingError.
+    Raises
+    ------
+    pickle.UnpicklingError
+        There is no such place, or not here, or the environment variable of the policy is wrong.
     """
     kind, number = _checked(place)
-    if setting("arrive") == "host":
+    if is_read_by_scheduler():
+        return _Forwarded(array, place)
+    if _said("arrive", pickle.UnpicklingError) == "host":
         return array
     device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
 
@@ -76,15 +82,37 @@ def brought_back(array: USMArray, place: object) -> Any:
     except PASSES_ON:
         raise
     except _FAILURES as error:
-        failure = pickle.UnpicklingError(
+        raise pickle.UnpicklingError(
             f"arrayhub: the array was pickled in memory of kind {kind!r} on {device}, which it cannot have here:"
             f" {error}."
             " Set arrayhub.pickling(arrive='host'), or the environment variable ARRAYHUB_UNPICKLING=host, for a host"
             " array"
-        )
-        failure.__cause__ = error
-        return not_restored(failure)
+        ) from error
     return restored
+
+
+class _Forwarded:
+    """An array on its way through a process that only hands it on, without the place that it belongs to."""
+
+    __slots__ = ("_array", "_place")
+
+    def __init__(self, array: USMArray, place: object) -> None:
+        self._array, self._place = array, place
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        function, (state, data) = self._array.__reduce_ex__(protocol)
+        return function, ((*state[:-1], self._place), data)
+
+    def __sizeof__(self) -> int:
+        return sys.getsizeof(self._array)
+
+
+def _said(name: str, kind: type[pickle.PickleError]) -> str:
+    """Return the setting of that name; what is wrong with its environment variable is an error of that kind."""
+    try:
+        return setting(name)
+    except ValueError as error:
+        raise kind(f"arrayhub: {error}") from error
 
 
 def _checked(place: object) -> tuple[str, int]:

@@ -1,8 +1,8 @@
-"""A refusal to pickle that has to reach somebody: dask's workers send what they cannot serialize again and again.
+"""A refusal to pickle that has to reach somebody: much of dask sends or waits again, and tells nobody why.
 
-So a worker sends a stand-in in place of the array, and makes one of what has arrived and it cannot have. On another
-worker any use of it raises the refusal, within the task that wanted the array, and that is what the client is told.
-Where no worker is, it raises on arrival.
+So in a message of dask a stand-in is sent in place of an array, and one is made of what has arrived and cannot be had.
+Any use of it raises the refusal, within the task that wanted the array, and that is what the client is told. Where the
+reader of a message hears of errors, the stand-in raises on arrival.
 """
 
 from __future__ import annotations
@@ -13,44 +13,70 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
 
+# Callers that lose an error of a message that they read: the call of an actor's method is waited for without end, the
+# scheduler says that versions differ, and who asks a worker for data leaves it waiting for thanks, so that it takes the
+# next question for those.
+_DEAF = {"distributed.actor", "distributed.scheduler", "distributed.worker"}
 
-def refused(error: pickle.PicklingError) -> tuple[Callable[[str], Any], tuple[str]]:
+
+def refused(error: Exception) -> tuple[Callable[[str], Any], tuple[str]]:
     """Raise `error`, or return what is pickled in place of the array."""
-    if not _in_a_message():
+    if not _is_sent_by_dask():
         raise error
-    return _refused, (str(error),)
+    return _refused, (_words(error),)
 
 
-def not_restored(error: pickle.UnpicklingError) -> Refused:
-    """Raise `error`, or return what stands for an array that has arrived and cannot be had on this worker: it would ask
-    for it again and again."""
-    if not _in_a_message():
+def not_restored(error: Exception) -> Refused:
+    """Raise `error`, or return what stands for an array that has arrived and cannot be had here."""
+    if not _is_read_unheard():
         raise error
-    return Refused(str(error))
+    return Refused(_words(error))
 
 
-def _in_a_message() -> bool:
-    """Whether a worker of dask is writing or reading a message."""
-    if not _on_worker():
-        return False
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, pickle.PickleError) else f"arrayhub: {type(error).__name__}: {error}"
+
+
+def is_read_by_scheduler() -> bool:
+    """Return whether dask's scheduler is unpickling: what it reads of a graph, it sends on to a worker."""
+    return "distributed.scheduler" in _modules_calling()
+
+
+def _is_sent_by_dask() -> bool:
     callers = _modules_calling()
-    # What spills keeps the array in memory when it is told the truth; so does who pickles in a task.
-    return "distributed.protocol.pickle" in callers and "distributed.spill" not in callers
+    # What spills keeps the array in memory when it is told the truth; so does who pickles in a task. Sending in batches
+    # tells nobody of errors. Of what a client sends, only the serializers keep the words from the user.
+    if "distributed.protocol.pickle" not in callers or "distributed.spill" in callers:
+        return False
+    return _is_of_a_worker(callers) or not callers.isdisjoint({"distributed.protocol.serialize", "distributed.batched"})
+
+
+def _is_read_unheard() -> bool:
+    callers = _modules_calling()
+    if callers.isdisjoint({"distributed.protocol.pickle", "distributed.protocol.serialize"}):
+        return False
+    if "distributed.spill" in callers:
+        return False
+    if not callers.isdisjoint(_DEAF):
+        return True
+    if "distributed.comm.utils" not in callers:
+        return False
+    # A large message is read in a thread of its own, where nobody can be seen who waits for it.
+    return "distributed.core" not in callers or _is_of_a_worker(callers)
+
+
+def _is_of_a_worker(callers: set[str]) -> bool:
+    """Return whether this process has a worker, and it is not a client beside it that asks."""
+    module = sys.modules.get("distributed.worker")
+    return bool(getattr(getattr(module, "Worker", None), "_instances", ())) and "distributed.client" not in callers
 
 
 def _refused(message: str) -> Any:
-    """Return the stand-in for an array that was not sent, or raise `message` where no worker would swallow it."""
-    if not _on_worker():
-        raise pickle.PicklingError(message)
-    return Refused(message)
+    """Return the stand-in for an array that was not sent, or raise `message` where somebody hears it."""
+    return not_restored(pickle.PicklingError(message))
 
 
 _refused.__module__ = "arrayhub"  # the name in every pickle: it outlives where the function lies
-
-
-def _on_worker() -> bool:
-    module = sys.modules.get("distributed.worker")
-    return bool(getattr(getattr(module, "Worker", None), "_instances", ()))
 
 
 def _modules_calling() -> set[str]:
@@ -67,7 +93,7 @@ def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:
 
 
 class Refused:
-    """Stands for an array that a worker could not send. Whatever is done with it raises the reason."""
+    """Stands for an array that could not be sent or had. Whatever is done with it raises the reason."""
 
     __slots__ = ("_message",)
 
