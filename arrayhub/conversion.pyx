@@ -9,9 +9,8 @@ from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport COPIED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
 from arrayhub._core.shared cimport refer_from_everywhere
 from arrayhub.dispatch cimport VALUES, import_array, import_one, import_via
-from arrayhub.libraries cimport dpctl
+from arrayhub.libraries cimport dpctl, torch_emit
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.libraries cimport torch as torch_library
 from arrayhub.libraries.known cimport Library, library
 from arrayhub.usm_array cimport USMArray, register_way_in
 
@@ -404,7 +403,7 @@ cdef object as_numpy_of_one(object obj):
 cdef object as_torch_of_one(object obj):
     if Py_TYPE(obj) == _nested_class or tracing.active:
         return give(obj, _TORCH, None)
-    return torch_library.emit(import_array(obj, None), False)
+    return torch_emit.emit(import_array(obj, None), False)
 
 
 register_way_in(asarray)

@@ -182,6 +182,19 @@ def test_names_of_compiled_modules_are_unique():
     assert len(names) == len(set(names)), sorted(name for name in set(names) if names.count(name) > 1)
 
 
+MODULES_OF_A_WALK = 4  # more than that nobody keeps in mind
+
+
+def walks():
+    """The question of each walk in docs/architecture.md, and the (module, function) pairs of its steps."""
+    text = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Five walks\n")[2].partition("\n## ")[0]
+    found = re.split(r"^\*\*(.+?)\*\*", text, flags=re.MULTILINE)
+    return {
+        question: [re.findall(r"`([\w/]+):(\w+)`", step) for step in re.findall(r"^\| .+", walk, re.MULTILINE)]
+        for question, walk in zip(found[1::2], found[2::2], strict=True)
+    }
+
+
 def walked():
     """(module, function) for each step that docs/architecture.md names."""
     return sorted(
@@ -198,5 +211,13 @@ def test_a_function_that_the_docs_walk_through_is_there(module, function):
     )
 
 
+@pytest.mark.parametrize("question", walks())
+def test_a_walk_goes_through_few_modules(question):
+    steps = [step for step in walks()[question] if step]
+    modules = {module for step in steps for module, _ in step}
+    assert len(steps) >= 3 and len(modules) <= MODULES_OF_A_WALK, f"{question} {sorted(modules)}"
+
+
 def test_walks_are_read():
+    assert len(walks()) == 5
     assert len(walked()) >= 15

@@ -20,7 +20,7 @@ from arrayhub.adapters.producer_types cimport (
     SILENT_ON_DEFAULT,
     root_of,
 )
-from arrayhub.libraries cimport cupy, dpctl, jax, numpy, paddle, pyarrow, torch, warp
+from arrayhub.libraries cimport cupy, dpctl, jax, numpy, paddle, pyarrow, torch, torch_emit, warp
 
 from arrayhub._core.device import READERS
 from arrayhub._core.errors import PASSES_ON, InterfaceError
@@ -114,7 +114,7 @@ cdef object to_numpy(Descriptor a, bint copied, bint allow_readonly):
 
 
 cdef object to_torch(Descriptor a, bint copied, bint allow_readonly):
-    return torch.emit(a, allow_readonly)
+    return torch_emit.emit(a, allow_readonly)
 
 
 cdef object to_jax(Descriptor a, bint copied, bint allow_readonly):

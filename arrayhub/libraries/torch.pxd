@@ -1,5 +1,17 @@
 from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.shared cimport is_done
+from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
+
+cdef int torch_found
+cdef DLPackExchangeAPI* exchange_table
 
 cdef Descriptor parse(object obj, object stream)
 cdef Descriptor parse_by_dlpack(object obj, object stream)
-cdef object emit(Descriptor a, bint allow_readonly)
+cdef int find_torch() except -1
+
+
+cdef inline DLPackExchangeAPI* table() except? NULL:
+    """torch's exchange table, looked up once; NULL for a torch from before it had one."""
+    if not is_done(&torch_found):
+        find_torch()
+    return exchange_table

@@ -1,39 +1,35 @@
-"""torch: tensors in and out through its C exchange table, behind the checks that the table leaves out."""
+"""torch: how its tensors come in, through its C exchange table, behind the checks that the table leaves out.
+
+In five parts: the way in, what a refusal says, which state a tensor is in, its storage, and how torch's undocumented fields
+are found. The way out is in `torch_emit`; what torch reads of an array without arrayhub is in `torch_reading`.
+"""
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF
-from libc.stdint cimport intptr_t
+from libc.stdint cimport uint64_t
 
-from arrayhub._core cimport dtypes, layout
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, PACKED, WRITEABLE, Descriptor, bare_array, shape_tuple, size_of
-from arrayhub._core.device cimport kDLCPU, kDLCUDA
-from arrayhub._core.runtime cimport order_consumer
+from arrayhub._core.descriptor cimport Descriptor, bare_array, hold_resource
+from arrayhub._core.device cimport kDLCUDA
+from arrayhub._core.memory cimport EXTERNAL, describe_release
+from arrayhub._core.raised cimport put_aside, put_back
 from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack
-from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
-from arrayhub.libraries cimport torch_states, torch_storage
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, remember_stream
-from arrayhub.runtimes.host cimport for_host_library
+from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI, DLTensor
+from arrayhub.runtimes.cuda cimport remember_stream
 
 from arrayhub._core.errors import PASSES_ON
 
-cdef int _found = 0             # whether what follows is set
-cdef DLPackExchangeAPI* _table = NULL
 cdef object _torch = None
 cdef object _tensor_type = None
 cdef object _parameter_type = None
 
 
-cdef DLPackExchangeAPI* table() except? NULL:
-    """torch's exchange table, looked up once; NULL for a torch from before it had one."""
-    if not is_done(&_found):
-        find_torch()
-    return _table
+# ----------------------------------------------------------------------------------------------------------- the way in
 
 
 cdef int find_torch() except -1:
-    global _table, _torch, _tensor_type, _parameter_type
+    """Import torch and set what `table` gives, and what this module needs of torch, once."""
+    global exchange_table, _torch, _tensor_type, _parameter_type
     try:
         import torch
     except ImportError as error:
@@ -41,9 +37,9 @@ cdef int find_torch() except -1:
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(torch.Tensor)
     tensor_type, parameter_type = torch.Tensor, torch.nn.Parameter
     with cython.critical_section(torch):
-        if not is_done(&_found):
-            _table, _torch, _tensor_type, _parameter_type = api, torch, tensor_type, parameter_type
-            mark_done(&_found)
+        if not is_done(&torch_found):
+            exchange_table, _torch, _tensor_type, _parameter_type = api, torch, tensor_type, parameter_type
+            mark_done(&torch_found)
     return 0
 
 
@@ -63,15 +59,15 @@ cdef Descriptor parse(object obj, object stream):
     cdef object cls = type(obj)
     if cls is not _tensor_type and cls is not _parameter_type:
         return parse_by_dlpack(obj, stream)
-    cdef int plain = torch_states.plain_tensor(obj)
-    if plain == torch_states.NOT_SURE:
+    cdef int plain = plain_tensor(obj)
+    if plain == NOT_SURE:
         refuse_unsafe(obj)
         kind = obj.device.type
         if kind == "cuda":
-            torch_states.look_at_cuda(obj.device)
+            look_at_cuda(obj.device)
         if kind != "cpu" and (kind != "cuda" or stream is not None):
             return parse_slowly(obj, stream)
-    elif plain == torch_states.ON_CUDA and stream is not None:
+    elif plain == ON_CUDA and stream is not None:
         return parse_slowly(obj, stream)
     if api == NULL or api.dltensor_from_py_object_no_sync == NULL:
         return parse_slowly(obj, stream)
@@ -84,7 +80,7 @@ cdef Descriptor parse_by_table(object obj, int plain, DLPackExchangeAPI* api):
     cdef DLTensor tensor
     cdef Descriptor a = bare_array()
     shown = obj
-    if plain == torch_states.NOT_SURE or not torch_storage.hold(a, obj, plain == torch_states.ON_HOST):
+    if plain == NOT_SURE or not hold(a, obj, plain == ON_HOST):
         shown = detached(obj)
         dlpack.hold_object(a, shown)
     if api.dltensor_from_py_object_no_sync(<PyObject*> shown, &tensor) != 0:
@@ -107,16 +103,6 @@ cdef object detached(object tensor):
         raise
     except Exception as error:     # transforms and modes of torch's refuse in many ways
         raise tensor_error(tensor, error) from error
-
-
-cdef object pending_as_tensor_error(object tensor):
-    """What torch's table reported, as the error to be raised."""
-    try:
-        dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        return tensor_error(tensor, error)
 
 
 cdef Descriptor parse_by_dlpack(object obj, object stream):
@@ -155,6 +141,29 @@ cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
     return dlpack.note_work_stream(a, api)
 
 
+# -------------------------------------------------------------------------------------------------- what a refusal says
+
+
+# What makes another layout dense.
+_DENSE = {"torch.jagged": "arrayhub.asnested(x) instead, or x.values() or x.to_padded_tensor(0.0)"}
+
+
+cdef int refuse_unsafe(object tensor) except -1:
+    if tensor.requires_grad:
+        raise BufferError("torch: requires_grad is True; accepted: tensors outside autograd. Call x.detach() first")
+    if tensor.is_conj():
+        raise BufferError("torch: is_conj() is True, so memory holds the conjugate values; call x.resolve_conj() first")
+    if tensor.is_neg():
+        raise BufferError("torch: is_neg() is True, so memory holds the negated values; call x.resolve_neg() first")
+    kind = tensor.layout
+    if kind is not _torch.strided:
+        call = _DENSE.get(str(kind), "x.to_dense()")
+        raise BufferError(f"torch: layout is {kind}; accepted: torch.strided. Call {call} first")
+    if tensor.is_meta:
+        raise BufferError("torch: the tensor is on device 'meta', which has no memory; accepted: tensors with data")
+    return 0
+
+
 # Tensors that have no memory that could be shown, and what helps: a look at the tensor, and the advice.
 _WITHOUT_MEMORY = (
     (lambda torch, x: x.is_nested, "it is nested; call x.to_padded_tensor(0.0), or take x.unbind() one by one"),
@@ -183,136 +192,364 @@ cdef object tensor_error(object tensor, object reason):
     return BufferError(f"torch: {type(tensor).__name__} cannot be shown as memory ({lines[0]}); accepted: dense tensors")
 
 
-# What makes another layout dense.
-_DENSE = {"torch.jagged": "arrayhub.asnested(x) instead, or x.values() or x.to_padded_tensor(0.0)"}
-
-
-cdef int refuse_unsafe(object tensor) except -1:
-    if tensor.requires_grad:
-        raise BufferError("torch: requires_grad is True; accepted: tensors outside autograd. Call x.detach() first")
-    if tensor.is_conj():
-        raise BufferError("torch: is_conj() is True, so memory holds the conjugate values; call x.resolve_conj() first")
-    if tensor.is_neg():
-        raise BufferError("torch: is_neg() is True, so memory holds the negated values; call x.resolve_neg() first")
-    kind = tensor.layout
-    if kind is not _torch.strided:
-        call = _DENSE.get(str(kind), "x.to_dense()")
-        raise BufferError(f"torch: layout is {kind}; accepted: torch.strided. Call {call} first")
-    if tensor.is_meta:
-        raise BufferError("torch: the tensor is on device 'meta', which has no memory; accepted: tensors with data")
-    return 0
-
-
-cdef int order_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
-    """Make torch's current stream wait for the producer's work, as ``torch.from_dlpack`` would."""
-    cdef void* stream = NULL
-    if api == NULL or api.current_work_stream == NULL:
-        return order_consumer(a, _torch.cuda.current_stream(a.device_.device_id))
-    if api.current_work_stream(kDLCUDA, a.device_.device_id, &stream) != 0:
-        dlpack.raise_pending("torch's current_work_stream")
-    return order_consumer(a, <intptr_t> stream if stream != NULL else <intptr_t> LEGACY_STREAM)
-
-
-cdef object emit(Descriptor a, bint allow_readonly):
-    """A ``torch.Tensor`` on the memory of `a`.
-
-    Raises
-    ------
-    BufferError
-        Read-only memory (torch cannot say so) unless `allow_readonly`; negative strides, at which torch ends the process;
-        memory, types or strides that torch does not have.
-    """
-    cdef DLManagedTensorVersioned* managed
-    cdef void* result = NULL
-    cdef DLPackExchangeAPI* api = table()
-    # Compact writable memory of the host, the usual case, is nothing that torch could not take, if it is not complex128.
-    if (a.device_.device_type != kDLCPU or a.flags_ & (C_CONTIGUOUS | WRITEABLE) != C_CONTIGUOUS | WRITEABLE
-            or a.dl_dtype_.bits == 128):
-        a = acceptable(a, allow_readonly, api)
-    if not surely_known(a):
-        check_empty(a)
-    managed = dlpack.new_managed(a)
-    managed.flags &= ~<unsigned long long> DL_READ_ONLY
-    # The table neither takes over nor deletes a managed tensor whose type it refuses; a capsule frees what nobody took.
-    if api == NULL or not surely_known(a):
-        return by_capsule(a, dlpack.capsule_of(managed))
-    if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
-        raise pending_as_refusal(a)
-    tensor = <object> <PyObject*> result
-    Py_DECREF(tensor)
-    return tensor
-
-
-cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
-    """`a` as torch takes it, or the reason why it does not; in the order of torch's current stream."""
-    cdef int k
-    a = for_host_library(a, "torch", kDLCUDA)
-    if not allow_readonly and not a.flags_ & WRITEABLE:
-        raise BufferError(
-            "torch: the memory is read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True"
-            " and do not write"
-        )
-    if not a.flags_ & PACKED:
-        for k in range(a.nd_):
-            if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
-                raise BufferError("torch: negative strides, which torch does not have; pass copy=True")
-    check_start(a)
-    if a.device_.device_type == kDLCUDA:
-        order_current_stream(a, api)
-    return a
-
-
-cdef int check_start(Descriptor a) except -1:
-    """Refuse element zero where torch's code for the type would end the process: its vector instructions ask for whole
-    complex128 numbers on 16-byte boundaries, and a CUDA kernel for every element on a multiple of its size."""
-    cdef size_t needed = a.itemsize_ if a.device_.device_type == kDLCUDA else 16 if a.dl_dtype_.bits == 128 else 1
-    if needed > 1 and <size_t> a.data_ % needed != 0 and size_of(a) != 0:
-        raise BufferError(f"torch: the elements start at address {<size_t> a.data_:#x}; accepted: {needed}-byte"
-                          " boundaries. Pass copy=True")
-    return 0
-
-
-cdef int check_empty(Descriptor a) except -1:
-    """Refuse an array without elements whose lengths are beyond what torch counts with: it calls the deleter and then
-    leaves the capsule, which calls it again."""
-    cdef Py_ssize_t total = a.itemsize_
-    cdef int k
-    if size_of(a) != 0 or a.flags_ & PACKED:
-        return 0
-    for k in range(a.nd_):
-        if a.shape_[k] > 1 and layout.checked_mul(total, a.shape_[k], &total):
-            raise BufferError(f"torch: the lengths {shape_tuple(a)} of an array without elements overflow there; pass an"
-                              " array whose other lengths stay below 2**63 bytes in all")
-    return 0
-
-
-cdef object by_capsule(Descriptor a, object capsule):
-    try:
-        return _torch.from_dlpack(capsule)
-    except PASSES_ON:
-        raise
-    except Exception as error:       # RuntimeError, BufferError, AssertionError: by the version and the device
-        raise torch_error(a, error) from None
-
-
-cdef object pending_as_refusal(Descriptor a):
+cdef object pending_as_tensor_error(object tensor):
     """What torch's table reported, as the error to be raised."""
     try:
-        dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+        dlpack.raise_pending("torch's dltensor_from_py_object_no_sync")
     except PASSES_ON:
         raise
-    except (BufferError, RuntimeError) as error:
-        return torch_error(a, error)
+    except Exception as error:
+        return tensor_error(tensor, error)
 
 
-cdef object torch_error(Descriptor a, object error):
-    """A BufferError with the first line of torch's own message, which goes on with a backtrace through its C++."""
-    return BufferError(
-        f"torch: it takes no elements of type {dtypes.by_typenum(a.typenum_).name.decode()}"
-        f" ({str(error).partition(chr(10))[0]}); convert them first"
-    )
+# ------------------------------------------------------------------------------------------- which state a tensor is in
+
+# torch itself decides everything that matters here (conjugate and negative bit, sparse, meta, fake, quantised, nested, wrapped
+# by a functional transform, on which device) by one 64-bit word of a tensor, its set of dispatch keys. A tensor whose word
+# equals that of a fresh ordinary tensor (one on the host, one on a GPU) is in none of those states, whichever there will be:
+# the word is compared whole, not bit by bit. requires_grad is no key. torch keeps what a tensor needs for it behind a pointer
+# that is null until the tensor first takes part in autograd. Where that is not null (in every view of a tensor, for one), or
+# was not found, torch's own C getter is asked, the one that the attribute calls; it takes longer, above all where a mode of
+# torch's redirects it.
+
+cdef enum:                # what `plain_tensor` says
+    NOT_SURE = 0
+    ON_HOST = 1
+    ON_CUDA = 2
+
+cdef uint64_t _plain_keys
+cdef bint _cuda_looked = False
+cdef uint64_t _cuda_keys = 0     # no tensor has no keys
 
 
-cdef bint surely_known(Descriptor a) noexcept:
-    """Whether every torch that has a table has the element type: ints, floats, complex numbers, bool and bfloat16."""
-    return a.dl_dtype_.code in (0, 1, 2, 4, 5, 6) and a.dl_dtype_.bits >= 8
+cdef int plain_tensor(object tensor) except -1:
+    """ON_HOST or ON_CUDA where an exact ``torch.Tensor`` or ``Parameter`` is surely in no state that its memory does not
+    show and lies there; NOT_SURE where it must be asked state by state."""
+    cdef uint64_t keys
+    cdef int place
+    if not is_done(&_looked):
+        look_once()
+    if not _states_known:
+        return NOT_SURE
+    keys = key_at(tensor, _keys_at)
+    place = ON_HOST if keys == _plain_keys else ON_CUDA if keys == _cuda_keys else NOT_SURE
+    if place == NOT_SURE or _autograd_at != NOWHERE and key_at(tensor, _autograd_at) == 0:
+        return place
+    return place if _requires_grad(<PyObject*> tensor, _requires_grad_closure) is False else NOT_SURE
+
+
+cdef int look_at_cuda(object device) except -1:
+    """Learn the word of a plain tensor on a CUDA device, once the first tensor has come from there.
+
+    A sample without elements takes no memory of the device, so this may happen while a graph is captured.
+    """
+    global _cuda_looked, _cuda_keys
+    if _cuda_looked or not _states_known:
+        return 0
+    try:
+        sample = _torch.empty(0, device=device)
+        if is_ordinary(sample) and sample.device.type == "cuda" and key_at(sample, _keys_at) == keys_of(sample):
+            _cuda_keys = keys_of(sample)
+            _cuda_looked = True
+    except PASSES_ON:
+        raise
+    except Exception:      # as in all_found()
+        _cuda_looked = True
+    return 0
+
+
+cdef bint is_ordinary(object tensor) except -1:
+    """Whether a fresh tensor is what torch makes when no mode or transform of its caller's wraps it."""
+    return (type(tensor) is _tensor_type and not _torch.is_inference(tensor) and not _torch._is_functional_tensor(tensor)
+            and not _torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+
+
+# ---------------------------------------------------------------------------------------------------------- its storage
+
+# ``module.half()``, ``tensor.data = ...``, ``tensor.set_(...)`` and ``swap_tensors`` give a tensor new storage, and free the
+# old one under whoever held the tensor alone. So a view holds the storage: it adds one to the count of references that torch
+# keeps in it, and takes that off again. Where the place of that is not found a detached tensor is held, which costs several
+# times as much.
+#
+# ``resize_`` moves the memory of one and the same storage, which no reference prevents. A storage on the host that is shown is
+# therefore marked as not resizable, for good, as ``Tensor.numpy`` does; torch then refuses. On a device, where memory is given
+# back by resizing the storage to nothing, it is not. ``share_memory_`` moves memory without asking for the mark.
+
+cdef extern from *:
+    """
+    /* The lower half counts the references. torch sets the highest bit while a Python object stands for the storage; such
+       an object owns one reference, and lives for as long as there are others. So the step from one to two references
+       and back is torch's alone: whoever would make it must not do so here. */
+    #define ARRAYHUB_HAS_PYOBJECT (UINT64_C(1) << 63)
+    #define ARRAYHUB_LEAST(seen) ((seen) & ARRAYHUB_HAS_PYOBJECT ? 2u : 1u)
+
+    #if defined(__GNUC__)
+    #define ARRAYHUB_COUNTS 1
+    static inline int arrayhub_count(void *storage, int up) {
+        uint64_t *at = (uint64_t *)((char *)storage + 8), seen = __atomic_load_n(at, __ATOMIC_RELAXED);
+        do {
+            uint32_t count = (uint32_t)seen;
+            if (up ? count < ARRAYHUB_LEAST(seen) : count <= ARRAYHUB_LEAST(seen)) return 0;
+        } while (!__atomic_compare_exchange_n(at, &seen, up ? seen + 1 : seen - 1, 1, __ATOMIC_ACQ_REL,
+                                              __ATOMIC_RELAXED));
+        return 1;
+    }
+    #else
+    #define ARRAYHUB_COUNTS 0
+    static inline int arrayhub_count(void *storage, int up) { (void)storage; (void)up; return 0; }
+    #endif
+    """
+    const bint ARRAYHUB_COUNTS
+    bint arrayhub_count(void* storage, bint up) noexcept nogil
+
+
+cdef bint hold(Descriptor a, object tensor, bint on_host) except -1:
+    """Make `a` hold the storage of a tensor of which `plain_tensor` is sure; False where that cannot be done here."""
+    if not _storage_known:
+        return False
+    cdef void* storage = storage_of(tensor)
+    if storage == NULL or not arrayhub_count(storage, True):
+        return False
+    hold_resource(a, EXTERNAL, storage, _release)
+    if on_host and mark_of(storage)[0] != 0:
+        mark_of(storage)[0] = 0
+    return True
+
+
+cdef void _release(void* storage) noexcept:
+    if not arrayhub_count(storage, False):
+        release_last(storage)
+
+
+cdef void release_last(void* storage) noexcept:
+    """Give back the last reference, which only torch may do: to a tensor that is dropped at once."""
+    aside = put_aside()
+    try:
+        give_to_a_tensor(storage)
+    except BaseException:      # no memory, or a mode that answers something else: then the storage stays
+        pass
+    put_back(aside)
+
+
+cdef int give_to_a_tensor(void* storage) except -1:
+    cdef void* carried = storage_of(_carrier)
+    tensor = _data(<PyObject*> _carrier, _data_closure)
+    if type(tensor) is type(_carrier) and tensor is not _carrier and storage_of(tensor) == carried \
+            and arrayhub_count(carried, False):
+        place_of_storage(tensor)[0] = storage
+    return 0
+
+
+describe_release(_release, b"StorageImpl::release", NULL)
+
+
+# ------------------------------------------------------------------------------------------ torch's undocumented fields
+
+# Where torch keeps what is read here is not documented, so it is found out once, with tensors of different states whose keys
+# and storage torch names: a place counts that has exactly this in each of them. Without it states are asked by name, and a
+# detached tensor is held.
+
+cdef extern from *:
+    """
+    typedef PyObject *(*arrayhub_getter)(PyObject *, void *);
+    static inline int arrayhub_find_getter(PyObject *descriptor, arrayhub_getter *get, void **closure) {
+        if (!Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)) return 0;
+        *get = ((PyGetSetDescrObject *)descriptor)->d_getset->get;
+        *closure = ((PyGetSetDescrObject *)descriptor)->d_getset->closure;
+        return *get != NULL;
+    }
+    /* How large a TensorImpl is differs between releases (the keys lie in the 22nd word of torch 2.11's, and 2.13's has no
+       more than 22), and torch does not tell. It lies alone in memory from malloc, which does. */
+    #if defined(__GLIBC__)
+    #include <malloc.h>
+    static inline size_t arrayhub_size_of_block(const void *block) { return malloc_usable_size((void *)block); }
+    #else
+    static inline size_t arrayhub_size_of_block(const void *block) { (void)block; return 22 * 8; }
+    #endif
+    """
+    ctypedef object (*arrayhub_getter)(PyObject*, void*)
+    bint arrayhub_find_getter(object descriptor, arrayhub_getter* get, void** closure)
+    size_t size_of_block "arrayhub_size_of_block"(const void* block) noexcept
+
+ctypedef bint (*Find)(object torch) except -1
+
+cdef enum:
+    MOST_WORDS = 32          # of a TensorImpl
+    STORAGE_BYTES = 72       # of a StorageImpl in every torch since 2.0; nothing beyond is read
+    COUNT_END = 16           # where its count ends, behind the table of its class
+    NOWHERE = -1
+
+cdef int _looked = 0              # whether what follows is set
+
+cdef bint _states_known = False
+cdef Py_ssize_t _impl_at          # bytes into the Python object: the pointer to its TensorImpl
+cdef Py_ssize_t _keys_at          # bytes into the TensorImpl: the dispatch keys
+cdef Py_ssize_t _autograd_at = NOWHERE    # bytes into the TensorImpl: 0 for tensors that surely require no gradient
+cdef arrayhub_getter _requires_grad
+cdef void* _requires_grad_closure
+
+cdef bint _storage_known = False
+cdef Py_ssize_t _storage_at       # bytes into the TensorImpl: the pointer to its StorageImpl
+cdef Py_ssize_t _resizable_at     # bytes into the StorageImpl: the mark
+cdef object _carrier = None       # a tensor that is only there to be told apart from
+cdef arrayhub_getter _data        # torch's getter of Tensor.data, which no mode or transform redirects
+cdef void* _data_closure
+
+
+cdef inline uint64_t word(const void* start, Py_ssize_t offset) noexcept:
+    return (<const uint64_t*> (<const char*> start + offset))[0]
+
+
+cdef inline char* impl_of(object tensor) noexcept:
+    """The TensorImpl of an exact ``torch.Tensor``; only where its place is known."""
+    return <char*> word(<PyObject*> tensor, _impl_at)
+
+
+cdef inline uint64_t key_at(object tensor, Py_ssize_t offset) noexcept:
+    return word(impl_of(tensor), offset)
+
+
+cdef inline void** place_of_storage(object tensor) noexcept:
+    return <void**> (impl_of(tensor) + _storage_at)
+
+
+cdef inline void* storage_of(object tensor) noexcept:
+    return place_of_storage(tensor)[0]
+
+
+cdef inline char* mark_of(void* storage) noexcept:
+    return <char*> storage + _resizable_at
+
+
+cdef int look_once() except -1:
+    """Look for all places, when no mode of torch's changes what a tensor is; in one that does, another time."""
+    global _states_known, _storage_known
+    with cython.critical_section(_torch):
+        if not is_done(&_looked) and not in_a_mode():
+            _states_known = all_found(find_states)
+            _storage_known = _states_known and all_found(find_storage)
+            mark_done(&_looked)
+    return 0
+
+
+cdef bint in_a_mode() except -1:
+    try:
+        return not is_ordinary(_torch.zeros(3))
+    except PASSES_ON:
+        raise
+    except Exception:      # as in all_found()
+        return False
+
+
+cdef bint all_found(Find find) except -1:
+    try:
+        return find(_torch)
+    except PASSES_ON:
+        raise
+    except Exception:      # private names of torch: whatever happens, there is another way
+        return False
+
+
+cdef bint find_states(object torch) except -1:
+    """Find what `plain_tensor` reads; False where that is not sure."""
+    global _impl_at, _keys_at, _plain_keys, _autograd_at
+    plain = torch.zeros(3)
+    complex_ = torch.zeros(2, 2, dtype=torch.complex64)
+    samples = [plain, complex_, torch.zeros(2, dtype=torch.int64), complex_.conj(), complex_.conj().imag,
+               torch.empty(2, device="meta")]
+    _plain_keys = keys_of(plain)
+    if keys_of(complex_) != _plain_keys or any(keys_of(sample) == _plain_keys for sample in samples[3:]):
+        return False
+    impl_places = [at for at in range(sizeof(PyObject), type(plain).__basicsize__, sizeof(void*))
+                   if all(word(<PyObject*> sample, at) == <uint64_t> sample._cdata for sample in samples)]
+    if len(impl_places) != 1:
+        return False
+    _impl_at = impl_places[0]
+    key_places = places_of(samples, [keys_of(sample) for sample in samples])
+    if len(key_places) != 1:
+        return False
+    _keys_at = key_places[0]
+    _autograd_at = place_of_autograd(torch)
+    return arrayhub_find_getter(torch._C.TensorBase.__dict__["requires_grad"], &_requires_grad, &_requires_grad_closure)
+
+
+cdef Py_ssize_t place_of_autograd(object torch) except? -2:
+    """The one word of a TensorImpl that is 0 until its tensor takes part in autograd; NOWHERE where that is not one."""
+    tensors = [torch.zeros(3), torch.zeros(2, 2, dtype=torch.complex64), torch.empty(0)]
+    places = set(range(0, 8 * min([words_of(tensor) for tensor in tensors]), 8))
+    places = {at for at in places if all(key_at(tensor, at) == 0 for tensor in tensors)}
+    with torch.enable_grad():
+        tensors = [tensor.requires_grad_() for tensor in tensors]
+        results = [tensors[0] * 2, (tensors[0] * 2)[1:], torch.nn.Parameter(torch.zeros(2))]
+        places = {at for at in places if all(key_at(tensor, at) != 0 for tensor in tensors + results)}
+    return places.pop() if len(places) == 1 else NOWHERE
+
+
+cdef bint find_storage(object torch) except -1:
+    """Find what `hold` reads and writes; False where that is not sure, or does not do what torch says of it."""
+    global _storage_at, _resizable_at, _carrier
+    if not ARRAYHUB_COUNTS:
+        return False
+    samples = [torch.zeros(3), torch.zeros(2, 2, dtype=torch.complex64)[1], torch.zeros(5, dtype=torch.int64),
+               torch.empty(0)]
+    storages = [sample.untyped_storage() for sample in samples]
+    places = places_of(samples, [storage._cdata for storage in storages])
+    if not places:
+        return False
+    _storage_at = places[0]
+    _resizable_at = place_of_mark(torch)
+    if _resizable_at == NOWHERE or not counts_as_torch_does(torch, samples[0], storages[0]):
+        return False
+    _carrier = torch.empty(0)
+    return arrayhub_find_getter(torch._C.TensorBase.__dict__["data"], &_data, &_data_closure)
+
+
+cdef Py_ssize_t place_of_mark(object torch) except? -1:
+    """The one byte that ``Tensor.numpy`` turns from 1 to 0 in the storage, where torch itself reads it back."""
+    sample, trial = torch.zeros(3), torch.zeros(3)
+    cdef const unsigned char* storage = <const unsigned char*> storage_of(sample)
+    before = storage[:STORAGE_BYTES]
+    sample.numpy()
+    after = storage[:STORAGE_BYTES]
+    changed = [at for at in range(COUNT_END, STORAGE_BYTES) if before[at] != after[at]]
+    if len(changed) != 1 or (before[changed[0]], after[changed[0]]) != (1, 0):
+        return NOWHERE
+    cdef Py_ssize_t at = changed[0]
+    if not trial.untyped_storage().resizable():
+        return NOWHERE
+    (<char*> storage_of(trial) + at)[0] = 0
+    return NOWHERE if trial.untyped_storage().resizable() else at
+
+
+cdef bint counts_as_torch_does(object torch, object tensor, object storage) except -1:
+    """Whether the count goes with the number of tensors that share a storage, and ours with torch's own."""
+    use_count = torch._C._storage_Use_Count
+    cdef uint64_t alone = count_in(tensor)
+    others = [tensor.detach(), tensor.detach()]
+    if count_in(tensor) != alone + 2 or use_count(storage._cdata) != alone + 2 or not arrayhub_count(storage_of(tensor), True):
+        return False
+    if use_count(storage._cdata) != alone + 3 or not arrayhub_count(storage_of(tensor), False):
+        return False
+    del others
+    return count_in(tensor) == alone
+
+
+cdef list places_of(list tensors, list words):
+    """The places in a TensorImpl where each of `tensors` has its word of `words`."""
+    cdef Py_ssize_t at
+    return [at for at in range(0, 8 * min([words_of(tensor) for tensor in tensors]), 8)
+            if all(key_at(tensor, at) == <uint64_t> word for tensor, word in zip(tensors, words, strict=True))]
+
+
+cdef uint64_t keys_of(object tensor) except? 0:
+    """The dispatch keys that torch itself reports."""
+    return _torch._C._dispatch_keys(tensor).raw_repr()
+
+
+cdef Py_ssize_t words_of(object tensor) noexcept:
+    """How many words of the TensorImpl of an exact ``torch.Tensor`` may be read."""
+    return min(<Py_ssize_t> (size_of_block(impl_of(tensor)) // sizeof(uint64_t)), <Py_ssize_t> MOST_WORDS)
+
+
+cdef inline uint64_t count_in(object tensor) noexcept:
+    return (<uint64_t*> (<char*> storage_of(tensor) + 8))[0] & 0xffffffffu

@@ -1,0 +1,134 @@
+"""torch: arrays as its tensors, by its C exchange table, behind the checks that it leaves out. The way in is in `torch`."""
+
+import sys
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
+from libc.stdint cimport intptr_t
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, PACKED, WRITEABLE, Descriptor, shape_tuple, size_of
+from arrayhub._core.device cimport kDLCPU, kDLCUDA
+from arrayhub._core.runtime cimport order_consumer
+from arrayhub.adapters cimport dlpack
+from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI
+from arrayhub.libraries.torch cimport table
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM
+from arrayhub.runtimes.host cimport for_host_library
+
+from arrayhub._core.errors import PASSES_ON
+
+
+cdef object emit(Descriptor a, bint allow_readonly):
+    """A ``torch.Tensor`` on the memory of `a`.
+
+    Raises
+    ------
+    BufferError
+        Read-only memory (torch cannot say so) unless `allow_readonly`; negative strides, at which torch ends the process;
+        memory, types or strides that torch does not have.
+    """
+    cdef DLManagedTensorVersioned* managed
+    cdef void* result = NULL
+    cdef DLPackExchangeAPI* api = table()
+    # Compact writable memory of the host, the usual case, is nothing that torch could not take, if it is not complex128.
+    if (a.device_.device_type != kDLCPU or a.flags_ & (C_CONTIGUOUS | WRITEABLE) != C_CONTIGUOUS | WRITEABLE
+            or a.dl_dtype_.bits == 128):
+        a = acceptable(a, allow_readonly, api)
+    if not surely_known(a):
+        check_empty(a)
+    managed = dlpack.new_managed(a)
+    managed.flags &= ~<unsigned long long> DL_READ_ONLY
+    # The table neither takes over nor deletes a managed tensor whose type it refuses; a capsule frees what nobody took.
+    if api == NULL or not surely_known(a):
+        return by_capsule(a, dlpack.capsule_of(managed))
+    if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
+        raise pending_as_refusal(a)
+    tensor = <object> <PyObject*> result
+    Py_DECREF(tensor)
+    return tensor
+
+
+cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
+    """`a` as torch takes it, or the reason why it does not; in the order of torch's current stream."""
+    cdef int k
+    a = for_host_library(a, "torch", kDLCUDA)
+    if not allow_readonly and not a.flags_ & WRITEABLE:
+        raise BufferError(
+            "torch: the memory is read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True"
+            " and do not write"
+        )
+    if not a.flags_ & PACKED:
+        for k in range(a.nd_):
+            if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
+                raise BufferError("torch: negative strides, which torch does not have; pass copy=True")
+    check_start(a)
+    if a.device_.device_type == kDLCUDA:
+        order_current_stream(a, api)
+    return a
+
+
+cdef int check_start(Descriptor a) except -1:
+    """Refuse element zero where torch's code for the type would end the process: its vector instructions ask for whole
+    complex128 numbers on 16-byte boundaries, and a CUDA kernel for every element on a multiple of its size."""
+    cdef size_t needed = a.itemsize_ if a.device_.device_type == kDLCUDA else 16 if a.dl_dtype_.bits == 128 else 1
+    if needed > 1 and <size_t> a.data_ % needed != 0 and size_of(a) != 0:
+        raise BufferError(f"torch: the elements start at address {<size_t> a.data_:#x}; accepted: {needed}-byte"
+                          " boundaries. Pass copy=True")
+    return 0
+
+
+cdef int check_empty(Descriptor a) except -1:
+    """Refuse an array without elements whose lengths are beyond what torch counts with: it calls the deleter and then
+    leaves the capsule, which calls it again."""
+    cdef Py_ssize_t total = a.itemsize_
+    cdef int k
+    if size_of(a) != 0 or a.flags_ & PACKED:
+        return 0
+    for k in range(a.nd_):
+        if a.shape_[k] > 1 and layout.checked_mul(total, a.shape_[k], &total):
+            raise BufferError(f"torch: the lengths {shape_tuple(a)} of an array without elements overflow there; pass an"
+                              " array whose other lengths stay below 2**63 bytes in all")
+    return 0
+
+
+cdef int order_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
+    """Make torch's current stream wait for the producer's work, as ``torch.from_dlpack`` would."""
+    cdef void* stream = NULL
+    if api == NULL or api.current_work_stream == NULL:
+        return order_consumer(a, sys.modules["torch"].cuda.current_stream(a.device_.device_id))
+    if api.current_work_stream(kDLCUDA, a.device_.device_id, &stream) != 0:
+        dlpack.raise_pending("torch's current_work_stream")
+    return order_consumer(a, <intptr_t> stream if stream != NULL else <intptr_t> LEGACY_STREAM)
+
+
+cdef bint surely_known(Descriptor a) noexcept:
+    """Whether every torch that has a table has the element type: ints, floats, complex numbers, bool and bfloat16."""
+    return a.dl_dtype_.code in (0, 1, 2, 4, 5, 6) and a.dl_dtype_.bits >= 8
+
+
+cdef object by_capsule(Descriptor a, object capsule):
+    try:
+        return sys.modules["torch"].from_dlpack(capsule)
+    except PASSES_ON:
+        raise
+    except Exception as error:       # RuntimeError, BufferError, AssertionError: by the version and the device
+        raise torch_error(a, error) from None
+
+
+cdef object pending_as_refusal(Descriptor a):
+    """What torch's table reported, as the error to be raised."""
+    try:
+        dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+    except PASSES_ON:
+        raise
+    except (BufferError, RuntimeError) as error:
+        return torch_error(a, error)
+
+
+cdef object torch_error(Descriptor a, object error):
+    """A BufferError with the first line of torch's own message, which goes on with a backtrace through its C++."""
+    return BufferError(
+        f"torch: it takes no elements of type {dtypes.by_typenum(a.typenum_).name.decode()}"
+        f" ({str(error).partition(chr(10))[0]}); convert them first"
+    )
