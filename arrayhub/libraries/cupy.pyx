@@ -48,7 +48,8 @@ cdef bint _is_hip = False
 cdef int _find_cupy() except -1:
     global _current_stream, _is_hip
     cuda = import_cupy("for its arrays").cuda
-    is_hip, current_stream = cuda.runtime.is_hip, cuda.get_current_stream
+    is_hip = getattr(cuda.runtime, "is_hip", False)      # not documented
+    current_stream = cuda.get_current_stream
     with cython.critical_section(cuda):
         if not is_done(&_found):
             _is_hip, _current_stream = is_hip, current_stream

@@ -32,7 +32,7 @@ def read_cupy(device):
     cupy = sys.modules["cupy"]
     if not isinstance(device, cupy.cuda.Device):
         raise TypeError(f"device: {show(device)} of cupy is no cupy.cuda.Device")
-    return (_ROCM if cupy.cuda.runtime.is_hip else 2, device.id)
+    return (_ROCM if getattr(cupy.cuda.runtime, "is_hip", False) else 2, device.id)
 
 
 def read_jax(device):

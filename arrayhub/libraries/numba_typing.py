@@ -1,13 +1,17 @@
 """numba: an ``@njit`` function takes a USMArray itself, typed as an array, on the same memory.
 
 numba calls `register` through the entry point ``numba_extensions`` when it first compiles something. Without it a
-USMArray would be typed as a plain buffer, which has no methods and no array expressions.
+USMArray would be typed as a plain buffer, which has no methods and no array expressions. That is what happens where a
+name of numba's is gone: most of those used here are internal, and numba warns of an extension that fails to load.
 """
 
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.boxing import unbox_array
-from numba.core.datamodel import models, register_default
+from numba.core.cgutils import alloca_once, alloca_once_value, if_likely, is_not_null, true_bit
+from numba.core.datamodel import register_default
+from numba.core.datamodel.models import ArrayModel
 from numba.core.errors import NumbaNotImplementedError
+from numba.core.pythonapi import PythonAPI
 from numba.extending import NativeValue, typeof_impl, unbox
 from numba.np import numpy_support
 
@@ -15,12 +19,19 @@ from arrayhub._core.descriptor import Descriptor
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
+# What is only looked up while numba compiles, when an error would be the user's.
+_LATER = (
+    (PythonAPI, "call_function_objargs", "decref", "serialize_object", "unserialize"),
+    (numpy_support, "from_dtype"),
+    (typeof_impl, "dispatch", "register"),
+)
+
 
 class USMArrayType(types.Array):
     """numba's array type with another way in; views, slices and results of it are numba's plain arrays."""
 
 
-register_default(USMArrayType)(models.ArrayModel)
+register_default(USMArrayType)(ArrayModel)
 
 
 def typeof_usm_array(array, context):
@@ -58,12 +69,12 @@ def element_type(array):
 def unbox_usm_array(numba_type, obj, context):
     """Emit the code that turns a USMArray into numba's native array: by `ndarray`, which waits for a SYCL queue too."""
     api, builder = context.pyapi, context.builder
-    native = cgutils.alloca_once(builder, context.context.get_value_type(numba_type))
-    failed = cgutils.alloca_once_value(builder, cgutils.true_bit)
+    native = alloca_once(builder, context.context.get_value_type(numba_type))
+    failed = alloca_once_value(builder, true_bit)
     function = api.unserialize(api.serialize_object(ndarray))
     array = api.call_function_objargs(function, (obj,))
     api.decref(function)
-    with cgutils.if_likely(builder, cgutils.is_not_null(builder, array)):
+    with if_likely(builder, is_not_null(builder, array)):
         unboxed = unbox_array(numba_type, array, context)
         builder.store(unboxed.value, native)
         builder.store(unboxed.is_error, failed)
@@ -72,6 +83,18 @@ def unbox_usm_array(numba_type, obj, context):
 
 
 def register():
-    """Tell numba about USMArray; called by numba itself."""
+    """Tell numba about USMArray; called by numba itself.
+
+    Raises
+    ------
+    ImportError
+        A name of numba's is gone; numba shows it as a warning.
+    """
+    for owner, *names in _LATER:
+        for name in names:
+            if not hasattr(owner, name):
+                raise ImportError(
+                    f"numba: {getattr(owner, '__name__', owner)} has no {name}, by which arrays are taken"
+                )
     typeof_impl.register(Descriptor)(typeof_usm_array)
     unbox(USMArrayType)(unbox_usm_array)

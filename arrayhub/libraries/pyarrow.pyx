@@ -6,8 +6,7 @@ Buffers and Tensors of pyarrow have a PEP 3118 buffer and need no module here.
 
 import sys
 
-from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
-from cpython.ref cimport Py_DECREF
+from cpython.object cimport PyObject
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.raised cimport take
@@ -16,15 +15,7 @@ from arrayhub.adapters cimport arrow, dlpack
 from arrayhub._core.errors import PASSES_ON
 
 cdef extern from *:
-    """
-    #if PY_VERSION_HEX >= 0x030D0000
-    #define arrayhub_look_up(type, name) _PyType_LookupRef(type, name)
-    #else
-    #define arrayhub_look_up(type, name) Py_XNewRef(_PyType_Lookup(type, name))
-    #endif
-    """
-    PyObject* look_up "arrayhub_look_up"(PyTypeObject* cls, object name)      # NULL, and no exception, where there is none
-    PyObject* PyObject_Vectorcall(object function, PyObject** arguments, size_t positional, object keywords)
+    PyObject* PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords) noexcept
 
 cdef str METHOD = "__dlpack__"
 cdef tuple KEYWORDS = ("max_version",)
@@ -60,21 +51,13 @@ cdef Descriptor by_arrow(object obj):
 
 
 cdef inline object capsule_of(object obj):
-    """What ``type(obj).__dlpack__(obj, max_version=(1, 0))`` gives, without a bound method and keywords made anew; None
-    where there is no such method, or it refuses."""
+    """What ``obj.__dlpack__(max_version=(1, 0))`` gives, without a bound method and keywords made anew; None where there
+    is no such method, or it refuses."""
     cdef PyObject* arguments[2]
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> MAX_VERSION
-    cdef PyObject* found = look_up(Py_TYPE(obj), METHOD)
-    if found == NULL:
-        return None
-    method = take(found)
-    cdef PyObject* capsule = PyObject_Vectorcall(method, arguments, 1, KEYWORDS)
-    if capsule == NULL:
-        return legacy_capsule(obj)
-    answer = <object> capsule
-    Py_DECREF(answer)
-    return answer
+    cdef PyObject* capsule = PyObject_VectorcallMethod(METHOD, arguments, 1, KEYWORDS)
+    return legacy_capsule(obj) if capsule == NULL else take(capsule)
 
 
 cdef object legacy_capsule(object obj):

@@ -98,12 +98,10 @@ def _option(layout: Any) -> Any:
     valid = index >= 0
     if valid.all() and len(index) and (np.diff(index) == 1).all():
         return part(_walk(layout.content), int(index[0]), int(index[-1]) + 1)
-    filled = (
-        layout.content._carry(type(layout.index)(np.where(valid, index, 0)), False) if len(layout.content) else None
-    )
     if not len(layout.content):
         return make("flat", len(layout), content=asarray(np.zeros(len(layout))), validity=bitmap_of(valid))
-    return _with_bits(_walk(filled), len(layout), None if valid.all() else bitmap_of(valid))
+    filled = sys.modules["awkward"].contents.IndexedArray(type(layout.index)(np.where(valid, index, 0)), layout.content)
+    return _with_bits(_walk(filled.project()), len(layout), None if valid.all() else bitmap_of(valid))
 
 
 def _indexed(layout: Any) -> Any:

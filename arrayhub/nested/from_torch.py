@@ -22,9 +22,10 @@ def from_torch(obj: Any) -> NestedArray:
         Its layout is the strided one, or it is ragged elsewhere than in its second dimension.
     """
     torch = sys.modules["torch"]
-    if obj.layout is not torch.jagged or getattr(obj, "_ragged_idx", 1) != 1:
+    ragged = _ragged_in(obj) if obj.layout is torch.jagged else None
+    if ragged != 1:
         raise BufferError(
-            f"asnested: a nested tensor of layout {obj.layout}, ragged in dimension {getattr(obj, '_ragged_idx', '?')};"
+            f"asnested: a nested tensor of layout {obj.layout}, ragged in dimension {ragged};"
             " accepted: layout torch.jagged, ragged in dimension 1. Call torch.nested.nested_tensor(list(x.unbind()),"
             " layout=torch.jagged), which copies"
         )
@@ -35,6 +36,11 @@ def from_torch(obj: Any) -> NestedArray:
     return make(
         "list_view", lengths.shape[0], offsets=offsets[: lengths.shape[0]], sizes=asarray(lengths), content=values
     )
+
+
+def _ragged_in(obj: Any) -> int | None:
+    """Return the dimension whose length is a symbol and no number."""
+    return next((axis for axis, length in enumerate(obj.shape) if not isinstance(length, int)), None)
 
 
 def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:

@@ -54,10 +54,10 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
     pyarrow = _library("pyarrow")
     taken = _taken(obj, copy, "as_arrow")
     if is_on_host(taken):
-        return pyarrow.Array._import_from_c_capsule(*taken.__arrow_c_array__())
-    capsules = taken.__arrow_c_device_array__()
+        take = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private; the public way takes longer
+        return pyarrow.array(taken) if take is None else take(*taken.__arrow_c_array__())
     try:
-        return pyarrow.Array._import_from_c_device_capsule(*capsules)
+        return pyarrow.array(taken)
     except (pyarrow.ArrowException, KeyError) as error:
         raise _elsewhere(taken, "pyarrow") from error
 

@@ -69,7 +69,8 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if pyarrow is not None and isinstance(obj, pyarrow.Scalar):  # which pyarrow does not export: an array of it is
         return _only(pyarrow.array([obj.as_py()], obj.type))
     if pyarrow is not None and hasattr(type(obj), "__arrow_array__"):  # pandas' arrays of Arrow's memory
-        if not hasattr(obj, "_pa_array"):
+        pandas = sys.modules.get("pandas")
+        if pandas is None or not isinstance(obj, pandas.arrays.ArrowExtensionArray):
             _forbidden(copy, f"pyarrow copies what is missing in a {type(obj).__name__}")
         return _only(pyarrow.array(obj))
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
