@@ -141,6 +141,55 @@ def test_a_queue_takes_device_memory_by_the_policy():
     assert (got.device.type, tasks.total(got)) == ("cpu", 10)
 
 
+METHODS = ["spawn", "fork", "forkserver"]
+
+
+@pytest.mark.timeout(2 * WAIT)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_child_that_is_killed_leaves_shared_memory_to_its_owner(method):
+    """What it has written stays, nothing is taken away with it, and who waits for it is told."""
+    before = set(os.listdir("/dev/shm"))
+    shared = shared_memory.SharedMemory(create=True, size=1 << 20)
+    try:
+        x = asarray(np.ndarray((100, 100), "f8", buffer=shared.buf))
+        context = multiprocessing.get_context(method)
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+            others = [pool.submit(tasks.fill_and_die, x, 7.0), *(pool.submit(tasks.total, x) for _ in range(5))]
+            for future in others:
+                with pytest.raises(concurrent.futures.process.BrokenProcessPool):
+                    future.result(timeout=WAIT)
+        assert tasks.total(x) == 70_000
+        child_of(method, tasks.fill, x, 8.0)
+        assert tasks.total(x) == 80_000
+        del x
+    finally:
+        shared.close()
+        shared.unlink()
+    assert not {name for name in set(os.listdir("/dev/shm")) - before if name.startswith("psm_")}
+
+
+@pytest.mark.timeout(2 * WAIT)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_child_that_is_killed_while_it_sends(method):
+    """Half of a pickle has arrived: that is the end of the file, and no wait for the other half."""
+    context = multiprocessing.get_context(method)
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=tasks.send_and_wait, args=(theirs, asarray(np.zeros(4_000_000))), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        assert ours.poll(WAIT)
+        assert ours.recv() == child.pid
+        assert ours.poll(WAIT), "the first bytes of the array"
+        child.kill()
+        with pytest.raises((EOFError, OSError), match="^$|end of file"):
+            ours.recv()
+        child.join(WAIT)
+        assert child.exitcode == -9
+    finally:
+        child.kill()
+
+
 def test_sycl_in_a_forked_child_is_refused_in_time():
     x = tasks.make_on_device(5)  # this process has used SYCL now
     with arrayhub.pickling(device="keep"), pytest.raises(pickle.UnpicklingError, match=r"(?s)forked.*arrive='host'"):
@@ -213,6 +262,32 @@ def test_joblib_maps_large_arrays_for_its_workers_once():
     from joblib.externals.loky import get_reusable_executor
 
     get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+@pytest.mark.timeout(3 * WAIT)
+def test_a_worker_of_joblib_that_is_killed(tmp_path):
+    """Who waits is told; the file that its array was mapped from is removed, and new workers go on."""
+    import joblib
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    x = asarray(np.ones((600, 300)))
+
+    def run(calls):
+        with (
+            joblib.parallel_config(backend="loky", n_jobs=2),
+            joblib.Parallel(max_nbytes=100_000, temp_folder=tmp_path, timeout=WAIT) as parallel,
+        ):
+            return parallel(joblib.delayed(tasks.die_at_third)(x, k) for k in range(calls))
+
+    try:
+        with pytest.raises(TerminatedWorkerError):
+            run(6)
+        assert list(tmp_path.rglob("*")) == []
+        assert {access for _, access in run(2)} == {"readonly"}
+    finally:
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+    assert list(tmp_path.rglob("*.pkl")) == []
 
 
 def test_cloudpickle():

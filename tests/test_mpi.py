@@ -1,6 +1,8 @@
 """MPI between two real processes, started once; and what `as_mpi` refuses."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -161,7 +163,7 @@ def launcher():
     return str(found)
 
 
-def run_two(program):
+def run_two(program, fails=False):
     """Run a program on two ranks, which are ended whatever happens, and return what they print."""
     folder = str(Path(arrayhub.__file__).parents[1])
     with subprocess.Popen(
@@ -172,13 +174,53 @@ def run_two(program):
         try:
             said, _ = process.communicate(timeout=100)
         finally:
-            process.kill()
-    assert process.returncode == 0, said
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert (process.returncode != 0) == fails, said
     return said
 
 
 def test_two_processes():
     assert run_two(PROGRAM).count("all right") == 2
+
+
+KILLED = """
+    import os, signal, time
+    import numpy as np, arrayhub
+    from mpi4py import MPI
+    from arrayhub import as_mpi
+
+    comm = MPI.COMM_WORLD
+    os.write(1, b"process %d\\n" % os.getpid())  # in one piece
+    x = arrayhub.asarray(np.zeros((3000, 3000)))
+    comm.Barrier()
+    if comm.rank == 1:
+        comm.Send(as_mpi(np.zeros(1)), dest=0)
+        {begin}
+        os.kill(os.getpid(), signal.SIGKILL)
+    comm.Recv(as_mpi(np.zeros(1)), source=1)
+    {wait}
+    os.write(1, b"nobody was killed\\n")
+"""
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize(
+    ("begin", "wait"),
+    [
+        ("request = comm.Isend(as_mpi(x[:, ::2]), dest=0)", "time.sleep(0.3); comm.Recv(as_mpi(x[:, 1::2]), source=1)"),
+        ("request = comm.Irecv(as_mpi(x.T), source=0)", "comm.Send(as_mpi(x), dest=1); comm.recv(source=1)"),
+        ("request = comm.isend(x, dest=0)", "comm.recv(source=1); comm.recv(source=1)"),
+    ],
+    ids=["sends", "receives", "pickles"],
+)
+def test_a_rank_that_is_killed_in_the_middle(begin, wait):
+    """mpiexec ends with an error, and so does everybody."""
+    said = run_two(KILLED.format(begin=begin, wait=wait), fails=True)
+    assert "nobody was killed" not in said
+    ranks = [int(line.split()[1]) for line in said.splitlines() if line.startswith("process ")]
+    assert len(ranks) == 2
+    assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
 
 
 def test_the_stencil_of_the_how_to():
