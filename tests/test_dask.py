@@ -565,6 +565,10 @@ def test_frames_that_do_not_fit_their_header():
     for wrong in (frames[:1], frames[:2], [*frames, b""], []):
         with pytest.raises(pickle.UnpicklingError, match="two frames"):
             deserialize(header, wrong)
+    whole = memoryview(bytes([*frames[0], 200, *range(63), *frames[2]]))
+    ends = [0, len(frames[0]), len(frames[0]) + 64, len(whole)]
+    with pytest.raises(pickle.UnpicklingError, match="moved by 200 bytes"):
+        deserialize(header, [whole[i:j] for i, j in itertools.pairwise(ends)])
     with pytest.raises(pickle.UnpicklingError, match="no bytes"):
         deserialize(header, [frames[0], "space", "elements"])
 
@@ -606,8 +610,10 @@ def test_a_message_may_be_read_twice():
         assert first.tolist() == again.tolist() == source.tolist(), behind
         assert (first.ptr % 64, first.ptr, first.is_copy) == (0, again.ptr, False)
         frozen = [frame.toreadonly() for frame in arrived]
-        assert deserialize(header, frozen).tolist() == source.tolist()
-        del first, again
+        own = deserialize(header, frozen)
+        np.asarray(own)[...] = -1
+        assert deserialize(header, arrived).tolist() == source.tolist(), "what is read-only was written"
+        del first, again, own
 
 
 def test_a_worker_that_dies_in_the_middle(client, workers):

@@ -129,12 +129,18 @@ def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
     start = _address(elements)
     if _address(space) + len(_SPACE) != start:
         return elements
+    if space[0] >= len(_SPACE):
+        raise pickle.UnpicklingError(
+            f"arrayhub: dask's frame before the elements says that they were moved by {space[0]} bytes; accepted: fewer"
+            f" than {len(_SPACE)}"
+        )
     if space[0] == 0 and start % len(_SPACE) and not space.readonly and not elements.readonly:
         ctypes.memmove(start - start % len(_SPACE), start, elements.nbytes)
         space[0] = start % len(_SPACE)  # dask may read a message again
     buffer = memoryview(space.obj).cast("B")
     first = start - space[0] - _address(buffer)
-    return buffer[first : first + elements.nbytes]
+    moved = buffer[first : first + elements.nbytes]
+    return moved.toreadonly() if elements.readonly else moved
 
 
 def _address(view: memoryview) -> int:

@@ -3,14 +3,19 @@
 A call may raise any of REFUSALS with a message. What it accepts must lie inside the memory that was described.
 """
 
+import contextlib
 import copy
 import ctypes
 import importlib.util
 import io
+import os
+import pathlib
 import pickle
 import reprlib
 import struct
 import sys
+import tempfile
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import ClassVar
 
@@ -430,9 +435,8 @@ PICKLED = [
 ]
 
 
-def draw_unpickle(r):
-    """The arguments of what a pickle calls, some of them spoilt."""
-    _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(r.choice([2, 5]))
+def spoilt_state(r, state):
+    """The description in a pickle, some parts of which are wrong, or none at all."""
     wrong = [
         lambda: r.choice([1, 1, 1, 2, chance.scalar(r)]),
         lambda: r.choice([chance.lengths(r), chance.scalar(r)]),
@@ -444,7 +448,13 @@ def draw_unpickle(r):
         lambda: r.choice([None, ("cuda", 70000), (chance.strange(r), 0), chance.strange(r)]),
     ]
     parts = [draw() if r.random() < 0.2 else part for part, draw in zip(state, wrong, strict=True)]
-    said = tuple(parts) if r.random() < 0.95 else chance.strange(r)
+    return tuple(parts) if r.random() < 0.95 else chance.strange(r)
+
+
+def draw_unpickle(r):
+    """The arguments of what a pickle calls, some of them spoilt."""
+    _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(r.choice([2, 5]))
+    said = spoilt_state(r, state)
     if r.random() < 0.2:
         data = r.choice([b"", b"x" * 50, (b"x" * 96,), (chance.scalar(r),) * 6, bytearray(97), chance.strange(r)])
 
@@ -464,15 +474,11 @@ def _bytearray_of_sane_length(reader):
     reader.append(bytearray(reader.read(length)))
 
 
-def draw_pickle(r):
-    """A pickle that was cut short, or in which bytes were changed; only those are read that call nothing else."""
-    stream = bytearray(pickle.dumps(ah.asarray(r.choice(PICKLED)()), r.choice([2, 4, 5])))
-    for _ in range(r.randint(1, 3)):
-        stream[r.randrange(len(stream))] = r.randrange(256)
-    if r.random() < 0.3:
-        del stream[r.randrange(len(stream)) :]
-    known = {("arrayhub", "_unpickle"), ("numpy", "dtype"), ("numpy._core.numeric", "_frombuffer")}
+KNOWN = {("arrayhub", "_unpickle"), ("numpy", "dtype"), ("numpy._core.numeric", "_frombuffer")}
 
+
+def asked_of_us(stream, buffers=()):
+    """The arguments that a pickle gives our function, where it calls nothing else."""
     asked = []
 
     class Reader(pickle._Unpickler):
@@ -480,19 +486,195 @@ def draw_pickle(r):
         dispatch[pickle.BYTEARRAY8[0]] = _bytearray_of_sane_length
 
         def find_class(self, module, name):
-            if (module, name) not in known:
+            if (module, name) not in KNOWN:
                 raise pickle.UnpicklingError("another function")
             return (lambda *args: asked.append(args)) if module == "arrayhub" else super().find_class(module, name)
 
+    try:
+        Reader(io.BytesIO(bytes(stream)), buffers=buffers).load()
+    except Exception as error:
+        raise ValueError(f"pickle's own refusal: {error!r}") from error
+    return asked
+
+
+def bytes_changed(r, stream):
+    """A stream in which bytes were changed, and which was cut short now and then."""
+    stream = bytearray(stream)
+    for _ in range(r.randint(1, 3)):
+        stream[r.randrange(len(stream))] = r.randrange(256)
+    if r.random() < 0.3:
+        del stream[r.randrange(len(stream)) :]
+    return stream
+
+
+def draw_pickle(r):
+    """A pickle that was cut short, or in which bytes were changed; only those are read that call nothing else."""
+    stream = bytes_changed(r, pickle.dumps(ah.asarray(r.choice(PICKLED)()), r.choice([2, 4, 5])))
+
     def call():
-        try:
-            Reader(io.BytesIO(bytes(stream))).load()
-        except Exception as error:
-            raise ValueError(f"pickle's own refusal: {error!r}") from error
-        for arguments in asked:
+        for arguments in asked_of_us(stream):
             ah._unpickle(*arguments).copy()
 
     return show(bytes(stream)), call
+
+
+# -------------------------------------------------------------------------------------------- pickles of names, frames
+
+
+def file_of(r, nbytes):
+    """The path of memory with a name, and what has to be called in the end: a file, shared memory, or none of them."""
+    folder = "/dev/shm" if os.path.isdir("/dev/shm") and r.random() < 0.5 else None
+    handle, path = tempfile.mkstemp(prefix="arrayhub-fuzz-", dir=folder)
+    os.write(handle, bytes(nbytes))
+    os.close(handle)
+    return path
+
+
+def draw_by_name(r):
+    """The name of a file in place of elements, some parts of it spoilt; the file may be too short, or gone."""
+    _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(4)
+    nbytes = memoryview(data[0] if type(data) is tuple else data).nbytes
+    start = r.choice([0, 0, 8, 4096, 4100])
+    said = spoilt_state(r, state) if r.random() < 0.5 else state
+    length = r.choice([start + nbytes, start + nbytes, start + nbytes - 1, 0, 1 << 16])
+    what = r.choice(["file", "file", "file", "gone", "folder", "pipe", "device", "link", "other"])
+    paths = ["", "\0", "/", "/proc/self/mem", "/proc/self/maps", "x" * 5000]
+    strangers = [paths, *[[chance.integer(r), nbytes, 4096, 65536]] * 4, [True, False, 1]]
+    replaced = {k: r.choice([*some, chance.strange(r)]) for k, some in enumerate(strangers) if r.random() < 0.1}
+    writable, extra = r.random() < 0.7, r.choice([0, 0, 0, 0, 1, -1])
+
+    def call():
+        path = file_of(r, max(length, 0))
+        others = [path]
+        try:
+            given = path
+            if what in ("gone", "pipe", "other"):
+                about = os.stat(path)
+                os.unlink(path)
+                if what == "pipe":
+                    os.mkfifo(path)
+                elif what == "other":
+                    pathlib.Path(path).write_bytes(bytes(length))
+            elif what == "link":
+                given = path + "-link"
+                os.symlink(path, given)
+                others.append(given)
+            elif what in ("folder", "device"):
+                given = os.path.dirname(path) if what == "folder" else "/dev/zero"
+            if what not in ("gone", "other"):
+                about = os.stat(given)
+            name = [given, about.st_dev, about.st_ino, start, nbytes, writable]
+            for key, value in replaced.items():
+                name[key] = value
+            name = (*name[: 6 + min(extra, 0)], *[0] * max(extra, 0))
+            x = ah._unpickle(said, name)
+            inside_memory(x)
+            x.copy()
+            if x.flags.writeable and x.size:
+                assert name[5] is True
+                np.asarray(x).view("u1" if x.flags.c_contiguous and x.ndim else x.dtype)[...] = 0
+        finally:
+            for other in others:
+                with contextlib.suppress(OSError):
+                    os.unlink(other)
+
+    return show((said, what, start, nbytes, length, replaced, writable, extra)), call
+
+
+def draw_name_pickle(r):
+    """What multiprocessing sends of a mapped file, with bytes changed."""
+    element, writable, step = r.choice(["f8", "u1", "<i2"]), r.random() < 0.5, r.choice([1, 1, 3, -1])
+
+    def call():
+        path = file_of(r, 8000)
+        try:
+            mapped = np.memmap(path, element, mode="r+" if writable else "r")[::step]
+            stream = bytes(ForkingPickler.dumps(ah.asarray(mapped)))
+            assert len(stream) < 500 or sys.platform != "linux", "the elements are in the stream"
+            for arguments in asked_of_us(bytes_changed(r, stream)):
+                x = ah._unpickle(*arguments)
+                inside_memory(x)
+                x.copy()
+        finally:
+            os.unlink(path)
+
+    return show((element, writable, step)), call
+
+
+def draw_frames(r):
+    """dask's header and frames of an array, in one buffer or in several, some of them spoilt."""
+    from distributed.protocol.serialize import pickle_loads
+
+    from arrayhub.engines import dask_family
+
+    header, frames = dask_family._frames_of(ah.asarray(r.choice(PICKLED)()))
+    frames = [bytes(memoryview(frame).cast("B")) for frame in frames]
+    for _ in range(r.choice([0, 0, 1, 2])):
+        key = r.choice(["form", "writeable", "serializer"])
+        header[key] = r.choice([1, 2, (), (True,), (False,), (True, True), [True], chance.strange(r)])
+        if r.random() < 0.2:
+            del header[key]
+    for _ in range(r.choice([0, 0, 1, 2])):
+        at = r.randrange(len(frames)) if frames else 0
+        what = r.choice(["drop", "double", "cut", "change", "swap", "space"])
+        if not frames:
+            break
+        if what == "drop":
+            del frames[at]
+        elif what == "double":
+            frames.insert(at, frames[at])
+        elif what == "cut":
+            frames[at] = frames[at][: r.randint(0, len(frames[at]))]
+        elif what == "change" and frames[at]:
+            frames[at] = bytes(bytes_changed(r, frames[at]))
+        elif what == "space" and len(frames) > 1:
+            frames[1] = bytes([r.randrange(256)]) + frames[1][1:]
+        else:
+            r.shuffle(frames)
+    behind, apart, frozen = r.randrange(70), r.random() < 0.3, r.random() < 0.3
+    buffer = bytearray(behind) + b"".join(frames)
+    stops = [behind + sum(map(len, frames[: k + 1])) for k in range(len(frames))]
+    arrived = [bytearray(frame) for frame in frames] if apart else [
+        memoryview(buffer)[stop - len(frame) : stop] for frame, stop in zip(frames, stops, strict=True)
+    ]  # fmt: skip
+    arrived = [memoryview(frame).toreadonly() for frame in arrived] if frozen else arrived
+    if r.random() < 0.05:
+        arrived = r.choice([[], [chance.strange(r)], [*arrived[:1], chance.strange(r), chance.strange(r)]])
+    if r.random() < 0.03:
+        header = chance.strange(r)
+
+    def call():
+        if arrived and isinstance(arrived[0], (bytes, bytearray, memoryview)):
+            asked_of_us(bytes(arrived[0]), [bytearray(10000)] * len(frames))  # what calls nothing else is read
+        for _ in range(2):
+            try:
+                x = dask_family._array_of(header, list(arrived))
+            except (EOFError, AttributeError, IndexError, KeyError) as error:
+                if not went_through(error, pickle_loads):
+                    raise
+                raise ValueError(f"pickle's own refusal: {error!r}") from error
+            if isinstance(x, ah.USMArray):
+                inside_memory(x)
+                x.copy()
+                assert not (frozen and x.flags.writeable and inside(x, buffer)), "what is read-only may be written"
+
+    return show((header, [len(frame) for frame in frames], behind, apart, frozen)), call
+
+
+def went_through(error, function):
+    """Whether an error was raised below a function."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is function.__code__:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def inside(x, buffer):
+    """Whether an array lies in a bytearray."""
+    start = ctypes.addressof(ctypes.c_char.from_buffer(buffer)) if buffer else 0
+    return start <= x.ptr < start + len(buffer)
 
 
 TARGETS = {
@@ -500,7 +682,10 @@ TARGETS = {
     "cuda": interface_target("__cuda_array_interface__", lambda r: {"stream": r.choice([None, 1, 2])}),
     "array_struct": draw_struct, "buffer": draw_buffer, "dlpack": draw_dlpack, "format": draw_format,
     "datashape": draw_datashape, "index": draw_index, "constructor": draw_constructor, "storage": draw_storage,
-    "reshape": draw_reshape, "unpickle": draw_unpickle, "pickle": draw_pickle, "arrow": arrow.draw,
+    "reshape": draw_reshape, "unpickle": draw_unpickle, "pickle": draw_pickle,
+    "by_name": draw_by_name, "name_pickle": draw_name_pickle, "arrow": arrow.draw,
 }  # fmt: skip
+if importlib.util.find_spec("distributed") is not None:
+    TARGETS["frames"] = draw_frames
 if importlib.util.find_spec("dpctl") is not None:
     TARGETS["sycl"] = interface_target("__sycl_usm_array_interface__", lambda r: {"offset": r.choice([None, 0, 1])})
