@@ -171,7 +171,7 @@ def test_the_report_is_true(report):
 def test_a_broken_library_is_reported(tmp_path, monkeypatch, text, error):
     (tmp_path / "torch.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    entry = doctor.verdict("torch", doctor.probe("torch"), LIBRARIES["torch"])
+    entry = doctor.verdict("torch", doctor.probe("torch"), LIBRARIES["torch"].install)
     check(entry, SCHEMA["libraries"]["torch"])
     assert entry["status"] == "broken"
     assert entry["error"].startswith(error)
@@ -183,13 +183,14 @@ def test_a_library_may_print_what_it_likes(tmp_path, monkeypatch):
         "import atexit\n__version__ = '9'\nprint('{}')\natexit.register(lambda: print('[1]'))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert doctor.verdict("numba", doctor.probe("numba"), LIBRARIES["numba"])["version"] == "9"
+    assert doctor.verdict("numba", doctor.probe("numba"), LIBRARIES["numba"].install)["version"] == "9"
 
 
 @pytest.mark.parametrize("name", ["dpctl", "numpy"])
 def test_a_broken_library_is_installed_again_without_arrayhub(name):
     """An extra would reinstall arrayhub too, from an index that need not have it."""
-    assert doctor.verdict(name, {"error": "broken"}, LIBRARIES[name])["fix"] == f"pip install --force-reinstall {name}"
+    entry = doctor.verdict(name, {"error": "broken"}, LIBRARIES[name].install)
+    assert entry["fix"] == f"pip install --force-reinstall {name}"
 
 
 @pytest.mark.parametrize(("driver", "extra"), [("12.8", "cuda12"), ("13.0", "cuda13"), (None, "cuda13")])
@@ -201,7 +202,7 @@ def test_the_cupy_to_install_is_one_that_the_driver_runs(monkeypatch, driver, ex
 
 
 def test_every_fix_is_a_command():
-    assert all(re.fullmatch(r"pip install ('[^' ]+'|[\w-]+)", command) for command in LIBRARIES.values())
+    assert all(re.fullmatch(r"pip install ('[^' ]+'|[\w-]+)", row.install) for row in LIBRARIES.values())
 
 
 def test_packages_without_metadata_have_a_doctor(tmp_path):
@@ -217,7 +218,7 @@ def test_packages_without_metadata_have_a_doctor(tmp_path):
 
 
 def test_a_missing_library_is_reported():
-    entry = doctor.verdict("dpctl", None, LIBRARIES["dpctl"])
+    entry = doctor.verdict("dpctl", None, LIBRARIES["dpctl"].install)
     check(entry, SCHEMA["libraries"]["dpctl"])
     assert (entry["status"], entry["fix"]) == ("missing", "pip install 'arrayhub[sycl]'")
 

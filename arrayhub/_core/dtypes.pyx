@@ -280,9 +280,10 @@ def requested_dtype(object said):
             if type(said) is not str or said not in _OWN_NAMES:
                 raise
             return _make_dtype(by_typenum(_OWN_NAMES[said]))
+    cls = type(said)
+    another = f" (for {cls.__module__}.float32 that is the string float32)" if cls.__name__ == "dtype" else ""
     raise TypeError(
-        f"dtype: {show(said)} is no data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32"
-        f"{' (for torch.float32 that is the string float32)' if type(said).__module__ == 'torch' else ''}"
+        f"dtype: {show(said)} is no data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32{another}"
     )
 
 

@@ -100,3 +100,29 @@ def interface_error(protocol: str, key: str, value: object, accepted: str) -> In
         To be raised by the caller.
     """
     return InterfaceError(f"{protocol}: {key} is {show(value)}; accepted: {accepted}")
+
+
+# What installs each library, by its name: for errors of all layers. The table of libraries fills it in.
+INSTALL: dict[str, str] = {}
+
+
+def not_there(library: str, purpose: str, error: ImportError | None = None) -> ImportError:
+    """Build the error about a library that cannot be imported.
+
+    Parameters
+    ----------
+    library : str
+        Its name in the table of libraries.
+    purpose : str
+        What it is needed for, as in "for its arrays".
+    error : ImportError, optional
+        What importing it raised, which is told where the library is there and broken.
+
+    Returns
+    -------
+    ImportError
+        To be raised by the caller.
+    """
+    broken = error is not None and not isinstance(error, ModuleNotFoundError)
+    why = f", and cannot be imported ({error})" if broken else ""
+    return ImportError(f"{library} is needed {purpose}{why}: {INSTALL[library]}")

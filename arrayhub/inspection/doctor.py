@@ -15,12 +15,10 @@ from arrayhub.inspection.probe import ANSWER
 from arrayhub.libraries import known
 
 _PATIENCE = 60  # seconds for one library
-_CUDA = {"12": "pip install 'arrayhub[cuda12]'", "13": "pip install 'arrayhub[cuda13]'"}
 
 # What installs each library. numpy is the only one that has to be there.
-LIBRARIES = {row.name: row.install for row in known.LIBRARIES if row.install is not None}
-# Without these, what a library's probe does would change the machine: jax takes most of a GPU's memory.
-_MODEST = {"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+LIBRARIES = {row.name: row for row in known.LIBRARIES if row.install is not None}
+_MODESTLY = {name: value for row in known.LIBRARIES for name, value in row.modestly.items()}
 
 
 def examine() -> dict[str, Any]:
@@ -41,7 +39,7 @@ def examine() -> dict[str, Any]:
     probes = [*installed, "cuda", *(["sycl"] if "dpctl" in installed else [])]
     with ThreadPoolExecutor(min(len(probes), os.cpu_count() or 1)) as pool:
         found = dict(zip(probes, pool.map(probe, probes), strict=True))
-    commands = {**LIBRARIES, "cupy": _cupy_for(found["cuda"].get("driver"))}
+    driver = found["cuda"].get("driver")
     report: dict[str, Any] = {
         "arrayhub": _package(),
         "python": {
@@ -50,7 +48,7 @@ def examine() -> dict[str, Any]:
             "executable": sys.executable,
             "platform": platform.platform(),
         },
-        "libraries": {name: verdict(name, found.get(name), install) for name, install in commands.items()},
+        "libraries": {name: verdict(name, found.get(name), row.install_for(driver)) for name, row in LIBRARIES.items()},
         "sycl": {"platforms": [], "runtime": None, "error": None, **found.get("sycl", {})},
         "cuda": {"driver": None, "devices": [], "error": None, **found["cuda"]},
     }
@@ -75,7 +73,7 @@ def probe(name: str) -> dict[str, Any]:
     """What the process that looks at one library, ``"sycl"`` or ``"cuda"`` answers; ``error`` where it cannot."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     command = [sys.executable, "-P", "-m", "arrayhub.inspection.probe", name]
-    environ = {**os.environ, **_MODEST, "PYTHONPATH": path}
+    environ = {**os.environ, **_MODESTLY, "PYTHONPATH": path}
     try:
         done = subprocess.run(command, env=environ, capture_output=True, timeout=_PATIENCE, check=False)
     except subprocess.TimeoutExpired:
@@ -115,11 +113,6 @@ def _reinstall(name: str) -> str:
     return f"pip install --force-reinstall {distributions[0]}"
 
 
-def _cupy_for(driver: str | None) -> str:
-    """What installs the cupy that a driver can run, the newest where there is no driver."""
-    return _CUDA.get((driver or "").partition(".")[0], LIBRARIES["cupy"])
-
-
 def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
     for name, library in report["libraries"].items():
         if library["status"] == "broken":
@@ -127,7 +120,7 @@ def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
     sycl, cuda = report["sycl"], report["cuda"]
     if report["libraries"]["dpctl"]["status"] == "works" and not _devices(sycl):
         reason = sycl["error"] or sycl["runtime"]["reason"]
-        fix = LIBRARIES["dpctl"] if sycl["runtime"] is None else sycl["runtime"]["fix"]
+        fix = LIBRARIES["dpctl"].install_for(None) if sycl["runtime"] is None else sycl["runtime"]["fix"]
         yield {"what": f"SYCL: dpctl finds no device; {reason}", "fix": fix}
     if cuda["error"] is not None:
         yield {"what": f"CUDA: {cuda['error']}", "fix": "install or repair the GPU's driver"}

@@ -35,7 +35,7 @@ from arrayhub._core.shared cimport found
 from arrayhub.adapters cimport sycl_usm
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.errors import PASSES_ON, interface_error
+from arrayhub._core.errors import PASSES_ON, interface_error, not_there
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
     Py_ssize_t refcount
@@ -297,7 +297,7 @@ cdef object dpnp_tensor():
     try:
         import dpnp.tensor
     except ImportError as error:
-        raise ImportError(f"usm_ndarray lives in dpnp, which cannot be imported ({error}); install it with: pip install dpnp")
+        raise not_there("dpnp", "for usm_ndarray", error) from error
     return dpnp.tensor
 
 
@@ -306,7 +306,7 @@ cdef int see_dpnp() except -1:
     from importlib.util import find_spec
 
     if find_spec("dpnp") is None:
-        raise ImportError("dpnp is needed for its arrays: pip install dpnp")
+        raise not_there("dpnp", "for its arrays")
     return 0
 
 

@@ -8,12 +8,16 @@ class Library:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     name: str
     install: str | None
+    by_driver: dict[str, str]
+    modestly: dict[str, str]
+    like: str
     sample: Callable[[Any], Any] | None
     roots: tuple[str, ...]
     traits: int
     call: str | None
     device_type: str | None
     reads_host: bool
+    def install_for(self, driver: str | None) -> str: ...
 
 LIBRARIES: tuple[Library, ...]
 

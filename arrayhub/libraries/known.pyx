@@ -23,7 +23,7 @@ from arrayhub.adapters.producer_types cimport (
 from arrayhub.libraries cimport cupy, dpctl, jax, numpy, paddle, pyarrow, torch, torch_emit, warp
 
 from arrayhub._core.device import READERS
-from arrayhub._core.errors import PASSES_ON, InterfaceError
+from arrayhub._core.errors import INSTALL, PASSES_ON, InterfaceError
 from arrayhub.libraries import devices
 
 # Switched off, known types are read by a protocol each; what their modules know besides is still said.
@@ -36,16 +36,24 @@ cdef dict _by_name = {}
 
 
 cdef class Library:
-    """Making one enters it into the table; `device` reads a device object of its own as a DLPack pair."""
+    """Making one enters it into the table; `device` reads a device object of its own as a DLPack pair. `modestly` keeps
+    jax, for one, from taking most of a GPU's memory."""
 
-    def __init__(self, name, install, sample=None, roots=(), traits=0, device=None):
+    def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), modestly=()):
         self.name, self.install, self.sample, self.traits = name, install, sample, traits
-        self.roots = roots or (name,)
+        self.roots, self.like = roots or (name,), like or name
+        self.by_driver, self.modestly = dict(by_driver), dict(modestly)
         _by_name[name] = self
+        INSTALL[name] = install if not by_driver else \
+            f"{install} (or {', '.join([f'{other} for a CUDA {driver} driver' for driver, other in by_driver.items()])})"
         for root in self.roots:
             _by_root[root] = self
             if device is not None:
                 READERS[root] = device
+
+    def install_for(self, driver):
+        """The command for a CUDA driver of this version, or for none; of a row that has one."""
+        return self.by_driver.get((driver or "").partition(".")[0], self.install)
 
     cdef Library takes(self, object recognise, Way way, Way plain):
         """A way in for the types that `recognise` knows; `plain` is that without what makes it fast."""
@@ -144,7 +152,7 @@ Library("numpy", "pip install 'numpy>=2.0'", lambda numpy: numpy.zeros(3)) \
     .takes(lambda cls: issubclass(cls, np.ndarray), numpy.parse, numpy.parse_by_dict) \
     .gives(to_numpy, "cpu", True)
 
-Library("python", None, roots=("builtins", "array")) \
+Library("python", None, roots=("builtins", "array"), like="numpy") \
     .takes(lambda cls: cls is bytes, buffer.parse_bytes, buffer.parse) \
     .takes(lambda cls: cls is bytearray or cls is memoryview, buffer.parse, buffer.parse) \
     .takes(exactly("array", "array"), buffer.parse, buffer.parse)
@@ -155,17 +163,19 @@ Library("torch", "pip install torch", lambda torch: torch.zeros(3), device=devic
     .gives(to_torch, "cuda", True)
 
 Library("jax", "pip install jax", lambda jax: jax.numpy.zeros(3), roots=("jax", "jaxlib"), device=devices.read_jax,
-        traits=NO_STREAM_IS_NONE) \
+        traits=NO_STREAM_IS_NONE,
+        modestly={"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}) \
     .takes(named("jaxlib", "ArrayImpl"), jax.parse, jax.parse) \
     .takes(named("jax", "ArrayImpl"), jax.parse, jax.parse) \
     .gives(to_jax, "cuda", True)
 
 Library("cupy", "pip install 'arrayhub[cuda13]'", lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
-        roots=("cupy", "cupyx"), device=devices.read_cupy, traits=LEGACY_IS_WRITABLE) \
+        by_driver={"12": "pip install 'arrayhub[cuda12]'"}, roots=("cupy", "cupyx"), device=devices.read_cupy,
+        traits=LEGACY_IS_WRITABLE) \
     .takes(exactly("cupy", "ndarray"), cupy.parse, cupy.parse_by_dict) \
     .gives(to_cupy, "cuda", False)
 
-Library("dpctl", "pip install 'arrayhub[sycl]'", _usm_memory) \
+Library("dpctl", "pip install 'arrayhub[sycl]'", _usm_memory, like="dpnp") \
     .takes(exactly("dpctl.tensor", "usm_ndarray"), dpctl.parse_usm_ndarray, dpctl.parse_by_dict) \
     .takes(named("dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"), dpctl.parse_memory, dpctl.parse_by_dict)
 
@@ -186,6 +196,8 @@ Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0])
 Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))
 
 Library("awkward", "pip install awkward", lambda awkward: awkward.Array([0.0, 1.0]))
+
+Library("xarray", "pip install xarray", lambda xarray: xarray.DataArray([0.0, 1.0]))
 
 Library("warp", None, traits=LEGACY_IS_WRITABLE) \
     .takes(exactly("warp", "array"), warp.parse, warp.parse)

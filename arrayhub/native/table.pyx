@@ -149,10 +149,6 @@ cdef object convert(object obj, const char* library):
     return conversion.convert(obj, library.decode("utf-8", "replace"))
 
 
-# Libraries that take no arrays by name, and the one whose arrays hold the same memory.
-cdef dict _STANDS_IN = {"python": "numpy", "dpctl": "dpnp"}
-
-
 cdef object like(object obj, object model, int may_copy):
     if model is None:
         raise like_error(model)
@@ -174,7 +170,7 @@ cdef str library_of(object model):
     cdef Library row
     for cls in type(model).__mro__[:-1]:      # but for `object`
         row = library_of_type(<type> cls, 0)
-        name = None if row is None else _STANDS_IN.get(row.name, row.name)
+        name = None if row is None else row.like
         if name in conversion.CONSUMERS:
             return name
     raise like_error(model)

@@ -10,9 +10,10 @@ from arrayhub.inspection.explain import LOOKED_AT, attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_names, hexadecimal, shared
 from arrayhub.nested.array import NestedArray, check, part
+from arrayhub.nested.out import TAKERS, WAYS
 from arrayhub.nested.take import asnested
 
-_CONSUMERS = ("numpy", "torch", "arrow", "polars", "pandas", "awkward")
+_CONSUMERS = (*WAYS, *TAKERS)
 _PARTS = ("validity", "offsets", "sizes", "indices", "content")
 
 

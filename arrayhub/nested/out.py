@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import wanted
+from arrayhub._core.errors import not_there
 from arrayhub.conversion import as_numpy as dense_as_numpy
 from arrayhub.conversion import register_nested
 from arrayhub.nested.array import NestedArray, is_on_host, nested_of, unpacked, valid_mask
@@ -229,13 +230,11 @@ def _library(name: str) -> Any:
     try:
         return __import__(name)
     except ImportError as error:
-        raise ImportError(
-            f"as_{'arrow' if name == 'pyarrow' else name}: {name} is not installed; pip install {name}"
-        ) from error
+        raise not_there(name, "for its arrays", error) from error
 
 
-register_nested(
-    NestedArray,
-    {"numpy": _as_numpy, "torch": _as_torch},
-    {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward},
-)
+# What gives out what is not dense, by `convert`'s name for it: to libraries that take dense arrays too, and to others.
+WAYS = {"numpy": _as_numpy, "torch": _as_torch}
+TAKERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}
+
+register_nested(NestedArray, WAYS, TAKERS)

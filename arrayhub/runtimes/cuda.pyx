@@ -22,7 +22,7 @@ from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport EXTERNAL, PAGE, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
 
-from arrayhub._core.errors import interface_error, show
+from arrayhub._core.errors import interface_error, not_there, show
 
 _NAMES = (
     "cuInit", "cuGetErrorName", "cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetAttribute", "cuPointerGetAttributes",
@@ -654,9 +654,7 @@ def import_cupy(str purpose not None):
     try:
         import cupy
     except ImportError as error:
-        raise ImportError(
-            f"cupy is needed {purpose}: pip install 'arrayhub[cuda13]' (or [cuda12] for a CUDA 12 driver)"
-        ) from error
+        raise not_there("cupy", purpose, error) from error
     return cupy
 
 

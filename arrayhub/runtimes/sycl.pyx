@@ -32,7 +32,7 @@ from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, l
 
 from arrayhub import sycl_runtime
 from arrayhub._core.device import READERS, Device
-from arrayhub._core.errors import PASSES_ON, interface_error, show
+from arrayhub._core.errors import PASSES_ON, interface_error, not_there, show
 
 ctypedef void* (*MemoryPointer)(PyObject*)
 ctypedef size_t (*MemorySize)(PyObject*)
@@ -124,9 +124,7 @@ cdef object import_dpctl():
         import dpctl
         import dpctl.memory
     except ImportError as error:
-        raise ImportError(
-            f"SYCL memory needs dpctl, which cannot be imported ({error}); install it with: pip install 'arrayhub[sycl]'"
-        ) from error
+        raise not_there("dpctl", "for SYCL memory", error) from error
     with cython.critical_section(_USM_NAMES):
         if not is_done(&_found):
             find_functions(dpctl)
