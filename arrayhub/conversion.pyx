@@ -20,6 +20,7 @@ from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, InterfaceError, show
 from arrayhub.libraries import wrappers
 from arrayhub.libraries.known import LIBRARIES
+from arrayhub.runtimes.streams import ordered
 
 cdef extern from *:
     """
@@ -71,7 +72,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     BufferError
         The memory cannot be had without a copy, or not at all; the message names the call to make instead.
     """
-    cdef object order = stream if device is None else None     # of a copy elsewhere it is the target's stream
+    # Who copies orders the copy; elsewhere it is the target's stream.
+    cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a = import_array(obj, order) if via is None else import_via(obj, order, via)
     if dtype is None and device is None and copy is None:
         return a
@@ -94,7 +96,9 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
         result = transfer.astype(result, requested_dtype(dtype))
     if device is not None:
         result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)
-    if copy and shares(a, result) and not (isinstance(obj, VALUES) and a.flags_ & COPIED):
+    if copy and shares(a, result):
+        if isinstance(obj, VALUES) and a.flags_ & COPIED:
+            return ordered(result, stream)
         result = transfer.copy(result, stream=stream)
     return result
 

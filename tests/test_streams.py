@@ -125,6 +125,35 @@ def test_the_array_is_one_of_the_queue_from_then_on(race):
     assert early > 0
 
 
+def test_dpnps_array_is_one_of_the_queue_too(race):
+    """Its memory may belong to another; dpnp orders by what the memory that it is given says."""
+    dpnp = pytest.importorskip("dpnp")
+    a = arrayhub.asarray(race.memory, stream=race.reading)
+    for x in (a, a[16:], a[::2]):
+        array = arrayhub.as_dpnp(x)
+        assert array.sycl_queue == race.reading
+        assert arrayhub.asarray(array).ptr == x.ptr
+    assert arrayhub.as_dpnp(arrayhub.asarray(race.memory)).sycl_queue == race.writing
+    race.reading.memcpy(race.memory, race.sources[1], NBYTES)
+    del a, x
+    assert (dpnp.asnumpy(array) == 1).all()  # it holds the memory
+
+
+def test_strided_memory_is_copied_on_the_callers_queue(race):
+    """By dpnp's kernel, which refuses arrays of several queues."""
+    pytest.importorskip("dpnp.tensor")
+    for take in (
+        lambda x: arrayhub.asarray(x, copy=True, stream=race.reading),
+        lambda x: arrayhub.asarray(x, stream=race.reading).copy(),
+        lambda x: arrayhub.to_device(x, x.device, copy=True, stream=race.reading),
+    ):
+        for turn in range(2):
+            race.writing.memcpy(race.memory, race.sources[turn], NBYTES)
+            copied = take(arrayhub.asarray(race.memory)[::2])
+            assert getattr(copied, SYCL)["syclobj"] == race.reading
+            assert (np.asarray(arrayhub.to_host(copied)) == turn).all()
+
+
 def test_a_host_copy_comes_after_the_callers_queue_too(dpctl, race):
     """Of memory that the host reads itself: shared and host USM."""
     shared = dpctl.memory.MemoryUSMShared(NBYTES, queue=race.writing)
@@ -162,6 +191,8 @@ HOST = {
 }
 CALLS = {
     "asarray": lambda x, stream: arrayhub.asarray(x, stream=stream),
+    "from_dlpack": lambda x, stream: arrayhub.from_dlpack(arrayhub.asarray(x), stream=stream),
+    "from_dlpack copy=": lambda x, stream: arrayhub.from_dlpack(arrayhub.asarray(x), copy=True, stream=stream),
     "dtype=": lambda x, stream: arrayhub.asarray(x, dtype="f8", stream=stream),
     "device=": lambda x, stream: arrayhub.asarray(x, device="cpu", stream=stream),
     "copy=": lambda x, stream: arrayhub.asarray(x, copy=True, stream=stream),
@@ -244,3 +275,125 @@ def test_a_producer_orders_the_stream_of_a_runtime_that_is_unknown_here():
 def test_nobody_orders_a_stream_where_nothing_has_one(make):
     with pytest.raises(BufferError, match="stream is 5 for memory on ext_dev"):
         arrayhub.asarray(make(Handmade(device=(12, 0), announced=(12, 0))), stream=5)
+
+
+# ------------------------------------------------------------------------------------------------------ ordered once
+
+
+class Counted:
+    """A stream object that counts who asks for its handle."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __cuda_stream__(self):
+        self.asked += 1
+        return (0, 0x7F0000001000)
+
+
+EMPTY_DICT = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": 1}
+ON_CUDA = {
+    "dict": lambda: type("P", (), {"__cuda_array_interface__": EMPTY_DICT})(),
+    "dict of version 2": lambda: type("P", (), {"__cuda_array_interface__": {**EMPTY_DICT, "version": 2}})(),
+    "DLPack": lambda: Handmade(device=(2, 0), announced=(2, 0), shape=(0,)),
+    "capsule": lambda: Handmade(device=(2, 0), announced=(2, 0), shape=(0,)).capsule(),
+    "managed memory": lambda: Handmade(device=(13, 0), announced=(13, 0), shape=(0,)),
+    "USMArray": lambda: arrayhub.asarray(Handmade(device=(2, 0), announced=(2, 0), shape=(0,))),
+}
+IN = {
+    "asarray": lambda x, stream: arrayhub.asarray(x, stream=stream),
+    "asarray device=": lambda x, stream: arrayhub.asarray(x, device="cuda:0", stream=stream),
+    "to_device": lambda x, stream: arrayhub.to_device(x, "cuda:0", stream=stream),
+}
+
+
+@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of a stream that is made up")
+@pytest.mark.parametrize(
+    ("memory", "call"), [(m, c) for m in ON_CUDA for c in IN if m != "managed memory" or c == "asarray"]
+)
+def test_a_stream_object_is_asked_for_its_handle_once(memory, call):
+    """Two answers could differ: then what was ordered is not what is remembered."""
+    stream, x = Counted(), ON_CUDA[memory]()
+    a = IN[call](x, stream)
+    assert stream.asked == 1
+    assert a.__cuda_array_interface__["stream"] == 0x7F0000001000
+    assert stream.asked == 1
+
+
+@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of a stream that is made up")
+def test_a_producer_on_cuda_is_asked_once_with_the_stream():
+    made = Handmade(device=(2, 0), announced=(2, 0), shape=(0,))
+    a = arrayhub.asarray(made, stream=Counted())
+    assert [request["stream"] for request in made.requests] == [0x7F0000001000]
+    arrayhub.asarray(a, stream=0x7F0000001000)
+    assert len(made.requests) == 1
+
+
+@pytest.mark.parametrize("call", ["asarray", "via", "from_dlpack"])
+def test_a_producer_of_an_unknown_runtime_is_asked_once_with_the_stream(call):
+    made = Handmade(device=(10, 0), announced=(10, 0))
+    ways = {
+        "asarray": arrayhub.asarray,
+        "via": lambda x, stream: arrayhub.asarray(x, stream=stream, via="dlpack"),
+        "from_dlpack": arrayhub.from_dlpack,
+    }
+    ways[call](made, stream=5)
+    assert [request["stream"] for request in made.requests if request.get("stream") != -1] == [5]
+
+
+def test_a_stream_object_of_an_unknown_runtime_is_handed_on_as_its_handle():
+    made, stream = Handmade(device=(10, 0), announced=(10, 0)), Counted()
+    a = arrayhub.asarray(made)
+    made.requests.clear()
+    arrayhub.asarray(a, stream=stream)
+    assert made.requests == [{"stream": 0x7F0000001000}]
+    assert stream.asked == 1
+
+
+@pytest.mark.parametrize("stream", ["nonsense", 3.0, object(), True, [], b"1", -2, 2**63])
+def test_what_is_no_stream_is_refused_for_memory_of_cuda_and_of_an_unknown_runtime(stream):
+    """Before anybody is asked for an order that he could not give."""
+    for kind in (2, 10):
+        made = Handmade(device=(kind, 0), announced=(kind, 0), shape=(0,))
+        a = arrayhub.asarray(made)
+        made.requests.clear()
+        for x in (made, a):
+            with pytest.raises((BufferError, TypeError, arrayhub.InterfaceError), match="stream"):
+                arrayhub.asarray(x, stream=stream)
+        assert [request for request in made.requests if request.get("stream") != -1] == []
+
+
+def test_minus_one_asks_nobody():
+    made = Handmade(device=(10, 0), announced=(10, 0))
+    a = arrayhub.asarray(made, stream=-1)
+    assert arrayhub.asarray(a, stream=-1) is a
+    assert [request for request in made.requests if request.get("stream") != -1] == []
+
+
+def counting_queue(dpctl):
+    class Counting(dpctl.SyclQueue):
+        barriers = 0
+
+        def submit_barrier(self, *events):
+            self.barriers += 1
+            return super().submit_barrier(*events)
+
+    return Counting
+
+
+@pytest.mark.parametrize("call", ["asarray", "device=", "copy=", "to_device", "to_device copy=", "the copy of a view"])
+def test_an_in_order_queue_is_given_one_barrier(dpctl, call):
+    race = Race(dpctl)
+    context, device = race.writing.sycl_context, race.writing.sycl_device
+    queue = counting_queue(dpctl)(context, device, property="in_order")
+    where = arrayhub.asarray(race.memory).device
+    calls = {
+        "asarray": lambda: arrayhub.asarray(race.memory, stream=queue),
+        "device=": lambda: arrayhub.asarray(race.memory, device=where, stream=queue),
+        "copy=": lambda: arrayhub.asarray(race.memory, copy=True, stream=queue),
+        "to_device": lambda: arrayhub.to_device(race.memory, where, stream=queue),
+        "to_device copy=": lambda: arrayhub.to_device(race.memory, where, copy=True, stream=queue),
+        "the copy of a view": lambda: arrayhub.asarray(arrayhub.asarray(race.memory)[::2], copy=True, stream=queue),
+    }
+    calls[call]()
+    assert queue.barriers == 1

@@ -69,7 +69,14 @@ from arrayhub.adapters.producer_types cimport (
     SAYS_DEVICE,
     record_of_type,
 )
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, remember_stream, stream_handle
+from arrayhub.runtimes.cuda cimport (
+    LEGACY_STREAM,
+    NO_STREAM,
+    PER_THREAD_STREAM,
+    check_handle,
+    remember_handle,
+    stream_handle,
+)
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error, show
@@ -139,7 +146,7 @@ cdef Descriptor parse(object obj, object stream):
     obj : object
         The producer.
     stream : object
-        The stream on which the caller will use the data, which a producer of CUDA or ROCm memory is asked for at once
+        The stream on which the caller will use the data, which a producer of CUDA memory is asked for at once
         (`runtimes.streams` orders all others); None: no synchronisation now, the producer is asked again when a
         consumer names its stream.
     """
@@ -150,10 +157,17 @@ cdef Descriptor parse(object obj, object stream):
     cdef long long device_type = device_type_of(obj) if producer & SAYS_DEVICE else NO_DEVICE
     # Their producers take a stream, and -1 for it asks for no synchronisation.
     cdef bint streamed = device_type == kDLCUDA or device_type == kDLROCM
-    cdef bint per_thread = device_type == kDLCUDA and stream is not None and stream_handle(stream) == PER_THREAD_STREAM
+    cdef intptr_t handle = NO_STREAM
     cdef Descriptor a
-    if streamed:    # not every producer knows the per-thread stream: the runtime asks for another, see consumer_ready
-        capsule = request_on_stream(obj.__dlpack__, stream_to_ask(producer, None if per_thread else stream))
+    if device_type == kDLCUDA and stream is not None:
+        handle = stream_handle(stream)
+        if handle != NO_STREAM:
+            check_handle(handle)
+    # Not every producer knows the per-thread stream: the runtime asks for another, see consumer_ready.
+    cdef bint ordered = handle != NO_STREAM and handle != PER_THREAD_STREAM
+    if streamed:
+        nothing = None if producer & NO_STREAM_IS_NONE else NO_STREAM
+        capsule = request_on_stream(obj.__dlpack__, handle if ordered else nothing)
     else:
         capsule = request(obj)
     a = parse_capsule(capsule, producer & LEGACY_IS_WRITABLE != 0,
@@ -161,8 +175,8 @@ cdef Descriptor parse(object obj, object stream):
     if a.device_.device_type == kDLCUDAManaged:
         # It was asked without a stream, which CUDA reads as its legacy default one.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
-    elif a.device_.device_type == kDLCUDA and stream is not None and not per_thread:
-        remember_stream(a, stream)    # it waits for the producer now, and is where the caller goes on
+    elif a.device_.device_type == kDLCUDA and ordered:
+        remember_handle(a, handle, stream)    # it waits for the producer now, and is where the caller goes on
     return a
 
 
@@ -183,13 +197,6 @@ cdef long long device_type_of(object obj) except? -1:
 
 cdef object device_error(object pair):
     return interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
-
-
-cdef object stream_to_ask(unsigned int producer, object stream):
-    """The stream to name to a producer; where the caller named none, what asks for no synchronisation."""
-    if stream is not None:
-        return stream if type(stream) is int else stream_handle(stream)
-    return None if producer & NO_STREAM_IS_NONE else -1
 
 
 # What they raise: Python, of a keyword that they do not have, or they themselves, as array_api_strict does on NumPy 2.0.

@@ -263,7 +263,7 @@ cdef object emit_attribute(Descriptor a):
 
 
 cdef object emit(Descriptor a):
-    """A ``dpnp.tensor.usm_ndarray`` on the memory of `a`.
+    """A ``dpnp.tensor.usm_ndarray`` on the memory of `a`, and on its queue.
 
     Raises
     ------
@@ -280,7 +280,7 @@ cdef object emit(Descriptor a):
             f" {a.itemsize}; call x.copy()"
         )
     usm_ndarray = dpnp_tensor().usm_ndarray
-    memory = sycl.base_of(a)
+    memory = sycl.memory_on_queue(a)
     try:
         if size_of(a) == 0:
             array = usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory)

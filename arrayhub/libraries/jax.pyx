@@ -9,7 +9,7 @@ from arrayhub._core.device cimport kDLCUDA
 from arrayhub._core.memory cimport BOUNDARY
 from arrayhub._core.runtime cimport device_of, order_consumer
 from arrayhub.adapters cimport buffer, dlpack
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_stream, stream_handle
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_handle, stream_handle
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import PASSES_ON, not_there
@@ -48,6 +48,7 @@ cdef Descriptor parse(object obj, object stream):
 cdef Descriptor parse_on_gpu(object obj, object stream):
     """By jaxlib's own function, where that is there; None: ask in the usual order, which has the words for what fails."""
     global _on_gpu, _to_capsule
+    cdef intptr_t handle
     if _to_capsule is None:
         jaxlib = sys.modules.get("jaxlib._jax") or sys.modules.get("jaxlib.xla_extension")
         _to_capsule = getattr(jaxlib, "buffer_to_dlpack_managed_tensor", False)
@@ -58,7 +59,8 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
             _on_gpu = False
             return None
         # Not of the array itself: giving back what that makes ends the process once the array is deleted (jaxlib 0.11).
-        return on_gpu(obj, stream, _to_capsule(obj.addressable_data(0), stream=order_of(stream)))
+        handle = order_of(stream)
+        return on_gpu(obj, stream, handle, _to_capsule(obj.addressable_data(0), stream=handle))
     except PASSES_ON:
         raise
     except Exception:      # private names of jaxlib, a deleted array, one on several devices
@@ -88,10 +90,12 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
 cdef Descriptor parse_on_device(object obj, object stream, str platform):
     """By DLPack: on a GPU with a real stream, because jax fails on -1."""
     global _on_gpu
+    cdef intptr_t handle
     if platform == "cpu":
         return dlpack.parse(obj, None)
     _on_gpu = True
-    return on_gpu(obj, stream, obj.__dlpack__(stream=order_of(stream)))
+    handle = order_of(stream)
+    return on_gpu(obj, stream, handle, obj.__dlpack__(stream=handle))
 
 
 cdef intptr_t order_of(object stream) except? -1:
@@ -100,10 +104,10 @@ cdef intptr_t order_of(object stream) except? -1:
     return LEGACY_STREAM if handle == NO_STREAM else handle
 
 
-cdef Descriptor on_gpu(object obj, object stream, object capsule):
+cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsule):
     """An array whose work a stream waits for by now; jax need not be asked again, nor could a deleted array answer."""
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
-    remember_stream(a, LEGACY_STREAM if stream is None else stream)
+    remember_handle(a, handle, stream)
     return a
 
 

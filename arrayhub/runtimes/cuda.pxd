@@ -75,4 +75,5 @@ cdef void destroy_event(CudaEvent event) noexcept
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1
 cdef int remember_stream(Descriptor a, object stream) except -1
+cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
 cdef intptr_t safe_stream(Descriptor a) except? -2

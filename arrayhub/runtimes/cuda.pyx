@@ -593,14 +593,22 @@ cdef int adopt_stream(Descriptor a, object stream) except -1:
     """Make `stream` the stream of a fresh array: it waits for the producer's work, and consumers then wait for it.
 
     Whoever imports with ``stream=`` goes on working there, so that is the order in which the array is safe to read.
+    Where that is so already, because the way in had its producer make the stream wait, nothing is asked again.
     """
-    consumer_ready(a, stream)
-    return remember_stream(a, stream)
+    if a.stream_ != NULL and a.producer_ is stream:
+        return 0
+    cdef intptr_t handle = stream_handle(stream)
+    consumer_ready(a, handle)
+    return remember_handle(a, handle, stream)
 
 
 cdef int remember_stream(Descriptor a, object stream) except -1:
     """Note that `a` is safe to read in the order of `stream`, which waits for the producer already."""
-    cdef intptr_t handle = stream_handle(stream)
+    return remember_handle(a, stream_handle(stream), stream)
+
+
+cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1:
+    """The same of a stream whose handle is known: an object is asked for it once, lest it gives another."""
     if handle != NO_STREAM:
         a.stream_ = <void*> handle
         a.producer_ = None if type(stream) is int else stream    # a stream object frees its stream when it dies

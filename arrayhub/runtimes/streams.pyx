@@ -61,14 +61,20 @@ cdef int check_stream(object stream) except -1:
 
 
 cdef int ask_producer(Descriptor a, object stream) except -1:
-    """Have the producer order a stream of a runtime that is unknown here (ROCm's, say), as DLPack lets it."""
+    """Have the producer order a stream of a runtime that is unknown here (ROCm's, say), as DLPack lets it.
+
+    Numbers go to him as they are, since 0 means the default stream to ROCm; -1 wants no order.
+    """
+    handle = stream if type(stream) is int and -1 <= stream < 2**63 else cuda.stream_handle(stream)
+    if handle == cuda.NO_STREAM:
+        return 0
     export = getattr(a.producer_, "__dlpack__", None)
     if export is None:
         raise BufferError(
             f"stream is {show(stream)} for memory on {place_of(a)}, whose producer has no __dlpack__ to"
             " be asked for the order; accepted: None, after the producer's work is done"
         )
-    export(stream=stream)
+    export(stream=handle)
     return 0
 
 

@@ -26,4 +26,5 @@ cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1
 cdef int place_in(Descriptor a, object owner, int usm_type) noexcept
 cdef object queue_of(Descriptor a)
 cdef object base_of(Descriptor a)
+cdef object memory_on_queue(Descriptor a)
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options)

@@ -506,6 +506,16 @@ cdef object base_of(Descriptor a):
     return owner_of(block)
 
 
+cdef object memory_on_queue(Descriptor a):
+    """The same on the queue of the array, which is another than that of its memory once a caller has named one."""
+    memory = base_of(a)
+    queue = a.producer_
+    if queue is None or not is_a(queue, _queue_type) or not is_memory(memory) or memory.sycl_queue == queue:
+        return memory
+    cdef void* start = _dpctl.memory_pointer(<PyObject*> memory)
+    return _dpctl.memory_make(start, memory.nbytes, _dpctl.queue_ref(<PyObject*> queue), memory)
+
+
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     """Fresh USM of a kind, as the ``dpctl.memory.MemoryUSM*`` object that owns it."""
     memory = import_dpctl().memory
