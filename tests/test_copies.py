@@ -185,6 +185,49 @@ def test_elements_of_any_size_in_any_layout(size):
         assert np.array_equal(memory, expected), (shape, target.strides, source.strides)
 
 
+def test_copies_touch_nothing_beside_their_memory():
+    """Source and target end where a page begins that nobody may touch, or begin where one ends."""
+    python(
+        """
+import ctypes, itertools, mmap
+import numpy as np
+from arrayhub.transfer import tiles
+
+PAGE, NONE = mmap.PAGESIZE, 0
+libc = ctypes.CDLL(None, use_errno=True)
+
+def guarded(nbytes, at_end):
+    \"\"\"Bytes beside a page without access, on the side asked for.\"\"\"
+    pages = -(-nbytes // PAGE)
+    memory = mmap.mmap(-1, (pages + 2) * PAGE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for page in (start, start + (pages + 1) * PAGE):
+        assert libc.mprotect(ctypes.c_void_p(page), ctypes.c_size_t(PAGE), NONE) == 0
+    return np.frombuffer(memory, "u1", nbytes, PAGE + (pages * PAGE - nbytes if at_end else 0))
+
+def steps(length, step):
+    return (length - 1) * step + 1
+
+rng = np.random.default_rng(0)
+number = 0
+for size, across, along, step, at_end in itertools.product(
+    (1, 2, 3, 4, 7, 8, 12, 16, 24), (3, 16, 70, 130), (2, 9, 64, 71), (1, 2, 3), (False, True)
+):
+    row = steps(along, step) if number % 2 else -(-steps(along, step) * size // 1024) * 1024 // size
+    count = steps(across, row) - 1 + steps(along, step)
+    source = guarded(count * size, at_end)
+    source[:] = rng.integers(0, 256, len(source), "u1")
+    view = np.ndarray((across, along), f"V{size}", source.data, 0, (row * size, step * size)).T
+    far = step if number % 3 == 0 else 1
+    target = guarded(steps(across * along, far) * size, at_end)
+    out = np.ndarray((along, across), f"V{size}", target.data, 0, (across * far * size, far * size))
+    tiles.copy(out, view)
+    assert out.tobytes() == view.tobytes(), (size, across, along, step)
+    number += 1
+"""
+    )
+
+
 def test_copies_of_nothing():
     for shape, dtype in (((0, 5), "f8"), ((3, 0), "V3"), ((3,), "V0"), ((), "V0")):
         tiles.copy(np.empty(shape, dtype), np.empty(shape, dtype))

@@ -12,7 +12,7 @@ from libc.string cimport memcmp, memcpy
 from arrayhub._core.descriptor cimport PACKED, Descriptor, shape_tuple, size_of
 from arrayhub._core.fresh cimport slowest_first
 from arrayhub._core.layout cimport MAX_NDIM
-from arrayhub.transfer.loops cimport Kernel, copy_rows, kernel_of
+from arrayhub.transfer.loops cimport RowLoop, copy_rows, row_loop
 
 cdef enum:
     LARGEST_WORD = 16      # bytes: what a device loads at once
@@ -171,7 +171,7 @@ cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, 
     cdef const int64_t* shape = plan.shape
     cdef const int64_t* steps = plan.host_steps
     cdef char* memory = plan.host
-    cdef Kernel kernel = kernel_of(plan.word, False)
+    cdef RowLoop loop = row_loop(plan.word)
     cdef Py_ssize_t rest = first, here, rows, apart
     cdef int last = plan.axes - 1, k
     for k in range(last, -1, -1):
@@ -184,9 +184,9 @@ cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, 
         rows = 1 if k == last else min(<Py_ssize_t> (shape[k] - place[k]), count // here)
         apart = 0 if k == last else steps[k]
         if into_host:
-            copy_rows(kernel, plan.word, memory, run, rows, here, apart, steps[last], here * plan.word, plan.word)
+            copy_rows(loop, plan.word, memory, run, rows, here, apart, steps[last], here * plan.word, plan.word)
         else:
-            copy_rows(kernel, plan.word, run, memory, rows, here, here * plan.word, plan.word, apart, steps[last])
+            copy_rows(loop, plan.word, run, memory, rows, here, here * plan.word, plan.word, apart, steps[last])
         run += rows * here * plan.word
         count -= rows * here
         rows = here if k == last else rows

@@ -1,4 +1,4 @@
-/* Loops over words of 1 to 16 bytes between two layouts of host memory: rows, tiles, runs. */
+/* Loops between two layouts of host memory: rows, tiles, runs. */
 #ifndef ARRAYHUB_LOOPS_H
 #define ARRAYHUB_LOOPS_H
 
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define ARRAYHUB_LINE 64
+#define ARRAYHUB_LARGE_STEP 1024    /* bytes: lines so far apart share a few places in the first-level cache */
 #define ARRAYHUB_SHORT 16   /* words: a shorter inner loop costs more than what it copies */
 #define ARRAYHUB_BLOCK 64   /* words of a longer one in its place, so that their lines stay in the first-level cache */
 
@@ -21,6 +22,60 @@
             s += (SOURCE_STEP);                                                                                        \
         }                                                                                                              \
     } while (0)
+
+/* ------------------------------------------------------------------------------------------------------ vectors of 16 bytes */
+
+typedef uint8_t arrayhub_words_1 __attribute__((vector_size(16)));
+typedef uint16_t arrayhub_words_2 __attribute__((vector_size(16)));
+typedef uint32_t arrayhub_words_4 __attribute__((vector_size(16)));
+typedef uint64_t arrayhub_words_8 __attribute__((vector_size(16)));
+
+/* Every second word of two vectors; and the first, or the second, halves of two vectors, word by word in turns: an instruction or a few. */
+#define ARRAYHUB_EVEN_1 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define ARRAYHUB_EVEN_2 0, 2, 4, 6, 8, 10, 12, 14
+#define ARRAYHUB_EVEN_4 0, 2, 4, 6
+#define ARRAYHUB_FIRST_1 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define ARRAYHUB_SECOND_1 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define ARRAYHUB_FIRST_2 0, 8, 1, 9, 2, 10, 3, 11
+#define ARRAYHUB_SECOND_2 4, 12, 5, 13, 6, 14, 7, 15
+#define ARRAYHUB_FIRST_4 0, 4, 1, 5
+#define ARRAYHUB_SECOND_4 2, 6, 3, 7
+#define ARRAYHUB_FIRST_8 0, 2
+#define ARRAYHUB_SECOND_8 1, 3
+#if defined(__clang__) || __GNUC__ >= 12
+#define ARRAYHUB_WORDS_OF(SIZE, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define ARRAYHUB_WORDS_OF(SIZE, a, b, ...) __builtin_shuffle(a, b, (arrayhub_words_##SIZE){__VA_ARGS__})
+#endif
+
+/* Words two steps apart, a vector at a time. The second of two loads begins a word early, so that nothing behind the last word
+   is read, and its words are the odd ones: moved to the even places, or taken from where they are. */
+#define ARRAYHUB_SECONDS(SIZE, DOUBLE, SHIFT)                                                                          \
+    static inline void arrayhub_seconds_##SIZE(char *t, const char *s, ptrdiff_t length) {                             \
+        for (; length >= 16 / SIZE; length -= 16 / SIZE, t += 16, s += 32) {                                           \
+            arrayhub_words_##SIZE low;                                                                                 \
+            arrayhub_words_##DOUBLE odd;                                                                               \
+            memcpy(&low, s, 16);                                                                                       \
+            memcpy(&odd, s + 16 - SIZE, 16);                                                                           \
+            odd = SHIFT;                                                                                               \
+            low = ARRAYHUB_WORDS_OF(SIZE, low, (arrayhub_words_##SIZE) odd, ARRAYHUB_EVEN_##SIZE);                     \
+            memcpy(t, &low, 16);                                                                                       \
+        }                                                                                                              \
+        ARRAYHUB_LOOP(SIZE, length, SIZE, 2 * SIZE);                                                                   \
+    }
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+ARRAYHUB_SECONDS(1, 2, odd >> 8)
+ARRAYHUB_SECONDS(2, 4, odd >> 16)
+ARRAYHUB_SECONDS(4, 8, odd >> 32)
+#else
+ARRAYHUB_SECONDS(1, 2, odd << 8)
+ARRAYHUB_SECONDS(2, 4, odd << 16)
+ARRAYHUB_SECONDS(4, 8, odd << 32)
+#endif
+
+/* Longer words gain nothing by it. */
+static inline void arrayhub_seconds_8(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_LOOP(8, length, 8, 16); }
+static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_LOOP(16, length, 16, 32); }
 
 /* The same word again and again, a line at a time. */
 #define ARRAYHUB_FILL(SIZE)                                                                                            \
@@ -53,6 +108,8 @@
             const char *s = source + i * source_outer;                                                                 \
             if (target_inner == SIZE && source_inner == 0)                                                             \
                 arrayhub_fill_##SIZE(t, s, inner);                                                                     \
+            else if (target_inner == SIZE && source_inner == 2 * SIZE)                                                 \
+                arrayhub_seconds_##SIZE(t, s, inner);                                                                  \
             else if (target_inner == SIZE)                                                                             \
                 ARRAYHUB_LOOP(SIZE, inner, SIZE, source_inner);                                                        \
             else                                                                                                       \
@@ -60,50 +117,94 @@
         }                                                                                                              \
     }
 
-/* One tile: the words that one line holds of as many lines. They are read line by line into compact ones, and written
-   line by line. Both loops have a constant length, for the compiler to unroll. */
-#define ARRAYHUB_TILE(SIZE)                                                                                            \
-    static inline void arrayhub_tile_##SIZE(char *target, const char *source, ptrdiff_t target_along,                  \
-                                            ptrdiff_t target_across, ptrdiff_t source_along,                           \
-                                            ptrdiff_t source_across) {                                                 \
-        enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
-        char buffer[SIDE][SIDE][SIZE];                                                                                 \
-        for (ptrdiff_t j = 0; j < SIDE; j++, source += source_across) {                                                \
-            const char *s = source;                                                                                    \
-            char *t = buffer[j][0];                                                                                    \
-            if (source_along == SIZE)                                                                                  \
-                memcpy(t, s, ARRAYHUB_LINE);                                                                           \
-            else                                                                                                       \
-                ARRAYHUB_LOOP(SIZE, SIDE, SIZE, source_along);                                                         \
+/* --------------------------------------------------------------------------------------------- tiles of words of 1 to 16 bytes
+
+   A tile is a square whose side is a line's words. Its lines are read one by one and as a whole, turned round in registers, and
+   written one by one and as a whole. */
+
+/* A square of as many vectors as a vector has words, with the bytes from one to the next. Putting each row in turns with the
+   one that lies half the rows on, as often as the number of rows can be halved, exchanges rows and columns. */
+#define ARRAYHUB_TURN(SIZE)                                                                                            \
+    static inline void arrayhub_turn_##SIZE(char *target, ptrdiff_t target_step, const char *source,                   \
+                                            ptrdiff_t source_step) {                                                   \
+        enum { ROWS = 16 / SIZE };                                                                                     \
+        arrayhub_words_##SIZE rows[ROWS], next[ROWS];                                                                  \
+        _Pragma("GCC unroll 16")                                                                                       \
+        for (int i = 0; i < ROWS; i++)                                                                                 \
+            memcpy(&rows[i], source + i * source_step, 16);                                                            \
+        _Pragma("GCC unroll 4")                                                                                        \
+        for (int halved = ROWS; halved > 1; halved /= 2) {                                                             \
+            _Pragma("GCC unroll 8")                                                                                    \
+            for (int i = 0; i < ROWS / 2; i++) {                                                                       \
+                next[2 * i] = ARRAYHUB_WORDS_OF(SIZE, rows[i], rows[i + ROWS / 2], ARRAYHUB_FIRST_##SIZE);             \
+                next[2 * i + 1] = ARRAYHUB_WORDS_OF(SIZE, rows[i], rows[i + ROWS / 2], ARRAYHUB_SECOND_##SIZE);        \
+            }                                                                                                          \
+            memcpy(rows, next, sizeof rows);                                                                           \
         }                                                                                                              \
-        for (ptrdiff_t i = 0; i < SIDE; i++, target += target_along) {                                                 \
-            const char *s = buffer[0][i];                                                                              \
-            char *t = target;                                                                                          \
-            if (target_across == SIZE)                                                                                 \
-                ARRAYHUB_LOOP(SIZE, SIDE, SIZE, ARRAYHUB_LINE);                                                        \
-            else                                                                                                       \
-                ARRAYHUB_LOOP(SIZE, SIDE, target_across, ARRAYHUB_LINE);                                               \
-        }                                                                                                              \
+        _Pragma("GCC unroll 16")                                                                                       \
+        for (int i = 0; i < ROWS; i++)                                                                                 \
+            memcpy(target + i * target_step, &rows[i], 16);                                                            \
     }
 
-/* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's, neither shorter than
-   a tile. The second tile on each side begins on the boundary of a line, and the last one ends with the dimension: what
-   two tiles share is copied twice, which is quicker than tiles of any length. */
-#define ARRAYHUB_TILES(SIZE)                                                                                           \
-    static void arrayhub_tiles_##SIZE(char *target, const char *source, ptrdiff_t along, ptrdiff_t across,             \
-                                      ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,         \
-                                      ptrdiff_t source_across) {                                                       \
+/* A word of 16 bytes is a square of its own. */
+static inline void arrayhub_turn_16(char *target, ptrdiff_t target_step, const char *source, ptrdiff_t source_step) {
+    (void) target_step, (void) source_step;
+    memcpy(target, source, 16);
+}
+
+/* Up to a line of bytes. */
+static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
+    switch (nbytes) {
+    case 8: memcpy(t, s, 8); break;
+    case 16: memcpy(t, s, 16); break;
+    case 32: memcpy(t, s, 32); break;
+    case ARRAYHUB_LINE: memcpy(t, s, ARRAYHUB_LINE); break;
+    default: memcpy(t, s, (size_t) nbytes);
+    }
+}
+
+/* All squares of a tile, in the order of the target's lines. */
+#define ARRAYHUB_SQUARES(SIZE, TALL, WIDE, TARGET, TARGET_STEP, SOURCE, SOURCE_STEP)                                   \
+    for (ptrdiff_t i = 0; i < (TALL); i += 16 / SIZE)                                                                  \
+        for (ptrdiff_t j = 0; j < (WIDE); j += 16 / SIZE)                                                              \
+            arrayhub_turn_##SIZE((TARGET) + i * (TARGET_STEP) + j * SIZE, TARGET_STEP,                                 \
+                                 (SOURCE) + j * (SOURCE_STEP) + i * SIZE, SOURCE_STEP)
+
+/* `tall` words of each of `wide` lines, neither more than a line's; the compiler makes a second function of it where both
+   are known. Lines are brought together first where there are more of them than one place in the cache keeps. */
+#define ARRAYHUB_TILE(SIZE)                                                                                            \
+    static inline void arrayhub_tile_##SIZE(char *target, const char *source, ptrdiff_t tall, ptrdiff_t wide,          \
+                                            ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,   \
+                                            ptrdiff_t source_across) {                                                 \
         enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
-        const ptrdiff_t up = source_along == SIZE ? arrayhub_lead(source, SIZE) : SIDE;                                \
-        const ptrdiff_t left = target_across == SIZE ? arrayhub_lead(target, SIZE) : SIDE;                             \
-        for (ptrdiff_t next = 0; next < along; next += next ? SIDE : up) {                                             \
-            const ptrdiff_t p = next < along - SIDE ? next : along - SIDE;                                             \
-            for (ptrdiff_t then = 0; then < across; then += then ? SIDE : left) {                                      \
-                const ptrdiff_t q = then < across - SIDE ? then : across - SIDE;                                       \
-                arrayhub_tile_##SIZE(target + p * target_along + q * target_across,                                    \
-                                     source + p * source_along + q * source_across, target_along, target_across,       \
-                                     source_along, source_across);                                                     \
-            }                                                                                                          \
+        char lines[SIDE][ARRAYHUB_LINE], turned[SIDE][ARRAYHUB_LINE];                                                  \
+        const int full = tall == SIDE && wide == SIDE;                                                                 \
+        if (SIZE >= 8 && full && source_along == SIZE && target_across == SIZE) {                                      \
+            ARRAYHUB_SQUARES(SIZE, SIDE, SIDE, target, target_along, source, source_across);                           \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (ptrdiff_t j = 0; j < wide; j++, source += source_across) {                                                \
+            const char *s = source;                                                                                    \
+            char *t = lines[j];                                                                                        \
+            if (source_along == SIZE)                                                                                  \
+                arrayhub_part(t, s, tall * SIZE);                                                                      \
+            else if (source_along == 2 * SIZE)                                                                         \
+                arrayhub_seconds_##SIZE(t, s, tall);                                                                   \
+            else                                                                                                       \
+                ARRAYHUB_LOOP(SIZE, tall, SIZE, source_along);                                                         \
+        }                                                                                                              \
+        if (full && target_across == SIZE) {                                                                           \
+            ARRAYHUB_SQUARES(SIZE, SIDE, SIDE, target, target_along, lines[0], ARRAYHUB_LINE);                         \
+            return;                                                                                                    \
+        }                                                                                                              \
+        ARRAYHUB_SQUARES(SIZE, tall, wide, turned[0], ARRAYHUB_LINE, lines[0], ARRAYHUB_LINE);                         \
+        for (ptrdiff_t i = 0; i < tall; i++, target += target_along) {                                                 \
+            const char *s = turned[i];                                                                                 \
+            char *t = target;                                                                                          \
+            if (target_across == SIZE)                                                                                 \
+                arrayhub_part(t, s, wide * SIZE);                                                                      \
+            else                                                                                                       \
+                ARRAYHUB_LOOP(SIZE, wide, target_across, SIZE);                                                        \
         }                                                                                                              \
     }
 
@@ -113,22 +214,143 @@ static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size) {
     return before == 0 || before % size != 0 ? ARRAYHUB_LINE / size : before / size;
 }
 
+/* The same as rows of words, for words that have gaps between them in the source: a line's of as many lines as stay in the
+   first-level cache. */
+#define ARRAYHUB_BLOCKS(SIZE)                                                                                          \
+    static void arrayhub_blocks_##SIZE(char *target, const char *source, ptrdiff_t along, ptrdiff_t across,            \
+                                       ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,        \
+                                       ptrdiff_t source_across) {                                                      \
+        enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
+        const ptrdiff_t lines = source_across % ARRAYHUB_LARGE_STEP != 0 ? 128 : 8;                                    \
+        for (ptrdiff_t p = 0; p < along; p += SIDE)                                                                    \
+            for (ptrdiff_t q = 0; q < across; q += lines)                                                              \
+                for (ptrdiff_t i = p; i < p + SIDE && i < along; i++) {                                                \
+                    const ptrdiff_t wide = across - q < lines ? across - q : lines;                                    \
+                    char *t = target + i * target_along + q * target_across;                                           \
+                    const char *s = source + i * source_along + q * source_across;                                     \
+                    if (target_across == SIZE)                                                                         \
+                        ARRAYHUB_LOOP(SIZE, wide, SIZE, source_across);                                                \
+                    else                                                                                               \
+                        ARRAYHUB_LOOP(SIZE, wide, target_across, source_across);                                       \
+                }                                                                                                      \
+    }
+
+/* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's. The second tile on each
+   side begins on the boundary of a line, and the last one ends with the dimension: what two tiles share is copied twice,
+   which is quicker than tiles of any length. Those are left for dimensions shorter than a tile. */
+#define ARRAYHUB_TILES(SIZE)                                                                                           \
+    static void arrayhub_tiles_##SIZE(char *target, const char *source, ptrdiff_t item, ptrdiff_t along,               \
+                                      ptrdiff_t across, ptrdiff_t target_along, ptrdiff_t target_across,               \
+                                      ptrdiff_t source_along, ptrdiff_t source_across) {                               \
+        enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
+        const ptrdiff_t tall = along < SIDE ? along : SIDE, wide = across < SIDE ? across : SIDE;                      \
+        const ptrdiff_t up = source_along == SIZE ? arrayhub_lead(source, SIZE) : SIDE;                                \
+        const ptrdiff_t left = target_across == SIZE ? arrayhub_lead(target, SIZE) : SIDE;                             \
+        (void) item;                                                                                                   \
+        if (source_along != SIZE && !(SIZE == 1 && source_along == 2) &&                                               \
+            (SIZE >= 8 || source_across % ARRAYHUB_LARGE_STEP != 0)) {                                                 \
+            arrayhub_blocks_##SIZE(target, source, along, across, target_along, target_across, source_along,           \
+                                   source_across);                                                                     \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (ptrdiff_t next = 0; next < along; next += next ? tall : tall < SIDE ? tall : up) {                        \
+            const ptrdiff_t p = next < along - tall ? next : along - tall;                                             \
+            for (ptrdiff_t then = 0; then < across; then += then ? wide : wide < SIDE ? wide : left) {                 \
+                const ptrdiff_t q = then < across - wide ? then : across - wide;                                       \
+                char *t = target + p * target_along + q * target_across;                                               \
+                const char *s = source + p * source_along + q * source_across;                                         \
+                if (tall == SIDE && wide == SIDE)                                                                      \
+                    arrayhub_tile_##SIZE(t, s, SIDE, SIDE, target_along, target_across, source_along, source_across);  \
+                else                                                                                                   \
+                    arrayhub_tile_##SIZE(t, s, tall, wide, target_along, target_across, source_along, source_across);  \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+
+ARRAYHUB_TURN(1)
+ARRAYHUB_TURN(2)
+ARRAYHUB_TURN(4)
+ARRAYHUB_TURN(8)
 #define ARRAYHUB_EACH(MAKE) MAKE(1) MAKE(2) MAKE(4) MAKE(8) MAKE(16)
 ARRAYHUB_EACH(ARRAYHUB_FILL)
 ARRAYHUB_EACH(ARRAYHUB_ROWS)
 ARRAYHUB_EACH(ARRAYHUB_TILE)
+ARRAYHUB_EACH(ARRAYHUB_BLOCKS)
 ARRAYHUB_EACH(ARRAYHUB_TILES)
 
-typedef void (*arrayhub_kernel)(char *, const char *, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t);
+/* ---------------------------------------------------------------------------------------- tiles of items of any other size
 
-static arrayhub_kernel arrayhub_kernel_of(ptrdiff_t size, int tiled) {
-    switch (size) {
-    case 1: return tiled ? arrayhub_tiles_1 : arrayhub_rows_1;
-    case 2: return tiled ? arrayhub_tiles_2 : arrayhub_rows_2;
-    case 4: return tiled ? arrayhub_tiles_4 : arrayhub_rows_4;
-    case 8: return tiled ? arrayhub_tiles_8 : arrayhub_rows_8;
-    default: return tiled ? arrayhub_tiles_16 : arrayhub_rows_16;
+   Items longer than one word and no longer than two are moved as two words that may overlap. Their tiles are read as rows of
+   a few lines and written as such. */
+#define ARRAYHUB_ITEM_TILES(SIZE)                                                                                      \
+    static inline void arrayhub_move_##SIZE(char *t, const char *s, ptrdiff_t last) {                                  \
+        char first_word[SIZE], last_word[SIZE];                                                                        \
+        memcpy(first_word, s, SIZE);                                                                                   \
+        memcpy(last_word, s + last, SIZE);                                                                             \
+        memcpy(t, first_word, SIZE);                                                                                   \
+        memcpy(t + last, last_word, SIZE);                                                                             \
+    }                                                                                                                  \
+    static void arrayhub_item_tiles_##SIZE(char *target, const char *source, ptrdiff_t item, ptrdiff_t along,          \
+                                           ptrdiff_t across, ptrdiff_t target_along, ptrdiff_t target_across,          \
+                                           ptrdiff_t source_along, ptrdiff_t source_across) {                          \
+        enum { SIDE = 2 * ARRAYHUB_LINE / SIZE };                                                                      \
+        char rows[SIDE * SIDE * 2 * SIZE];                                                                             \
+        const ptrdiff_t last = item - SIZE, pitch = SIDE * item;                                                       \
+        for (ptrdiff_t p = 0; p < along; p += SIDE) {                                                                  \
+            const ptrdiff_t tall = along - p < SIDE ? along - p : SIDE;                                                \
+            for (ptrdiff_t q = 0; q < across; q += SIDE) {                                                             \
+                const ptrdiff_t wide = across - q < SIDE ? across - q : SIDE;                                          \
+                for (ptrdiff_t j = 0; j < wide; j++) {                                                                 \
+                    const char *s = source + p * source_along + (q + j) * source_across;                               \
+                    char *t = rows + j * pitch;                                                                        \
+                    if (source_along == item)                                                                          \
+                        memcpy(t, s, (size_t) (tall * item));                                                          \
+                    else                                                                                               \
+                        for (ptrdiff_t i = 0; i < tall; i++)                                                           \
+                            arrayhub_move_##SIZE(t + i * item, s + i * source_along, last);                            \
+                }                                                                                                      \
+                for (ptrdiff_t i = 0; i < tall; i++) {                                                                 \
+                    char *t = target + (p + i) * target_along + q * target_across;                                     \
+                    for (ptrdiff_t j = 0; j < wide; j++)                                                               \
+                        arrayhub_move_##SIZE(t + j * target_across, rows + j * pitch + i * item, last);                \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
     }
+ARRAYHUB_ITEM_TILES(2)
+ARRAYHUB_ITEM_TILES(4)
+ARRAYHUB_ITEM_TILES(8)
+ARRAYHUB_ITEM_TILES(16)
+
+typedef void (*arrayhub_row_loop)(char *, const char *, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t);
+typedef void (*arrayhub_tile_loop)(char *, const char *, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t,
+                                   ptrdiff_t);
+
+/* The rows of words of 1, 2, 4, 8 or 16 bytes. */
+static arrayhub_row_loop arrayhub_row_loop_of(ptrdiff_t size) {
+    switch (size) {
+    case 1: return arrayhub_rows_1;
+    case 2: return arrayhub_rows_2;
+    case 4: return arrayhub_rows_4;
+    case 8: return arrayhub_rows_8;
+    default: return arrayhub_rows_16;
+    }
+}
+
+/* The tiles of items of up to 32 bytes. */
+static arrayhub_tile_loop arrayhub_tile_loop_of(ptrdiff_t item) {
+    switch (item) {
+    case 1: return arrayhub_tiles_1;
+    case 2: return arrayhub_tiles_2;
+    case 4: return arrayhub_tiles_4;
+    case 8: return arrayhub_tiles_8;
+    case 16: return arrayhub_tiles_16;
+    }
+    return item < 4    ? arrayhub_item_tiles_2
+           : item < 8  ? arrayhub_item_tiles_4
+           : item < 16 ? arrayhub_item_tiles_8
+                       : arrayhub_item_tiles_16;
 }
 
 /* Runs of `nbytes`, as long as two words or shorter: the first word and the last, which may overlap. */

@@ -1,21 +1,29 @@
-"""Loops over words of 1, 2, 4, 8 or 16 bytes on any boundary, between two layouts of host memory. Steps are in bytes."""
+"""Loops between two layouts of host memory, over words of 1, 2, 4, 8 or 16 bytes or items of up to 32, on any boundary.
+
+Steps are in bytes.
+"""
 
 cdef extern from "../transfer/loops.h" nogil:
-    # Copy `outer` rows of `inner` words; by tiles, both are at least a line's words.
-    ctypedef void (*Kernel "arrayhub_kernel")(
+    # Copy `outer` rows of `inner` words.
+    ctypedef void (*RowLoop "arrayhub_row_loop")(
         char* target, const char* source, Py_ssize_t outer, Py_ssize_t inner, Py_ssize_t target_outer,
         Py_ssize_t target_inner, Py_ssize_t source_outer, Py_ssize_t source_inner) noexcept nogil
-    Kernel kernel_of "arrayhub_kernel_of"(Py_ssize_t size, bint tiled) noexcept nogil
+    RowLoop row_loop "arrayhub_row_loop_of"(Py_ssize_t word) noexcept nogil
+    # Copy items of two dimensions, `along` which the source has its lines and `across` which the target has its own.
+    ctypedef void (*TileLoop "arrayhub_tile_loop")(
+        char* target, const char* source, Py_ssize_t item, Py_ssize_t along, Py_ssize_t across, Py_ssize_t target_along,
+        Py_ssize_t target_across, Py_ssize_t source_along, Py_ssize_t source_across) noexcept nogil
+    TileLoop tile_loop "arrayhub_tile_loop_of"(Py_ssize_t item) noexcept nogil
     void copy_runs "arrayhub_runs"(
         char* target, const char* source, Py_ssize_t outer, Py_ssize_t nbytes, Py_ssize_t target_outer,
         Py_ssize_t source_outer) noexcept nogil
 
 
-cdef inline void copy_rows(Kernel kernel, Py_ssize_t word, char* target, const char* source, Py_ssize_t outer,
+cdef inline void copy_rows(RowLoop loop, Py_ssize_t word, char* target, const char* source, Py_ssize_t outer,
                            Py_ssize_t inner, Py_ssize_t target_outer, Py_ssize_t target_inner, Py_ssize_t source_outer,
                            Py_ssize_t source_inner) noexcept nogil:
-    """Copy rows by a kernel without tiles, or as runs of bytes where the words lie one after the other on both sides."""
+    """Copy rows word by word, or as runs of bytes where the words lie one after the other on both sides."""
     if target_inner == word and source_inner == word:
         copy_runs(target, source, outer, inner * word, target_outer, source_outer)
     else:
-        kernel(target, source, outer, inner, target_outer, target_inner, source_outer, source_inner)
+        loop(target, source, outer, inner, target_outer, target_inner, source_outer, source_inner)

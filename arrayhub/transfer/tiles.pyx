@@ -2,27 +2,25 @@
 
 Where source and target run along different dimensions, going through one in order jumps through the other. Lines that
 were jumped to are fetched again for every element that they hold if they do not stay in the cache; and where steps are
-large powers of two, they share so few places in it that hardly any stays. So tiles read each line once and as a whole
-into a buffer of compact lines, turn them round there, and write each line of the target once and as a whole.
+large powers of two, they share so few places in it that hardly any stays. So tiles read each line once and as a whole,
+turn the elements round, and write each line of the target once and as a whole.
 
-Where both run along the same dimension, or one of the two is short, rows are copied one after the other.
+Where both run along the same dimension, or elements are as long as lines, rows are copied one after the other.
 """
 
 cimport numpy as cnp
 
 from arrayhub._core cimport layout
-from arrayhub.transfer.loops cimport Kernel, copy_rows, kernel_of
+from arrayhub.transfer.loops cimport RowLoop, TileLoop, copy_rows, row_loop, tile_loop
 
 cnp.import_array()
 
 cdef enum:
     CACHE_LINE = 64         # bytes
     LARGEST_WORD = 16       # bytes
-    TILE = 1024             # bytes of the side of a square of tiles: what one row of tiles fetches is there for the next
-    WAYS = 8                # lines of one place in a cache, and the bytes that they lie apart at least
-    FIRST_WAY = 4096
-    SECOND_WAY = 65536
-    LARGE_STEP = 1024       # bytes: where steps are a multiple of that, the first-level cache keeps few lines
+    LARGEST_ITEM = 32       # bytes of what tiles move
+    SHORTEST = 8            # bytes of a side of a tile that pay
+    SQUARE = 1024           # bytes of the side of a square of tiles: what one row of tiles fetches is there for the next
 
 
 cdef struct Dimension:
@@ -36,6 +34,7 @@ cdef struct Loops:
     char* target
     const char* source
     Py_ssize_t word     # bytes: a power of two up to 16
+    Py_ssize_t item     # bytes of what is moved as one: a word, or those that the last dimension holds
 
 
 cdef void begin(Loops* loops, cnp.ndarray target, cnp.ndarray source):
@@ -95,46 +94,40 @@ cdef inline bint runs(Loops* loops) noexcept nogil:
 
 
 cdef void widen(Loops* loops) noexcept nogil:
-    """Make one word of a few that lie one after the other on both sides."""
+    """Make one item of the words that lie one after the other on both sides, if they are as few as tiles move; one word
+    where it is as long as one."""
     cdef Py_ssize_t nbytes
+    loops.item = loops.word
     if loops.nd == 0 or not runs(loops):
         return
     nbytes = loops.dimensions[loops.nd - 1].length * loops.word
     if nbytes <= LARGEST_WORD and nbytes & (nbytes - 1) == 0:
-        loops.word = nbytes
+        loops.item = loops.word = nbytes
         loops.nd -= 1
+    elif nbytes <= LARGEST_ITEM:
+        loops.item = nbytes
+
+
+cdef inline int items_last(Loops* loops) noexcept nogil:
+    """The last dimension but that of an item's words."""
+    return loops.nd - 1 if loops.item == loops.word else loops.nd - 2
 
 
 cdef int along_source(Loops* loops) noexcept nogil:
     """The dimension of the source's lines, where it is another than that of the target's and tiles pay; else -1.
 
-    They pay where the source's lines that one line of the target asks for do not stay in the cache until the next line of
-    the target asks for them again.
+    They pay where a line holds several items on both sides.
     """
-    cdef int k, best
-    cdef Dimension* last
-    cdef Py_ssize_t side = CACHE_LINE // loops.word
-    if loops.nd < 2:
+    cdef int k, last = items_last(loops), best = last
+    cdef Dimension* dimensions = loops.dimensions
+    if last < 1 or dimensions[last].target >= CACHE_LINE or magnitude(dimensions[last].source) < CACHE_LINE:
         return -1
-    best = loops.nd - 1
-    last = &loops.dimensions[best]
-    if last.target >= CACHE_LINE or magnitude(last.source) < CACHE_LINE or last.length < side \
-            or stays(last.length, last.source):
-        return -1
-    for k in range(loops.nd):
-        if magnitude(loops.dimensions[k].source) < magnitude(loops.dimensions[best].source):
+    for k in range(last):
+        if magnitude(dimensions[k].source) < magnitude(dimensions[best].source):
             best = k
-    if best == loops.nd - 1 or loops.dimensions[best].source == 0 or loops.dimensions[best].length < side:
+    if best == last or dimensions[best].source == 0 or magnitude(dimensions[best].source) >= CACHE_LINE:
         return -1
-    return best if magnitude(loops.dimensions[best].source) < CACHE_LINE else -1
-
-
-cdef inline bint stays(Py_ssize_t lines, Py_ssize_t step) noexcept nogil:
-    """Whether the caches keep so many lines `step` bytes apart: steps of a large power of two share few places in them."""
-    cdef Py_ssize_t apart = max(step & -step, <Py_ssize_t> CACHE_LINE)     # the largest power of two that divides the step
-    if apart >= LARGE_STEP and lines > WAYS * (FIRST_WAY // min(apart, <Py_ssize_t> FIRST_WAY)):
-        return False
-    return lines <= WAYS * (SECOND_WAY // min(apart, <Py_ssize_t> SECOND_WAY))
+    return best if min(dimensions[best].length, dimensions[last].length) * loops.item >= SHORTEST else -1
 
 
 cdef inline Py_ssize_t magnitude(Py_ssize_t value) noexcept nogil:
@@ -147,25 +140,28 @@ cdef void run(Loops* loops) noexcept nogil:
     cdef Dimension* a
     cdef Dimension* b
     cdef Dimension single = Dimension(1, 0, 0)
-    cdef Kernel kernel
-    cdef char* target = loops.target
-    cdef const char* source = loops.source
-    cdef int k, along = along_source(loops), second
-    second = along if along >= 0 else loops.nd - 2
-    if along >= 0 and loops.dimensions[along].source < 0:      # read lines forwards
-        turn(loops, &loops.dimensions[along])
-        target, source = loops.target, loops.source
+    cdef RowLoop rows = row_loop(loops.word)
+    cdef TileLoop tiles = NULL
+    cdef char* target
+    cdef const char* source
+    cdef int k, along = along_source(loops), last = loops.nd - 1, second
+    if along >= 0:
+        last = items_last(loops)
+        tiles = tile_loop(loops.item)
+        if loops.dimensions[along].source < 0:      # read lines forwards
+            turn(loops, &loops.dimensions[along])
+    target, source = loops.target, loops.source
+    second = along if along >= 0 else last - 1
     a = &loops.dimensions[second] if second >= 0 else &single
-    b = &loops.dimensions[loops.nd - 1] if loops.nd > 0 else &single
-    kernel = kernel_of(loops.word, along >= 0)
-    for k in range(loops.nd):
+    b = &loops.dimensions[last] if last >= 0 else &single
+    for k in range(last):
         index[k] = 0
     while True:
-        if along >= 0:
-            square_by_square(kernel, target, source, a, b, TILE // loops.word)
+        if tiles != NULL:
+            square_by_square(tiles, loops.item, target, source, a, b)
         else:
-            copy_rows(kernel, loops.word, target, source, a.length, b.length, a.target, b.target, a.source, b.source)
-        k = loops.nd - 2
+            copy_rows(rows, loops.word, target, source, a.length, b.length, a.target, b.target, a.source, b.source)
+        k = last - 1
         while k >= 0:
             if k != second:
                 index[k] += 1
@@ -181,17 +177,17 @@ cdef void run(Loops* loops) noexcept nogil:
             return
 
 
-cdef void square_by_square(Kernel kernel, char* target, const char* source, Dimension* a, Dimension* b,
-                           Py_ssize_t side) noexcept nogil:
+cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const char* source, Dimension* a,
+                           Dimension* b) noexcept nogil:
     """Copy two dimensions by tiles: those of one square, then those of the next."""
-    cdef Py_ssize_t tall, wide, i = 0, j
+    cdef Py_ssize_t side = SQUARE // item, tall, wide, i = 0, j
     while i < a.length:
         tall = part(a.length - i, side)
         j = 0
         while j < b.length:
             wide = part(b.length - j, side)
-            kernel(
-                target + i * a.target + j * b.target, source + i * a.source + j * b.source, tall, wide, a.target,
+            tiles(
+                target + i * a.target + j * b.target, source + i * a.source + j * b.source, item, tall, wide, a.target,
                 b.target, a.source, b.source)
             j += wide
         i += tall
