@@ -179,5 +179,7 @@ class USMArray(Descriptor):
 
 def register_picture(picture_of: Callable[[USMArray], Picture], page_of: Callable[[USMArray], str]) -> None: ...
 def register_engines(
-    reduce_of: Callable[[USMArray, int], tuple[Any, ...]], token_of: Callable[[USMArray], Any]
+    reduce_of: Callable[[USMArray, int], tuple[Any, ...]],
+    token_of: Callable[[USMArray], Any],
+    padded_copy_of: Callable[[USMArray], USMArray],
 ) -> None: ...

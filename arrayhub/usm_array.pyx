@@ -49,7 +49,7 @@ from arrayhub._core.tracing import started
 from arrayhub.adapters import dimensions
 from arrayhub.arithmetic import names
 from arrayhub.assignment import assign
-from arrayhub.transfer.gather import footprint_bytes, gathered
+from arrayhub.transfer.gather import footprint_bytes, gathered, row_boundary
 
 cdef extern from *:
     """
@@ -359,7 +359,7 @@ cdef class USMArray(Descriptor):
 
     def __deepcopy__(self, memo):
         """For ``copy.deepcopy``: an array in memory of its own, of the same kind, with the same layout and access."""
-        return gathered(self, transfer.copy)
+        return _padded_copy_of(self) if row_boundary(self) else gathered(self, transfer.copy)
 
     def __sizeof__(self):
         """What the array takes in bytes, the elements included: engines decide by it what to move and what to spill."""
@@ -861,13 +861,15 @@ def register_picture(picture_of, page_of):
 
 cdef object _reduce_of = None
 cdef object _token_of = None
+cdef object _padded_copy_of = None
 
 
-def register_engines(reduce_of, token_of):
-    """Say what pickles an array, and what makes dask's token of one: the layers above do."""
-    global _reduce_of, _token_of
+def register_engines(reduce_of, token_of, padded_copy_of):
+    """Say what pickles an array, what makes dask's token of one, and what copies one with its padding: the layers above do."""
+    global _reduce_of, _token_of, _padded_copy_of
     _reduce_of = reduce_of
     _token_of = token_of
+    _padded_copy_of = padded_copy_of
 
 
 cdef inline object handed(Descriptor a, str way, object answer):

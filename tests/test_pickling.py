@@ -288,6 +288,51 @@ def test_copy_is_a_view_and_deepcopy_is_none(name):
     assert own.is_copy
 
 
+PADDED = {
+    "rows": {"shape": (5, 7), "alignment": 64},
+    "one element a row": {"shape": (5, 1), "alignment": 128, "dtype": "u1"},
+    "halo": {"shape": (6, 7, 8), "dims": "IJK", "halo": ((1, 1), (2, 2), (0, 0)), "alignment": 128},
+    "aligned index": {"shape": (4, 5), "alignment": 64, "aligned_index": (1, 1)},
+    "columns": {"shape": (5, 7), "alignment": 64, "layout": "F"},
+    "pages": {"shape": (512,), "alignment": 4096},
+    "shared USM": {"shape": (5, 7), "alignment": 256, "memory": "usm_shared"},
+    "device USM": {"shape": (5, 7), "alignment": 256, "memory": "usm_device"},
+}
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_deepcopy_keeps_what_pads_rows(name):
+    said = PADDED[name]
+    x = arrayhub.zeros(**said)
+    numbers = np.arange(x.size).reshape(x.shape).astype(x.dtype)
+    arrayhub.transfer.write(x, asarray(numbers))
+    views = [x, x.T, x[1:] if x.ndim > 1 and said.get("layout") is None else x]
+    for view in [*views, copy.deepcopy(x)]:
+        own = copy.deepcopy(view)
+        assert (own.byte_strides, own.dims, own.halo, own.access) == (
+            *(view.byte_strides, view.dims, view.halo, view.access),
+        )
+        assert own.aligned_index == view.aligned_index
+        assert (own.ptr - view.ptr) % said["alignment"] == 0 and own.ptr != view.ptr
+        assert (own.device, own.usm_type, own.is_copy) == (view.device, view.usm_type, True)
+        assert own.to_host().tolist() == view.to_host().tolist()
+
+
+def test_deepcopy_of_what_is_no_whole_row_takes_no_gaps():
+    x = arrayhub.zeros((50, 70), alignment=64)
+    for view in (x[:, :5], x[::2], x[:, ::2], arrayhub.zeros((50, 8), alignment=64)[:, :1]):
+        assert copy.deepcopy(view).flags.c_contiguous
+    y = x[::-1]
+    assert copy.deepcopy(y).byte_strides == y.byte_strides
+
+
+def test_padding_is_no_part_of_what_an_array_is():
+    """Equal elements have equal tokens and pickles, however rows are padded."""
+    padded, plain = arrayhub.zeros((4, 5), alignment=64, aligned_index=(1, 1)), arrayhub.zeros((4, 5))
+    assert pickle.dumps(padded) == pickle.dumps(plain)
+    assert padded.__dask_tokenize__() == plain.__dask_tokenize__()
+
+
 def test_deepcopy_of_an_object_with_one_array_twice():
     x = asarray(np.arange(3))
     a, b = copy.deepcopy([x, x])

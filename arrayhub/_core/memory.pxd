@@ -26,6 +26,10 @@ cdef class MemoryBlock:
     cdef char* address_
     cdef Py_ssize_t nbytes_      # bytes; -1 where unknown
     cdef DLDevice device_
+    # Of memory that was laid out with padded rows, so that copies can be laid out alike: bytes; 0 where nothing is padded.
+    cdef Py_ssize_t row_         # of a row that elements lie in
+    cdef Py_ssize_t row_step_    # from one row to the next
+    cdef Py_ssize_t boundary_    # that rows lie on
     cdef void* resource          # handed to `release` exactly once; NULL afterwards
     cdef Release release
     cdef object __weakref__

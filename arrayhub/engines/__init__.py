@@ -8,7 +8,7 @@ from arrayhub.usm_array import USMArray, register_engines
 
 def enter_engines() -> None:
     """Give ``USMArray`` what it answers engines. The modules are imported when one of them asks."""
-    register_engines(_reduce, _token)
+    register_engines(_reduce, _token, _padded_copy)
     if "distributed.protocol" in sys.modules:  # which may be about to read an array that others have sent as frames
         from arrayhub.engines.dask_family import register_arrival
 
@@ -18,7 +18,7 @@ def enter_engines() -> None:
 def _reduce(array: USMArray, protocol: int) -> Any:
     from arrayhub.engines.pickling import reduce
 
-    register_engines(reduce, _token)
+    register_engines(reduce, _token, _padded_copy)
     return reduce(array, protocol)
 
 
@@ -26,3 +26,9 @@ def _token(array: USMArray) -> Any:
     from arrayhub.engines.tokens import token
 
     return token(array)
+
+
+def _padded_copy(array: USMArray) -> USMArray:
+    from arrayhub.engines.padding import padded_copy
+
+    return padded_copy(array)

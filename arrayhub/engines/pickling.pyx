@@ -183,7 +183,8 @@ cdef object labels_in_state(Descriptor a):
     if a.labels == NULL:
         return None
     labels = labels_of(a)
-    return (labels.dims, labels.origin, labels.halo)
+    said = (labels.dims, labels.origin, labels.halo)
+    return None if said == (None, None, None) else said
 
 
 cdef object element_of(Descriptor a):

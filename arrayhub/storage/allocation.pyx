@@ -135,6 +135,7 @@ cdef class Recipe:
     cdef Py_ssize_t nbytes          # from element zero on
     cdef Py_ssize_t boundary        # bytes
     cdef Py_ssize_t behind          # bytes from a boundary to element zero
+    cdef Py_ssize_t row, row_step   # bytes of a row, and from one to the next; 0 where rows are not padded
     cdef object backend             # whose preset went into this, or None
     cdef object source              # where that came from, so that a later registration shows
 
@@ -167,6 +168,8 @@ cdef object new(tuple arguments, cnp.dtype element, object memory, object device
     a.protocol_ = CONSTRUCTED
     set_dtype(a, element)
     kind.take(a, recipe, kind, device, zeroed)
+    if recipe.row:
+        a.block_.row_, a.block_.row_step_, a.block_.boundary_ = recipe.row, recipe.row_step, recipe.boundary
     a.data_ = a.block_.address_ + to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
     a.flags_ |= WRITEABLE
     memcpy(a.shape_, template.shape_, a.nd_ * sizeof(Py_ssize_t))
@@ -269,6 +272,10 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     # A smaller boundary is kept by a larger one, which others like better.
     recipe.boundary = BOUNDARY if BOUNDARY % plan.alignment == 0 else plan.alignment
     recipe.behind = plan.offset * element.itemsize
+    if alignment is not None and lengths:
+        fastest = plan.layout.index(len(lengths) - 1)
+        recipe.row = lengths[fastest] * element.itemsize
+        recipe.row_step = plan.padded_shape[fastest] * element.itemsize
     return recipe
 
 

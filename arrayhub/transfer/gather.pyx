@@ -11,11 +11,13 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
+    block_of,
     extent,
     labels_of,
     seal,
     set_labels,
     set_type,
+    size_of,
     view_of,
 )
 from arrayhub._core.footprint cimport Footprint, measure
@@ -112,10 +114,52 @@ def gathered(Descriptor array not None, copy):
     return result
 
 
-cdef Descriptor laid_over(Descriptor bytes_, Descriptor model, const Footprint* taken):
-    """An array with the type, the shape and the access of `model` over memory that holds what `taken` says of it."""
-    cdef Descriptor a = view_of(bytes_, model.nd_)
-    cdef int k
+def row_boundary(Descriptor array not None):
+    """Return the boundary in bytes that the rows of `array` lie on, padding between them; 0 where nothing pads them."""
+    cdef Footprint taken
+    if array.block_ is None or not array.block_.row_ or array.flags_ & PACKED or size_of(array) == 0:
+        return 0
+    footprint(array, &taken)
+    if taken.levels == 0 or (
+        taken.levels == 1 and taken.lengths[0] == array.block_.row_ and taken.steps[1] == array.block_.row_step_
+    ):
+        return array.block_.boundary_
+    return 0
+
+
+def with_padding(Descriptor array not None, copy):
+    """Return an array like `array` on a copy of all bytes that it reaches, with the same strides and labels.
+
+    Parameters
+    ----------
+    array : USMArray
+    copy : callable
+        What makes a fresh array of bytes of one that is given, on a boundary as far from it as those are.
+    """
+    cdef Py_ssize_t low, high
+    extent(array, &low, &high)
+    cdef Descriptor wanted = view_of(array, 1)
+    wanted.flags_ |= NOTSWAPPED
+    wanted.dtype_ = None
+    set_type(wanted, dtypes.by_format(c"B"))
+    wanted.data_ = array.data_ + low
+    wanted.shape_[0] = high - low
+    wanted.byte_strides_[0] = 1
+    seal(wanted)
+    cdef Descriptor fresh = copy(wanted)
+    cdef Descriptor result = as_type_of(view_of(fresh, array.nd_), array)
+    result.data_ = fresh.data_ - low
+    memcpy(result.byte_strides_, array.byte_strides_, array.nd_ * sizeof(Py_ssize_t))
+    seal(result)
+    result.flags_ |= COPIED
+    block_of(result).row_, block_of(result).row_step_ = array.block_.row_, array.block_.row_step_
+    block_of(result).boundary_ = array.block_.boundary_
+    set_labels(result, labels_of(array))
+    return result
+
+
+cdef Descriptor as_type_of(Descriptor a, Descriptor model):
+    """Give `a` the type, the shape and the access of `model`."""
     a.typenum_ = model.typenum_
     a.itemsize_ = model.itemsize_
     a.alignment_ = model.alignment_
@@ -124,6 +168,13 @@ cdef Descriptor laid_over(Descriptor bytes_, Descriptor model, const Footprint* 
     a.flags_ &= ~(WRITEABLE | IMMUTABLE | NOTSWAPPED)
     a.flags_ |= model.flags_ & (WRITEABLE | IMMUTABLE | NOTSWAPPED | PACKED)
     memcpy(a.shape_, model.shape_, model.nd_ * sizeof(Py_ssize_t))
+    return a
+
+
+cdef Descriptor laid_over(Descriptor bytes_, Descriptor model, const Footprint* taken):
+    """An array with the type, the shape and the access of `model` over memory that holds what `taken` says of it."""
+    cdef Descriptor a = as_type_of(view_of(bytes_, model.nd_), model)
+    cdef int k
     if model.flags_ & PACKED:
         memcpy(a.strides_, model.strides_, model.nd_ * sizeof(Py_ssize_t))
     else:
