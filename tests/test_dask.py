@@ -55,6 +55,40 @@ def test_padding_is_no_part_of_a_token(char):
     assert len(tokens) == 2
 
 
+PADDED_TYPES = {
+    "aligned": np.dtype([("a", "i2"), ("b", ">f8"), ("c", "S3")], align=True),
+    "nested": np.dtype([("a", "u1"), ("b", np.dtype([("c", "i4"), ("d", "u1")], align=True), (2,))], align=True),
+    "offsets": np.dtype({"names": ["a"], "formats": ["i2"], "offsets": [3], "itemsize": 11}),
+    "long double": np.dtype([("a", "u1"), ("b", "G", 2), ("c", "g")]),
+}
+
+
+def leaves(a):
+    """Views of the fields that are no records themselves."""
+    return [a] if a.dtype.names is None else [leaf for name in a.dtype.names for leaf in leaves(a[name])]
+
+
+@pytest.mark.parametrize("hashed", ["dask", "joblib"])
+@pytest.mark.parametrize("name", PADDED_TYPES)
+def test_what_lies_between_the_fields_of_a_record_is_no_content(name, hashed):
+    import joblib
+
+    dtype = PADDED_TYPES[name]
+    made = {"dask": tokenize, "joblib": joblib.hash}[hashed]
+    tokens = []
+    for filler in (0, 255, 7):
+        a = np.full(dtype.itemsize * 12, filler, "u1").view(dtype)
+        numbers = (np.arange(12) % 3).astype("f4")
+        for leaf in leaves(a):
+            leaf[...] = numbers.reshape(12, *[1] * (leaf.ndim - 1)).astype(leaf.dtype)
+        b = np.frombuffer(bytearray(a.tobytes()), dtype)
+        b[dtype.names[0]][7] += 1
+        tokens.append([made(asarray(x)) for x in (a, b, a.reshape(3, 4), a.reshape(3, 4).T, a[::2], b[::-1], b[1::3])])
+    assert tokens[0] == tokens[1] == tokens[2]
+    assert len(set(tokens[0])) == len(tokens[0])
+    assert made(asarray(a).with_dims("I")) not in (tokens[0][0], made(asarray(a).with_dims("J")))
+
+
 def test_tokens_are_the_same_in_every_process():
     token = tokenize(asarray(np.arange(6.0).reshape(2, 3)))
     program = "import numpy, arrayhub, dask.base as b; x = arrayhub.asarray(numpy.arange(6.0).reshape(2, 3)); "

@@ -1,4 +1,4 @@
-"""How a pickle says the type of the elements, and how that is read without trust.
+"""How a pickle says the type of the elements, how that is read without trust, and which bytes of an element count.
 
 A string is NumPy's type string. A tuple ``(name, code, bits, packed)`` is a type that NumPy does not have, by its name
 and DLPack's numbers. What neither can say (records, dtypes with metadata) is the dtype object, which NumPy pickles.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -65,3 +66,68 @@ def refused(element: object) -> pickle.UnpicklingError:
         f"arrayhub: the element type in the pickle is {show(element)}; accepted: a type string of NumPy, (name, DLPack"
         " code, bits, packed) of a type that NumPy does not have, or a numpy.dtype without Python objects"
     )
+
+
+# ---------------------------------------------------------------------------------------------- which bytes count
+
+# x86's long double has ten bytes in sixteen; elsewhere all of them count.
+_EXTENDED = 10
+_PADDED = ("g", "G") if np.finfo(np.longdouble).nmant == 63 else ()
+
+
+def counted(dtype: np.dtype[Any]) -> list[tuple[int, int]]:
+    """Return the runs of bytes (start, length) of an element that are its value; what lies between may be anything."""
+    runs: list[tuple[int, int]] = []
+    for start, length in sorted(_parts(dtype, 0)):
+        if runs and start <= sum(runs[-1]):
+            first, before = runs.pop()
+            start, length = first, max(before, start + length - first)
+        runs.append((start, length))
+    return runs
+
+
+def _parts(dtype: np.dtype[Any], at: int) -> Iterator[tuple[int, int]]:
+    if dtype.names is not None:
+        for name in dtype.names:
+            field, offset = dtype.fields[name][:2]  # type: ignore[index]
+            yield from _parts(field, at + offset)
+    elif dtype.subdtype is not None:
+        base, inner = dtype.subdtype[0], counted(dtype.subdtype[0])
+        if inner == [(0, base.itemsize)]:
+            yield at, dtype.itemsize
+        else:
+            for start in range(at, at + dtype.itemsize, base.itemsize):
+                yield from ((start + offset, length) for offset, length in inner)
+    elif dtype.char in _PADDED:
+        for start in range(at, at + dtype.itemsize, np.dtype("g").itemsize):
+            yield start, _EXTENDED
+    else:
+        yield at, dtype.itemsize
+
+
+def runs_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a type of the same size whose fields are the runs of `counted`."""
+    runs = [(start, length) for start, length in counted(dtype) if length]
+    return np.dtype(
+        {
+            "names": [str(k) for k in range(len(runs))],
+            "formats": [f"V{length}" for _, length in runs],
+            "offsets": [start for start, _ in runs],
+            "itemsize": dtype.itemsize,
+        }
+    )
+
+
+def has_padding(dtype: np.dtype[Any]) -> bool:
+    """Return whether some bytes of an element are no part of its value."""
+    return counted(dtype) != [(0, dtype.itemsize)]
+
+
+def with_zeros_between(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a copy of an array in which the bytes are zero that are no part of a value."""
+    # As plain bytes: zeros of records leave what lies between the fields as it happens to be.
+    fresh = np.zeros_like(array.view(f"V{array.itemsize}")).view(array.dtype)
+    source, target = array.view(runs_of(array.dtype)), fresh.view(runs_of(array.dtype))
+    for name in source.dtype.names or ():
+        target[name] = source[name]
+    return fresh

@@ -24,6 +24,7 @@ import weakref
 
 import numpy as np
 
+cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
@@ -107,11 +108,19 @@ cdef object reduced(Descriptor array, int protocol):
         name = by_name(array, &taken)
         if name is not None:
             return _unpickle, (state_of(array, &taken, None), name)
+    if may_have_padding(sent) and joblib_is_hashing() and elements.has_padding(get_dtype(sent)):
+        sent = numpy_library.parse(elements.with_zeros_between(np.asarray(sent)), None)
+        label(sent, dims=array.dims, origin=array.origin, halo=array.halo)
     footprint(sent, &taken)
     if taken.levels:
         sent = gathered(sent, _compact)
         footprint(sent, &taken)
     return _unpickle, (state_of(sent, &taken, place), data_of(sent, &taken, protocol, sent is array))
+
+
+cdef bint may_have_padding(Descriptor a) noexcept:
+    """Whether some bytes of an element may be no part of its value: records, and the long double of x86."""
+    return a.typenum_ in (cnp.NPY_VOID, cnp.NPY_LONGDOUBLE, cnp.NPY_CLONGDOUBLE)
 
 
 cdef bint multiprocessing_is_loaded() noexcept:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub.conversion import asarray
+from arrayhub.engines import elements
 from arrayhub.engines.pickling import identity
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.host import host_view, is_host_readable
@@ -21,10 +22,6 @@ from arrayhub.transfer.gather import pieces
 from arrayhub.usm_array import USMArray
 
 _CHUNK = 1 << 20  # bytes that are brought together at a time
-
-# x86's long double has ten bytes in sixteen; elsewhere all of them count.
-_EXTENDED = 10
-_PADDED = ("g", "G") if np.finfo(np.longdouble).nmant == 63 else ()
 
 
 def token(array: USMArray) -> tuple[Any, ...]:
@@ -66,20 +63,11 @@ def _unique(array: USMArray) -> str:
 
 
 def _without_padding(array: USMArray) -> list[USMArray]:
-    """Return `array`, or views of the bytes that count where some of each element are anything: x86's long double."""
-    if array.dtype.char not in _PADDED:
+    """Return `array`, or views of the bytes that count where some of each element are anything."""
+    if not elements.has_padding(array.dtype):
         return [array]
-    names = ["real", "imag"] if array.dtype.char == "G" else ["real"]
-    fields = np.dtype(
-        {
-            "names": names,
-            "formats": [f"V{_EXTENDED}"] * len(names),
-            "offsets": [np.dtype("g").itemsize * k for k in range(len(names))],
-            "itemsize": array.itemsize,
-        }
-    )
-    bare = np.asarray(array).view(fields)
-    return [asarray(bare[name]) for name in names]
+    bare = np.asarray(array).view(elements.runs_of(array.dtype))
+    return [asarray(bare[name]) for name in bare.dtype.names or ()]
 
 
 def _runs(array: USMArray) -> Iterator[USMArray]:

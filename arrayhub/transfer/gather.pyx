@@ -14,6 +14,7 @@ from arrayhub._core.descriptor cimport (
     block_of,
     extent,
     labels_of,
+    refuse_packed,
     seal,
     set_labels,
     set_type,
@@ -21,6 +22,7 @@ from arrayhub._core.descriptor cimport (
     view_of,
 )
 from arrayhub._core.footprint cimport Footprint, measure
+from arrayhub._core.memory cimport MemoryBlock
 from arrayhub.libraries cimport numpy as numpy_library
 
 from arrayhub._core.errors import show
@@ -101,17 +103,21 @@ def gathered(Descriptor array not None, copy):
     """
     cdef Footprint taken
     cdef Descriptor wanted = pieces(array)
-    made = copy(wanted)
-    if not isinstance(made, Descriptor) or (<Descriptor> made).shape_ == NULL or made.nbytes != wanted.nbytes \
-            or not (<Descriptor> made).flags_ & C_CONTIGUOUS:
-        raise TypeError(f"gathered: copy gave {show(made)}; accepted: a C-contiguous array of {wanted.nbytes} bytes")
-    cdef Descriptor fresh = <Descriptor> made
+    cdef Descriptor fresh = compact(copy(wanted), wanted.nbytes, "gathered")
     footprint(array, &taken)
     cdef Descriptor result = laid_over(fresh, array, &taken)
     result.flags_ |= COPIED
     if labels_of(array) is not None:
         set_labels(result, labels_of(array).moved())
     return result
+
+
+cdef Descriptor compact(object made, Py_ssize_t nbytes, str caller):
+    """What a caller's function made, checked."""
+    if not isinstance(made, Descriptor) or (<Descriptor> made).shape_ == NULL or made.nbytes != nbytes \
+            or not (<Descriptor> made).flags_ & C_CONTIGUOUS:
+        raise TypeError(f"{caller}: copy gave {show(made)}; accepted: a C-contiguous array of {nbytes} bytes")
+    return <Descriptor> made
 
 
 def row_boundary(Descriptor array not None):
@@ -137,6 +143,7 @@ def with_padding(Descriptor array not None, copy):
         What makes a fresh array of bytes of one that is given, on a boundary as far from it as those are.
     """
     cdef Py_ssize_t low, high
+    refuse_packed(array, "with_padding")
     extent(array, &low, &high)
     cdef Descriptor wanted = view_of(array, 1)
     wanted.flags_ |= NOTSWAPPED
@@ -146,14 +153,14 @@ def with_padding(Descriptor array not None, copy):
     wanted.shape_[0] = high - low
     wanted.byte_strides_[0] = 1
     seal(wanted)
-    cdef Descriptor fresh = copy(wanted)
+    cdef Descriptor fresh = compact(copy(wanted), high - low, "with_padding")
     cdef Descriptor result = as_type_of(view_of(fresh, array.nd_), array)
+    cdef MemoryBlock block = block_of(result), model = block_of(array)
     result.data_ = fresh.data_ - low
     memcpy(result.byte_strides_, array.byte_strides_, array.nd_ * sizeof(Py_ssize_t))
     seal(result)
     result.flags_ |= COPIED
-    block_of(result).row_, block_of(result).row_step_ = array.block_.row_, array.block_.row_step_
-    block_of(result).boundary_ = array.block_.boundary_
+    block.row_, block.row_step_, block.boundary_ = model.row_, model.row_step_, model.boundary_
     set_labels(result, labels_of(array))
     return result
 
