@@ -153,6 +153,7 @@ _TABLE = {
     ("scipy", "cKDTree"): Wrapper("x.data for its points"),
     ("scipy", "sparray"): Wrapper(_SPARSE),
     ("scipy", "spmatrix"): Wrapper(_SPARSE),
+    ("skia", "Pixmap"): Wrapper("x.tobytes(), a copy, or the bitmap or array that its pixels are in"),
     ("skia", "Surface"): Wrapper("x.toarray(), a copy, or the array that it was made on"),
     ("skimage", "ArrayMap"): Wrapper(_ASNUMPY),
     ("skimage", "ImageCollection"): Wrapper("x.concatenate(), a copy"),

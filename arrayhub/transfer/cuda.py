@@ -10,7 +10,8 @@ any other                                 through the pool of pinned memory, by 
 ========================================  ==============================================================================
 
 Where the device's elements do not lie in the order of the host's addresses, a kernel sorts them on the device, a piece
-at a time, so that the extra memory there is bounded too.
+at a time, so that the extra memory there is bounded too. Should a cupy give no handle of the kernel, its own assignment
+puts all of them in order first.
 """
 
 import contextlib
@@ -70,8 +71,11 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
         return near
     ordinal = array.device.id
     need_device(ordinal)
-    reading = reading_stream(array, stream)
     route = Route(near, array)
+    if _is_unsortable(route):
+        host.move(raw(near, writable=True), raw(to_host(_in_order(array, stream), stream=stream)), progress)
+        return near
+    reading = reading_stream(array, stream)
     if out is not None and is_device_reachable(out):
         _on_stream(route, True, ordinal, reading, queued_only, progress)
     else:
@@ -101,6 +105,9 @@ def from_host(array, ordinal, *, stream=None, progress=None):
             near = host.copy(array, "C")  # as `fresh` lies; what lies in another order is sorted on the device
         if array.nbytes and not at_once(near, fresh, current, False):
             route = Route(array, fresh)
+            if _is_unsortable(route):
+                array = host.copy(array, "C")  # as `fresh` lies
+                route = Route(array, fresh)
             if is_device_reachable(array):
                 _on_stream(route, False, ordinal, _number(current), False, progress)
             else:
@@ -124,9 +131,13 @@ def to_other(array, ordinal, *, stream=None, progress=None):
         if array.nbytes:
             befriend(source, ordinal)
             copying = own_stream(source)
+            route = Route(fresh, array)
+            if _is_unsortable(route):
+                array = _in_order(array, None)
+                route = Route(fresh, array)
             order_behind(reading_stream(array, None), copying, source)
             order_behind(_number(current), copying, ordinal)
-            _on_stream(Route(fresh, array), True, source, copying, False, progress)
+            _on_stream(route, True, source, copying, False, progress)
     return fresh
 
 
@@ -146,6 +157,9 @@ def copy(array, order, *, stream=None):
             host.move(raw(fresh, writable=True), raw(array))
         elif array.nbytes:
             route = Route(fresh, array)
+            if _is_unsortable(route):
+                write(fresh, array, stream)
+                return fresh
             kernel = 0 if route.straight else cuda_kernel.handle(route.word)
             reading = reading_stream(array, _number(current))
             queue_piece(route, True, 0, route.words, reading, ordinal, kernel, 0)
@@ -169,6 +183,20 @@ def write(fresh, source, stream=None):
         words[...] = given
         if source.device == fresh.device:
             hold_producer(source, _number(current))
+
+
+def _is_unsortable(route):
+    """Whether a kernel would have to sort, and there is none."""
+    return not (route.straight or cuda_kernel.is_there())
+
+
+def _in_order(array, stream):
+    """A C-contiguous copy on the same device, by cupy's own assignment."""
+    cupy = import_cupy("to copy CUDA memory")
+    with _on(cupy, array.device.id, stream):
+        fresh = on_memory(array, _memory(cupy, "cuda", array.nbytes), "C")
+    write(fresh, array, stream)
+    return fresh
 
 
 # ------------------------------------------------------------------------------------------------------ the two ways

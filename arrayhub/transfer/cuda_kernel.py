@@ -58,6 +58,13 @@ MOVE(16, ulonglong2)
 # Numbers that the kernel shares with those who launch it.
 _OPTIONS = (f"-DMAX_NDIM={MAX_NDIM}", f"-DPER_THREAD={PER_THREAD}")
 
+
+def is_there():
+    """Return whether cupy gives the driver's handles of kernels, which it does not document."""
+    cupy = import_cupy("to copy CUDA memory")
+    return hasattr(cupy.RawKernel, "kernel") and hasattr(cupy.cuda.Function, "ptr")
+
+
 _kernels: dict[int, object] = {}  # filled on first use, and kept: cupy loads each once a device
 
 

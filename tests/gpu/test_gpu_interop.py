@@ -321,6 +321,26 @@ def test_jax_after_another(jax, cp):
     assert asarray(jax.numpy.zeros(3)).device.type == "cuda"
 
 
+def test_jax_without_jaxlibs_own_function(jax):
+    """A private name, so that an array on a GPU comes by ``__dlpack__`` where it is gone. jax itself calls it there."""
+    python(
+        """
+    import os, sys, types
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    import jax, numpy as np
+    import arrayhub
+    x = jax.numpy.full(5, 7.0)
+    assert hasattr(sys.modules["jaxlib._jax"], "buffer_to_dlpack_managed_tensor")
+    sys.modules["jaxlib._jax"] = types.ModuleType("jaxlib._jax")
+    for stream in (None, 1, -1):
+        for turn in range(3):
+            a = arrayhub.asarray(jax.numpy.full(5, float(turn)), stream=stream)
+            assert a.device.type == "cuda" and a.access == "readonly"
+            assert np.array_equal(arrayhub.to_host(a), np.full(5, turn))
+    """
+    )
+
+
 def test_into_jax(jax, cp):
     x = ramp(cp, "f4")
     y = jax.dlpack.from_dlpack(asarray(x))

@@ -12,7 +12,7 @@ from children import python
 import arrayhub
 from arrayhub import asarray, transfer
 from arrayhub.transfer import cuda as engine
-from arrayhub.transfer import pinned
+from arrayhub.transfer import cuda_kernel, pinned
 
 ROUNDS = 100
 SHAPE = (96, 250, 130)  # 25 MB of float64: many pieces
@@ -79,6 +79,21 @@ def test_to_device(cp, host, view, is_pinned):
     made = arrayhub.to_device(VIEWS[view](source), "cuda:0")
     assert made.device == arrayhub.Device("cuda:0")
     assert np.array_equal(arrayhub.as_cupy(made).get(), VIEWS[view](host))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_without_a_handle_of_the_kernel(cp, host, monkeypatch, view):
+    """cupy does not document it, and may cease to give one."""
+    monkeypatch.setattr(cp, "RawKernel", type("RawKernel", (), {}))
+    monkeypatch.setattr(cuda_kernel, "handle", None)
+    test_to_host(cp, host, view)
+    for is_pinned in (False, True):
+        test_to_device(cp, host, view, is_pinned)
+    x = VIEWS[view](cp.asarray(host))
+    for order in "CFK":
+        copied = asarray(x).copy(order=order)
+        assert copied.ptr != asarray(x).ptr
+        assert np.array_equal(copied.to_host(), VIEWS[view](host))
 
 
 @pytest.mark.parametrize("broadcast", [(5, *SHAPE[1:]), SHAPE])

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+from .borrowing import CASES, MOVES
 from .rows import Out, View
 from .table import LIBRARIES
 
@@ -44,6 +45,20 @@ no word for read-only memory, is then refused; `copy=True` helps with both.
 """
 
 
+_MOVES = """\
+
+## Memory that no view can hold
+
+These end or move their memory under whoever views it, NumPy's arrays and memoryviews too, and nothing that they hand
+out tells. Keep the object as it is for as long as a view of it lives, or pass `copy=True`. Two are cured by what a view
+holds: onnxruntime's `OrtValue`, whose DLPack tensors do not hold the NumPy array that they lie in, and the storage of a
+torch tensor, which the tensor may give up.
+
+| library | object, and what is done to it |
+|---|---|
+"""
+
+
 def versions():
     """Return the versions that the page has, by library."""
     if not PAGE.exists():
@@ -79,7 +94,8 @@ def written(known):
             else:
                 lines.append(f"| {title} | {row.what} | {_in(row)} |")
                 title = ""
-    return "\n".join(lines) + "\n\n" + _OUT + "\n".join(out) + "\n"
+    moves = [f"| {case.library.partition('.')[0]} | {case.what} |\n" for case in CASES if case.outcome == MOVES]
+    return "\n".join(lines) + "\n\n" + _OUT + "\n".join(out) + "\n" + _MOVES + "".join(moves)
 
 
 def ran(library):

@@ -650,7 +650,13 @@ def _bitmap(skia):
 
 library(
     "skia-python",
-    View("Bitmap, Pixmap", _bitmap, memoryview),
+    View("Bitmap", _bitmap, memoryview),
+    Refused(
+        "Pixmap",
+        lambda skia: skia.Pixmap(np.zeros((3, 4, 4), "u1")),
+        "x.tobytes()",
+        "it does not hold its pixels, which are a bitmap's, a surface's or an array's",
+    ),
     View("Image", lambda skia: skia.Image.fromarray(np.full((3, 4, 4), 255, "u1")), memoryview, "readonly"),
     Refused(
         "Surface",

@@ -1,0 +1,18 @@
+"""A view holds the memory behind its producer, whoever lent it; see `libraries.borrowing`."""
+
+import pytest
+from children import python
+from libraries import borrowing
+
+LIBRARIES = sorted({case.library for case in borrowing.CASES if case.outcome != borrowing.MOVES})
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_view_outlives_the_loan(library):
+    """In a process of its own, which a read of memory that is gone ends."""
+    pytest.importorskip(library.partition(".")[0])
+    python(
+        "import sys; from libraries import borrowing; borrowing.check_library(sys.argv[1])",
+        library,
+        SDL_VIDEODRIVER="dummy",
+    )
