@@ -6,7 +6,7 @@ from cpython.long cimport PyLong_FromSsize_t
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from arrayhub._core cimport tracing
+from arrayhub._core cimport dtypes, tracing
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     COPIED,
@@ -333,7 +333,7 @@ cdef class USMArray(Descriptor):
         try:
             dtype = get_dtype(self).__repr__().removeprefix("dtype(").removesuffix(")")
         except TypeError:
-            dtype = str(self.typenum_)
+            dtype = repr(dtypes.by_typenum(self.typenum_).name.decode())     # for which NumPy has no type here
         named = "" if self.dims is None else f"dims={self.dims}, "
         steps = "" if self.flags_ & C_CONTIGUOUS or self.byte_strides_ == NULL else f", byte_strides={self.byte_strides}"
         halo = "" if self.halo is None else f", halo={self.halo}"

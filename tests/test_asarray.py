@@ -288,9 +288,9 @@ def test_device_cpu_is_where_it_is(device):
     assert ah.asarray(x, device=device, copy=True).ptr != x.ctypes.data
 
 
-@pytest.mark.parametrize("device", ["gpu??", (99, 0), object(), 3.5])
+@pytest.mark.parametrize("device", ["gpu??", (99, 0), ("cpu", 0), (1, None), (1,), object(), 3.5])
 def test_unknown_device(device):
-    with pytest.raises((ValueError, TypeError), match="device|Device"):
+    with pytest.raises((ValueError, TypeError), match="^device: "):
         ah.asarray(np.arange(3), device=device)
 
 

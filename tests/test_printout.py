@@ -4,10 +4,12 @@ import contextlib
 import gc
 import json
 import re
+import textwrap
 
 import jsonschema
 import numpy as np
 import pytest
+from children import python, without
 from dlpack_by_hand import Handmade
 from exporters import FAST_WAYS_OFF, StructProducer, exporter
 from matrix.elements import ELEMENTS
@@ -337,6 +339,40 @@ def test_native_swaps_what_is_not():
         assert y.native() is y and y.native(copy=True).memory is not y.memory
         with pytest.raises(BufferError, match="copy=False forbids"):
             x.native(copy=False)
+
+
+def test_a_sub_array_of_foreign_order_is_not_native():
+    a = np.zeros(3, [("x", ">i4", (2,)), ("y", "<f4")])
+    a["x"] = [[1, 2], [3, 4], [5, 6]]
+    y = ah.asarray(a).native()
+    assert y.dtype["x"].base.isnative and y.dtype.isnative
+    assert ah.as_numpy(y)["x"].tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+@pytest.mark.parametrize(("code", "name"), [((5, 32, 1), "complex32"), ((4, 16, 1), "bfloat16")])
+def test_elements_that_numpy_has_no_type_for_are_named(code, name):
+    """Without ml_dtypes; complex32 with one that has none, too."""
+    python(
+        without("ml_dtypes")
+        + textwrap.dedent(f"""
+        import numpy as np
+        import arrayhub as ah
+        from dlpack_by_hand import Handmade
+
+        x = ah.asarray(Handmade(memory=np.zeros(8, "u1"), shape=(2,), dtype={code}))
+        assert "dtype='{name}'" in repr(x), repr(x)
+        ah.inspect(x)
+        assert "{name}" in str(ah.explain(x)) or "float16" in str(ah.explain(x))
+        assert ah.check(x) == []
+        for ask in (lambda: x.dtype, lambda: np.asarray(x), lambda: ah.as_numpy(x)):
+            try:
+                ask()
+            except TypeError as error:
+                assert "{name}" in str(error) and "ml_dtypes" in str(error), error
+            else:
+                raise AssertionError("NumPy has it")
+        """)
+    )
 
 
 def test_native_of_a_device_names_the_call():

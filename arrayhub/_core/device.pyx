@@ -137,7 +137,12 @@ cdef DLDevice _parse_pair(object pair) except *:
     cdef DLDevice dl
     if len(pair) != 2:
         raise ValueError(f"device: {show(pair)} is no DLPack pair; accepted: two integers, (device_type, device_id)")
-    device_type, device_id = (operator.index(part) for part in pair)
+    try:
+        device_type, device_id = (operator.index(part) for part in pair)
+    except TypeError:
+        raise TypeError(
+            f"device: {show(pair)} is no DLPack pair; accepted: two integers, (device_type, device_id), or {_ACCEPTED}"
+        ) from None
     if device_type not in TYPE_NAMES:
         raise ValueError(f"device: DLPack's device type {device_type} is unknown; accepted: {sorted(TYPE_NAMES)}")
     if not 0 <= device_id < 2**31:

@@ -335,7 +335,7 @@ def test_jax_without_jaxlibs_own_function(jax):
     for stream in (None, 1, -1):
         for turn in range(3):
             a = arrayhub.asarray(jax.numpy.full(5, float(turn)), stream=stream)
-            assert a.device.type == "cuda" and a.access == "readonly"
+            assert a.device.type == "cuda" and a.access == "immutable"
             assert np.array_equal(arrayhub.to_host(a), np.full(5, turn))
     """
     )

@@ -195,12 +195,14 @@ def _torch_frombuffer(n):
 
 @case("jax", "device_put that may alias")
 def _jax(n):
-    return module("jax").device_put(numbers(n), may_alias=True)
+    jax = module("jax")
+    return jax.device_put(numbers(n), jax.devices("cpu")[0], may_alias=True)
 
 
 @case("jax", "Array.delete")
 def _jax_delete(n):
-    x = module("jax").numpy.asarray(numbers(n)) + 0
+    jax = module("jax")
+    x = jax.device_put(numbers(n), jax.devices("cpu")[0]) + 0
     x.block_until_ready()
     return x, x.delete
 
@@ -208,7 +210,7 @@ def _jax_delete(n):
 @case("jax", "an array that is donated")
 def _jax_donated(n):
     jax = module("jax")
-    x = jax.numpy.asarray(numbers(n)) + 0
+    x = jax.device_put(numbers(n), jax.devices("cpu")[0]) + 0
     return x, lambda: jax.jit(lambda v: v * 2, donate_argnums=0)(x).block_until_ready()
 
 
