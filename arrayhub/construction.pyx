@@ -10,9 +10,6 @@ from arrayhub._core.descriptor cimport (
     IMMUTABLE,
     OTHER_CONTEXT,
     PACKED,
-    USM_DEVICE,
-    USM_HOST,
-    USM_SHARED,
     WRITEABLE,
     Descriptor,
     block_of,
@@ -28,10 +25,11 @@ from arrayhub._core.memory cimport BOUNDARY, MemoryBlock, allocate
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.runtimes cimport sycl
 
+from arrayhub._core.descriptor import USM_NAMES
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import show
 
-cdef dict _USM_TYPES = {"device": USM_DEVICE, "shared": USM_SHARED, "host": USM_HOST}
+cdef dict _USM_TYPES = {name: number for number, name in enumerate(USM_NAMES) if name is not None}
 cdef tuple _OPTIONS = ("queue", "alignment", "copy")
 
 

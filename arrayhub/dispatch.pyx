@@ -68,7 +68,7 @@ cdef extern from *:
 # ------------------------------------------------------------------------------------------------------ the protocols
 
 
-cdef struct Protocol:
+cdef struct ProtocolRow:
     const char* name        # as `via=` and `USMArray.protocol` say it
     const char* attribute   # on the type or the instance; NULL where a slot of the type decides, or several attributes
     bint on_instances       # dict protocols: real producers set them on instances
@@ -78,15 +78,15 @@ cdef enum:
     PROTOCOLS = 8
 
 # One row per protocol, in the order in which an unknown type is asked. docs/protocols.md gives the reasons.
-cdef Protocol _PROTOCOLS[PROTOCOLS]
-_PROTOCOLS[0] = Protocol(b"sycl", b"__sycl_usm_array_interface__", True, sycl_usm.parse)
-_PROTOCOLS[1] = Protocol(b"cuda", b"__cuda_array_interface__", True, cuda_array.parse)
-_PROTOCOLS[2] = Protocol(b"exchange", b"__dlpack_c_exchange_api__", False, parse_exchange)
-_PROTOCOLS[3] = Protocol(b"buffer", NULL, False, buffer.parse)
-_PROTOCOLS[4] = Protocol(b"dlpack", b"__dlpack__", False, dlpack.parse)
-_PROTOCOLS[5] = Protocol(b"array_interface", b"__array_interface__", True, array_interface.parse)
-_PROTOCOLS[6] = Protocol(b"array_struct", b"__array_struct__", True, array_interface.parse_struct)
-_PROTOCOLS[7] = Protocol(b"arrow", NULL, False, arrow.parse)
+cdef ProtocolRow _PROTOCOLS[PROTOCOLS]
+_PROTOCOLS[0] = ProtocolRow(b"sycl", b"__sycl_usm_array_interface__", True, sycl_usm.parse)
+_PROTOCOLS[1] = ProtocolRow(b"cuda", b"__cuda_array_interface__", True, cuda_array.parse)
+_PROTOCOLS[2] = ProtocolRow(b"exchange", b"__dlpack_c_exchange_api__", False, parse_exchange)
+_PROTOCOLS[3] = ProtocolRow(b"buffer", NULL, False, buffer.parse)
+_PROTOCOLS[4] = ProtocolRow(b"dlpack", b"__dlpack__", False, dlpack.parse)
+_PROTOCOLS[5] = ProtocolRow(b"array_interface", b"__array_interface__", True, array_interface.parse)
+_PROTOCOLS[6] = ProtocolRow(b"array_struct", b"__array_struct__", True, array_interface.parse_struct)
+_PROTOCOLS[7] = ProtocolRow(b"arrow", NULL, False, arrow.parse)
 
 # The same names as Python strings, so that meeting a type makes none.
 cdef int _row

@@ -40,7 +40,7 @@ from arrayhub.runtimes cimport sycl
 import warnings
 
 from arrayhub import transfer
-from arrayhub._core.descriptor import PROTOCOL_NAMES
+from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES
 from arrayhub._core.errors import show
 from arrayhub._core.labels import relabelled
 from arrayhub._core.strides import Strides
@@ -93,9 +93,6 @@ cdef void register_way_in(object asarray):
     """Say what makes an array of the foreign ones that methods take."""
     global _way_in
     _way_in = asarray
-
-
-_USM_TYPES = (None, "device", "shared", "host")
 
 
 @cython.final
@@ -239,7 +236,7 @@ cdef class USMArray(Descriptor):
     @property
     def usm_type(self):
         """str or None : 'host', 'shared' or 'device' for SYCL USM, None for all other memory."""
-        return _USM_TYPES[self.usm_type_]
+        return USM_NAMES[self.usm_type_]
 
     @property
     def base(self):

@@ -30,6 +30,7 @@ PROTOCOL_NAMES = {
     DLPACK_PROTOCOL: "dlpack",
     ARROW_PROTOCOL: "arrow",
 }
+USM_NAMES = (None, "device", "shared", "host")      # by UsmType
 _IN_MESSAGES = {
     CONSTRUCTED: "USMArray",
     ARRAY_INTERFACE: "__array_interface__",

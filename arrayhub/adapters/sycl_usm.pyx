@@ -33,8 +33,7 @@ from arrayhub.adapters.interface_keys cimport (
     whole,
 )
 from arrayhub.runtimes cimport sycl
-
-cdef str NAME = "__sycl_usm_array_interface__"
+from arrayhub.runtimes.sycl cimport NAME
 
 
 cdef Descriptor parse(object obj, object stream):

@@ -28,10 +28,11 @@ cdef extern from *:
 cdef extern from *:
     """
     #include <string.h>
+    #define ARRAYHUB_MOST_STRUCT 4096      /* bytes: no later version of a struct is as long */
     /* A struct of a caller's in the size of ours: what it has not is zero, and what it has more has to be. */
     static int arrayhub_resized(const void *theirs, Py_ssize_t size, void *ours, Py_ssize_t wanted) {
         Py_ssize_t k;
-        if (size < (Py_ssize_t)sizeof(Py_ssize_t) || size > 4096) return 0;
+        if (size < (Py_ssize_t)sizeof(Py_ssize_t) || size > ARRAYHUB_MOST_STRUCT) return 0;
         for (k = wanted; k < size; ++k)
             if (((const char *)theirs)[k] != 0) return 0;
         memset(ours, 0, (size_t)wanted);
@@ -39,4 +40,5 @@ cdef extern from *:
         return 1;
     }
     """
+    const Py_ssize_t MOST_STRUCT "ARRAYHUB_MOST_STRUCT"
     bint resized "arrayhub_resized"(const void* theirs, Py_ssize_t size, void* ours, Py_ssize_t wanted) noexcept nogil

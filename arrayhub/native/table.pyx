@@ -8,7 +8,7 @@ from arrayhub._core.runtime cimport host_ready as wait_for_host
 from arrayhub.dispatch cimport import_array
 from arrayhub.libraries.known cimport Library, library_of_type
 from arrayhub.native cimport request, spec
-from arrayhub.native.header cimport PyUSMArrayAPI, PyUSMArrayDataType, PyUSMArrayDevice, PyUSMArrayElement
+from arrayhub.native.header cimport MOST_STRUCT, PyUSMArrayAPI, PyUSMArrayDataType, PyUSMArrayDevice, PyUSMArrayElement
 from arrayhub.runtimes cimport sycl
 
 from arrayhub import conversion
@@ -67,7 +67,7 @@ cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out) except -1:
     """Fill in what is asked for of a row, in the size of the caller's struct; zeros where that is a newer, longer one."""
     cdef PyUSMArrayElement told
     cdef Py_ssize_t size = out.struct_size
-    if size < <Py_ssize_t> sizeof(Py_ssize_t) or size > 4096:
+    if size < <Py_ssize_t> sizeof(Py_ssize_t) or size > MOST_STRUCT:
         raise size_error("PyUSMArrayElement", size, sizeof(PyUSMArrayElement))
     fill(out, 0, size)
     told.struct_size = size

@@ -192,7 +192,7 @@ def to_string_dtype(Tree t not None):
     cdef const char* first = NULL
     cdef Py_ssize_t k, length = 0
     cdef int said = 0
-    cdef Place place = characters_of(t)
+    cdef Characters place = characters_of(t)
     allocator = NpyString_acquire_allocator(<PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(result))
     with nogil:
         for k in range(t.length):
@@ -212,7 +212,7 @@ def to_string_dtype(Tree t not None):
 # ---------------------------------------------------------------------------------------------- where a string's bytes are
 
 
-cdef struct Place:              # of a checked node's characters, so that no object is touched in the loops
+cdef struct Characters:              # of a checked node's characters, so that no object is touched in the loops
     bint views
     Py_ssize_t size             # bytes of an offset
     const char* offsets         # or the views
@@ -221,10 +221,10 @@ cdef struct Place:              # of a checked node's characters, so that no obj
     Py_ssize_t count
 
 
-cdef Place characters_of(Tree t) except *:
-    cdef Place place
+cdef Characters characters_of(Tree t) except *:
+    cdef Characters place
     cdef Py_ssize_t k
-    memset(&place, 0, sizeof(Place))
+    memset(&place, 0, sizeof(Characters))
     place.views = t.kind == STRING_VIEW or t.kind == BYTES_VIEW
     if place.views:
         if len(t.parts) > MAX_BUFFERS:
@@ -243,7 +243,7 @@ cdef Place characters_of(Tree t) except *:
     return place
 
 
-cdef inline void find(const Place* place, Py_ssize_t i, const char** first, Py_ssize_t* length) noexcept nogil:
+cdef inline void find(const Characters* place, Py_ssize_t i, const char** first, Py_ssize_t* length) noexcept nogil:
     cdef int32_t view[4]
     cdef Py_ssize_t start
     if not place.views:
@@ -258,7 +258,7 @@ cdef inline void find(const Place* place, Py_ssize_t i, const char** first, Py_s
 
 cdef int check_utf8(Tree t) except -1:
     """Refuse strings that are no UTF-8; those that are ASCII are seen at once."""
-    cdef Place place = characters_of(t)
+    cdef Characters place = characters_of(t)
     cdef const char* first = NULL
     cdef Py_ssize_t k, j, length = 0
     cdef uint8_t high
@@ -284,7 +284,7 @@ cdef int check_utf8(Tree t) except -1:
 def with_offsets(Tree t not None):
     """Return strings by offsets into characters of their own, which are a copy of what the views lead to."""
     check_tree(t)
-    cdef Place place = characters_of(t)
+    cdef Characters place = characters_of(t)
     cdef const char* first = NULL
     cdef Py_ssize_t k, length = 0, total = 0
     cdef cnp.ndarray ends = np.empty(t.length + 1, np.int64)
@@ -322,7 +322,7 @@ def with_views(Tree t not None):
     cdef Py_ssize_t stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:
         raise BufferError(f"NestedArray: {stop - start} bytes of characters; accepted as views: less than 2 GiB. Slice it")
-    cdef Place place = characters_of(t)
+    cdef Characters place = characters_of(t)
     cdef const char* base = characters.data_ + start
     cdef const char* first = NULL
     cdef Py_ssize_t k, length = 0

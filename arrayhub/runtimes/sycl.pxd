@@ -7,6 +7,8 @@ ctypedef void* QueueRef
 ctypedef void* ContextRef
 ctypedef void* EventRef
 
+cdef str NAME      # the protocol's, for its adapter too
+
 cdef bint available() except -1
 cdef void* declared(object module, str name, str signature) except NULL
 cdef bint is_memory(object obj) except -1

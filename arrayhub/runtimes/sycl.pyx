@@ -31,6 +31,7 @@ from arrayhub._core.shared cimport found, is_done, mark_done
 from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, leave, look
 
 from arrayhub import sycl_runtime
+from arrayhub._core.descriptor import USM_NAMES
 from arrayhub._core.device import READERS, Device
 from arrayhub._core.errors import PASSES_ON, interface_error, not_there, show
 
@@ -102,13 +103,13 @@ cdef bint _forked = False     # this process was forked from one that used SYCL,
 cdef enum:
     MOST_PAGES = 4096
 
-cdef str NAME = "__sycl_usm_array_interface__"
+NAME = "__sycl_usm_array_interface__"
 
 _SYCLOBJ_FORMS = (
     "a filter string, a dpctl.SyclContext, a dpctl.SyclQueue, a capsule named 'SyclContextRef' or 'SyclQueueRef', or an"
     " object whose _get_capsule() gives one"
 )
-_USM_NAMES = ("unknown", "device", "shared", "host")
+cdef object _lock = object()
 
 
 cdef object import_dpctl():
@@ -125,7 +126,7 @@ cdef object import_dpctl():
         import dpctl.memory
     except ImportError as error:
         raise not_there("dpctl", "for SYCL memory", error) from error
-    with cython.critical_section(_USM_NAMES):
+    with cython.critical_section(_lock):
         if not is_done(&_found):
             find_functions(dpctl)
     return dpctl
@@ -347,7 +348,7 @@ cdef QueueContext context_of(object queue):
     """The context of a queue; that of the last one is kept."""
     global _asked
     cdef QueueContext last, asked
-    with cython.critical_section(_USM_NAMES):
+    with cython.critical_section(_lock):
         last = _asked
     if last is not None and last.queue is queue:
         return last
@@ -355,7 +356,7 @@ cdef QueueContext context_of(object queue):
     asked.queue = queue
     asked.context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
     enter(&asked.native, asked.context)
-    with cython.critical_section(_USM_NAMES):
+    with cython.critical_section(_lock):
         last, _asked = _asked, asked      # the last one is let go later: what runs then may ask about another queue
     return asked
 
@@ -496,7 +497,7 @@ cdef object base_of(Descriptor a):
     if queue == NULL or is_memory(former):
         return former
     if block.nbytes_ == 0:      # nowhere for dpctl to point, and nobody who would look there
-        memory = new_memory(_USM_NAMES[a.usm_type_], 1, {"queue": queue_of(a)})
+        memory = new_memory(USM_NAMES[a.usm_type_], 1, {"queue": queue_of(a)})
     else:
         if block.resource != NULL:
             heir = heir_of(block)
@@ -649,7 +650,7 @@ cdef enum:
     MOST_EVENTS = 4
 
 
-cdef class Event:
+cdef class SyclEvent:
     """Work that was given to a queue."""
     cdef EventRef ref
 
@@ -660,15 +661,15 @@ cdef class Event:
     def wait(self):
         """Return once the work is done; other threads run meanwhile."""
         if self.ref == NULL:
-            raise TypeError("Event: it stands for no work; submit_copy and submit_barrier make events")
+            raise TypeError("SyclEvent: it stands for no work; submit_copy and submit_barrier make events")
         with nogil:
             _dpctl.wait_for_event(self.ref)
 
 
-cdef Event new_event(EventRef ref, str what):
+cdef SyclEvent new_event(EventRef ref, str what):
     if ref == NULL:
         raise RuntimeError(f"SYCL: the queue refuses {what}; the runtime has written its reason to stderr")
-    cdef Event event = Event.__new__(Event)
+    cdef SyclEvent event = SyclEvent.__new__(SyclEvent)
     event.ref = ref
     return event
 
@@ -688,7 +689,7 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
     target, source : int
         USM of the queue's context or host memory, which the caller keeps until the event is done.
     nbytes : int
-    after : list of Event
+    after : list of SyclEvent
         At most MOST_EVENTS, which come first.
     """
     cdef EventRef events[MOST_EVENTS]
@@ -699,7 +700,7 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
     if n > MOST_EVENTS:
         raise ValueError(f"submit_copy: after has {len(after)} events; accepted: at most {MOST_EVENTS}")
     for k in range(n):
-        events[k] = (<Event?> after[k]).ref
+        events[k] = (<SyclEvent?> after[k]).ref
         if events[k] == NULL:
             raise TypeError(f"submit_copy: after[{k}] stands for no work")
     with nogil:     # a copy may be made at once

@@ -45,9 +45,9 @@ cnp.import_array()
 # ------------------------------------------------------------------------------------------------- kinds of memory
 
 
-cdef struct Kind:
+cdef struct MemoryKind:
     # Give `a` memory with space for a recipe: block, base and device.
-    int (*take)(Descriptor a, Recipe recipe, const Kind* kind, object device, bint zeroed) except -1
+    int (*take)(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1
     const char* name
     int number      # DLPack's device type, or the kind of USM
     bint zeroes     # whether `take` knows how to hand out zeros
@@ -56,14 +56,14 @@ cdef enum:
     KINDS = 7
 
 # One row per name that `memory=` takes.
-cdef Kind _KINDS[KINDS]
-_KINDS[0] = Kind(take_host, b"cpu", kDLCPU, True)
-_KINDS[1] = Kind(take_sycl, b"usm_host", USM_HOST, False)
-_KINDS[2] = Kind(take_sycl, b"usm_shared", USM_SHARED, False)
-_KINDS[3] = Kind(take_sycl, b"usm_device", USM_DEVICE, False)
-_KINDS[4] = Kind(take_cuda, b"cuda", kDLCUDA, False)
-_KINDS[5] = Kind(take_cuda, b"cuda_host", kDLCUDAHost, False)
-_KINDS[6] = Kind(take_cuda, b"cuda_managed", kDLCUDAManaged, False)
+cdef MemoryKind _KINDS[KINDS]
+_KINDS[0] = MemoryKind(take_host, b"cpu", kDLCPU, True)
+_KINDS[1] = MemoryKind(take_sycl, b"usm_host", USM_HOST, False)
+_KINDS[2] = MemoryKind(take_sycl, b"usm_shared", USM_SHARED, False)
+_KINDS[3] = MemoryKind(take_sycl, b"usm_device", USM_DEVICE, False)
+_KINDS[4] = MemoryKind(take_cuda, b"cuda", kDLCUDA, False)
+_KINDS[5] = MemoryKind(take_cuda, b"cuda_host", kDLCUDAHost, False)
+_KINDS[6] = MemoryKind(take_cuda, b"cuda_managed", kDLCUDAManaged, False)
 
 cdef int _number
 # How the names of a device's kinds of memory begin, by the type of the device.
@@ -71,14 +71,14 @@ _PREFIXES = {"oneapi": "usm_"}
 _ROWS = {_KINDS[_number].name.decode(): _number for _number in range(KINDS)}
 
 
-cdef const Kind* kind_of(object memory) except NULL:
+cdef const MemoryKind* kind_of(object memory) except NULL:
     row = _ROWS.get(memory) if isinstance(memory, str) else None
     if row is None:
         raise ValueError(f"memory: {show(memory)}; accepted: {', '.join(_ROWS)}")
     return &_KINDS[<int> row]
 
 
-cdef int take_host(Descriptor a, Recipe recipe, const Kind* kind, object device, bint zeroed) except -1:
+cdef int take_host(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
     if device is not None and Device(device) != Device("cpu"):
         kinds = [name for name in _ROWS if name.startswith(_PREFIXES.get(Device(device).type, "cuda"))]
         raise ValueError(
@@ -91,7 +91,7 @@ cdef int take_host(Descriptor a, Recipe recipe, const Kind* kind, object device,
     return 0
 
 
-cdef int take_sycl(Descriptor a, Recipe recipe, const Kind* kind, object device, bint zeroed) except -1:
+cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
     try:
         queue = None if device is None else queue_for(device)
         return take_usm(a, kind.name[4:].decode(), {"queue": queue}, recipe.nbytes + recipe.boundary - 1)
@@ -103,7 +103,7 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const Kind* kind, object device,
         raise misplaced(kind, device, f"a SYCL device of this machine ({error}); see python -m arrayhub doctor") from error
 
 
-cdef int take_cuda(Descriptor a, Recipe recipe, const Kind* kind, object device, bint zeroed) except -1:
+cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
     cdef DLDevice wanted = DLDevice(kind.number, 0)
     if device is not None:
         place = Device(device)
@@ -121,7 +121,7 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const Kind* kind, object device,
     return 0
 
 
-cdef object misplaced(const Kind* kind, object device, str accepted):
+cdef object misplaced(const MemoryKind* kind, object device, str accepted):
     return ValueError(f"memory: {kind.name.decode()!r} with device {show(device)}; accepted: {accepted}")
 
 
@@ -161,7 +161,7 @@ cdef tuple _ARGUMENTS = tuple(_ARGUMENT_FORMS)
 
 cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed):
     """A new array. `arguments` are the item size and those of _ARGUMENTS."""
-    cdef const Kind* kind = kind_of(memory)
+    cdef const MemoryKind* kind = kind_of(memory)
     cdef Recipe recipe = recipe_for(arguments, element)
     cdef Descriptor template = recipe.template
     cdef Descriptor a = new_array(template.nd_)

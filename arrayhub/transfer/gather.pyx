@@ -45,13 +45,6 @@ def footprint_bytes(Descriptor array not None):
     return taken.nbytes
 
 
-def is_gapless(Descriptor array not None):
-    """Return whether no bytes lie between the elements of `array`."""
-    cdef Footprint taken
-    footprint(array, &taken)
-    return taken.levels == 0
-
-
 def pieces(Descriptor array not None):
     """Return the bytes that the elements of `array` take, and nothing between them, as an array on the same memory.
 

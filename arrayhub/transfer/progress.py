@@ -42,7 +42,7 @@ class _Bar:
         self.bar.close()
 
 
-class _Line:
+class _ProgressLine:
     """A line on stderr where tqdm is not installed."""
 
     def __init__(self, total):
@@ -64,7 +64,7 @@ def _bar(total):
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        return _Line(total)
+        return _ProgressLine(total)
     return _Bar(tqdm, total)
 
 

@@ -23,14 +23,14 @@ cdef enum:
     SQUARE = 1024           # bytes of the side of a square of tiles: what one row of tiles fetches is there for the next
 
 
-cdef struct Dimension:
+cdef struct Loop:
     Py_ssize_t length
     Py_ssize_t target   # steps in bytes
     Py_ssize_t source
 
 cdef struct Loops:
     int nd
-    Dimension dimensions[layout.MAX_NDIM + 1]   # the target's largest step first, none of length one
+    Loop dimensions[layout.MAX_NDIM + 1]   # the target's largest step first, none of length one
     char* target
     const char* source
     Py_ssize_t word     # bytes: a power of two up to 16
@@ -46,16 +46,16 @@ cdef void begin(Loops* loops, cnp.ndarray target, cnp.ndarray source):
     loops.source = <const char*> cnp.PyArray_DATA(source)
     for k in range(cnp.PyArray_NDIM(target)):
         if cnp.PyArray_DIMS(target)[k] > 1:
-            loops.dimensions[loops.nd] = Dimension(
+            loops.dimensions[loops.nd] = Loop(
                 cnp.PyArray_DIMS(target)[k], cnp.PyArray_STRIDES(target)[k], cnp.PyArray_STRIDES(source)[k])
             loops.nd += 1
     loops.word = min(itemsize & -itemsize, <Py_ssize_t> LARGEST_WORD)
     if itemsize > loops.word:
-        loops.dimensions[loops.nd] = Dimension(itemsize // loops.word, loops.word, loops.word)
+        loops.dimensions[loops.nd] = Loop(itemsize // loops.word, loops.word, loops.word)
         loops.nd += 1
 
 
-cdef inline void turn(Loops* loops, Dimension* d) noexcept nogil:
+cdef inline void turn(Loops* loops, Loop* d) noexcept nogil:
     """Go through a dimension from its other end."""
     loops.target += d.target * (d.length - 1)
     loops.source += d.source * (d.length - 1)
@@ -66,7 +66,7 @@ cdef inline void turn(Loops* loops, Dimension* d) noexcept nogil:
 cdef void simplify(Loops* loops) noexcept nogil:
     """Order the dimensions by the target's steps, all of them forwards, and join those that run on into each other."""
     cdef int k, j, kept
-    cdef Dimension d
+    cdef Loop d
     for k in range(loops.nd):
         d = loops.dimensions[k]
         if d.target < 0:
@@ -89,7 +89,7 @@ cdef void simplify(Loops* loops) noexcept nogil:
 
 cdef inline bint runs(Loops* loops) noexcept nogil:
     """Whether the last dimension's words lie one after the other on both sides; `loops` has a dimension."""
-    cdef Dimension* last = &loops.dimensions[loops.nd - 1]
+    cdef Loop* last = &loops.dimensions[loops.nd - 1]
     return last.target == loops.word and last.source == loops.word
 
 
@@ -119,7 +119,7 @@ cdef int along_source(Loops* loops) noexcept nogil:
     They pay where a line holds several items on both sides.
     """
     cdef int k, last = items_last(loops), best = last
-    cdef Dimension* dimensions = loops.dimensions
+    cdef Loop* dimensions = loops.dimensions
     if last < 1 or dimensions[last].target >= CACHE_LINE or magnitude(dimensions[last].source) < CACHE_LINE:
         return -1
     for k in range(last):
@@ -137,9 +137,9 @@ cdef inline Py_ssize_t magnitude(Py_ssize_t value) noexcept nogil:
 cdef void run(Loops* loops) noexcept nogil:
     """Copy all words: those of two dimensions at once, for every index of the others."""
     cdef Py_ssize_t index[layout.MAX_NDIM + 1]
-    cdef Dimension* a
-    cdef Dimension* b
-    cdef Dimension single = Dimension(1, 0, 0)
+    cdef Loop* a
+    cdef Loop* b
+    cdef Loop single = Loop(1, 0, 0)
     cdef RowLoop rows = row_loop(loops.word)
     cdef TileLoop tiles = NULL
     cdef char* target
@@ -177,8 +177,8 @@ cdef void run(Loops* loops) noexcept nogil:
             return
 
 
-cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const char* source, Dimension* a,
-                           Dimension* b) noexcept nogil:
+cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const char* source, Loop* a,
+                           Loop* b) noexcept nogil:
     """Copy two dimensions by tiles: those of one square, then those of the next."""
     cdef Py_ssize_t side = SQUARE // item, tall, wide, i = 0, j
     while i < a.length:
