@@ -14,7 +14,8 @@ Out
 New arrays
     empty, zeros, ones, full, from_array and their _like
                             over host, CUDA or SYCL memory, with layout, alignment, halo and named dimensions;
-                            plan says where the elements would lie, layout_for which order a backend wants
+                            plan says where the elements would lie, layout_for which order a backend wants,
+                            layouts.register what a further backend wants
     USMArray(shape, dtype)  the specification's own constructor
 
 Questions
@@ -22,7 +23,7 @@ Questions
     trace()                 which lines of a program hand arrays over, copy and wait
     check(obj)              where its several interfaces disagree
     inspect, debug_repr, picture, datashape
-                            an array taken apart, drawn, and its type in words
+                            an array taken apart, drawn, and its type in words, which parse_type reads
     Device, get_dims, get_origin
 
 Not dense
@@ -33,6 +34,7 @@ Beyond Python and one process
     get_include()           the struct of an array for C, C++ and Cython
     pickling, as_mpi        what becomes of a device's memory in a pickle; any layout as one MPI message
     register_dask           arrays in dask by the way that NumPy's have
+    transfer, sycl_runtime  settings of the copies and the memory that they keep; how the SYCL CPU device is found
 
 An array computes nothing: take as_numpy(x), or another library's array, to do so. USM is SYCL's unified shared memory.
 ``python -m arrayhub doctor`` says what works on this machine.

@@ -179,3 +179,17 @@ def test_the_version_stands_in_one_place():
     """But for the pkg-config file, which can read none; tests/test_native_authors.py compares it."""
     others = ("pyproject.toml", "meson.build", "docs/conf.py", "arrayhub/cmake/arrayhub-config-version.cmake")
     assert not [file for file in others if arrayhub.__version__ in (ROOT / file).read_text()]
+
+
+def tools_of(file, word):
+    """The first two words, options aside, of each line of a file that begins with a word."""
+    lines = re.findall(rf"^ *{word} (.+)$", (ROOT / file).read_text(), re.MULTILINE)
+    return {" ".join([part for part in line.split() if not part.startswith("-")][:2]) for line in lines}
+
+
+def test_hooks_run_what_ci_runs():
+    """As CONTRIBUTING.md says: all of it but the tests."""
+    hooks, checks = tools_of(".pre-commit-config.yaml", "entry:"), tools_of(".ci/run", "check")
+    assert {"ruff check", "mypy", "python mypy.stubtest"} <= hooks
+    assert {hook for hook in hooks if any(check.startswith(hook) for check in checks)} == hooks
+    assert {check for check in checks if any(check.startswith(hook) for hook in hooks)} == checks

@@ -11,7 +11,8 @@ cdef enum:
     NO_DLPACK = 255          # in DLDataType.code: DLPack has no number for this type
 
 cpdef enum:
-    FIRST_OWN_TYPENUM = 4096    # NumPy's numbers end below
+    FIRST_USER_TYPENUM = 256    # NumPy's numbers from here up are of other libraries (and of StringDType)
+    FIRST_OWN_TYPENUM = 4096    # and end below
 
 cdef struct ElementType:
     const char* name
@@ -27,7 +28,7 @@ cdef struct ElementType:
     char arrow               # Arrow's format, a letter; 0 where it has none for a native number
 
 cdef enum:
-    NUMPY_TYPENUMS = 24      # NumPy's own numbers, 0 to 23; its user types start at 256
+    NUMPY_TYPENUMS = 24      # NumPy's own numbers, 0 to 23
 
 cdef const ElementType* numpy_rows[NUMPY_TYPENUMS]      # NULL where there is none
 cdef const ElementType* by_own_typenum(int typenum) noexcept nogil

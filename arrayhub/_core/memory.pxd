@@ -38,9 +38,9 @@ cdef class MemoryBlock:
 
 cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device)
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=*, bint zeroed=*)
-cdef MemoryBlock heir_of(MemoryBlock block)
+cdef MemoryBlock successor_of(MemoryBlock block)
 cdef object owner_of(MemoryBlock block)
-cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock heir) noexcept
+cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock successor) noexcept
 cdef int describe_release(Release release, const char* name, Referent referent) except -1
 cdef PyObject* referent_of(Release release, void* resource) noexcept
 

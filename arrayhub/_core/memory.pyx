@@ -213,23 +213,23 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
     return block
 
 
-cdef MemoryBlock heir_of(MemoryBlock block):
+cdef MemoryBlock successor_of(MemoryBlock block):
     """A block of the same bytes that holds the same owner, and is to release what `block` holds once it has an owner
-    that keeps the heir alive; see `set_owner`."""
+    that keeps the successor alive; see `set_owner`."""
     return new_block(block.kind_, block.owner_, block.address_, block.nbytes_, block.device_)
 
 
-cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock heir) noexcept:
-    """Replace the owner of a block by one that holds `heir`, which takes over what `block` held.
+cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock successor) noexcept:
+    """Replace the owner of a block by one that holds `successor`, which takes over what `block` held.
 
     Making the owner may have run other code, which may have replaced it already: where the owner is not `former` any
     more the block keeps everything. Like `publish`, it allocates nothing and runs no other code in between.
     """
     with cython.critical_section(block):
         if block.owner_ is former:
-            if heir is not None:
-                heir.resource = block.resource
-                heir.release = block.release
+            if successor is not None:
+                successor.resource = block.resource
+                successor.release = block.release
                 block.resource = NULL
             block.owner_ = owner
 

@@ -57,9 +57,6 @@ cdef struct ArrayStruct:
     void* data
     PyObject* descr           # only with HAS_DESCR
 
-cdef enum:
-    FIRST_USER_TYPE = 256     # NumPy's type numbers from here up are of other libraries (and of StringDType)
-
 # C, F, aligned, native order: the struct's numbers are those of ArrayFlags. These two are its own.
 cdef enum:
     STRUCT_WRITEABLE = 0x400
@@ -132,7 +129,7 @@ cdef Descriptor described(object obj, const Entries* entries, object dtype):
 
 cdef object own_dtype(object obj):
     """The dtype of an ndarray of one of ml_dtypes' types, else None: its dict says ``<V2``, or ``<f1`` for a float8."""
-    if not isinstance(obj, numpy.ndarray) or obj.dtype.num < FIRST_USER_TYPE or dtypes.by_dtype(obj.dtype) == NULL:
+    if not isinstance(obj, numpy.ndarray) or obj.dtype.num < dtypes.FIRST_USER_TYPENUM or dtypes.by_dtype(obj.dtype) == NULL:
         return None
     return obj.dtype
 

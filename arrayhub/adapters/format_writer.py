@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from arrayhub._core.dtypes import is_native
+from arrayhub._core.dtypes import FIRST_USER_TYPENUM, is_native
 from arrayhub.adapters.format_language import (
     BY_NATIVE,
     BY_STANDARD,
@@ -111,9 +111,9 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     """Return the order and the code of a single value."""
     unaligned = "=" if dtype.isnative else FOREIGN  # an order whose codes have standard sizes
     order = "@" if native else unaligned
-    # From number 256 on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects.
+    # From that number on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects.
     # Its format would be `Ze`, which is read here; NumPy takes it for a half, and tries the buffer first.
-    if dtype.num >= 256 or dtype.char not in BY_NATIVE:
+    if dtype.num >= FIRST_USER_TYPENUM or dtype.char not in BY_NATIVE:
         raise _write_error(dtype, _who_can_say(dtype))
     row = BY_NATIVE[dtype.char]
     if row.says_length:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, element_types, numpy_dtype
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, FIRST_USER_TYPENUM, element_types, numpy_dtype
 from arrayhub.conversion import array_or_nested
 from arrayhub.usm_array import USMArray
 
@@ -326,11 +326,9 @@ def _of_dtype(dtype: np.dtype[Any], level: int = 0) -> Type:
     if dtype.names is not None:
         fields: Any = dtype.fields
         return Structure(tuple((name, _of_dtype(fields[name][0], level + 1)) for name in dtype.names))
-    element = _OF_KIND[dtype.kind](dtype) if dtype.kind in _OF_KIND and dtype.num < _FIRST_USER else _of_number(dtype)
+    of_kind = _OF_KIND.get(dtype.kind) if dtype.num < FIRST_USER_TYPENUM else None  # ml_dtypes' types have the kind V
+    element = of_kind(dtype) if of_kind is not None else _of_number(dtype)
     return element if dtype.isnative else Byteswap(element)
-
-
-_FIRST_USER = 256  # NumPy's numbers of types that other libraries define; ml_dtypes gives them the kind V
 
 
 def _of_number(dtype: np.dtype[Any]) -> Type:

@@ -18,7 +18,7 @@ _PATIENCE = 60  # seconds for one library
 
 # What installs each library. numpy is the only one that has to be there.
 LIBRARIES = {row.name: row for row in known.LIBRARIES if row.install is not None}
-_MODESTLY = {name: value for row in known.LIBRARIES for name, value in row.modestly.items()}
+_ENVIRON = {name: value for row in known.LIBRARIES for name, value in row.environ.items()}
 
 
 def examine() -> dict[str, Any]:
@@ -73,7 +73,7 @@ def probe(name: str) -> dict[str, Any]:
     """What the process that looks at one library, ``"sycl"`` or ``"cuda"`` answers; ``error`` where it cannot."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     command = [sys.executable, "-P", "-m", "arrayhub.inspection.probe", name]
-    environ = {**os.environ, **_MODESTLY, "PYTHONPATH": path}
+    environ = {**os.environ, **_ENVIRON, "PYTHONPATH": path}
     try:
         done = subprocess.run(command, env=environ, capture_output=True, timeout=_PATIENCE, check=False)
     except subprocess.TimeoutExpired:

@@ -12,7 +12,7 @@ cdef class Library:
     cdef readonly str name              # as it is imported, and as `convert` says it where it takes arrays
     cdef readonly str install           # the command that installs it; None: nobody needs to be told
     cdef readonly dict by_driver        # the commands for other CUDA drivers, by major version
-    cdef readonly dict modestly         # what the environment says so that making the sample changes nothing on the machine
+    cdef readonly dict environ          # what the environment says so that making the sample changes nothing on the machine
     cdef readonly object sample         # makes an array of it, from the module; its type where there is no device for one
     cdef readonly tuple roots           # first parts of the names of the modules that its types are defined in
     cdef readonly unsigned int traits   # what it does otherwise than the specifications have it (adapters/producer_types)

@@ -9,7 +9,7 @@ class Library:
     name: str
     install: str | None
     by_driver: dict[str, str]
-    modestly: dict[str, str]
+    environ: dict[str, str]
     like: str
     sample: Callable[[Any], Any] | None
     roots: tuple[str, ...]

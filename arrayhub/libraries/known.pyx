@@ -36,13 +36,13 @@ cdef dict _by_name = {}
 
 
 cdef class Library:
-    """Making one enters it into the table; `device` reads a device object of its own as a DLPack pair. `modestly` keeps
-    jax, for one, from taking most of a GPU's memory."""
+    """Making one enters it into the table; `device` reads a device object of its own as a DLPack pair. `environ` keeps
+    jax's sample, for one, from taking most of a GPU's memory."""
 
-    def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), modestly=()):
+    def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=()):
         self.name, self.install, self.sample, self.traits = name, install, sample, traits
         self.roots, self.like = roots or (name,), like or name
-        self.by_driver, self.modestly = dict(by_driver), dict(modestly)
+        self.by_driver, self.environ = dict(by_driver), dict(environ)
         _by_name[name] = self
         INSTALL[name] = install if not by_driver else \
             f"{install} (or {', '.join([f'{other} for a CUDA {driver} driver' for driver, other in by_driver.items()])})"
@@ -164,7 +164,7 @@ Library("torch", "pip install torch", lambda torch: torch.zeros(3), device=devic
 
 Library("jax", "pip install jax", lambda jax: jax.numpy.zeros(3), roots=("jax", "jaxlib"), device=devices.read_jax,
         traits=NO_STREAM_IS_NONE,
-        modestly={"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}) \
+        environ={"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}) \
     .takes(named("jaxlib", "ArrayImpl"), jax.parse, jax.parse) \
     .takes(named("jax", "ArrayImpl"), jax.parse, jax.parse) \
     .gives(to_jax, "cuda", True)

@@ -471,7 +471,7 @@ cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, 
     return check(error, "cuMemcpyAsync")
 
 
-cdef int befriend(int device, int peer) except -1:
+cdef int allow_peer(int device, int peer) except -1:
     """Let a device reach the memory of another, where the machine can; else the driver goes through host memory."""
     cdef int here, there, yes = 0, error
     cdef Context context = primary_context(device), other = primary_context(peer)

@@ -25,7 +25,7 @@ from arrayhub._core.descriptor cimport (
     register_block_maker,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
-from arrayhub._core.memory cimport PAGE, USM, MemoryBlock, heir_of, new_block, owner_of, set_owner
+from arrayhub._core.memory cimport PAGE, USM, MemoryBlock, successor_of, new_block, owner_of, set_owner
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 from arrayhub._core.shared cimport found, is_done, mark_done
 from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, leave, look
@@ -491,7 +491,7 @@ cdef object base_of(Descriptor a):
     Where an array came in by a dict it is made now, once a block: making it takes longer than all the rest.
     """
     cdef MemoryBlock block = block_of(a)
-    cdef MemoryBlock heir = None
+    cdef MemoryBlock successor = None
     cdef QueueRef queue = queue_ref_of(a)
     former = owner_of(block)
     if queue == NULL or is_memory(former):
@@ -500,10 +500,10 @@ cdef object base_of(Descriptor a):
         memory = new_memory(USM_NAMES[a.usm_type_], 1, {"queue": queue_of(a)})
     else:
         if block.resource != NULL:
-            heir = heir_of(block)
+            successor = successor_of(block)
         # Without an owner dpctl would free the memory itself.
-        memory = _dpctl.memory_make(block.address_, block.nbytes_, queue, former if heir is None else heir)
-    set_owner(block, former, memory, heir)
+        memory = _dpctl.memory_make(block.address_, block.nbytes_, queue, former if successor is None else successor)
+    set_owner(block, former, memory, successor)
     return owner_of(block)
 
 

@@ -17,6 +17,8 @@ from arrayhub._core.integers import integer
 from arrayhub.adapters.dimensions import is_known
 from arrayhub.storage.planning import integers, is_ordered, layout_ranks
 
+__all__ = ["layout_for", "names", "register"]
+
 GRID = ("I", "J", "K")
 ACCEPTED_DIMENSIONS = "'I', 'J', 'K' and decimal numbers such as '0' for data dimensions, each once"
 

@@ -31,7 +31,7 @@ from arrayhub.transfer.cuda_route import Route
 from arrayhub.transfer.cuda_stream import (
     SMALL_COPY,
     at_once,
-    befriend,
+    allow_peer,
     hold_producer,
     is_device_reachable,
     need_device,
@@ -129,7 +129,7 @@ def to_other(array, ordinal, *, stream=None, progress=None):
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)
         if array.nbytes:
-            befriend(source, ordinal)
+            allow_peer(source, ordinal)
             copying = own_stream(source)
             route = Route(fresh, array)
             if _is_unsortable(route):

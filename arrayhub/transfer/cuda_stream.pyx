@@ -97,11 +97,11 @@ def wait_for_piece(intptr_t stream, int device):
     wait_for_stream(stream, device)
 
 
-def befriend(int device, int peer):
+def allow_peer(int device, int peer):
     """Let two devices reach each other's memory, where the machine can."""
     if device != peer:
-        runtime.befriend(device, peer)
-        runtime.befriend(peer, device)
+        runtime.allow_peer(device, peer)
+        runtime.allow_peer(peer, device)
 
 
 def is_device_reachable(Descriptor array not None):
