@@ -30,8 +30,8 @@ from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, copy_by_lanes
 from arrayhub.transfer.cuda_route import Route
 from arrayhub.transfer.cuda_stream import (
     SMALL_COPY,
-    at_once,
     allow_peer,
+    at_once,
     hold_producer,
     is_device_reachable,
     need_device,
