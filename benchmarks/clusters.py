@@ -1,4 +1,4 @@
-"""Large arrays through real engines beside NumPy's of the same bytes: time, and the most memory a process takes."""
+"""Large arrays through real engines beside NumPy's of the same bytes: time, and the most memory that they take."""
 
 import contextlib
 import functools
@@ -7,14 +7,13 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 import arrayhub
 
+from . import peaks
 from .measure import Result, compare
 
 MOST_ROUNDS = 11  # a call takes up to a second
@@ -64,6 +63,12 @@ def length(array):
     return len(array)
 
 
+def slow_pid():
+    """The process that this runs in, which is busy for a while, so that another one takes the next."""
+    time.sleep(0.2)
+    return os.getpid()
+
+
 @contextlib.contextmanager
 def dask_cluster():
     """Yield a client of two workers in processes of their own, and the workers' addresses."""
@@ -103,6 +108,16 @@ def dask_rows(options):
         both = [timed(across, lambda make=make: on_first(make)) for make in makers(options)]
         yield measured("dask: worker to worker", "the same of NumPy's array", *both, options, 1.3)
 
+        processes = [os.getpid(), *client.run(os.getpid).values()]
+        scatter = functools.partial(client.scatter, workers=[first], hash=False)
+        for what, act, given in (
+            ("dask: client.scatter", scatter, lambda make: make()),
+            ("dask: client.gather", client.gather, on_first),
+            ("dask: worker to worker", across, on_first),
+        ):
+            prepares = [functools.partial(given, make) for make in makers(options)]
+            yield peaks.beside(what, act, prepares, processes)
+
 
 # --------------------------------------------------------------------------------------------------------------- ray
 
@@ -116,6 +131,13 @@ def ray_rows(options):
         yield measured("ray.put", "the same of NumPy's array", *both, options, 1.1)
         both = [timed(ray.get, lambda make=make: ray.put(make())) for make in makers(options)]
         yield measured("ray.get", "the same of NumPy's array", *both, options, 1.2)
+
+        processes = [os.getpid(), ray.get(ray.remote(slow_pid).remote())]
+        yield peaks.beside("ray.put", ray.put, makers(options), processes)
+        prepares = [lambda make=make: ray.put(make()) for make in makers(options)]
+        yield peaks.beside("ray.get", ray.get, prepares, processes)
+        task = ray.remote(length)
+        yield peaks.beside("ray: a task's argument", lambda x: ray.get(task.remote(x)), prepares, processes)
     finally:
         ray.shutdown()
 
@@ -132,6 +154,13 @@ def joblib_rows(options):
             timed(lambda x: parallel(joblib.delayed(length)(x) for _ in range(2)), make) for make in makers(options)
         ]
         yield measured("joblib.Parallel, 2 tasks on one array", "the same of NumPy's array", *both, options, 1.1)
+
+        processes = {os.getpid(), *parallel(joblib.delayed(slow_pid)() for _ in range(4))}
+
+        def two_tasks(x):
+            return parallel(joblib.delayed(length)(x) for _ in range(2))
+
+        yield peaks.beside("joblib.Parallel, 2 tasks on one array", two_tasks, makers(options), processes)
 
 
 # --------------------------------------------------------------------------------------------------------------- MPI
@@ -155,82 +184,11 @@ def mpi_rows(options):
     )
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "mpiexec failed")
-    for row in json.loads(done.stdout.splitlines()[-1]):
+    found = json.loads(done.stdout.splitlines()[-1])
+    for row in found["rows"]:
         yield Result("clusters", **{**row, "spread": tuple(row["spread"])})
-
-
-# ------------------------------------------------------------------------------------------------------- peak memory
-
-
-def peak_of(act, make):
-    """Return how much more memory than before this process had at most while it acted on a fresh array, in bytes."""
-    array = make()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before = status("VmHWM")
-    found = act(array)
-    del found
-    return status("VmHWM") - before
-
-
-def status(name):
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {name}")
-
-
-def in_band(x):
-    import pickle
-
-    return pickle.loads(pickle.dumps(x, 5))
-
-
-def out_of_band(x):
-    import pickle
-
-    buffers = []
-    stream = pickle.dumps(x, 5, buffer_callback=buffers.append)
-    return pickle.loads(stream, buffers=buffers)
-
-
-def strided(x):
-    return out_of_band(x[::2])
-
-
-def dask_frames(x):
-    from distributed.protocol import deserialize, serialize
-
-    return deserialize(*serialize(x))
-
-
-def joblib_dumped(x):
-    import tempfile
-
-    import joblib
-
-    with tempfile.TemporaryDirectory() as folder:
-        joblib.dump(x, f"{folder}/x")
-        return joblib.load(f"{folder}/x")
-
-
-PEAKS = {
-    "pickle in band": in_band,
-    "pickle out of band": out_of_band,
-    "pickle out of band, strided": strided,
-    "dask's frames": dask_frames,
-    "joblib.dump and load": joblib_dumped,
-}
-
-
-def peaks(options):
-    """Yield a fact per way: what it takes at most in a process of its own, and whether NumPy's array takes as much."""
-    for what, act in PEAKS.items():
-        sizes = []
-        for make in makers(options):
-            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-                sizes.append(pool.submit(peak_of, act, make).result(timeout=300))
-        mine, theirs = (size / 1e6 for size in sizes)
-        yield "clusters", f"peak memory of {what}: {mine:.0f} MB, NumPy's array {theirs:.0f} MB", mine <= theirs + 2
+    for what, mine, theirs in found["peaks"]:
+        yield peaks.fact(what, mine, theirs)
 
 
 ENGINES = (dask_rows, ray_rows, joblib_rows, mpi_rows)
@@ -243,4 +201,4 @@ def clusters(options):
             yield from rows(options)
         except (ImportError, RuntimeError) as error:
             yield rows.__name__, f"{type(error).__name__}: {error}"
-    yield from peaks(options)
+    yield from peaks.alone(makers(options))

@@ -85,9 +85,14 @@ def test_an_unknown_group_is_refused():
 
 def test_the_engines_run_where_they_are_installed():
     """Each has its rows, or says why not; and no way takes more memory than NumPy's array does."""
-    done = run("--only", "clusters", "--repeat", "2", "--megabytes", "8", "--json", "-")
+    # Of more bytes than a process's allocator keeps for the next time, or what was there before would hide some.
+    done = run("--only", "clusters", "--repeat", "2", "--megabytes", "40", "--json", "-")
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     engines = {row["way"].partition(":")[0].partition(".")[0] for row in results["rows"]}
     assert {"dask", "joblib"} <= engines and len(engines) + len(results["skipped"]) == 4
-    assert len(results["facts"]) == 5 and all(fact["holds"] for fact in results["facts"]), results["facts"]
+    facts = {row["fact"].removeprefix("peak memory of ").rpartition(": ")[0]: row["holds"] for row in results["facts"]}
+    one_process = {"pickle in band", "pickle out of band", "dask's frames", "joblib.dump and load"}
+    dask = {f"dask: {way}" for way in ("client.scatter", "client.gather", "worker to worker")}
+    assert one_process | dask < set(facts)
+    assert all(facts.values()), results["facts"]

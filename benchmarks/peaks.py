@@ -1,0 +1,107 @@
+"""The most memory that processes take while an array goes through an engine, beside an array of NumPy's."""
+
+import gc
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+AT_MOST = 1.05  # times what NumPy's array takes
+NOISE = 3_000_000  # bytes that processes take now and then for themselves
+ROUNDS = 3  # of which the least counts
+
+
+def fact(what, mine, theirs):
+    """Return the row of the report for peaks in bytes."""
+    said = f"peak memory of {what}: {mine / 1e6:.0f} MB, NumPy's array {theirs / 1e6:.0f} MB"
+    if theirs > NOISE:
+        said += f", ratio {mine / theirs:.2f} (at most {AT_MOST})"
+    return "clusters", said, mine <= AT_MOST * theirs + NOISE
+
+
+def beside(what, act, prepares, processes):
+    """Return the row of `act` on what each of `prepares` gives, ours and NumPy's: the peaks of all processes in sum."""
+    sizes = [[], []]
+    for _ in range(ROUNDS):
+        for peaks, prepare in zip(sizes, prepares, strict=True):
+            peaks.append(growth(act, prepare(), processes))
+    return fact(what, *map(min, sizes))
+
+
+def growth(act, given, processes=("self",)):
+    """Return how much more memory than before the processes had at most while this one acts, in bytes and in sum."""
+    gc.collect()
+    for process in processes:
+        Path(f"/proc/{process}/clear_refs").write_text("5")  # the peak begins anew
+    before = sum(map(peak, processes))
+    found = act(given)
+    after = sum(map(peak, processes))
+    del found
+    return after - before
+
+
+def peak(process):
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/{process}/status has no VmHWM")
+
+
+# ------------------------------------------------------------------------------------------ what needs one process only
+
+
+def in_band(x):
+    import pickle
+
+    return pickle.loads(pickle.dumps(x, 5))
+
+
+def out_of_band(x):
+    import pickle
+
+    buffers = []
+    stream = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    return pickle.loads(stream, buffers=buffers)
+
+
+def strided(x):
+    return out_of_band(x[::2])
+
+
+def dask_frames(x):
+    from distributed.protocol import deserialize, serialize
+
+    return deserialize(*serialize(x))
+
+
+def joblib_dumped(x):
+    import tempfile
+
+    import joblib
+
+    with tempfile.TemporaryDirectory() as folder:
+        joblib.dump(x, f"{folder}/x")
+        return joblib.load(f"{folder}/x")
+
+
+ALONE = {
+    "pickle in band": in_band,
+    "pickle out of band": out_of_band,
+    "pickle out of band, strided": strided,
+    "dask's frames": dask_frames,
+    "joblib.dump and load": joblib_dumped,
+}
+
+
+def of_one(act, make):
+    return growth(act, make(), [os.getpid()])
+
+
+def alone(makers):
+    """Yield the rows of what one process does, which is a fresh one for each array."""
+    for what, act in ALONE.items():
+        sizes = []
+        for make in makers:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                sizes.append(pool.submit(of_one, act, make).result(timeout=300))
+        yield fact(what, *sizes)
