@@ -243,6 +243,63 @@ def test_dpnps_arrays_go_in_and_out_without_a_name(name):
     python("".join(textwrap.dedent(part) for part in (HEAD, program, DPNP[name], after)))
 
 
+# ------------------------------------------------------------------------------------------- who asks for USM by DLPack
+
+# How a reader of the host's memory is no longer known for one, its own call, and arrayhub's.
+READERS = {
+    "numpy": (
+        """
+        given = np.from_dlpack
+        np.from_dlpack = lambda x: x.__dlpack__(max_version=tuple([1, 0]))
+        arrayhub.asarray(shared).__dlpack__(max_version=(1, 0))      # when NumPy's tuple is looked for
+        np.from_dlpack = given
+        """,
+        "np.from_dlpack(x)",
+        "arrayhub.as_numpy(x)",
+    ),
+    "torch": (
+        """
+        import torch.utils.dlpack
+        torch.utils.dlpack.__dict__["__name__"] = "other"
+        """,
+        "torch.from_dlpack(x)",
+        "arrayhub.as_torch(x)",
+    ),
+    "jax": (
+        """
+        import jax
+        sys.modules["jax._src.dlpack"].__dict__["__name__"] = "other"
+        """,
+        "jax.dlpack.from_dlpack(x)",
+        "arrayhub.as_jax(x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_who_is_not_known_to_read_the_hosts_memory_is_shown_a_sycl_device(reader):
+    """Which it refuses itself; a caller whose name is gone is no other case. arrayhub's own functions ask nobody."""
+    pytest.importorskip(reader)
+    dpctl_device()
+    lost, theirs, ours = READERS[reader]
+    program = """
+    import dpctl.memory
+    shared = dpctl.memory.MemoryUSMShared(8, queue=dpctl.SyclQueue("cpu"))
+    np.frombuffer(shared, "u1")[:] = 7
+    """
+    after = f"""
+    x = arrayhub.asarray(shared)
+    try:
+        taken = {theirs}
+    except Exception as error:
+        assert not isinstance(error, (SystemError, KeyError)), error
+    else:
+        raise AssertionError("it was known")
+    assert {ours}.tolist() == [7] * 8
+    """
+    python("".join(textwrap.dedent(part) for part in (HEAD, program, lost, after)))
+
+
 # -------------------------------------------------------------------------------------------------------------- torch
 
 # Lost before the first tensor comes in, when torch's structs are looked through.
