@@ -193,6 +193,12 @@ def _torch_frombuffer(n):
     return torch.frombuffer(bytearray(numbers(n)), dtype=torch.float32)[1:]
 
 
+@case("torch", "Tensor.share_memory_", MOVES)
+def _torch_share(n):
+    x = module("torch").from_numpy(numbers(n))
+    return x, x.share_memory_
+
+
 @case("jax", "device_put that may alias")
 def _jax(n):
     jax = module("jax")
@@ -385,6 +391,38 @@ def _sklearn(n):
 
 
 # ------------------------------------------------------------------------------------------------------ where installed
+
+
+@case("mpi4py.MPI", "buffer.allocate, release", MOVES)
+def _mpi(n):
+    x = module("mpi4py.MPI").buffer.allocate(n)
+    x[:] = b"\7" * n
+    return x, x.release
+
+
+@case("mpi4py.MPI", "Win.Allocate().tomemory(), Free", MOVES)
+def _mpi_window(n):
+    mpi = module("mpi4py.MPI")
+    window = mpi.Win.Allocate(n, comm=mpi.COMM_SELF)
+    return window.tomemory(), window.Free
+
+
+@case("cffi", "buffer of what new() gave")
+def _cffi(n):
+    ffi = module("cffi").FFI()
+    return ffi.buffer(ffi.new("char[]", b"\7" * (n - 1)))
+
+
+@case("cffi", "buffer of from_buffer()")
+def _cffi_from_buffer(n):
+    ffi = module("cffi").FFI()
+    return ffi.buffer(ffi.from_buffer("char[]", bytearray(b"\7" * n)))
+
+
+@case("cffi", "buffer of a cast pointer", MOVES)
+def _cffi_cast(n):
+    ffi = module("cffi").FFI()
+    return ffi.buffer(ffi.cast("char *", ffi.new("char[]", b"\7" * (n - 1))), n)
 
 
 @case("onnxruntime", "OrtValue on an ndarray")
