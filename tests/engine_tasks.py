@@ -65,6 +65,10 @@ def make_later():
     return FromLater()
 
 
+def make_nested():
+    return arrayhub.asnested([[1.0], [2.0, 3.0]])
+
+
 class Counter:
     """An actor that holds an array on its device."""
 

@@ -361,6 +361,23 @@ def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
         client.run(back)
 
 
+def test_what_is_not_dense_is_refused_in_words(client, workers):
+    words = r"NestedArray: not pickled; pickle arrayhub\.as_arrow\(x\)"
+    there = client.submit(tasks.make_nested, workers=workers[0], pure=False)
+    with pytest.raises(pickle.PicklingError, match=words):
+        there.result(timeout=WAIT)
+    with pytest.raises(pickle.PicklingError, match=words):
+        client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
+    with pytest.raises(pickle.PicklingError, match=words):
+        client.submit(tasks.total, tasks.make_nested(), pure=False).result(timeout=WAIT)
+
+
+def test_python_objects_are_refused_where_an_array_of_them_would_be_made(client):
+    """So that there is none to send; the task fails, and says what instead."""
+    with pytest.raises(TypeError, match=r"dtype\('O'\).*Convert it first"):
+        client.submit(asarray, np.array([1, "a", None], object), pure=False).result(timeout=WAIT)
+
+
 # --------------------------------------------------------------------------------------------- a scheduler of its own
 
 

@@ -91,6 +91,11 @@ def test_device_memory_is_refused_in_words():
         SELF.send(x, dest=0)
 
 
+def test_python_objects_are_refused_in_words():
+    with pytest.raises(TypeError, match=r"dtype\('O'\).*Convert it first"):
+        as_mpi(np.array([1, "a"], object))
+
+
 def test_what_is_read_only_is_not_received_into():
     with pytest.raises(BufferError, match="not writable"):
         SELF.Irecv(as_mpi(bytes(8)), source=0)

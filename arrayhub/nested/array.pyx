@@ -187,7 +187,9 @@ cdef class NestedArray(Tree):
 
     def __reduce__(self):
         """For pickle and the module copy: refused, since the addresses mean nothing to another process."""
-        raise TypeError("NestedArray: not pickled; pickle arrayhub.as_arrow(x) or x.to_list()")
+        from arrayhub.engines.refusal import refused
+
+        return refused(TypeError("NestedArray: not pickled; pickle arrayhub.as_arrow(x) or x.to_list()"))
 
     # ------------------------------------------------------------------------------------------------------- parts
 
