@@ -141,6 +141,18 @@ def test_a_queue_takes_device_memory_by_the_policy():
     assert (got.device.type, tasks.total(got)) == ("cpu", 10)
 
 
+def test_a_queue_says_what_it_does_not_take(capfd):
+    """Nobody hears of an error in its feeder thread, which prints it; what comes next arrives."""
+    queue = multiprocessing.get_context("spawn").Queue()
+    with arrayhub.pickling(device="refuse"):
+        queue.put(tasks.make_on_device(5))
+        queue.put(tasks.make(5))
+        assert queue.get(timeout=WAIT).tolist() == list(range(5))
+        queue.close()
+        queue.join_thread()
+    assert "call arrayhub.to_host(x)" in capfd.readouterr().err
+
+
 METHODS = ["spawn", "fork", "forkserver"]
 
 
