@@ -29,7 +29,7 @@ from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport array_interface, arrow, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.flags cimport flags_of
-from arrayhub.libraries cimport dpctl, host_readers, torch_reading
+from arrayhub.libraries cimport dpctl, host_readers, torch_as_consumer
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.arithmetic cimport refuse_arithmetic
 from arrayhub.construction cimport fill_new
@@ -733,7 +733,7 @@ cdef class USMArray(Descriptor):
 
     def __getbuffer__(self, Py_buffer* view, int request):
         if not request & ~PyBUF_WRITABLE:      # plain bytes
-            torch_reading.refuse_plain_bytes(self)
+            torch_as_consumer.refuse_plain_bytes(self)
         buffer_adapter.emit(self, view, request)
         if tracing.active:
             tracing.gave(self, self, "buffer")
@@ -802,7 +802,7 @@ cdef class USMArray(Descriptor):
         if self.device_.device_type == kDLOneAPI and dl_device is None and host_readers.wants_host(self, max_version):
             dl_device = HOST_PAIR
         if dl_device is None and (copy is None or copy is False):
-            torch_reading.refuse_negative_strides(self)
+            torch_as_consumer.refuse_negative_strides(self)
             return handed(self, "__dlpack__", dlpack.emit(self, stream, max_version, False))
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
         cdef bint own = block_of(export) is not block_of(self)

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from arrayhub._core.descriptor cimport Descriptor, host_readable
-from arrayhub.libraries.torch_reading cimport asked_by
+from arrayhub.libraries.torch_as_consumer cimport asked_by
 
 # Those that ask from Python, by the first part of the module that calls.
 cdef tuple _PACKAGES = ("jax", "warp", "torch")

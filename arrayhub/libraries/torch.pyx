@@ -1,7 +1,7 @@
 """torch: how its tensors come in, through its C exchange table, behind the checks that the table leaves out.
 
 In five parts: the way in, what a refusal says, which state a tensor is in, its storage, and how torch's undocumented fields
-are found. The way out is in `torch_emit`; what torch reads of an array without arrayhub is in `torch_reading`.
+are found. The way out is in `torch_emit`; what torch reads of an array without arrayhub is in `torch_as_consumer`.
 """
 
 cimport cython
