@@ -214,8 +214,7 @@ static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size) {
     return before == 0 || before % size != 0 ? ARRAYHUB_LINE / size : before / size;
 }
 
-/* The same as rows of words, for words that have gaps between them in the source: a line's of as many lines as stay in the
-   first-level cache. */
+/* The same word by word: a line's of as many lines as stay in the first-level cache. */
 #define ARRAYHUB_BLOCKS(SIZE)                                                                                          \
     static void arrayhub_blocks_##SIZE(char *target, const char *source, ptrdiff_t along, ptrdiff_t across,            \
                                        ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,        \
@@ -235,6 +234,18 @@ static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size) {
                 }                                                                                                      \
     }
 
+/* Whether words are quicker one by one than turned round in vectors: too few to fill vectors; of 4 bytes or more, since their
+   vectors lie across lines and hold few of them; with gaps, but for bytes two apart. Of these only the first, and long ones
+   with gaps, where lines do not stay in the cache until the next word of theirs is asked for. */
+static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t source_along, ptrdiff_t source_across) {
+    const int gaps = source_along != size;
+    if (along * size < ARRAYHUB_LINE && along * size % 16 != 0)
+        return 1;
+    if (source_across % ARRAYHUB_LARGE_STEP == 0)
+        return gaps && size >= 8;
+    return size >= 4 || (gaps && !(size == 1 && source_along == 2));
+}
+
 /* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's. The second tile on each
    side begins on the boundary of a line, and the last one ends with the dimension: what two tiles share is copied twice,
    which is quicker than tiles of any length. Those are left for dimensions shorter than a tile. */
@@ -247,8 +258,7 @@ static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size) {
         const ptrdiff_t up = source_along == SIZE ? arrayhub_lead(source, SIZE) : SIDE;                                \
         const ptrdiff_t left = target_across == SIZE ? arrayhub_lead(target, SIZE) : SIDE;                             \
         (void) item;                                                                                                   \
-        if (source_along != SIZE && !(SIZE == 1 && source_along == 2) &&                                               \
-            (SIZE >= 8 || source_across % ARRAYHUB_LARGE_STEP != 0)) {                                                 \
+        if (arrayhub_by_words(SIZE, along, source_along, source_across)) {                                             \
             arrayhub_blocks_##SIZE(target, source, along, across, target_along, target_across, source_along,           \
                                    source_across);                                                                     \
             return;                                                                                                    \
@@ -282,7 +292,7 @@ ARRAYHUB_EACH(ARRAYHUB_TILES)
 /* ---------------------------------------------------------------------------------------- tiles of items of any other size
 
    Items longer than one word and no longer than two are moved as two words that may overlap. Their tiles are read as rows of
-   a few lines and written as such. */
+   a few lines, where they have no gaps, and written as such. */
 #define ARRAYHUB_ITEM_TILES(SIZE)                                                                                      \
     static inline void arrayhub_move_##SIZE(char *t, const char *s, ptrdiff_t last) {                                  \
         char first_word[SIZE], last_word[SIZE];                                                                        \
@@ -301,19 +311,17 @@ ARRAYHUB_EACH(ARRAYHUB_TILES)
             const ptrdiff_t tall = along - p < SIDE ? along - p : SIDE;                                                \
             for (ptrdiff_t q = 0; q < across; q += SIDE) {                                                             \
                 const ptrdiff_t wide = across - q < SIDE ? across - q : SIDE;                                          \
-                for (ptrdiff_t j = 0; j < wide; j++) {                                                                 \
-                    const char *s = source + p * source_along + (q + j) * source_across;                               \
-                    char *t = rows + j * pitch;                                                                        \
-                    if (source_along == item)                                                                          \
-                        memcpy(t, s, (size_t) (tall * item));                                                          \
-                    else                                                                                               \
-                        for (ptrdiff_t i = 0; i < tall; i++)                                                           \
-                            arrayhub_move_##SIZE(t + i * item, s + i * source_along, last);                            \
+                const char *from = source + p * source_along + q * source_across;                                      \
+                ptrdiff_t next = source_along, row = source_across;                                                    \
+                if (source_along == item) {                                                                            \
+                    for (ptrdiff_t j = 0; j < wide; j++)                                                               \
+                        memcpy(rows + j * pitch, from + j * source_across, (size_t) (tall * item));                    \
+                    from = rows, next = item, row = pitch;                                                             \
                 }                                                                                                      \
                 for (ptrdiff_t i = 0; i < tall; i++) {                                                                 \
                     char *t = target + (p + i) * target_along + q * target_across;                                     \
                     for (ptrdiff_t j = 0; j < wide; j++)                                                               \
-                        arrayhub_move_##SIZE(t + j * target_across, rows + j * pitch + i * item, last);                \
+                        arrayhub_move_##SIZE(t + j * target_across, from + i * next + j * row, last);                  \
                 }                                                                                                      \
             }                                                                                                          \
         }                                                                                                              \
