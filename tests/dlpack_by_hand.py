@@ -74,6 +74,8 @@ _set_name = _python.PyCapsule_SetName
 _set_name.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _set_destructor = _python.PyCapsule_SetDestructor
 _set_destructor.argtypes = [ctypes.py_object, ctypes.c_void_p]
+_keep = _python.Py_IncRef
+_keep.restype, _keep.argtypes = None, [ctypes.py_object]
 
 # A capsule keeps the pointer to its name, and a deleter may be called after the test: these live with the process.
 _kept = [USED := b"used_by_hand"]
@@ -136,6 +138,8 @@ class Handmade:
             self.strides = longs(strides)
             tensor.strides = self.strides
         self.callbacks = DELETER(self._delete), DELETER(self._destroy)
+        for callback in self.callbacks:  # a capsule that nobody consumed calls it when modules are cleared
+            _keep(callback)
         self.managed.deleter = ctypes.cast(self.callbacks[0], ctypes.c_void_p) if deleter else None
         self.name = VERSIONED if versioned else LEGACY
         _kept.append(self)

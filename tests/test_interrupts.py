@@ -47,7 +47,7 @@ def until_met(go, interrupts, delay):
 def interrupted(go, interrupts, delay):
     """Go a way until an interrupt has met it; return whether it came out of there.
 
-    What is tried is one call: CPython 3.13 does not count the jump back in a loop to the ``try`` that the loop stands in.
+    What is tried is one call: CPython 3.13 counts the jump back in a loop not to the ``try`` around it.
     """
     try:
         until_met(go, interrupts, delay)

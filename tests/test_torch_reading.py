@@ -1,7 +1,9 @@
 """torch's own functions on a USMArray: right, or refused before torch reads it wrongly or ends the process."""
 
+import contextlib
 import hashlib
 import io
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +98,25 @@ def test_others_take_negative_strides():
 def test_bytes_are_not_taken_for_numbers(a, read):
     with pytest.warns(RuntimeWarning, match=r"arrayhub\.as_torch\(x\)"), pytest.raises((RuntimeError, ValueError)):
         read(ah.asarray(a))
+
+
+def test_an_interrupt_while_it_warns_is_not_lost(monkeypatch):
+    """torch drops what is raised where it asks for a buffer."""
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    def read(x):
+        with contextlib.suppress(RuntimeError):
+            torch.asarray(x)
+        for _ in range(100):  # Python looks for interrupts where a loop turns
+            pass
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr(warnings, "showwarning", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            read(ah.asarray(np.arange(3.0)))
 
 
 def test_bytes_go_to_whom_they_are_meant_for():

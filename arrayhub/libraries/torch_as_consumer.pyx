@@ -8,6 +8,8 @@ that is looked at, and only for such arrays and such requests.
 import sys
 import warnings
 
+from cpython.exc cimport PyErr_SetInterrupt
+
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor, stride_tuple
 
 cdef extern from *:
@@ -91,5 +93,8 @@ cdef int refuse_plain_bytes(Descriptor a) except -1:
         "torch.asarray and torch.frombuffer read the bytes of a USMArray as elements of another type; call"
         " arrayhub.as_torch(x), torch.from_dlpack(x), or torch.frombuffer(memoryview(x), dtype=...)"
     )
-    warnings.warn(words, RuntimeWarning)
+    try:
+        warnings.warn(words, RuntimeWarning)
+    except KeyboardInterrupt:      # torch drops what is raised here, whatever it is: it comes again once torch has returned
+        PyErr_SetInterrupt()
     raise BufferError(words)
