@@ -60,8 +60,9 @@ def test_no_row_with_a_target_is_lost(everything):
 def test_what_is_no_time_holds(everything):
     """Importing brings in no other library, and types that come and go leave nothing behind."""
     _, results = everything
-    assert {fact["group"] for fact in results["facts"]} == {"import", "types", "sweep"}
-    assert all(fact["holds"] for fact in results["facts"]), results["facts"]
+    assert {fact["group"] for fact in results["facts"]} == {"engines", "import", "types", "sweep"}
+    timeless = [fact for fact in results["facts"] if fact["group"] != "engines"]  # which has limits in microseconds
+    assert all(fact["holds"] for fact in timeless), timeless
 
 
 def test_the_table_shows_each_row(everything):

@@ -228,7 +228,7 @@ print(verdict.verdict, verdict.reason)
 """
     )
     assert said.startswith("cannot ")
-    assert said.endswith(f"install it with: {command}\n")
+    assert said.endswith(f": {command}\n")
 
 
 class Table:
