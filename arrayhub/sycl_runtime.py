@@ -13,6 +13,11 @@ import sys
 
 __all__ = ["cause", "configure", "status"]
 
+
+def __dir__():
+    return __all__
+
+
 SWITCH = "ARRAYHUB_SYCL_RUNTIME"
 SWITCHED_ON = ("", "on", "1", "true", "yes")
 SWITCHED_OFF = ("off", "0", "false", "no")

@@ -743,3 +743,9 @@ def test_dir_shows_public_names_only():
     assert set(shown) == {*ah.__all__, "sycl_runtime", "transfer"}
     assert all(hasattr(ah, name) for name in shown)
     assert "asarray(obj)" in ah.__doc__
+
+
+@pytest.mark.parametrize("name", ["layouts", "sycl_runtime", "transfer"])
+def test_dir_of_a_public_module_shows_what_is_public_in_it(name):
+    module = getattr(ah, name)
+    assert dir(module) == sorted(module.__all__)

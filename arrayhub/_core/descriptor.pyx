@@ -430,7 +430,7 @@ cdef MemoryBlock block_of_reach(Descriptor a):
     return new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
 
 
-# One place a kind of memory: who knows more of the block than what one array reaches.
+# One place per kind of memory: who knows more of the block than what one array reaches.
 cdef BlockMaker _block_makers[OWNED + 1]
 
 

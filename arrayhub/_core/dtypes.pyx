@@ -1,4 +1,8 @@
-"""THE table of element types: one row per type, one column per protocol. Nobody else converts type codes."""
+"""The one table of element types: one row per type, one column per protocol. Nobody else converts type numbers.
+
+What says more than a number has its codes elsewhere: PEP 3118's language in adapters/format_language, Arrow's times in
+adapters/arrow_format.
+"""
 
 import sys
 

@@ -11,7 +11,7 @@ from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.integers import is_bool
 from arrayhub._core.labels import relabelled
 
-# What an object may have for us; `conversion` remembers of a type whether its instances are worth asking.
+# What an object may have for us; `dispatch` remembers of a type whether its instances are worth asking.
 ATTRIBUTES = ("__gt_dims__", "__gt_origin__", "dims")
 _NAMES = ("__gt_dims__", "dims")
 _GRID = ("I", "J", "K")

@@ -1,5 +1,7 @@
 """The format language of PEP 3118: its codes, and what its reader and its writer both ask of a type.
 
+The letter of a lone number is a column of the table of element types too, in _core/dtypes.
+
 The language is that of the ``struct`` module with the additions of PEP 3118::
 
     format  = { item }
@@ -40,7 +42,7 @@ class Code(NamedTuple):
     says_length: bool = False  # the number before the code is a length in elements of NumPy's name, not a repetition
 
 
-# THE table. Standard sizes are those of the struct module; the Z codes, g and w are PEP 3118's own. Where two rows lead
+# The codes. Standard sizes are those of the struct module; the Z codes, g and w are PEP 3118's own. Where two rows lead
 # to the same NumPy name, the first is the one that is written.
 CODES = (
     Code("?", "?", "b1"),

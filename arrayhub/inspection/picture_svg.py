@@ -180,7 +180,7 @@ class _Panel:
 
 
 def _draw_grid(canvas: Canvas, scene: Scene) -> None:
-    """The array: one panel a matrix, side by side as far as the line goes."""
+    """The array: one panel per matrix, side by side as far as the line goes."""
     x, height = float(MARGIN), 0.0
     for panel in (_Panel(scene, prefix, canvas.most) for prefix in _prefixes(scene.axes[:-2])):
         if x > MARGIN and x + panel.width > canvas.most:

@@ -277,7 +277,7 @@ cdef class NestedArray(Tree):
         return _ways["to_host"](self)
 
     def to_device(self, device, /):
-        """Return the array on `device`: itself where it is there, else a copy of what it reaches, one copy a buffer."""
+        """Return the array on `device`: itself where it is there, else a copy of what it reaches, one copy per buffer."""
         return _ways["to_device"](self, device)
 
     # --------------------------------------------------------------------------------------------------- protocols

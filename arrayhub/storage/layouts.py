@@ -19,6 +19,11 @@ from arrayhub.storage.planning import integers, is_ordered, layout_ranks
 
 __all__ = ["layout_for", "names", "register"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 GRID = ("I", "J", "K")
 ACCEPTED_DIMENSIONS = "'I', 'J', 'K' and decimal numbers such as '0' for data dimensions, each once"
 

@@ -1,4 +1,4 @@
-"""Explicit copies, one engine a kind of memory: host, SYCL, CUDA. Nothing here runs unless the caller asked for it.
+"""Explicit copies, one engine per kind of memory: host, SYCL, CUDA. Nothing here runs unless the caller asked for it.
 
 Every engine has the same five functions. `progress` is None or what transfer/progress.py makes of the caller's.
 
@@ -31,6 +31,11 @@ from arrayhub.transfer.settings import configure
 from arrayhub.transfer.told import Told
 
 __all__ = ["configure", "held", "release"]
+
+
+def __dir__():
+    return __all__
+
 
 _CPU = Device("cpu")
 
