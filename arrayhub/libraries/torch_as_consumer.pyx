@@ -15,7 +15,6 @@ from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor, stride_tuple
 cdef extern from *:
     """
     #include <string.h>
-    #ifdef __linux__
     #include <dlfcn.h>
     #include <unwind.h>
     typedef struct {
@@ -52,9 +51,6 @@ cdef extern from *:
         _Unwind_Backtrace(arrayhub_look, &walk);
         return walk.found;
     }
-    #else
-    static int arrayhub_asked_by(const char *Py_UNUSED(name)) { return 0; }
-    #endif
     """
     bint arrayhub_asked_by(const char* name) noexcept
 

@@ -202,9 +202,8 @@ cdef int find_functions(object dpctl) except -1:
     _dpctl.context_ref = <BorrowRef> declared(
         context, "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({Context})")
     _dpctl.context_make = <MakeObject> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
-    name = "DPCTLSyclInterface.dll" if os.name == "nt" else "libDPCTLSyclInterface.so"
     # dpctl has loaded this very file already, so this finds that copy and starts no second runtime.
-    library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), name))
+    library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), "libDPCTLSyclInterface.so"))
     _dpctl.pointer_type = <PointerType> exported(library, "DPCTLUSM_GetPointerType")
     _dpctl.pointer_device = <PointerDevice> exported(library, "DPCTLUSM_GetPointerDevice")
     _dpctl.delete_device = <UseRef> exported(library, "DPCTLDevice_Delete")
@@ -223,8 +222,7 @@ cdef int find_functions(object dpctl) except -1:
     _queue_type = dpctl.SyclQueue
     _context_type = dpctl.SyclContext
     _memory_type = memory._Memory
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_after_fork)
     look(library)
     mark_done(&_found)
     return 0
