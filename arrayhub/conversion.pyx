@@ -9,7 +9,7 @@ from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport COPIED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
 from arrayhub._core.shared cimport refer_from_everywhere
 from arrayhub.dispatch cimport VALUES, import_array, import_one, import_via
-from arrayhub.libraries cimport dpctl, torch_emit
+from arrayhub.libraries cimport torch_emit
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
 from arrayhub.usm_array cimport USMArray, register_way_in
@@ -305,8 +305,8 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly=False)
     cdef Descriptor a = import_allowed(obj, copy, to.call, None)
     cdef bint copied = copy is not None and copy
     if copied:
-        if to is _DPNP:
-            dpctl.see_dpnp()       # first: the memory to copy to may be there without it, or miss another library besides
+        if to.see != NULL:
+            to.see()       # first: the memory to copy to may be there without the library, or miss another one besides
         a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
     return to.out(a, copied, allow_readonly)
 

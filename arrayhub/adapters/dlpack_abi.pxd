@@ -6,6 +6,14 @@ from arrayhub._core.device cimport DLDevice
 from arrayhub._core.dtypes cimport DLDataType
 
 cdef enum:
+    kDLInt = 0           # in DLDataType.code, of the kinds that every version has
+    kDLUInt = 1
+    kDLFloat = 2
+    kDLBfloat = 4
+    kDLComplex = 5
+    kDLBool = 6
+
+cdef enum:
     DLPACK_MAJOR = 1
     DLPACK_MINOR = 3
     DL_READ_ONLY = 1

@@ -251,7 +251,8 @@ def _spell(name: str) -> str:
 # ------------------------------------------------------------------------- what the table of element types calls them
 
 _SIZED = {"i": "int", "u": "uint", "f": "float"}  # kinds whose name is completed by a number of bits
-_COMPLEX_CODE = 5  # DLPack's; it tells complex32, which has no kind of NumPy's
+# DLPack's code, as the table has it: it tells complex32, which has no kind of NumPy's.
+_COMPLEX_CODE = next(row["dlpack"][0] for row in element_types() if row["name"] == "complex64")
 
 
 def _named(row: dict[str, Any]) -> Type | None:

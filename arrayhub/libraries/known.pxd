@@ -2,6 +2,7 @@ from arrayhub._core.descriptor cimport Descriptor
 
 ctypedef Descriptor (*Way)(object obj, object stream)
 ctypedef object (*Out)(Descriptor a, bint copied, bint allow_readonly)
+ctypedef int (*See)() except -1
 
 cdef enum:
     MOST_WAYS = 64
@@ -21,9 +22,11 @@ cdef class Library:
     cdef readonly str device_type       # where its arrays lie
     cdef readonly bint reads_host       # whether they may lie on the host besides
     cdef Out out
+    cdef See see                        # looks for it before memory is copied for it; NULL: nothing has to
 
     cdef Library takes(self, object recognise, Way way, Way plain)
     cdef Library gives(self, Out out, str device_type, bint reads_host)
+    cdef Library seen(self, See see)
 
 
 # The ways in of known types, by the number that a type's record has (0: not known).

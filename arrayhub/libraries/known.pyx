@@ -69,6 +69,11 @@ cdef class Library:
         self.call = f"as_{self.name}"
         return self
 
+    cdef Library seen(self, See see):
+        """What looks for it before memory is copied for it."""
+        self.see = see
+        return self
+
 
 def exactly(module, name):
     """The type of that name in that module, if it is loaded."""
@@ -182,7 +187,8 @@ Library("dpctl", "pip install 'arrayhub[sycl]'", _usm_memory, like="dpnp") \
 Library("dpnp", "pip install dpnp", _dpnp_array) \
     .takes(exactly("dpnp", "ndarray"), dpctl.parse_dpnp, dpctl.parse_by_dict) \
     .takes(exactly("dpnp.tensor", "usm_ndarray"), dpctl.parse_usm_ndarray, dpctl.parse_by_dict) \
-    .gives(to_dpnp, "oneapi", False)
+    .gives(to_dpnp, "oneapi", False) \
+    .seen(dpctl.see_dpnp)
 
 Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILENT_ON_DEFAULT) \
     .gives(to_numba, "cuda", True)

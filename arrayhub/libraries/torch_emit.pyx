@@ -11,7 +11,17 @@ from arrayhub._core.descriptor cimport C_CONTIGUOUS, PACKED, WRITEABLE, Descript
 from arrayhub._core.device cimport kDLCPU, kDLCUDA
 from arrayhub._core.runtime cimport order_consumer
 from arrayhub.adapters cimport dlpack
-from arrayhub.adapters.dlpack_abi cimport DL_READ_ONLY, DLManagedTensorVersioned, DLPackExchangeAPI
+from arrayhub.adapters.dlpack_abi cimport (
+    DL_READ_ONLY,
+    DLManagedTensorVersioned,
+    DLPackExchangeAPI,
+    kDLBfloat,
+    kDLBool,
+    kDLComplex,
+    kDLFloat,
+    kDLInt,
+    kDLUInt,
+)
 from arrayhub.libraries.torch cimport table
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM
 from arrayhub.runtimes.host cimport for_host_library
@@ -104,7 +114,8 @@ cdef int order_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 
 cdef bint surely_known(Descriptor a) noexcept:
     """Whether every torch that has a table has the element type: ints, floats, complex numbers, bool and bfloat16."""
-    return a.dl_dtype_.code in (0, 1, 2, 4, 5, 6) and a.dl_dtype_.bits >= 8
+    return (a.dl_dtype_.code in (kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLComplex, kDLBool)
+            and a.dl_dtype_.bits >= 8)
 
 
 cdef object by_capsule(Descriptor a, object capsule):

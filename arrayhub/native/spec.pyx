@@ -1,5 +1,7 @@
 """An array of memory that C code has: host memory, SYCL's with its queue, or CUDA's with its stream."""
 
+from cpython.exc cimport PyErr_Occurred
+from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes, layout
@@ -18,6 +20,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged, kDLOneAPI
 from arrayhub._core.memory cimport describe_release
+from arrayhub._core.raised cimport Aside, put_aside, put_back
 from arrayhub.native.header cimport PyUSMArraySpec, resized
 from arrayhub.runtimes cimport cuda, sycl
 
@@ -33,28 +36,25 @@ cdef extern from *:
     /* What is called when the memory is not needed any more. */
     typedef struct { void (*release)(void *); void *context; } arrayhub_resource;
     ARRAYHUB_ALLOCATED_SPARES(arrayhub_spare_resource, arrayhub_resource, 32)
-
-    /* Without the exception that may be pending: what is released may call Python. */
-    static void arrayhub_release(void (*release)(void *), void *context) {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        release(context);
-        if (PyErr_Occurred()) PyErr_WriteUnraisable(NULL);
-        PyErr_Restore(type, value, traceback);
-    }
     """
     ctypedef struct Resource "arrayhub_resource":
         void (*release)(void*) noexcept
         void* context
     Resource* new_resource "arrayhub_spare_resource_new"(size_t size) noexcept
     void free_resource "arrayhub_spare_resource_free"(Resource* resource) noexcept
-    void call_release "arrayhub_release"(void (*release)(void*) noexcept, void* context) noexcept
+
+cdef extern from "Python.h":
+    void PyErr_WriteUnraisable(PyObject* where) noexcept
 
 
 cdef void _release(void* held) noexcept:
     cdef Resource resource = (<Resource*> held)[0]
     free_resource(<Resource*> held)
-    call_release(resource.release, resource.context)
+    cdef Aside aside = put_aside()      # what is released may call Python
+    resource.release(resource.context)
+    if PyErr_Occurred() != NULL:
+        PyErr_WriteUnraisable(NULL)
+    put_back(aside)
 
 
 describe_release(_release, b"PyUSMArraySpec.release", NULL)
