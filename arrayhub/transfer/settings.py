@@ -13,7 +13,7 @@ _chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": Non
 
 def processors():
     """How many processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def threads():
