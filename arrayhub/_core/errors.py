@@ -106,7 +106,7 @@ def interface_error(protocol: str, key: str, value: object, accepted: str) -> In
 INSTALL: dict[str, str] = {}
 
 
-def not_there(library: str, purpose: str, error: ImportError | None = None) -> ImportError:
+def not_there_error(library: str, purpose: str, error: ImportError | None = None) -> ImportError:
     """Build the error about a library that cannot be imported.
 
     Parameters

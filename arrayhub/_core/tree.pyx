@@ -292,7 +292,7 @@ cdef int check_tree(Tree t) except -1:
     return 0
 
 
-cdef object false_field(Tree t, str field, object value, str accepted):
+cdef object false_field_error(Tree t, str field, object value, str accepted):
     """The error about a field of a node."""
     return interface_error("Arrow", f"{KIND_NAMES[t.kind]} array's {field}", value, accepted)
 
@@ -304,13 +304,13 @@ cdef int check_offsets(Tree t) except -1:
     if not (arrayhub_never_fall_32(data, t.length) if size == 4 else arrayhub_never_fall_64(data, t.length)):
         for k in range(t.length):
             if integer_at(data, size, k + 1) < integer_at(data, size, k):
-                raise false_field(t, f"offsets[{k + 1}]", integer_at(data, size, k + 1),
-                                  f"{integer_at(data, size, k)} or more: offsets never fall")
+                raise false_field_error(t, f"offsets[{k + 1}]", integer_at(data, size, k + 1),
+                                        f"{integer_at(data, size, k)} or more: offsets never fall")
     first = integer_at(data, size, 0)
     last = integer_at(data, size, t.length)
     if first < 0 or last > end:
-        raise false_field(t, f"offsets[{0 if first < 0 else t.length}]", first if first < 0 else last,
-                          f"0 to {end}, the length of the content")
+        raise false_field_error(t, f"offsets[{0 if first < 0 else t.length}]", first if first < 0 else last,
+                                f"0 to {end}, the length of the content")
     return 0
 
 
@@ -326,8 +326,8 @@ cdef int check_list_views(Tree t) except -1:
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, k)
         size = integer_at(t.sizes.data_, t.sizes.itemsize_, k)
         if start < 0 or size < 0 or start > end or size > end - start:
-            raise false_field(t, f"(offsets[{k}], sizes[{k}])", (start, size),
-                              f"both 0 or more, and within {end}, the length of the content")
+            raise false_field_error(t, f"(offsets[{k}], sizes[{k}])", (start, size),
+                                    f"both 0 or more, and within {end}, the length of the content")
     return 0
 
 
@@ -345,13 +345,13 @@ cdef int check_views(Tree t) except -1:
         if 0 <= view[0] <= INLINE_VIEW or is_missing(t, k):
             continue
         if view[0] < 0:
-            raise false_field(t, f"views[{k}].length", view[0], "0 or more bytes")
+            raise false_field_error(t, f"views[{k}].length", view[0], "0 or more bytes")
         if view[2] < 0 or view[2] >= len(t.parts):
-            raise false_field(t, f"views[{k}].buffer", view[2], f"one of the {len(t.parts)} buffers, from 0")
+            raise false_field_error(t, f"views[{k}].buffer", view[2], f"one of the {len(t.parts)} buffers, from 0")
         buffer = <Descriptor> t.parts[view[2]]
         if view[3] < 0 or <Py_ssize_t> view[3] + view[0] > buffer.shape_[0]:
-            raise false_field(t, f"views[{k}] (offset, length)", (view[3], view[0]),
-                              f"bytes within the {buffer.shape_[0]} of buffer {view[2]}")
+            raise false_field_error(t, f"views[{k}] (offset, length)", (view[3], view[0]),
+                                    f"bytes within the {buffer.shape_[0]} of buffer {view[2]}")
     for buffer in t.parts:
         wait_for(buffer, "characters")
     return 0
@@ -367,7 +367,7 @@ cdef int check_indices(Tree t) except -1:
     for k in range(t.length):      # what is missing may have any index
         index = index_at(t.indices, k)
         if (index < 0 or index >= end) and not is_missing(t, k):
-            raise false_field(t, f"indices[{k}]", index, f"0 to {end - 1}, one of the dictionary's elements")
+            raise false_field_error(t, f"indices[{k}]", index, f"0 to {end - 1}, one of the dictionary's elements")
     return 0
 
 

@@ -11,7 +11,7 @@ from arrayhub._core.runtime cimport device_of, host_ready
 from arrayhub._core.tree cimport first_array, visit_arrays
 from arrayhub.adapters.arrow_abi cimport DEVICE_NAME, ArrowDeviceArray
 from arrayhub.adapters.arrow_emit cimport Body, fill_root_array
-from arrayhub.adapters.arrow_owner cimport Import, pointer_in, released
+from arrayhub.adapters.arrow_owner cimport Import, pointer_in, released_error
 from arrayhub.adapters.arrow_schema cimport as_said, schema_capsule, wants_lists
 from arrayhub.runtimes cimport cuda
 
@@ -22,7 +22,7 @@ from arrayhub._core.errors import interface_error, show
 cdef int take_device_array(Import owner, object capsule) except -1:
     cdef ArrowDeviceArray* array = <ArrowDeviceArray*> pointer_in(capsule, DEVICE_NAME, "__arrow_c_device_array__")
     if array.array.release == NULL:
-        raise released("ArrowDeviceArray.array")
+        raise released_error("ArrowDeviceArray.array")
     return take_device_struct(owner, array)
 
 

@@ -14,7 +14,7 @@ cdef class Import:
 
 cdef Import new_import()
 cdef void* pointer_in(object capsule, const char* name, str method) except NULL
-cdef object released(str what)
+cdef object released_error(str what)
 cdef int take_schema(Import owner, object capsule, str method) except -1
 cdef int take_array(Import owner, object capsule, str method) except -1
 

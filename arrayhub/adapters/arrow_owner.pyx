@@ -55,7 +55,7 @@ cdef object name_of(object capsule):
     return None if name == NULL else name
 
 
-cdef object released(str what):
+cdef object released_error(str what):
     return interface_error("Arrow", f"{what}.release", None, "a function: the struct was consumed before, and can be once"
                                                              " only; ask the producer for a new one")
 
@@ -63,7 +63,7 @@ cdef object released(str what):
 cdef int take_schema(Import owner, object capsule, str method) except -1:
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, method)
     if schema.release == NULL:
-        raise released("ArrowSchema")
+        raise released_error("ArrowSchema")
     owner.schema = schema[0]
     schema.release = NULL
     return 0
@@ -72,7 +72,7 @@ cdef int take_schema(Import owner, object capsule, str method) except -1:
 cdef int take_array(Import owner, object capsule, str method) except -1:
     cdef ArrowArray* array = <ArrowArray*> pointer_in(capsule, ARRAY_NAME, method)
     if array.release == NULL:
-        raise released("ArrowArray")
+        raise released_error("ArrowArray")
     owner.array = array[0]
     array.release = NULL
     return 0

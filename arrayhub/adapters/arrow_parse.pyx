@@ -44,7 +44,7 @@ from arrayhub._core.tree cimport (
 from arrayhub.adapters.arrow_abi cimport ARROW_FLAG_DICTIONARY_ORDERED, MAX_NODES, ArrowArray, ArrowSchema
 from arrayhub.adapters.arrow_extension cimport extended
 from arrayhub.adapters.arrow_format cimport REFUSED, Format, find_format, text_of, unit_of
-from arrayhub.adapters.arrow_owner cimport Import, released
+from arrayhub.adapters.arrow_owner cimport Import, released_error
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error
@@ -115,7 +115,7 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
         raise interface_error("Arrow", "children", f"{depth} levels, {nodes[0]} nodes",
                               f"at most {MAX_DEPTH} levels and {MAX_NODES} nodes")
     if schema.release == NULL or array.release == NULL:
-        raise released("ArrowSchema" if schema.release == NULL else "ArrowArray")
+        raise released_error("ArrowSchema" if schema.release == NULL else "ArrowArray")
     cdef const Format* row = find_format(schema.format)
     if row == NULL:
         raise interface_error("Arrow", "format", None if schema.format == NULL else schema.format,

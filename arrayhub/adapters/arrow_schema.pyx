@@ -31,7 +31,7 @@ from arrayhub.adapters.arrow_abi cimport (
 )
 from arrayhub.adapters.arrow_extension cimport BOOL_CODE, bool8_metadata, memory_order, pairs_of, tensor_metadata
 from arrayhub.adapters.arrow_format cimport format_of_kind
-from arrayhub.adapters.arrow_owner cimport pointer_in, released
+from arrayhub.adapters.arrow_owner cimport pointer_in, released_error
 
 from arrayhub._core.errors import interface_error
 
@@ -105,7 +105,7 @@ cdef bint wants_lists(object requested) except -1:
         return False
     schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     if schema.release == NULL or schema.format == NULL:
-        raise released("requested_schema")
+        raise released_error("requested_schema")
     if schema.metadata != NULL and b"ARROW:extension:name" in pairs_of(schema):
         return False
     return schema.format[0] == c"+" and schema.format[1] == c"w"

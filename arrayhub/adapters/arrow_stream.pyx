@@ -24,7 +24,7 @@ from arrayhub.adapters.arrow_abi cimport (
 from arrayhub.adapters.arrow_device cimport fill_device_array, ready_on_device, refuse_keywords, take_device_struct
 from arrayhub.adapters.arrow_emit cimport fill_root_array, new_body, ready_for_host
 from arrayhub.adapters.arrow_format cimport Format, find_format
-from arrayhub.adapters.arrow_owner cimport Import, new_import, pointer_in, released
+from arrayhub.adapters.arrow_owner cimport Import, new_import, pointer_in, released_error
 from arrayhub.adapters.arrow_schema cimport as_said, fill_root_schema, wants_lists
 
 from arrayhub._core.errors import interface_error
@@ -48,7 +48,7 @@ cdef list import_stream(object obj):
     capsule = getattr(obj, "__arrow_c_stream__")()
     cdef ArrowArrayStream* stream = <ArrowArrayStream*> pointer_in(capsule, STREAM_NAME, "__arrow_c_stream__")
     if stream.release == NULL:
-        raise released("ArrowArrayStream")
+        raise released_error("ArrowArrayStream")
     source.host = stream[0]
     source.device.release = NULL
     stream.release = NULL
@@ -62,7 +62,7 @@ cdef list import_device_stream(object obj):
     cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> pointer_in(capsule, DEVICE_STREAM_NAME,
                                                                                "__arrow_c_device_stream__")
     if stream.release == NULL:
-        raise released("ArrowDeviceArrayStream")
+        raise released_error("ArrowDeviceArrayStream")
     source.device = stream[0]
     source.host.release = NULL
     stream.release = NULL
@@ -100,7 +100,7 @@ cdef int read_schema(Source* source, ArrowSchema* out) except -1:
         out.release = NULL       # the specification leaves open what is in it
     check_code(source, code, "get_schema")
     if out.release == NULL:
-        raise released("ArrowSchema")
+        raise released_error("ArrowSchema")
     return 0
 
 

@@ -555,11 +555,11 @@ cdef int check_flagless(Descriptor a, str what, str instead, bint allow_readonly
             f"DLPack: the array is read-only, and {what} cannot say so; {instead}, or call x.copy() first"
         )
     if flags_of(a) & DL_SUBBYTE_PADDED:
-        raise padded(a, f"{what} means packed ones", instead)
+        raise padded_error(a, f"{what} means packed ones", instead)
     return 0
 
 
-cdef object padded(Descriptor a, str why, str instead):
+cdef object padded_error(Descriptor a, str why, str instead):
     return BufferError(f"DLPack: the {a.dl_dtype_.bits}-bit elements are padded to bytes, and {why}; {instead}")
 
 
@@ -634,7 +634,7 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
         return emit_legacy(a, False)
     if minor < PADDED_SINCE and flags_of(a) & DL_SUBBYTE_PADDED:
         check_sayable(a)
-        raise padded(a, f"DLPack 1.{minor} has no flag for that", f"ask with max_version=(1, {PADDED_SINCE}) or later")
+        raise padded_error(a, f"DLPack 1.{minor} has no flag for that", f"ask with max_version=(1, {PADDED_SINCE}) or later")
     cdef DLManagedTensorVersioned* managed = new_managed(a)
     if sole and a.flags_ & COPIED:
         managed.flags |= DL_IS_COPIED

@@ -43,24 +43,24 @@ def read(element: object) -> np.dtype[Any]:
     """
     if isinstance(element, np.dtype):
         if element.hasobject or element.subdtype is not None:
-            raise refused(element)
+            raise refused_error(element)
         return element
     if type(element) is not str:
-        raise refused(element)
+        raise refused_error(element)
     dtype = _known.get(element)
     if dtype is None:
         if _TYPE_STRING.match(element) is None:
-            raise refused(element)
+            raise refused_error(element)
         try:
             dtype = np.dtype(element)
         except (TypeError, ValueError, OverflowError) as error:
-            raise refused(element) from error
+            raise refused_error(element) from error
         if len(_known) < _REMEMBERED:
             _known[element] = dtype
     return dtype  # type: ignore[return-value]
 
 
-def refused(element: object) -> pickle.UnpicklingError:
+def refused_error(element: object) -> pickle.UnpicklingError:
     """Return the error about a type that no array can have."""
     return pickle.UnpicklingError(
         f"arrayhub: the element type in the pickle is {show(element)}; accepted: a type string of NumPy, (name, DLPack"

@@ -260,20 +260,20 @@ _unpickle.__module__ = "arrayhub"     # the name in every pickle: it outlives wh
 
 cdef object unpickled(object state, object data):
     if type(state) is not tuple or len(<tuple> state) == 0:
-        raise broken("state", state, "a tuple that starts with the number of the form")
+        raise broken_error("state", state, "a tuple that starts with the number of the form")
     if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
         raise pickle.UnpicklingError(
             f"arrayhub: the pickle has form {show((<tuple> state)[0])}; this release reads form {FORMAT}. Unpickle it with the"
             " release of arrayhub that wrote it, or a later one"
         )
     if len(<tuple> state) != STATE_LENGTH:
-        raise broken("state", state, f"a tuple of {STATE_LENGTH}")
+        raise broken_error("state", state, f"a tuple of {STATE_LENGTH}")
     _, shape, strides, offset, element, access, labels, place = <tuple> state
     cdef Descriptor memory = memory_of(data)
     cdef Descriptor a = described(shape, strides, element)
     cdef Py_ssize_t start = index_of(offset, "offset")
     if type(access) is not int or not IS_IMMUTABLE <= access <= IS_READWRITE:
-        raise broken("access", access, "0, 1 or 2")
+        raise broken_error("access", access, "0, 1 or 2")
     check_inside(a, start, memory)
     lay(a, memory, start)
     if not a.flags_ & ALIGNED and (<size_t> memory.data_) % a.alignment_ != 0:
@@ -285,7 +285,7 @@ cdef object unpickled(object state, object data):
     return a if place is None else places.brought_back(a, place)
 
 
-cdef object broken(str what, object value, str accepted):
+cdef object broken_error(str what, object value, str accepted):
     return pickle.UnpicklingError(f"arrayhub: {what} in the pickle is {show(value)}; accepted: {accepted}")
 
 
@@ -305,16 +305,16 @@ cdef Descriptor memory_of(object data):
     else:
         memory = buffer_adapter.parse(data, None)
         if memory is None:
-            raise broken("data", data, "an object with a buffer")
+            raise broken_error("data", data, "an object with a buffer")
     if not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
-        raise broken("data", data, "one run of bytes")
+        raise broken_error("data", data, "one run of bytes")
     return memory
 
 
 cdef Py_ssize_t index_of(object value, str what) except? -1:
     """An exact integer that fits."""
     if type(value) is not int or not -(1 << 62) < value < 1 << 62:
-        raise broken(what, value, "integers of 62 bits")
+        raise broken_error(what, value, "integers of 62 bits")
     return value
 
 
@@ -323,25 +323,25 @@ cdef Descriptor described(object shape, object strides, object element):
     cdef Py_ssize_t ignored
     cdef int k
     if type(shape) is not tuple or len(<tuple> shape) > layout.MAX_NDIM:
-        raise broken("shape", shape, f"a tuple of at most {layout.MAX_NDIM} lengths")
+        raise broken_error("shape", shape, f"a tuple of at most {layout.MAX_NDIM} lengths")
     if strides is not None and (type(strides) is not tuple or len(<tuple> strides) != len(<tuple> shape)):
-        raise broken("strides", strides, f"None, or {len(<tuple> shape)} of them")
+        raise broken_error("strides", strides, f"None, or {len(<tuple> shape)} of them")
     cdef Descriptor a = new_array(<int> len(<tuple> shape))
     a.protocol_ = CONSTRUCTED
     set_element(a, element)
     for k in range(a.nd_):
         a.shape_[k] = index_of((<tuple> shape)[k], "shape")
         if a.shape_[k] < 0:
-            raise broken("shape", shape, "lengths of zero or more")
+            raise broken_error("shape", shape, "lengths of zero or more")
     cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
     if size < 0 or layout.checked_mul(size, max(a.itemsize_, 1), &ignored):
-        raise broken("shape", shape, "fewer than 2**63 bytes in all")
+        raise broken_error("shape", shape, "fewer than 2**63 bytes in all")
     if a.flags_ & PACKED:
         if strides is not None or layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
-            raise broken("strides", strides, "None, since elements share bytes")
+            raise broken_error("strides", strides, "None, since elements share bytes")
     elif strides is None or size == 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise broken("shape", shape, "strides below 2**63 bytes")
+            raise broken_error("shape", shape, "strides below 2**63 bytes")
     else:
         for k in range(a.nd_):
             a.byte_strides_[k] = index_of((<tuple> strides)[k], "strides")
@@ -353,7 +353,7 @@ cdef int set_element(Descriptor a, object element) except -1:
     if type(element) is not tuple:
         return set_dtype(a, elements.read(element))
     if len(<tuple> element) != 4 or [type(part) for part in <tuple> element] != [str, int, int, bool]:
-        raise elements.refused(element)
+        raise elements.refused_error(element)
     name, code, bits, packed = <tuple> element
     row = dtypes.by_dlpack(code, bits) if 0 <= code < 256 and 0 <= bits < 256 else NULL
     if row == NULL or row.name.decode() != name or packed and bits >= 8:
@@ -432,10 +432,10 @@ cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
 
 cdef int set_labels_of(Descriptor a, object labels) except -1:
     if type(labels) is not tuple or len(<tuple> labels) != 3:
-        raise broken("labels", labels, "None, or dims, origin and halo")
+        raise broken_error("labels", labels, "None, or dims, origin and halo")
     dims, origin, halo = <tuple> labels
     try:
         label(a, dims=dims, origin=origin, halo=halo)
     except (TypeError, ValueError) as error:
-        raise broken("labels", labels, f"dims, origin and halo of the array ({error})") from error
+        raise broken_error("labels", labels, f"dims, origin and halo of the array ({error})") from error
     return 0

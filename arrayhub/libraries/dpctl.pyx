@@ -35,7 +35,7 @@ from arrayhub._core.shared cimport found
 from arrayhub.adapters cimport sycl_usm
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.errors import PASSES_ON, interface_error, not_there
+from arrayhub._core.errors import PASSES_ON, interface_error, not_there_error
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
     Py_ssize_t refcount
@@ -297,7 +297,7 @@ cdef object dpnp_tensor():
     try:
         import dpnp.tensor
     except ImportError as error:
-        raise not_there("dpnp", "for usm_ndarray", error) from error
+        raise not_there_error("dpnp", "for usm_ndarray", error) from error
     return dpnp.tensor
 
 
@@ -306,7 +306,7 @@ cdef int see_dpnp() except -1:
     from importlib.util import find_spec
 
     if find_spec("dpnp") is None:
-        raise not_there("dpnp", "for its arrays")
+        raise not_there_error("dpnp", "for its arrays")
     return 0
 
 

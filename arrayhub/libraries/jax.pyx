@@ -12,7 +12,7 @@ from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_handle, stream_handle
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PASSES_ON, not_there
+from arrayhub._core.errors import PASSES_ON, not_there_error
 
 
 cdef bint _on_gpu = False       # where the last array lay, which is where the next one is looked for first
@@ -151,7 +151,7 @@ cdef object emit(Descriptor a, bint may_copy):
     try:
         import jax
     except ImportError as error:
-        raise not_there("jax", "for its arrays", error) from error
+        raise not_there_error("jax", "for its arrays", error) from error
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
     try:
         result = jax.dlpack.from_dlpack(view)

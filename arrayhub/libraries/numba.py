@@ -19,7 +19,7 @@ def emit(array):
     on_host = is_host_readable(array)
     if not on_host and array.device.type != "cuda":
         raise BufferError(f"numba: it has no arrays on {array.device}; call arrayhub.to_host(x), or pass copy=True")
-    if array.typenum >= FIRST_OWN_TYPENUM or _refused(array.dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
+    if array.typenum >= FIRST_OWN_TYPENUM or _has_no_type(array.dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
         raise BufferError(
             f"numba: its compiled functions take no elements as those of {array!r}; convert them, as in"
             " arrayhub.asarray(x, dtype='f4'), or put their bytes in order by arrayhub.asarray(x).native()"
@@ -31,10 +31,10 @@ def emit(array):
     return cuda.as_cuda_array(array)
 
 
-def _refused(dtype, characters):
+def _has_no_type(dtype, characters):
     """Whether numba has no type for the elements, or for a field of theirs. All other types of NumPy's it has."""
     if dtype.subdtype is not None:
-        return _refused(dtype.base, characters)
+        return _has_no_type(dtype.base, characters)
     if dtype.fields is not None:
-        return any(_refused(field, characters) for field, *_ in dtype.fields.values())
+        return any(_has_no_type(field, characters) for field, *_ in dtype.fields.values())
     return not dtype.isnative or dtype.char in characters or dtype.char == "V"

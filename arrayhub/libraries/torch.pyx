@@ -17,7 +17,7 @@ from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI, DLTensor
 from arrayhub.runtimes.cuda cimport remember_stream
 
-from arrayhub._core.errors import PASSES_ON, not_there
+from arrayhub._core.errors import PASSES_ON, not_there_error
 
 cdef object _torch = None
 cdef object _tensor_type = None
@@ -33,7 +33,7 @@ cdef int find_torch() except -1:
     try:
         import torch
     except ImportError as error:
-        raise not_there("torch", "for its tensors", error) from error
+        raise not_there_error("torch", "for its tensors", error) from error
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(torch.Tensor)
     tensor_type, parameter_type = torch.Tensor, torch.nn.Parameter
     with cython.critical_section(torch):

@@ -53,7 +53,7 @@ cdef object emit(Descriptor a, bint allow_readonly):
     if api == NULL or not surely_known(a):
         return by_capsule(a, dlpack.capsule_of(managed))
     if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
-        raise pending_as_refusal(a)
+        raise pending_as_torch_error(a)
     tensor = <object> <PyObject*> result
     Py_DECREF(tensor)
     return tensor
@@ -127,7 +127,7 @@ cdef object by_capsule(Descriptor a, object capsule):
         raise torch_error(a, error) from None
 
 
-cdef object pending_as_refusal(Descriptor a):
+cdef object pending_as_torch_error(Descriptor a):
     """What torch's table reported, as the error to be raised."""
     try:
         dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")

@@ -140,7 +140,7 @@ cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* said, Py
             raise size_error("PyUSMArrayRequest", said.struct_size, sizeof(PyUSMArrayRequest))
         said = whole
     if not is_sound(said):
-        raise unsound(said)
+        raise unsound_error(said)
     return said
 
 
@@ -172,7 +172,7 @@ cdef bint are_lengths(const PyUSMArrayRequest* r) noexcept nogil:
     return True
 
 
-cdef object unsound(const PyUSMArrayRequest* r):
+cdef object unsound_error(const PyUSMArrayRequest* r):
     """The error for a request that `is_sound` refuses."""
     lengths = None if r.shape == NULL else [r.shape[k] for k in range(min(r.max_nd, <int> layout.MAX_NDIM))]
     return ValueError(
@@ -355,7 +355,7 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
     except PASSES_ON:
         raise
     except Exception as error:
-        raise named(r, error) from error
+        raise named_error(r, error) from error
 
 
 cdef str target_place(const PyUSMArrayRequest* r):
@@ -380,10 +380,10 @@ cdef object raise_named(const PyUSMArrayRequest* r):
     except Exception as error:
         if r.name == NULL:
             raise
-        raise named(r, error) from error
+        raise named_error(r, error) from error
 
 
-cdef object named(const PyUSMArrayRequest* r, object error):
+cdef object named_error(const PyUSMArrayRequest* r, object error):
     """An exception of the same type with the argument's name before its words; itself where it cannot be made of words."""
     if r.name == NULL or len(error.args) != 1 or type(error.args[0]) is not str:
         return error

@@ -33,7 +33,7 @@ from arrayhub._core.tree cimport (
     bit_at,
     check_tree,
     count_nulls,
-    false_field,
+    false_field_error,
     first_array,
     index_at,
     integer_at,
@@ -425,8 +425,8 @@ cdef object text_at(Tree t, Py_ssize_t i):
     try:
         return PyUnicode_DecodeUTF8(first, length, NULL)
     except UnicodeDecodeError as error:
-        raise false_field(t, f"element {i}", PyBytes_FromStringAndSize(first, min(length, 80)),
-                          f"UTF-8 ({error.reason} at byte {error.start})") from error
+        raise false_field_error(t, f"element {i}", PyBytes_FromStringAndSize(first, min(length, 80)),
+                                f"UTF-8 ({error.reason} at byte {error.start})") from error
 
 
 cdef int locate(Tree t, Py_ssize_t i, const char** first, Py_ssize_t* length) except -1:

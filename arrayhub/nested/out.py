@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import wanted
-from arrayhub._core.errors import not_there
+from arrayhub._core.errors import not_there_error
 from arrayhub.conversion import as_numpy as dense_as_numpy
 from arrayhub.conversion import register_nested
 from arrayhub.nested.array import NestedArray, is_on_host, nested_of, unpacked, valid_mask
@@ -60,10 +60,10 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
     try:
         return pyarrow.array(taken)
     except (pyarrow.ArrowException, KeyError) as error:
-        raise _elsewhere(taken, "pyarrow") from error
+        raise _elsewhere_error(taken, "pyarrow") from error
 
 
-def _elsewhere(x: Any, library: str) -> BufferError:
+def _elsewhere_error(x: Any, library: str) -> BufferError:
     return BufferError(
         f"{library}: the memory is on {x.device}, which {library} does not know here; call x.to_host(), or pass"
         " copy=True"
@@ -72,7 +72,7 @@ def _elsewhere(x: Any, library: str) -> BufferError:
 
 def _on_host(x: Any, library: str) -> Any:
     if not is_on_host(x):
-        raise _elsewhere(x, library)
+        raise _elsewhere_error(x, library)
     return x
 
 
@@ -230,7 +230,7 @@ def _library(name: str) -> Any:
     try:
         return __import__(name)
     except ImportError as error:
-        raise not_there(name, "for its arrays", error) from error
+        raise not_there_error(name, "for its arrays", error) from error
 
 
 # What gives out what is not dense, by `convert`'s name for it: to libraries that take dense arrays too, and to others.

@@ -17,7 +17,7 @@ from arrayhub._core.tree cimport (
     VIEW_BYTES,
     Tree,
     check_tree,
-    false_field,
+    false_field_error,
     integer_at,
     is_missing,
 )
@@ -273,8 +273,8 @@ cdef int check_utf8(Tree t) except -1:
             try:
                 first[:length].decode("utf-8")
             except UnicodeDecodeError as error:
-                raise false_field(t, f"element {k}", first[:min(length, 80)],
-                                  f"UTF-8 ({error.reason} at byte {error.start})") from error
+                raise false_field_error(t, f"element {k}", first[:min(length, 80)],
+                                        f"UTF-8 ({error.reason} at byte {error.start})") from error
     return 0
 
 

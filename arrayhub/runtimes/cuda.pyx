@@ -22,7 +22,7 @@ from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport EXTERNAL, PAGE, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
 
-from arrayhub._core.errors import interface_error, not_there, show
+from arrayhub._core.errors import interface_error, not_there_error, show
 
 _NAMES = (
     "cuInit", "cuGetErrorName", "cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetAttribute", "cuPointerGetAttributes",
@@ -662,7 +662,7 @@ def import_cupy(str purpose not None):
     try:
         import cupy
     except ImportError as error:
-        raise not_there("cupy", purpose, error) from error
+        raise not_there_error("cupy", purpose, error) from error
     return cupy
 
 

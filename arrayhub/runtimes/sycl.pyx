@@ -33,7 +33,7 @@ from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, l
 from arrayhub import sycl_runtime
 from arrayhub._core.descriptor import USM_NAMES
 from arrayhub._core.device import READERS, Device
-from arrayhub._core.errors import PASSES_ON, interface_error, not_there, show
+from arrayhub._core.errors import PASSES_ON, interface_error, not_there_error, show
 
 ctypedef void* (*MemoryPointer)(PyObject*)
 ctypedef size_t (*MemorySize)(PyObject*)
@@ -125,7 +125,7 @@ cdef object import_dpctl():
         import dpctl
         import dpctl.memory
     except ImportError as error:
-        raise not_there("dpctl", "for SYCL memory", error) from error
+        raise not_there_error("dpctl", "for SYCL memory", error) from error
     with cython.critical_section(_lock):
         if not is_done(&_found):
             find_functions(dpctl)
@@ -457,7 +457,7 @@ cdef object queue_of_ordinal(int ordinal):
         except PASSES_ON:
             raise
         except Exception as error:
-            raise no_device(f"oneapi:{ordinal} is no SYCL device here", error) from error
+            raise no_device_error(f"oneapi:{ordinal} is no SYCL device here", error) from error
         _ordinal_queues[ordinal] = queue
     return queue
 
@@ -527,10 +527,10 @@ cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     except memory.USMAllocationError as error:
         raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{usm_type} memory ({error})") from error
     except sys.modules["dpctl"].SyclDeviceCreationError as error:
-        raise no_device(f"there is no SYCL device for USM-{usm_type} memory", error) from error
+        raise no_device_error(f"there is no SYCL device for USM-{usm_type} memory", error) from error
 
 
-cdef object no_device(str what, object error):
+cdef object no_device_error(str what, object error):
     """The BufferError for a device that dpctl does not find."""
     return BufferError(f"{what} ({error}){cause_of(error)}; see python -m arrayhub doctor")
 

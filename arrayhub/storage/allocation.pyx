@@ -100,7 +100,8 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
     except PASSES_ON:
         raise
     except Exception as error:      # dpctl has its own for each step of looking for a device
-        raise misplaced(kind, device, f"a SYCL device of this machine ({error}); see python -m arrayhub doctor") from error
+        accepted = f"a SYCL device of this machine ({error}); see python -m arrayhub doctor"
+        raise misplaced_error(kind, device, accepted) from error
 
 
 cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
@@ -108,7 +109,7 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
     if device is not None:
         place = Device(device)
         if not place.type.startswith("cuda"):
-            raise misplaced(kind, device, "a CUDA device such as 'cuda:0'")
+            raise misplaced_error(kind, device, "a CUDA device such as 'cuda:0'")
         wanted.device_id = place.id
     try:
         runtime_of(kind.number).allocate(a, recipe.nbytes + recipe.boundary - 1, wanted)
@@ -117,11 +118,11 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
     except PASSES_ON:
         raise
     except Exception as error:      # cupy's errors of the CUDA runtime
-        raise misplaced(kind, device, f"a CUDA device of this machine ({error})") from error
+        raise misplaced_error(kind, device, f"a CUDA device of this machine ({error})") from error
     return 0
 
 
-cdef object misplaced(const MemoryKind* kind, object device, str accepted):
+cdef object misplaced_error(const MemoryKind* kind, object device, str accepted):
     return ValueError(f"memory: {kind.name.decode()!r} with device {show(device)}; accepted: {accepted}")
 
 
