@@ -47,6 +47,11 @@ def python(program, *arguments, options=(), silent=False, **others):
     return done.stdout
 
 
+def resident():
+    """Bytes of this process that are in memory now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def send(connection, x):
     """Send what an array is in this process, and the array itself."""
     connection.send((x.shape, x.byte_strides, float(np.asarray(x).sum()), x.access))

@@ -2,7 +2,7 @@
 
 import re
 
-import arrayhub  # noqa: F401
+import arrayhub
 
 # isort: split
 import pytest
@@ -13,6 +13,23 @@ def sycl():
     """For what takes a SYCL device."""
     if not pytest.importorskip("dpctl").get_devices():
         pytest.skip("dpctl finds no device")
+
+
+@pytest.fixture
+def dpctl():
+    """dpctl, where it has a device that is always there, the CPU."""
+    dpctl = pytest.importorskip("dpctl")
+    pytest.importorskip("dpctl.memory")
+    if not dpctl.has_cpu_devices():
+        pytest.skip("no SYCL CPU device")
+    return dpctl
+
+
+@pytest.fixture
+def policy():
+    """Pickling as it is where nobody has chosen."""
+    with arrayhub.pickling(device="refuse", arrive="restore"):
+        yield
 
 
 def pytest_make_parametrize_id(val):

@@ -151,14 +151,26 @@ def _count_end(capsule):
 FAST_WAYS_OFF = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") not in ("", "0")
 
 
-class Index:
-    """An integer by ``__index__`` alone."""
+class Shows:
+    """An object with the attributes that it is given, and no others."""
 
-    def __init__(self, value):
-        self.value = value
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+class Index:
+    """An integer by ``__index__`` alone; it may run code first, or answer something else."""
+
+    def __init__(self, value, before=None):
+        self.value, self.before = value, before
 
     def __index__(self):
+        if self.before is not None:
+            self.before()
         return self.value
+
+    def __repr__(self):
+        return f"Index({self.value!r})"
 
 
 def has_driver():

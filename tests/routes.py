@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from dlpack_by_hand import OnlyDLPack, Tensor, VersionedTensor, delete, tensor_of
-from exporters import StructProducer, exporter
+from exporters import Shows, StructProducer, exporter
 
 import arrayhub
 
@@ -36,13 +36,6 @@ class Route(NamedTuple):
     statement: str
     times: int = MILLION
     error: str | None = None
-
-
-class Shows:
-    """An object with the attributes that it is given, and no others."""
-
-    def __init__(self, **attributes):
-        vars(self).update(attributes)
 
 
 class Fails:

@@ -1,6 +1,5 @@
 """The C face: what docs/c_interface.md shows is compiled as it stands there, against arrayhub.get_include()."""
 
-import importlib.util
 import re
 import sys
 import sysconfig
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from children import run
+from native_build import load
 
 import arrayhub
 
@@ -30,14 +30,6 @@ def build(folder, name, source, *options, compiler=COMPILER, include=None):
     includes = [sysconfig.get_path("include"), include or arrayhub.get_include()]
     run(*compiler, "-shared", "-fPIC", "-O1", *options, *(f"-I{i}" for i in includes), source, "-o", path)
     return path
-
-
-def load(path):
-    name = path.name.partition(".")[0]
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

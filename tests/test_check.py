@@ -4,17 +4,11 @@ import ctypes
 
 import numpy as np
 import pytest
+from exporters import Shows
 from producers import lending, producer, raising
 
 import arrayhub
 from arrayhub import check
-
-
-class Several:
-    """An object whose interfaces are set one by one."""
-
-    def __init__(self, **attributes):
-        vars(self).update(attributes)
 
 
 def described(a, **changes):
@@ -69,9 +63,7 @@ DISAGREEMENTS = {
 def test_one_disagreement(key):
     a = np.zeros((3, 4))
     changes, words = DISAGREEMENTS[key]
-    texts = check(
-        Several(__array_interface__=described(a), __cuda_array_interface__=described(a, **changes(a)), owner=a)
-    )
+    texts = check(Shows(__array_interface__=described(a), __cuda_array_interface__=described(a, **changes(a)), owner=a))
     assert any(words in text for text in texts), texts
     if key != "pointer":
         assert len(texts) == 1, texts
@@ -80,7 +72,7 @@ def test_one_disagreement(key):
 def test_another_pointer():
     a = np.zeros((3, 4))
     other = described(a[1:], shape=(2, 4))
-    texts = check(Several(__array_interface__=described(a[:2]), __cuda_array_interface__=other, owner=a))
+    texts = check(Shows(__array_interface__=described(a[:2]), __cuda_array_interface__=other, owner=a))
     assert texts == [
         f"pointer: __array_interface__ says {a.ctypes.data:#x}, __cuda_array_interface__ says {a[1:].ctypes.data:#x}"
     ]
@@ -89,7 +81,7 @@ def test_another_pointer():
 def test_a_false_description_is_told():
     a = np.zeros((3, 4))
     texts = check(
-        Several(__array_interface__=described(a), __cuda_array_interface__=described(a, typestr="nonsense"), owner=a)
+        Shows(__array_interface__=described(a), __cuda_array_interface__=described(a, typestr="nonsense"), owner=a)
     )
     assert len(texts) == 1
     assert texts[0].startswith("__cuda_array_interface__ says what is not allowed: ") and "typestr" in texts[0]
@@ -151,7 +143,7 @@ def test_what_no_array_here_can_hold():
 
 
 def test_a_false_description_alone():
-    (text,) = check(Several(__array_interface__=5))
+    (text,) = check(Shows(__array_interface__=5))
     assert text.startswith("__array_interface__ says what is not allowed: ")
 
 

@@ -5,18 +5,9 @@ import ctypes
 import numpy as np
 import pytest
 from children import python
-from exporters import GETBUFFER, TP_AS_BUFFER, StructProducer, ssizes
+from exporters import GETBUFFER, TP_AS_BUFFER, Index, StructProducer, ssizes
 
 import arrayhub as ah
-
-
-class Index:
-    def __init__(self, value, before):
-        self.value, self.before = value, before
-
-    def __index__(self):
-        self.before()
-        return self.value
 
 
 def test_a_struct_is_what_it_was_when_it_was_looked_at():

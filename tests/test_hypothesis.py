@@ -8,6 +8,7 @@ import os
 import ml_dtypes
 import numpy as np
 import pytest
+from exporters import Shows
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
@@ -107,16 +108,9 @@ def can_say(protocol, x):
     return not own
 
 
-class Says:
-    """An object with one attribute: NumPy cannot choose another protocol."""
-
-    def __init__(self, name, value):
-        setattr(self, name, value)
-
-
 WAYS_OUT = {
-    "array_interface": lambda u: np.asarray(Says("__array_interface__", u.__array_interface__)),
-    "array_struct": lambda u: np.asarray(Says("__array_struct__", u.__array_struct__)),
+    "array_interface": lambda u: np.asarray(Shows(__array_interface__=u.__array_interface__)),
+    "array_struct": lambda u: np.asarray(Shows(__array_struct__=u.__array_struct__)),
     "buffer": lambda u: np.asarray(memoryview(u)),
     "dlpack": np.from_dlpack,
 }
@@ -286,7 +280,7 @@ def test_usm_in_and_out(tensor, layout, kind):
             same_usm(tensor.from_dlpack(u), array, view, offset)
         if not negative:
             same_usm(
-                tensor.asarray(Says("__sycl_usm_array_interface__", u.__sycl_usm_array_interface__)),
+                tensor.asarray(Shows(__sycl_usm_array_interface__=u.__sycl_usm_array_interface__)),
                 array,
                 view,
                 offset,

@@ -18,7 +18,7 @@ from pathlib import Path
 import native_build as build
 import numpy as np
 import pytest
-from children import finished
+from children import finished, resident
 
 import arrayhub as ah
 
@@ -628,11 +628,6 @@ def test_an_owner_is_released_where_no_array_is_made(plain, way):
     assert plain.alive() == before
     if not build.SANITIZED:  # which keeps freed memory for a while
         assert resident() < memory + (100 << 20)
-
-
-def resident():
-    """Bytes of this process in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("way", ["kept_by", "kept_by_pointer"])

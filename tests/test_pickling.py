@@ -546,12 +546,6 @@ def test_form_1_is_written_as_it_was(name):
 # ----------------------------------------------------------------------------------------------- memory of devices
 
 
-@pytest.fixture
-def policy():
-    with arrayhub.pickling(device="refuse", arrive="restore"):
-        yield
-
-
 @pytest.mark.usefixtures("policy")
 class TestDevices:
     """SYCL's CPU device has memory that the host does not read through arrayhub."""

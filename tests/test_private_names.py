@@ -22,17 +22,10 @@ HEAD = """
 """
 
 
-def dpctl_device():
-    dpctl = pytest.importorskip("dpctl")
-    pytest.importorskip("dpctl.memory")
-    if not dpctl.has_cpu_devices():
-        pytest.skip("no SYCL CPU device")
-
-
+@pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("name", ["Memory_GetUsmPointer", "Memory_Make", "Memory_GetNumBytes"])
 def test_host_memory_needs_no_function_of_dpctls(name):
     """A dpctl of an unknown kind is imported; only what has to do with its memory fails, and says what is missing."""
-    dpctl_device()
     python(
         HEAD
         + """
@@ -99,9 +92,9 @@ SPANNING = """
     ],
     ids=lambda names: names[0] if names else "all there",
 )
+@pytest.mark.usefixtures("dpctl")
 def test_a_view_over_several_allocations_is_refused(gone):
     """By the base of the last byte's allocation; where nobody can be asked for it, by the kind of each page."""
-    dpctl_device()
     python(HEAD + SPANNING, *gone)
 
 
@@ -224,10 +217,10 @@ DPNP = {
 }
 
 
+@pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("name", DPNP)
 def test_dpnps_arrays_go_in_and_out_without_a_name(name):
     pytest.importorskip("dpnp.tensor")
-    dpctl_device()
     program = """
     import dpnp
     array = dpnp.arange(12, dtype="i4", device="cpu").reshape(3, 4)
@@ -276,11 +269,11 @@ READERS = {
 }
 
 
+@pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("reader", READERS)
 def test_who_is_not_known_to_read_the_hosts_memory_is_shown_a_sycl_device(reader):
     """Which it refuses itself; a caller whose name is gone is no other case. arrayhub's own functions ask nobody."""
     pytest.importorskip(reader)
-    dpctl_device()
     lost, theirs, ours = READERS[reader]
     program = """
     import dpctl.memory

@@ -2,13 +2,12 @@
 
 import enum
 import math
-import os
 from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
-from children import python
+from children import python, resident
 from gt4py.storage.cartesian import layout_registry
 from gt4py.storage.cartesian.layout import LayoutInfo, layout_checker_factory, layout_maker_factory
 from gt4py.storage.cartesian.utils import allocate_cpu
@@ -298,11 +297,6 @@ def test_what_equals_an_integer_is_none():
 def test_a_great_many_different_calls():
     for length in range(2000):
         assert empty((length, 2), "i1").shape == (length, 2)
-
-
-def resident():
-    """Bytes of this process that are in memory now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells no resident size")

@@ -21,15 +21,6 @@ class ByDict:
 
 
 @pytest.fixture
-def dpctl():
-    dpctl = pytest.importorskip("dpctl")
-    pytest.importorskip("dpctl.memory")
-    if not dpctl.has_cpu_devices():
-        pytest.skip("no SYCL CPU device")
-    return dpctl
-
-
-@pytest.fixture
 def race(dpctl):
     return Race(dpctl)
 

@@ -1,21 +1,8 @@
 """Values by chance: right ones mostly, and every kind of wrong one. What is drawn depends on `r` alone."""
 
+from exporters import Index
+
 EDGES = [0, 1, -1, 2, 3, 63, 64, 65, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64, 2**200]
-
-
-class Index:
-    """An integer by ``__index__`` alone; it may run code, or answer something else."""
-
-    def __init__(self, value, before=None):
-        self.value, self.before = value, before
-
-    def __index__(self):
-        if self.before is not None:
-            self.before()
-        return self.value
-
-    def __repr__(self):
-        return f"Index({self.value!r})"
 
 
 class Raises:

@@ -16,21 +16,18 @@ import struct
 import sys
 import tempfile
 from multiprocessing.reduction import ForkingPickler
-from pathlib import Path
 from typing import ClassVar
 
+import dlpack_by_hand
+import exporters
 import numpy as np
+from exporters import Index
 
 import arrayhub as ah
 from arrayhub.adapters.format_reader import parse_format
 from arrayhub.inspection.datashape_parser import parse_type
 
 from . import arrow, chance
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-import dlpack_by_hand
-import exporters
 
 REFUSALS = (ValueError, TypeError, BufferError, MemoryError, pickle.UnpicklingError)
 
@@ -94,7 +91,7 @@ def stranger_of(address):
                 [
                     (address, False), (chance.scalar(r), r.choice([True, False, None, 0, 1, 2, "x"])), (address,),
                     None, bytearray(64), b"x" * 8, memoryview(bytearray(64))[::2], chance.strange(r),
-                    (chance.Index(address), True),
+                    (Index(address), True),
                 ]
             )  # fmt: skip
         if key in ("shape", "strides"):
@@ -222,7 +219,7 @@ def change_during(r, producer, fields):
         producer.struct.descr = None
 
     if isinstance(fields, list):
-        fields.append(("n", "|u1", (chance.Index(1, change),)))
+        fields.append(("n", "|u1", (Index(1, change),)))
 
 
 def draw_buffer(r):
@@ -331,7 +328,7 @@ def key_part(r):
         return r.randint(-4, 4)
     if kind < 0.7:
         return slice(*(r.choice([None, r.randint(-5, 5), chance.scalar(r)]) for _ in range(3)))
-    return r.choice([None, ..., chance.scalar(r), chance.Index(r.randint(-3, 3))])
+    return r.choice([None, ..., chance.scalar(r), Index(r.randint(-3, 3))])
 
 
 def draw_index(r):

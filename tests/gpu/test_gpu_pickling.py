@@ -9,13 +9,7 @@ import pytest
 import arrayhub
 
 cupy = pytest.importorskip("cupy", reason="cupy is not installed")
-pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(autouse=True)
-def policy():
-    with arrayhub.pickling(device="refuse", arrive="restore"):
-        yield
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("policy")]
 
 
 VIEWS = {
