@@ -12,6 +12,10 @@ def make(n):
     return arrayhub.asarray(np.arange(float(n)))
 
 
+def fail_with_an_array_on_device():
+    raise ValueError("shape is wrong", make_on_device(3))
+
+
 def make_on_device(n):
     return arrayhub.to_device(np.arange(float(n)), "oneapi:0")
 

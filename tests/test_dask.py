@@ -251,6 +251,12 @@ def test_a_refusal_reaches_the_client(client):
         client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
 
 
+def test_an_exception_that_holds_an_array_is_told_in_words(client):
+    """dask tries whether it can be sent, and sends its words where it cannot."""
+    with pytest.raises(Exception, match=r"ValueError\(.shape is wrong., "):
+        client.submit(tasks.fail_with_an_array_on_device, pure=False).result(timeout=WAIT)
+
+
 def test_a_refusal_between_workers_reaches_the_client(client, workers):
     there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
     with pytest.raises(pickle.PicklingError, match=REFUSAL):

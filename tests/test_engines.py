@@ -223,6 +223,10 @@ def test_joblib_hashes_by_content():
         a.flags.writeable = False
     assert hashes == [joblib.hash(asarray(a)) for a in different]
     assert joblib.hash([asarray(x)]) == joblib.hash([asarray(x.copy())])
+    for n in (3, 1000):  # whoever may write them
+        readable = np.arange(float(n))
+        readable.setflags(write=False)
+        assert joblib.hash(asarray(readable)) == joblib.hash(asarray(np.arange(float(n))))
     assert pickle.loads(pickle.dumps(asarray(x))).access == "readonly"
 
 

@@ -52,6 +52,29 @@ def test_any_layout_is_one_message(name):
     assert (whole == -1).sum() == whole.size - source.size, "what lies between the elements was written"
 
 
+@pytest.mark.parametrize(
+    "row", [np.arange(8.0)[::2], np.arange(4.0), np.arange(8.0)[::-2]], ids=["gaps", "run", "back"]
+)
+def test_a_row_that_is_repeated(row):
+    source, target = np.broadcast_to(row, (3, 4)), np.zeros((3, 4))
+    sent(source, target)
+    assert np.array_equal(target, source)
+
+
+def test_layouts_by_chance():
+    """Steps of any size and sign, 0 too, within one block of memory."""
+    rng = np.random.default_rng(0)
+    memory = np.arange(2000.0)
+    for _ in range(300):
+        shape = rng.integers(1, 5, rng.integers(1, 5))
+        steps = rng.integers(-12, 13, len(shape))
+        start = -sum(min(step, 0) * (length - 1) for step, length in zip(steps, shape, strict=True))
+        source = np.lib.stride_tricks.as_strided(memory[start:], shape, steps * 8, writeable=False)
+        target = np.zeros(shape)
+        sent(source, target)
+        assert np.array_equal(target, source), (shape, steps)
+
+
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f4", "g", "F", "D", "f2", ">i4", "M8[s]", "S3", "V5"])
 def test_any_element_travels(dtype):
     source = np.array([1, 0, 1, 1, 0, 7]).astype(dtype)

@@ -333,6 +333,17 @@ def test_padding_is_no_part_of_what_an_array_is():
     assert padded.__dask_tokenize__() == plain.__dask_tokenize__()
 
 
+@pytest.mark.parametrize("n", [300_000, 1 << 17, (1 << 17) + 1])
+def test_large_elements_with_gaps_have_the_token_of_those_without(n):
+    x = asarray(np.arange(2.0 * n)[::2])
+    padded = arrayhub.from_array(np.arange(1001.0 * 300).reshape(300, 1001), alignment=64)
+    for array in (x, padded):
+        token = array.__dask_tokenize__()
+        assert array.copy().__dask_tokenize__() == token
+        assert pickle.loads(pickle.dumps(array)).__dask_tokenize__() == token
+    assert asarray(np.arange(2.0 * n)[1::2]).__dask_tokenize__() != x.__dask_tokenize__()
+
+
 def test_deepcopy_of_an_object_with_one_array_twice():
     x = asarray(np.arange(3))
     a, b = copy.deepcopy([x, x])
@@ -641,6 +652,30 @@ def test_blocks_end_in_any_order():
         with first:
             assert "device='host'" in repr(arrayhub.pickling())
         assert repr(arrayhub.pickling()) == before
+
+
+def test_blocks_of_threads_leave_nothing():
+    """Switched from one to the other as often as Python can."""
+    program = """
+        import sys, threading
+        import arrayhub
+
+        def work():
+            for _ in range(3000):
+                with arrayhub.pickling(device="host"):
+                    assert "device='host'" in repr(arrayhub.pickling(arrive="restore"))
+
+        sys.setswitchinterval(1e-6)
+        failed = []
+        threading.excepthook = lambda args: failed.append(args.exc_value)
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(failed, arrayhub.pickling())
+    """
+    assert python(program) == "[] <arrayhub.pickling: device='refuse', arrive='restore'>\n"
 
 
 def test_the_environment_sets_the_policy():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,8 @@ class Message(list[Any]):
 
     def __del__(self) -> None:
         if self._made is not None:
-            from mpi4py import MPI
-
-            if not MPI.Is_finalized():
+            MPI = sys.modules.get("mpi4py.MPI")  # gone where the interpreter ends
+            if MPI is not None and not MPI.Is_finalized():
                 self._made.Free()
 
 
@@ -48,7 +48,8 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> Message:
     obj : object
         Anything that `asarray` takes, in memory that the host can read.
     op : mpi4py.MPI.Op, optional
-        The operation, where the message is for a reduction; it is refused here for what MPI cannot calculate with.
+        The operation, where the message is for a reduction or for a call of a window that calculates
+        (``Win.Accumulate``); it is refused here for what MPI cannot calculate with. Without it MPI adds bytes there.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def _derived(array: USMArray, element: Any) -> Any:
     strides = array.byte_strides if shape else ()
     run = array.itemsize  # bytes that lie next to each other, which MPI copies as one; 0 once there are gaps
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if stride == run:
+        if run and stride == run:
             run *= length
             parts.append(parts[-1].Create_contiguous(length))
         else:

@@ -212,7 +212,7 @@ cdef object data_of(Descriptor a, const Footprint* taken, int protocol, bint las
     if protocol >= 5:
         return _PickleBuffer(new_flat_view(a, taken))
     data = PyBytes_FromStringAndSize(a.data_ + taken.low if taken.nbytes else NULL, taken.nbytes)
-    return (data,) if a.flags_ & WRITEABLE else data
+    return (data,) if a.flags_ & WRITEABLE and not joblib_is_hashing() else data
 
 
 # The flat views of large arrays, which joblib knows again: else it would write a file for each task. A view holds the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from types import TracebackType
 from typing import Literal, Self
@@ -29,15 +30,18 @@ def _at_start(name: str) -> str:
 _settings: dict[str, str] = {}  # of the process
 # Of objects that may still be used for a block, by their ids; the last one counts.
 _said: dict[int, dict[str, str]] = {}
-_blocks: list[pickling] = []  # of blocks that have not ended, in whichever order their threads end them
+# Blocks that have not ended, by the numbers that they began with; threads end them in any order. No lock: a finalizer
+# may come here in the middle of anything, and a forked child would inherit it. Each step is one that Python does whole.
+_blocks: dict[int, pickling] = {}
+_numbers = itertools.count()
 
 
 def setting(name: str) -> str:
     """Return the present value of ``"device"`` or ``"arrive"``; that of the environment until somebody sets it."""
-    for block in reversed(_blocks):
+    for block in reversed(list(_blocks.values())):
         if name in block._wanted:
             return block._wanted[name]
-    for said in reversed(_said.values()):
+    for said in reversed(list(_said.values())):
         if name in said:
             return said[name]
     present = _settings.get(name)
@@ -79,6 +83,7 @@ class pickling:
         device: Literal["refuse", "host", "keep"] | None = None,
         arrive: Literal["restore", "host"] | None = None,
     ) -> None:
+        self._begun: list[int] = []  # the numbers of its blocks that have not ended
         given = {"device": device, "arrive": arrive}
         self._wanted = {
             name: _checked(value, f"pickling: {name}", _SETTINGS[name][1])
@@ -90,23 +95,28 @@ class pickling:
 
     def __del__(self, said: dict[int, dict[str, str]] = _said, settings: dict[str, str] = _settings) -> None:
         """Leave to the process what nobody can use for a block any more; what was said before it counts no longer."""
-        if id(self) in said:
-            for earlier in list(said):
-                if earlier == id(self):
-                    break
-                said[earlier] = {name: value for name, value in said[earlier].items() if name not in said[id(self)]}
-            settings.update(said.pop(id(self)))
+        own = said.get(id(self))
+        if own is None:
+            return
+        for key, earlier in list(said.items()):
+            if earlier is own:
+                break
+            if key in said:
+                said[key] = {name: value for name, value in earlier.items() if name not in own}
+        settings.update(own)
+        said.pop(id(self), None)
 
     def __enter__(self) -> Self:
         _said.pop(id(self), None)
-        _blocks.append(self)
+        number = next(_numbers)
+        _blocks[number] = self
+        self._begun.append(number)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The latest of them, by identity: other threads' blocks may have begun since.
-        del _blocks[max(k for k, block in enumerate(_blocks) if block is self)]
+        del _blocks[self._begun.pop()]
 
     def __repr__(self) -> str:
         return f"<arrayhub.pickling: device={setting('device')!r}, arrive={setting('arrive')!r}>"

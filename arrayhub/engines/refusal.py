@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -46,9 +46,14 @@ def _is_sent_by_dask() -> bool:
     callers = _modules_calling()
     # What spills keeps the array in memory when it is told the truth; so does who pickles in a task. Sending in batches
     # tells nobody of errors. Of what a client sends, only the serializers keep the words from the user.
-    if "distributed.protocol.pickle" not in callers or "distributed.spill" in callers:
+    if "distributed.protocol.pickle" not in callers or "distributed.spill" in callers or _is_tried_for_an_error():
         return False
     return _is_of_a_worker(callers) or not callers.isdisjoint({"distributed.protocol.serialize", "distributed.batched"})
+
+
+def _is_tried_for_an_error() -> bool:
+    """Return whether dask tries if an exception can be sent: one that holds an array goes as its words if not."""
+    return any(frame.f_code.co_name == "error_message" and _module(frame) == "distributed.core" for frame in _calling())
 
 
 def _is_read_unheard() -> bool:
@@ -79,13 +84,20 @@ def _refused(message: str) -> Any:
 _refused.__module__ = "arrayhub"  # the name in every pickle: it outlives where the function lies
 
 
-def _modules_calling() -> set[str]:
-    names = set()
+def _calling() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        names.add(frame.f_globals.get("__name__", ""))
+        yield frame
         frame = frame.f_back
-    return names
+
+
+def _module(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__", "")
+    return name
+
+
+def _modules_calling() -> set[str]:
+    return set(map(_module, _calling()))
 
 
 def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:

@@ -1,6 +1,7 @@
 """What dask knows an array by: equal for equal elements, in every process, and another for any other.
 
-The elements are hashed where they lie, rows of strided ones a chunk at a time, so that nothing large is copied.
+The elements are hashed where they lie, a chunk at a time, and strided ones brought together for it, so that nothing
+large is copied.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.transfer.gather import pieces
 from arrayhub.usm_array import USMArray
 
-_CHUNK = 1 << 20  # bytes that are brought together at a time
+_CHUNK = 1 << 20  # bytes that are hashed at a time, wherever they lie: other cuts would give other tokens
 
 
 def token(array: USMArray) -> tuple[Any, ...]:
@@ -40,8 +41,8 @@ def token(array: USMArray) -> tuple[Any, ...]:
     content = hashlib.sha1(usedforsecurity=False)
     quick = _hash_of_dask()
     for part in _without_padding(host_view(array)):
-        for run in _runs(pieces(part)):
-            content.update(raw(run) if quick is None else quick(raw(run)).encode())
+        for chunk in _cut(_runs(pieces(part))):
+            content.update(chunk if quick is None else quick(chunk).encode())
     return ("arrayhub.USMArray", *identity(array), content.hexdigest())
 
 
@@ -80,3 +81,21 @@ def _runs(array: USMArray) -> Iterator[USMArray]:
         rows = max(_CHUNK * array.shape[0] // array.nbytes, 1)
         for start in range(0, array.shape[0], rows):
             yield from _runs(array[start] if rows == 1 else array[start : start + rows])
+
+
+def _cut(runs: Iterator[USMArray]) -> Iterator[Any]:
+    """Yield the bytes of contiguous arrays, one after the other, in chunks of which the last alone may be shorter."""
+    held = bytearray()
+    for run in runs:
+        data = raw(run).reshape(-1).view("u1") if run.nbytes else np.empty(0, "u1")
+        start = min(_CHUNK - len(held), data.size) if held else 0
+        held += data[:start].data
+        if len(held) == _CHUNK:
+            yield held
+            held = bytearray()
+        if not held:
+            end = start + (data.size - start) // _CHUNK * _CHUNK
+            yield from (data[at : at + _CHUNK] for at in range(start, end, _CHUNK))
+            held += data[end:].data
+    if held:
+        yield held
