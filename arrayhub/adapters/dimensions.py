@@ -14,7 +14,7 @@ from arrayhub._core.labels import relabelled
 # What an object may have for us; `dispatch` remembers of a type whether its instances are worth asking.
 ATTRIBUTES = ("__gt_dims__", "__gt_origin__", "dims")
 _NAMES = ("__gt_dims__", "dims")
-_GRID = ("I", "J", "K")
+GRID = ("I", "J", "K")
 
 
 def parse(obj, array):
@@ -151,7 +151,7 @@ def _index(value: SupportsIndex) -> int:
 
 def is_known(name: str | None) -> bool:
     """Whether `name` is that of a dimension which GT4Py's stencils have."""
-    return name is not None and (name in _GRID or _is_number(name))
+    return name is not None and (name in GRID or _is_number(name))
 
 
 def _stencils_know(dims: Sequence[str]) -> bool:
@@ -174,7 +174,7 @@ def _stencil_order(dims: Sequence[str]) -> list[int]:
 
 
 def _rank(name: str) -> tuple[int, int]:
-    return (1, int(name)) if _is_number(name) else (0, _GRID.index(name))
+    return (1, int(name)) if _is_number(name) else (0, GRID.index(name))
 
 
 def _from_stencil_order(origin: Sequence[int], dims: Sequence[str]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex, TypeAlias
 
 from arrayhub._core.errors import show
 from arrayhub._core.integers import integer
-from arrayhub.adapters.dimensions import is_known
+from arrayhub.adapters.dimensions import GRID, is_known
 from arrayhub.storage.planning import integers, is_ordered, layout_ranks
 
 __all__ = ["layout_for", "names", "register"]
@@ -24,7 +24,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-GRID = ("I", "J", "K")
 ACCEPTED_DIMENSIONS = "'I', 'J', 'K' and decimal numbers such as '0' for data dimensions, each once"
 
 LayoutRule: TypeAlias = Callable[[tuple[str, ...]], Sequence[int]]
