@@ -42,8 +42,9 @@ def setting(name: str) -> str:
         if name in block._wanted:
             return block._wanted[name]
     for said in reversed(list(_said.values())):
-        if name in said:
-            return said[name]
+        value = said.get(name)
+        if value is not None:
+            return value
     present = _settings.get(name)
     return _settings.setdefault(name, _at_start(name)) if present is None else present
 
@@ -98,11 +99,11 @@ class pickling:
         own = said.get(id(self))
         if own is None:
             return
-        for key, earlier in list(said.items()):
+        for earlier in list(said.values()):
             if earlier is own:
                 break
-            if key in said:
-                said[key] = {name: value for name, value in earlier.items() if name not in own}
+            for name in list(own):  # in place: what another thread has just taken out must not come back
+                earlier.pop(name, None)
         settings.update(own)
         said.pop(id(self), None)
 
