@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define ARRAYHUB_LINE 64
+#define ARRAYHUB_FEW_LINES 8        /* that one place in any cache keeps */
 #define ARRAYHUB_LARGE_STEP 1024    /* bytes: lines so far apart share a few places in the first-level cache */
 #define ARRAYHUB_SHORT 16   /* words: a shorter inner loop costs more than what it copies */
 #define ARRAYHUB_BLOCK 64   /* words of a longer one in its place, so that their lines stay in the first-level cache */
@@ -220,7 +221,7 @@ static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size) {
                                        ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,        \
                                        ptrdiff_t source_across) {                                                      \
         enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
-        const ptrdiff_t lines = source_across % ARRAYHUB_LARGE_STEP != 0 ? 128 : 8;                                    \
+        const ptrdiff_t lines = source_across % ARRAYHUB_LARGE_STEP != 0 ? 128 : ARRAYHUB_FEW_LINES;                   \
         for (ptrdiff_t p = 0; p < along; p += SIDE)                                                                    \
             for (ptrdiff_t q = 0; q < across; q += lines)                                                              \
                 for (ptrdiff_t i = p; i < p + SIDE && i < along; i++) {                                                \
@@ -234,15 +235,17 @@ static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size) {
                 }                                                                                                      \
     }
 
-/* Whether words are quicker one by one than turned round in vectors: too few to fill vectors; of 4 bytes or more, since their
-   vectors lie across lines and hold few of them; with gaps, but for bytes two apart. Of these only the first, and long ones
-   with gaps, where lines do not stay in the cache until the next word of theirs is asked for. */
-static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t source_along, ptrdiff_t source_across) {
+/* Whether words are quicker one by one than turned round in vectors: too few to fill vectors, or from so few lines that all
+   stay in any cache; of 4 bytes or more, since their vectors lie across lines and hold few of them; with gaps, but for bytes
+   two apart. Where lines do not stay in the cache until the next word of theirs is asked for, only the first two, and long
+   words with gaps on either side. */
+static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t across, ptrdiff_t target_across,
+                                    ptrdiff_t source_along, ptrdiff_t source_across) {
     const int gaps = source_along != size;
-    if (along * size < ARRAYHUB_LINE && along * size % 16 != 0)
+    if ((along * size < ARRAYHUB_LINE && along * size % 16 != 0) || across <= ARRAYHUB_FEW_LINES)
         return 1;
     if (source_across % ARRAYHUB_LARGE_STEP == 0)
-        return gaps && size >= 8;
+        return (gaps || target_across != size) && size >= 8;
     return size >= 4 || (gaps && !(size == 1 && source_along == 2));
 }
 
@@ -258,7 +261,7 @@ static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t s
         const ptrdiff_t up = source_along == SIZE ? arrayhub_lead(source, SIZE) : SIDE;                                \
         const ptrdiff_t left = target_across == SIZE ? arrayhub_lead(target, SIZE) : SIDE;                             \
         (void) item;                                                                                                   \
-        if (arrayhub_by_words(SIZE, along, source_along, source_across)) {                                             \
+        if (arrayhub_by_words(SIZE, along, across, target_across, source_along, source_across)) {                      \
             arrayhub_blocks_##SIZE(target, source, along, across, target_along, target_across, source_along,           \
                                    source_across);                                                                     \
             return;                                                                                                    \
