@@ -12,10 +12,7 @@ from libc.string cimport memcmp, memcpy
 from arrayhub._core.descriptor cimport PACKED, Descriptor, shape_tuple, size_of
 from arrayhub._core.fresh cimport slowest_first
 from arrayhub._core.layout cimport MAX_NDIM
-from arrayhub.transfer.loops cimport RowLoop, copy_rows, row_loop
-
-cdef enum:
-    LARGEST_WORD = 16      # bytes: what a device loads at once
+from arrayhub.transfer.loops cimport LARGEST_WORD, RowLoop, copy_rows, row_loop
 
 
 cdef class Route:

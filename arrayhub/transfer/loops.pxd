@@ -3,7 +3,13 @@
 Steps are in bytes.
 """
 
+cdef enum:
+    LARGEST_WORD = 16       # bytes: what processors and devices load at once
+
 cdef extern from "../transfer/loops.h" nogil:
+    enum:
+        CACHE_LINE "ARRAYHUB_LINE"      # bytes
+
     # Copy `outer` rows of `inner` words.
     ctypedef void (*RowLoop "arrayhub_row_loop")(
         char* target, const char* source, Py_ssize_t outer, Py_ssize_t inner, Py_ssize_t target_outer,

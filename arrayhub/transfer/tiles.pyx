@@ -11,13 +11,11 @@ Where both run along the same dimension, or elements are as long as lines, rows 
 cimport numpy as cnp
 
 from arrayhub._core cimport layout
-from arrayhub.transfer.loops cimport RowLoop, TileLoop, copy_rows, row_loop, tile_loop
+from arrayhub.transfer.loops cimport CACHE_LINE, LARGEST_WORD, RowLoop, TileLoop, copy_rows, row_loop, tile_loop
 
 cnp.import_array()
 
 cdef enum:
-    CACHE_LINE = 64         # bytes
-    LARGEST_WORD = 16       # bytes
     LARGEST_ITEM = 32       # bytes of what tiles move
     SHORTEST = 8            # bytes of a side of a tile that pay
     SQUARE = 1024           # bytes of the side of a square of tiles: what one row of tiles fetches is there for the next
