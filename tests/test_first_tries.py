@@ -1,6 +1,7 @@
 """What a newcomer tries first works, or is refused in words that say what to do."""
 
 import importlib.util
+import os
 import sys
 
 import ml_dtypes
@@ -94,6 +95,31 @@ def test_a_library_that_is_missing_is_what_is_missing_first():
 def test_dpnp_is_missing(missing, call):
     done = without(missing, f"ah.{call}")
     assert "ImportError: dpnp is needed for its arrays: pip install dpnp" in done.stderr
+
+
+BROKEN_WAYS = {
+    "torch": "as_torch(x)",
+    "jax": "as_jax(x)",
+    "dpnp": "as_dpnp(x, copy=True)",
+    "cupy": "zeros(2, memory='cuda')",
+    "dpctl": "zeros(2, memory='usm_host')",
+    "xarray": "asarray(x).to_xarray()",
+    "polars": "as_polars(x)",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_WAYS)
+def test_what_a_library_lacks_is_named(tmp_path, name):
+    """The library is installed, so what installs it is not all that there is to say."""
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text("import what_it_needs")
+    done = finished(
+        *(sys.executable, "-c", f"import arrayhub as ah, numpy; x = numpy.zeros(2); ah.{BROKEN_WAYS[name]}"),
+        PYTHONPATH=os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])),
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: {name} is needed"), done.stderr
+    assert "cannot be imported (No module named 'what_it_needs')" in last
 
 
 def test_at_the_prompt_an_explanation_is_its_text():

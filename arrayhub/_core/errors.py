@@ -116,13 +116,13 @@ def not_there_error(library: str, purpose: str, error: ImportError | None = None
     purpose : str
         What it is needed for, as in "for its arrays".
     error : ImportError, optional
-        What importing it raised, which is told where the library is there and broken.
+        What importing it raised, which is told where the library is there and broken, or lacks a module that it needs.
 
     Returns
     -------
     ImportError
         To be raised by the caller.
     """
-    broken = error is not None and not isinstance(error, ModuleNotFoundError)
-    why = f", and cannot be imported ({error})" if broken else ""
+    absent = error is None or (isinstance(error, ModuleNotFoundError) and error.name == library)
+    why = "" if absent else f", and cannot be imported ({error})"
     return ImportError(f"{library} is needed {purpose}{why}: {INSTALL[library]}")
