@@ -305,6 +305,28 @@ def test_an_array_of_a_later_release(client, workers):
         client.submit(tasks.total, tasks.FromLater(), pure=False).result(timeout=WAIT)
 
 
+def test_too_little_memory_is_no_refusal():
+    """It speaks of this process, and not of the array: who sends hears of it."""
+    python("""
+        import resource
+
+        import numpy as np
+        from arrayhub import asarray
+        from distributed.protocol.serialize import pickle_dumps
+
+        x = asarray(np.zeros(1 << 27))[::2]
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 28), hard))
+        try:
+            pickle_dumps(x)
+        except MemoryError:
+            pass
+        else:
+            raise AssertionError("something was sent")
+    """)
+
+
 def test_device_memory_where_it_is_asked_for(client, workers):
     def choose(device):
         arrayhub.pickling(device=device)

@@ -613,6 +613,19 @@ class TestDevices:
             with pytest.raises(pickle.UnpicklingError, match=r"(?s)which it cannot have here.*arrive='host'"):
                 function((*state[:-1], place), data)
 
+    def test_a_device_that_fails(self, monkeypatch):
+        """The errors of a driver are BufferErrors."""
+        x = self.device(np.arange(4.0))
+        with arrayhub.pickling(device="keep"):
+            stream = pickle.dumps(x)
+
+        def write(*_):
+            raise BufferError("CUDA: cuMemcpyHtoDAsync_v2 failed with CUDA_ERROR_ILLEGAL_ADDRESS (700)")
+
+        monkeypatch.setattr(arrayhub.transfer, "write", write)
+        with pytest.raises(pickle.UnpicklingError, match=r"(?s)which it cannot have here.*ADDRESS.*arrive='host'"):
+            pickle.loads(stream)
+
     def test_a_receiver_without_sycl(self):
         with arrayhub.pickling(device="keep"):
             stream = pickle.dumps(self.device(np.arange(4.0)))

@@ -56,7 +56,7 @@ from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.transfer.gather cimport footprint
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.labels import label
 from arrayhub.transfer.gather import gathered
 from arrayhub.transfer.host import copy as host_copy
@@ -94,6 +94,8 @@ def reduce(Descriptor array not None, int protocol):
     """
     try:
         return reduced(array, protocol)
+    except PASSES_ON:
+        raise
     except Exception as error:
         return refused(error)
 

@@ -21,8 +21,8 @@ from arrayhub.usm_array import USMArray
 
 _KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # an array of the host's needs no note
 
-
-_FAILURES = (ImportError, OSError, RuntimeError, ValueError)  # of runtimes and of devices that are not there
+# Of runtimes, of devices that are not there, and of drivers.
+_FAILURES = (ImportError, OSError, RuntimeError, ValueError, BufferError)
 
 
 def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
@@ -49,7 +49,7 @@ def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
         return gathered(array, transfer.to_host), place
     except PASSES_ON:
         raise
-    except (BufferError, *_FAILURES) as error:
+    except _FAILURES as error:
         raise pickle.PicklingError(
             f"arrayhub: the array is on {array.device}, and cannot be copied to the host: {error}"
         ) from error
