@@ -126,3 +126,24 @@ def not_there_error(library: str, purpose: str, error: ImportError | None = None
     absent = error is None or (isinstance(error, ModuleNotFoundError) and error.name == library)
     why = "" if absent else f", and cannot be imported ({error})"
     return ImportError(f"{library} is needed {purpose}{why}: {INSTALL[library]}")
+
+
+def needed(module: str, purpose: str) -> Any:
+    """Import a module of a library that may not be there, and return the library.
+
+    Parameters
+    ----------
+    module : str
+        The library's name in the table of libraries, or that of a module in it such as ``dpctl.memory``.
+    purpose : str
+        What it is needed for, as in "for its arrays".
+
+    Raises
+    ------
+    ImportError
+        It cannot be imported; the message says what installs it.
+    """
+    try:
+        return __import__(module)
+    except ImportError as error:
+        raise not_there_error(module.partition(".")[0], purpose, error) from error

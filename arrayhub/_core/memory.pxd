@@ -7,6 +7,7 @@ from arrayhub._core.device cimport DLDevice
 cpdef enum:
     BOUNDARY = 64       # bytes: jax takes a host buffer without a copy only from such a boundary; new host memory starts on one
     PAGE = 4096         # bytes: the smallest page of memory that the processors here have
+    HUGE_PAGE = 2 << 20  # bytes: what Linux has for large memory there
 
 cdef enum BlockKind:
     EXTERNAL = 0     # a Python object owns the bytes and keeps them for as long as it lives
@@ -26,7 +27,7 @@ cdef class MemoryBlock:
     cdef char* address_
     cdef Py_ssize_t nbytes_      # bytes; -1 where unknown
     cdef DLDevice device_
-    # Of memory that was laid out with padded rows, so that copies can be laid out alike: bytes; 0 where nothing is padded.
+    # Of rows that were aligned, so that copies can be laid out alike: bytes; 0 where no alignment was asked for.
     cdef Py_ssize_t row_         # of a row that elements lie in
     cdef Py_ssize_t row_step_    # from one row to the next
     cdef Py_ssize_t boundary_    # that rows lie on

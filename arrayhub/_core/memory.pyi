@@ -4,6 +4,7 @@ from arrayhub._core.device import Device
 
 BOUNDARY: int
 PAGE: int
+HUGE_PAGE: int
 KIND_NAMES: dict[int, str]
 
 @final

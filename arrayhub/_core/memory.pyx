@@ -176,16 +176,14 @@ describe_release(_free, b"PyMem_RawFree", NULL)
 
 cdef extern from *:
     """
-    #if defined(__linux__)
     #include <stdint.h>
     #include <sys/mman.h>
-    #endif
     #define ARRAYHUB_LARGE (1 << 22)    /* bytes: two huge pages at least fit wherever it starts */
 
     /* First touch costs most of a copy into fresh memory, and less by the huge page; NumPy asks for them too. Only a
        hint, so what it returns does not matter. */
     static void arrayhub_prefer_huge_pages(void *memory, size_t nbytes, uintptr_t page) {
-    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+    #if defined(MADV_HUGEPAGE)
         uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
         if (nbytes >= ARRAYHUB_LARGE) (void)madvise((void *)start, nbytes - (start - (uintptr_t)memory), MADV_HUGEPAGE);
     #else

@@ -73,9 +73,8 @@ from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
     NO_STREAM,
     PER_THREAD_STREAM,
-    check_handle,
+    checked_handle,
     remember_handle,
-    stream_handle,
 )
 
 from arrayhub._core.device import TYPE_NAMES
@@ -160,9 +159,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef intptr_t handle = NO_STREAM
     cdef Descriptor a
     if device_type == kDLCUDA and stream is not None:
-        handle = stream_handle(stream)
-        if handle != NO_STREAM:
-            check_handle(handle)
+        handle = checked_handle(stream)
     # Not every producer knows the per-thread stream: the runtime asks for another, see consumer_ready.
     cdef bint ordered = handle != NO_STREAM and handle != PER_THREAD_STREAM
     if streamed:

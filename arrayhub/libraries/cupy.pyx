@@ -38,7 +38,8 @@ from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport cuda_array, dlpack
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
 
-from arrayhub.runtimes.cuda import import_cupy
+from arrayhub._core.errors import needed
+from arrayhub.libraries.devices import is_hip
 
 cdef int _found = 0                    # whether what follows is set, when the first array comes in
 cdef object _current_stream = None     # cupy.cuda.get_current_stream
@@ -47,12 +48,12 @@ cdef bint _is_hip = False
 
 cdef int _find_cupy() except -1:
     global _current_stream, _is_hip
-    cuda = import_cupy("for its arrays").cuda
-    is_hip = getattr(cuda.runtime, "is_hip", False)      # not documented
-    current_stream = cuda.get_current_stream
-    with cython.critical_section(cuda):
+    cupy = needed("cupy", "for its arrays")
+    hip = is_hip(cupy)
+    current_stream = cupy.cuda.get_current_stream
+    with cython.critical_section(cupy):
         if not is_done(&_found):
-            _is_hip, _current_stream = is_hip, current_stream
+            _is_hip, _current_stream = hip, current_stream
             mark_done(&_found)
     return 0
 
@@ -147,7 +148,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
         raise BufferError("cupy: the array is read-only, and cupy cannot say so; pass copy=True, or allow_readonly=True"
                           " and do not write")
     check_type(a)
-    cupy = import_cupy("for its arrays")
+    cupy = needed("cupy", "for its arrays")
     cdef tuple shape = shape_tuple(a)
     cdef tuple strides = stride_tuple(a)
     return lay_over(a, cupy, shape, get_dtype(a), strides)
@@ -155,7 +156,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
-        import_cupy("for its arrays")      # without it nothing else would help
+        needed("cupy", "for its arrays")      # without it nothing else would help
         raise BufferError(f"cupy: the memory is on {place_of(a)}, which"
                           " CUDA cannot reach; call x.to_device('cuda:0'), or pass copy=True")
     return 0
@@ -217,7 +218,7 @@ def as_words(Descriptor array not None, axes, Py_ssize_t largest=8):
         one more dimension for the words of an element.
     """
     check_reachable(array)
-    cupy = import_cupy("to copy CUDA memory")
+    cupy = needed("cupy", "to copy CUDA memory")
     cdef Py_ssize_t word = math.gcd(largest, array.itemsize_, <size_t> array.data_)
     if axes is None:
         return lay_over(array, cupy, (array.nbytes,), cupy.dtype("u1"), (1,))

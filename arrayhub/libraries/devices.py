@@ -32,7 +32,12 @@ def read_cupy(device):
     cupy = sys.modules["cupy"]
     if not isinstance(device, cupy.cuda.Device):
         raise TypeError(f"device: {show(device)} of cupy is no cupy.cuda.Device")
-    return (_ROCM if getattr(cupy.cuda.runtime, "is_hip", False) else 2, device.id)
+    return (_ROCM if is_hip(cupy) else 2, device.id)
+
+
+def is_hip(cupy):
+    """Return whether cupy was built for AMD's GPUs, which it does not document."""
+    return getattr(cupy.cuda.runtime, "is_hip", False)
 
 
 def read_jax(device):

@@ -35,7 +35,7 @@ from arrayhub._core.shared cimport found
 from arrayhub.adapters cimport sycl_usm
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.errors import PASSES_ON, interface_error, not_there_error
+from arrayhub._core.errors import PASSES_ON, interface_error, needed, not_there_error
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
     Py_ssize_t refcount
@@ -279,7 +279,7 @@ cdef object emit(Descriptor a):
             f"dpnp: usm_ndarray steps by whole elements, and byte strides {a.byte_strides} are no multiples of"
             f" {a.itemsize}; call x.copy()"
         )
-    usm_ndarray = dpnp_tensor().usm_ndarray
+    usm_ndarray = needed("dpnp.tensor", "for usm_ndarray").tensor.usm_ndarray
     memory = sycl.memory_on_queue(a)
     try:
         if size_of(a) == 0:
@@ -291,14 +291,6 @@ cdef object emit(Descriptor a):
     if not a.flags_ & WRITEABLE:
         array.flags.writable = False
     return array
-
-
-cdef object dpnp_tensor():
-    try:
-        import dpnp.tensor
-    except ImportError as error:
-        raise not_there_error("dpnp", "for usm_ndarray", error) from error
-    return dpnp.tensor
 
 
 cdef int see_dpnp() except -1:

@@ -12,7 +12,7 @@ from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_handle, stream_handle
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PASSES_ON, not_there_error
+from arrayhub._core.errors import PASSES_ON, needed
 
 
 cdef bint _on_gpu = False       # where the last array lay, which is where the next one is looked for first
@@ -148,10 +148,7 @@ cdef object emit(Descriptor a, bint may_copy):
     BufferError
         jax could not take the memory without a copy, or has no such element type.
     """
-    try:
-        import jax
-    except ImportError as error:
-        raise not_there_error("jax", "for its arrays", error) from error
+    jax = needed("jax", "for its arrays")
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
     try:
         result = jax.dlpack.from_dlpack(view)

@@ -15,9 +15,9 @@ from arrayhub._core.raised cimport put_aside, put_back
 from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI, DLTensor
-from arrayhub.runtimes.cuda cimport remember_stream
+from arrayhub.runtimes.cuda cimport remember_handle, stream_handle
 
-from arrayhub._core.errors import PASSES_ON, not_there_error
+from arrayhub._core.errors import PASSES_ON, needed
 
 cdef object _torch = None
 cdef object _tensor_type = None
@@ -30,10 +30,7 @@ cdef object _parameter_type = None
 cdef int find_torch() except -1:
     """Import torch and set what `table` gives, and what this module needs of torch, once."""
     global exchange_table, _torch, _tensor_type, _parameter_type
-    try:
-        import torch
-    except ImportError as error:
-        raise not_there_error("torch", "for its tensors", error) from error
+    torch = needed("torch", "for its tensors")
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(torch.Tensor)
     tensor_type, parameter_type = torch.Tensor, torch.nn.Parameter
     with cython.critical_section(torch):
@@ -137,7 +134,8 @@ cdef Descriptor parse_slowly(object obj, object stream):
 cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
     """Remember the stream that is torch's current one now: a tensor that is asked later speaks of the one current then."""
     if api == NULL or api.current_work_stream == NULL:
-        return remember_stream(a, _torch.cuda.current_stream(a.device_.device_id))
+        stream = _torch.cuda.current_stream(a.device_.device_id)
+        return remember_handle(a, stream_handle(stream), stream)
     return dlpack.note_work_stream(a, api)
 
 
@@ -283,8 +281,6 @@ cdef extern from *:
     #define ARRAYHUB_HAS_PYOBJECT (UINT64_C(1) << 63)
     #define ARRAYHUB_LEAST(seen) ((seen) & ARRAYHUB_HAS_PYOBJECT ? 2u : 1u)
 
-    #if defined(__GNUC__)
-    #define ARRAYHUB_COUNTS 1
     static inline int arrayhub_count(void *storage, int up) {
         uint64_t *at = (uint64_t *)((char *)storage + 8), seen = __atomic_load_n(at, __ATOMIC_RELAXED);
         do {
@@ -294,12 +290,7 @@ cdef extern from *:
                                               __ATOMIC_RELAXED));
         return 1;
     }
-    #else
-    #define ARRAYHUB_COUNTS 0
-    static inline int arrayhub_count(void *storage, int up) { (void)storage; (void)up; return 0; }
-    #endif
     """
-    const bint ARRAYHUB_COUNTS
     bint arrayhub_count(void* storage, bint up) noexcept nogil
 
 
@@ -371,7 +362,7 @@ cdef extern from *:
     bint arrayhub_find_getter(object descriptor, arrayhub_getter* get, void** closure)
     size_t size_of_block "arrayhub_size_of_block"(const void* block) noexcept
 
-ctypedef bint (*Find)(object torch) except -1
+ctypedef bint (*Find)() except -1
 
 cdef enum:
     MOST_WORDS = 32          # of a TensorImpl
@@ -443,20 +434,20 @@ cdef bint in_a_mode() except -1:
 
 cdef bint all_found(Find find) except -1:
     try:
-        return find(_torch)
+        return find()
     except PASSES_ON:
         raise
     except Exception:      # private names of torch: whatever happens, there is another way
         return False
 
 
-cdef bint find_states(object torch) except -1:
+cdef bint find_states() except -1:
     """Find what `plain_tensor` reads; False where that is not sure."""
     global _impl_at, _keys_at, _plain_keys, _autograd_at
-    plain = torch.zeros(3)
-    complex_ = torch.zeros(2, 2, dtype=torch.complex64)
-    samples = [plain, complex_, torch.zeros(2, dtype=torch.int64), complex_.conj(), complex_.conj().imag,
-               torch.empty(2, device="meta")]
+    plain = _torch.zeros(3)
+    complex_ = _torch.zeros(2, 2, dtype=_torch.complex64)
+    samples = [plain, complex_, _torch.zeros(2, dtype=_torch.int64), complex_.conj(), complex_.conj().imag,
+               _torch.empty(2, device="meta")]
     _plain_keys = keys_of(plain)
     if keys_of(complex_) != _plain_keys or any(keys_of(sample) == _plain_keys for sample in samples[3:]):
         return False
@@ -469,44 +460,41 @@ cdef bint find_states(object torch) except -1:
     if len(key_places) != 1:
         return False
     _keys_at = key_places[0]
-    _autograd_at = place_of_autograd(torch)
-    return arrayhub_find_getter(torch._C.TensorBase.__dict__["requires_grad"], &_requires_grad, &_requires_grad_closure)
+    _autograd_at = place_of_autograd()
+    return arrayhub_find_getter(_torch._C.TensorBase.__dict__["requires_grad"], &_requires_grad, &_requires_grad_closure)
 
 
-cdef Py_ssize_t place_of_autograd(object torch) except? -2:
+cdef Py_ssize_t place_of_autograd() except? -2:
     """The one word of a TensorImpl that is 0 until its tensor takes part in autograd; NOWHERE where that is not one."""
-    tensors = [torch.zeros(3), torch.zeros(2, 2, dtype=torch.complex64), torch.empty(0)]
-    places = set(range(0, 8 * min([words_of(tensor) for tensor in tensors]), 8))
-    places = {at for at in places if all(key_at(tensor, at) == 0 for tensor in tensors)}
-    with torch.enable_grad():
+    tensors = [_torch.zeros(3), _torch.zeros(2, 2, dtype=_torch.complex64), _torch.empty(0)]
+    places = places_of(tensors, [0, 0, 0])
+    with _torch.enable_grad():
         tensors = [tensor.requires_grad_() for tensor in tensors]
-        results = [tensors[0] * 2, (tensors[0] * 2)[1:], torch.nn.Parameter(torch.zeros(2))]
-        places = {at for at in places if all(key_at(tensor, at) != 0 for tensor in tensors + results)}
-    return places.pop() if len(places) == 1 else NOWHERE
+        results = [tensors[0] * 2, (tensors[0] * 2)[1:], _torch.nn.Parameter(_torch.zeros(2))]
+        places = [at for at in places if all(key_at(tensor, at) != 0 for tensor in tensors + results)]
+    return places[0] if len(places) == 1 else NOWHERE
 
 
-cdef bint find_storage(object torch) except -1:
+cdef bint find_storage() except -1:
     """Find what `hold` reads and writes; False where that is not sure, or does not do what torch says of it."""
     global _storage_at, _resizable_at, _carrier
-    if not ARRAYHUB_COUNTS:
-        return False
-    samples = [torch.zeros(3), torch.zeros(2, 2, dtype=torch.complex64)[1], torch.zeros(5, dtype=torch.int64),
-               torch.empty(0)]
+    samples = [_torch.zeros(3), _torch.zeros(2, 2, dtype=_torch.complex64)[1], _torch.zeros(5, dtype=_torch.int64),
+               _torch.empty(0)]
     storages = [sample.untyped_storage() for sample in samples]
     places = places_of(samples, [storage._cdata for storage in storages])
     if not places:
         return False
     _storage_at = places[0]
-    _resizable_at = place_of_mark(torch)
-    if _resizable_at == NOWHERE or not counts_as_torch_does(torch, samples[0], storages[0]):
+    _resizable_at = place_of_mark()
+    if _resizable_at == NOWHERE or not counts_as_torch_does(samples[0], storages[0]):
         return False
-    _carrier = torch.empty(0)
-    return arrayhub_find_getter(torch._C.TensorBase.__dict__["data"], &_data, &_data_closure)
+    _carrier = _torch.empty(0)
+    return arrayhub_find_getter(_torch._C.TensorBase.__dict__["data"], &_data, &_data_closure)
 
 
-cdef Py_ssize_t place_of_mark(object torch) except? -1:
+cdef Py_ssize_t place_of_mark() except? -1:
     """The one byte that ``Tensor.numpy`` turns from 1 to 0 in the storage, where torch itself reads it back."""
-    sample, trial = torch.zeros(3), torch.zeros(3)
+    sample, trial = _torch.zeros(3), _torch.zeros(3)
     cdef const unsigned char* storage = <const unsigned char*> storage_of(sample)
     before = storage[:STORAGE_BYTES]
     sample.numpy()
@@ -521,9 +509,9 @@ cdef Py_ssize_t place_of_mark(object torch) except? -1:
     return NOWHERE if trial.untyped_storage().resizable() else at
 
 
-cdef bint counts_as_torch_does(object torch, object tensor, object storage) except -1:
+cdef bint counts_as_torch_does(object tensor, object storage) except -1:
     """Whether the count goes with the number of tensors that share a storage, and ours with torch's own."""
-    use_count = torch._C._storage_Use_Count
+    use_count = _torch._C._storage_Use_Count
     cdef uint64_t alone = count_in(tensor)
     others = [tensor.detach(), tensor.detach()]
     if count_in(tensor) != alone + 2 or use_count(storage._cdata) != alone + 2 or not arrayhub_count(storage_of(tensor), True):

@@ -1,6 +1,6 @@
 """xarray: a DataArray on the memory of an array. The way in is conversion's own: what it wraps, and its ``dims``."""
 
-from arrayhub._core.errors import not_there_error
+from arrayhub._core.errors import needed
 from arrayhub.libraries import cupy
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
@@ -16,10 +16,7 @@ def emit(array):
     ImportError
         xarray is not installed.
     """
-    try:
-        import xarray
-    except ImportError as error:
-        raise not_there_error("xarray", "for to_xarray", error) from error
+    xarray = needed("xarray", "for to_xarray")
     return xarray.DataArray(_data(array), dims=array.dims)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import wanted
-from arrayhub._core.errors import not_there_error
+from arrayhub._core.errors import needed
 from arrayhub.conversion import as_numpy as dense_as_numpy
 from arrayhub.conversion import register_nested
 from arrayhub.nested.array import NestedArray, is_on_host, nested_of, unpacked, valid_mask
@@ -52,7 +52,7 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
     ImportError
         pyarrow is not installed.
     """
-    pyarrow = _library("pyarrow")
+    pyarrow = needed("pyarrow", "for its arrays")
     taken = _taken(obj, copy, "as_arrow")
     if is_on_host(taken):
         take = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private; the public way takes longer
@@ -82,7 +82,7 @@ def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
     The numbers and characters are shared. Offsets of four bytes become eight, and strings get views of 16 bytes each,
     as polars has them; it would copy the characters too.
     """
-    polars = _library("polars")
+    polars = needed("polars", "for its arrays")
     series = polars.Series(as_polars_has_it(_on_host(_taken(obj, copy, "as_polars"), "polars")))
     return series.struct.unnest() if series.dtype == polars.Struct else series
 
@@ -90,9 +90,9 @@ def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
 def as_pandas(obj: Any, /, *, copy: bool | None = None) -> Any:
     """Return a ``pandas.Series`` of Arrow's type on the memory of `obj`, or a ``pandas.DataFrame`` of records; see
     `as_arrow`."""
-    pandas = _library("pandas")
+    pandas = needed("pandas", "for its arrays")
     array = as_arrow(obj, copy=copy)
-    pyarrow = _library("pyarrow")
+    pyarrow = needed("pyarrow", "for its arrays")
     if pyarrow.types.is_struct(array.type):
         columns = zip((field.name for field in array.type), array.flatten(), strict=True)
         return pandas.DataFrame({name: _column(pandas, column) for name, column in columns})
@@ -108,7 +108,7 @@ def as_awkward(obj: Any, /, *, copy: bool | None = None) -> Any:
 
     Numbers, offsets, characters and bits are shared; string views and list views in any order are put in order first.
     """
-    awkward = _library("awkward")
+    awkward = needed("awkward", "for its arrays")
     return awkward.Array(_layout(awkward, _on_host(_taken(obj, copy, "as_awkward"), "awkward")))
 
 
@@ -224,13 +224,6 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
 
         return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
     return as_jagged(concatenate([x]) if copy else x, copy, allow_readonly)
-
-
-def _library(name: str) -> Any:
-    try:
-        return __import__(name)
-    except ImportError as error:
-        raise not_there_error(name, "for its arrays", error) from error
 
 
 # What gives out what is not dense, by `convert`'s name for it: to libraries that take dense arrays too, and to others.

@@ -61,6 +61,7 @@ cdef int locate_start(Descriptor a) except -1
 cdef DLDevice device_at(uint64_t address) except *
 cdef intptr_t stream_handle(object stream) except? 0
 cdef int check_handle(intptr_t stream) except -1
+cdef intptr_t checked_handle(object stream) except? 0
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0
 cdef int refuse_captured_producer() except -1
 cdef int wait_for_stream(intptr_t stream, int device) except -1
@@ -74,6 +75,5 @@ cdef CudaEvent event_on(intptr_t stream, int device) except NULL
 cdef void destroy_event(CudaEvent event) noexcept
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1
-cdef int remember_stream(Descriptor a, object stream) except -1
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
 cdef intptr_t safe_stream(Descriptor a) except? -2

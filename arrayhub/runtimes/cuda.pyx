@@ -22,7 +22,7 @@ from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport EXTERNAL, PAGE, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
 
-from arrayhub._core.errors import interface_error, not_there_error, show
+from arrayhub._core.errors import interface_error, needed, show
 
 _NAMES = (
     "cuInit", "cuGetErrorName", "cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetAttribute", "cuPointerGetAttributes",
@@ -333,6 +333,14 @@ cdef int check_handle(intptr_t stream) except -1:
     return 0
 
 
+cdef intptr_t checked_handle(object stream) except? 0:
+    """The handle of what ``stream=`` was given, looked at before the driver would follow it; NO_STREAM for -1."""
+    cdef intptr_t handle = stream_handle(stream)
+    if handle != NO_STREAM:
+        check_handle(handle)
+    return handle
+
+
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0:
     """The number of the graph capture that `stream` is part of; 0 where it is in none.
 
@@ -602,13 +610,11 @@ cdef int adopt_stream(Descriptor a, object stream) except -1:
     return remember_handle(a, handle, stream)
 
 
-cdef int remember_stream(Descriptor a, object stream) except -1:
-    """Note that `a` is safe to read in the order of `stream`, which waits for the producer already."""
-    return remember_handle(a, stream_handle(stream), stream)
-
-
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1:
-    """The same of a stream whose handle is known: an object is asked for it once, lest it gives another."""
+    """Note that `a` is safe to read in the order of `stream`, which waits for the producer already.
+
+    `handle` is its own: an object is asked for it once, lest it gives another.
+    """
     if handle != NO_STREAM:
         a.stream_ = <void*> handle
         a.producer_ = None if type(stream) is int else stream    # a stream object frees its stream when it dies
@@ -630,7 +636,7 @@ cdef intptr_t safe_stream(Descriptor a) except? -2:
 
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     """Give `a` fresh memory from cupy's pools, in the order of cupy's current stream."""
-    cupy = import_cupy("to allocate CUDA memory")
+    cupy = needed("cupy", "to allocate CUDA memory")
     with cupy.cuda.Device(device.device_id):
         if device.device_type == kDLCUDAHost:
             memory = cupy.cuda.alloc_pinned_memory(nbytes)
@@ -649,21 +655,6 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
         a.stream_ = <void*> (<intptr_t> stream.ptr or LEGACY_STREAM)
         a.producer_ = stream
     return 0
-
-
-def import_cupy(str purpose not None):
-    """Return the cupy module.
-
-    Raises
-    ------
-    ImportError
-        It is not installed; the message names the extra.
-    """
-    try:
-        import cupy
-    except ImportError as error:
-        raise not_there_error("cupy", purpose, error) from error
-    return cupy
 
 
 cdef int _register() except -1:

@@ -1,7 +1,5 @@
 """``stream=``: the one function that orders every way in, for every kind of memory, and refuses what is no stream."""
 
-from libc.stdint cimport intptr_t
-
 from arrayhub._core.descriptor cimport Descriptor, same_layout
 from arrayhub._core.device cimport kDLCPU
 from arrayhub._core.runtime cimport Runtime, place_of, runtime_of
@@ -45,13 +43,10 @@ cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
 
 cdef int check_stream(object stream) except -1:
     """Refuse what is a stream of no runtime."""
-    cdef intptr_t handle
     if sycl.is_queue(stream):
         return 0
     try:
-        handle = cuda.stream_handle(stream)
-        if handle != cuda.NO_STREAM:
-            cuda.check_handle(handle)
+        cuda.checked_handle(stream)
     except TypeError:
         raise TypeError(
             f"stream is {show(stream)}; accepted: None, the handle of a CUDA stream (1 the legacy default one, 2 the"

@@ -33,7 +33,7 @@ from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, l
 from arrayhub import sycl_runtime
 from arrayhub._core.descriptor import USM_NAMES
 from arrayhub._core.device import READERS, Device
-from arrayhub._core.errors import PASSES_ON, interface_error, not_there_error, show
+from arrayhub._core.errors import PASSES_ON, interface_error, needed, show
 
 ctypedef void* (*MemoryPointer)(PyObject*)
 ctypedef size_t (*MemorySize)(PyObject*)
@@ -121,11 +121,7 @@ cdef object import_dpctl():
         In a child that was forked after its parent had used SYCL: the runtime would wait for threads that are not there.
     """
     refuse_fork()
-    try:
-        import dpctl
-        import dpctl.memory
-    except ImportError as error:
-        raise not_there_error("dpctl", "for SYCL memory", error) from error
+    dpctl = needed("dpctl.memory", "for SYCL memory")
     with cython.critical_section(_lock):
         if not is_done(&_found):
             find_functions(dpctl)

@@ -19,11 +19,12 @@ import warnings
 
 import numpy
 
+from arrayhub._core.errors import needed
 from arrayhub._core.fresh import empty_like, slowest_first
-from arrayhub._core.memory import PAGE
+from arrayhub._core.memory import HUGE_PAGE, PAGE
 from arrayhub.libraries.cupy import as_words, on_memory
 from arrayhub.libraries.numpy import raw
-from arrayhub.runtimes.cuda import import_cupy, stream_number
+from arrayhub.runtimes.cuda import stream_number
 from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, copy_by_lanes
@@ -48,7 +49,6 @@ _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # bytes that are worth a lane
 _THREADED = 3 << 20  # bytes of a copy whose elements the device sorts, or the host: fewer take as long on one thread
-_HUGE_PAGE = 2 << 20
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
 
 
@@ -95,7 +95,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     cupy.cuda.memory.OutOfMemoryError
         Its memory does not suffice (a MemoryError).
     """
-    cupy = import_cupy("to copy to a CUDA device")
+    cupy = needed("cupy", "to copy to a CUDA device")
     need_device(ordinal)
     array = host_view(array)
     with _on(cupy, ordinal, stream) as current:
@@ -122,7 +122,7 @@ def to_other(array, ordinal, *, stream=None, progress=None):
     """
     if array.device.type == "cuda_host":
         return from_host(array, ordinal, stream=stream, progress=progress)
-    cupy = import_cupy("to copy to a CUDA device")
+    cupy = needed("cupy", "to copy to a CUDA device")
     source = array.device.id
     need_device(ordinal)
     need_device(source)
@@ -147,7 +147,7 @@ def copy(array, order, *, stream=None):
     The host waits for it only where the memory is the host's own (pinned), or the producer's stream is not known: it
     could free or write the memory meanwhile.
     """
-    cupy = import_cupy("to copy CUDA memory")
+    cupy = needed("cupy", "to copy CUDA memory")
     ordinal = _ordinal(cupy, array)
     need_device(ordinal)
     with _on(cupy, ordinal, stream) as current:
@@ -169,7 +169,7 @@ def copy(array, order, *, stream=None):
 
 def write(fresh, source, stream=None):
     """Put the elements of `source`, on a CUDA device or the host, into a fresh array. The host waits as in `copy`."""
-    cupy = import_cupy("to copy to a CUDA device")
+    cupy = needed("cupy", "to copy to a CUDA device")
     axes = slowest_first(fresh)
     with _on(cupy, _ordinal(cupy, fresh), stream) as current:
         words = as_words(fresh, axes)
@@ -192,7 +192,7 @@ def _is_unsortable(route):
 
 def _in_order(array, stream):
     """A C-contiguous copy on the same device, by cupy's own assignment."""
-    cupy = import_cupy("to copy CUDA memory")
+    cupy = needed("cupy", "to copy CUDA memory")
     with _on(cupy, array.device.id, stream):
         fresh = on_memory(array, _memory(cupy, "cuda", array.nbytes), "C")
     write(fresh, array, stream)
@@ -269,7 +269,7 @@ def _cut(nbytes, threads):
     slots = min(settings.buffers(), MOST_SLOTS)
     lanes = max(1, min(threads, nbytes // _A_LANE, chunk // _LEAST_PIECE))
     piece = max(_LEAST_PIECE, min(chunk // lanes, -(-nbytes // (lanes * 2))))
-    page = _HUGE_PAGE if piece >= _HUGE_PAGE else PAGE
+    page = HUGE_PAGE if piece >= HUGE_PAGE else PAGE
     return lanes, slots, piece // page * page
 
 
@@ -279,7 +279,7 @@ def _sorting(route, ordinal, stream, sorting, words):
     if not sorting:
         yield 0, 0
         return
-    cupy = import_cupy("to sort the elements of CUDA memory on the device")
+    cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
     with _on(cupy, ordinal, stream):
         staging = cupy.cuda.alloc(words * route.word) if words else None
         yield cuda_kernel.handle(route.word), 0 if staging is None else staging.ptr

@@ -1,7 +1,7 @@
 """The kernel that sorts words on a device: from any layout to any other. cupy compiles it when it is first needed."""
 
 from arrayhub._core.descriptor import MAX_NDIM
-from arrayhub.runtimes.cuda import import_cupy
+from arrayhub._core.errors import needed
 from arrayhub.transfer.cuda_stream import PER_THREAD
 
 # Walk is the struct of transfer/cuda_route.pxd. The host's side may be pinned memory, which kernels reach too.
@@ -61,7 +61,7 @@ _OPTIONS = (f"-DMAX_NDIM={MAX_NDIM}", f"-DPER_THREAD={PER_THREAD}")
 
 def is_there():
     """Return whether cupy gives the driver's handles of kernels, which it does not document."""
-    cupy = import_cupy("to copy CUDA memory")
+    cupy = needed("cupy", "to copy CUDA memory")
     return hasattr(cupy.RawKernel, "kernel") and hasattr(cupy.cuda.Function, "ptr")
 
 
@@ -71,6 +71,6 @@ _kernels: dict[int, object] = {}  # filled on first use, and kept: cupy loads ea
 def handle(word):
     """Return the driver's handle of the kernel for words of so many bytes, on the device that is current in cupy."""
     if word not in _kernels:
-        cupy = import_cupy("to sort the elements of CUDA memory on the device")
+        cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
         _kernels[word] = cupy.RawKernel(_SOURCE, f"move{word}", options=_OPTIONS)
     return _kernels[word].kernel.ptr

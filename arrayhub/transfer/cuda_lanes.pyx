@@ -12,7 +12,7 @@ from libc.stdint cimport uint64_t
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 from posix.unistd cimport getpid
 
-from arrayhub._core.memory cimport PAGE
+from arrayhub._core.memory cimport HUGE_PAGE, PAGE
 from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
     Context,
@@ -64,7 +64,6 @@ cdef extern from *:
 cdef enum:
     MAX_SLOTS = 8               # of a lane
     DISABLE_TIMING = 2          # CUevent_flags
-    HUGE_PAGE = 2 << 20
     PORTABLE = 1                # cuMemHostAlloc: pinned for all contexts
     NON_BLOCKING = 1            # CUstream_flags
     REPORT_EVERY = 20_000_000   # nanoseconds
