@@ -181,5 +181,5 @@ def register_picture(picture_of: Callable[[USMArray], Picture], page_of: Callabl
 def register_engines(
     reduce_of: Callable[[USMArray, int], tuple[Any, ...]],
     token_of: Callable[[USMArray], Any],
-    padded_copy_of: Callable[[USMArray], USMArray],
+    padded_copy_of: Callable[[USMArray, int], USMArray],
 ) -> None: ...

@@ -6,7 +6,7 @@ from cpython.long cimport PyLong_FromSsize_t
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from arrayhub._core cimport dtypes, tracing
+from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     COPIED,
@@ -17,6 +17,7 @@ from arrayhub._core.descriptor cimport (
     get_dtype,
     index,
     labels_of,
+    name_of_elements,
     register_class,
     reshape,
     same_layout,
@@ -330,7 +331,7 @@ cdef class USMArray(Descriptor):
         try:
             dtype = get_dtype(self).__repr__().removeprefix("dtype(").removesuffix(")")
         except TypeError:
-            dtype = repr(dtypes.by_typenum(self.typenum_).name.decode())     # for which NumPy has no type here
+            dtype = repr(name_of_elements(self))     # for which NumPy has no type here
         named = "" if self.dims is None else f"dims={self.dims}, "
         steps = "" if self.flags_ & C_CONTIGUOUS or self.byte_strides_ == NULL else f", byte_strides={self.byte_strides}"
         halo = "" if self.halo is None else f", halo={self.halo}"
@@ -356,7 +357,8 @@ cdef class USMArray(Descriptor):
 
     def __deepcopy__(self, memo):
         """For ``copy.deepcopy``: an array in memory of its own, of the same kind, with the same layout and access."""
-        return _padded_copy_of(self) if row_boundary(self) else gathered(self, transfer.copy)
+        boundary = row_boundary(self)
+        return _padded_copy_of(self, boundary) if boundary else gathered(self, transfer.copy)
 
     def __sizeof__(self):
         """What the array takes in bytes, the elements included: engines decide by it what to move and what to spill."""

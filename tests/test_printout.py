@@ -361,6 +361,7 @@ def test_elements_that_numpy_has_no_type_for_are_named(code, name):
 
         x = ah.asarray(Handmade(memory=np.zeros(8, "u1"), shape=(2,), dtype={code}))
         assert "dtype='{name}'" in repr(x), repr(x)
+        assert x.picture.dtype == "{name}"
         ah.inspect(x)
         assert "{name}" in str(ah.explain(x)) or "float16" in str(ah.explain(x))
         assert ah.check(x) == []

@@ -80,6 +80,7 @@ cdef int set_dtype(Descriptor a, object dtype) except -1
 cdef MemoryBlock block_of(Descriptor a)
 cdef MemoryBlock block_of_reach(Descriptor a)
 cdef object get_dtype(Descriptor a)
+cpdef str name_of_elements(Descriptor a)
 cdef object labels_of(Descriptor a)
 cdef int set_labels(Descriptor a, object labels) except -1
 cdef int copy_fields(Descriptor a, Descriptor other) except -1

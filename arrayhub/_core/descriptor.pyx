@@ -265,6 +265,16 @@ cdef object get_dtype(Descriptor a):
     return <object> dtype
 
 
+cpdef str name_of_elements(Descriptor a):
+    """The element type in words: NumPy's own where it has one, else the name in the table."""
+    if a is None:
+        raise TypeError("name_of_elements: None is no USMArray")
+    try:
+        return str(get_dtype(a))
+    except TypeError:
+        return dtypes.by_typenum(a.typenum_).name.decode()
+
+
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil:
     """Number of elements."""
     return layout.count(a.nd_, a.shape_)

@@ -28,7 +28,7 @@ def _token(array: USMArray) -> Any:
     return token(array)
 
 
-def _padded_copy(array: USMArray) -> USMArray:
+def _padded_copy(array: USMArray, boundary: int) -> USMArray:
     from arrayhub.engines.padding import padded_copy
 
-    return padded_copy(array)
+    return padded_copy(array, boundary)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from arrayhub import transfer
 from arrayhub.storage import empty_like
-from arrayhub.transfer.gather import row_boundary, with_padding
+from arrayhub.transfer.gather import with_padding
 from arrayhub.usm_array import USMArray
 
 
-def padded_copy(array: USMArray) -> USMArray:
-    """Return a copy of an array whose rows are padded, with the same strides, as far from a boundary as it is."""
-    boundary = row_boundary(array)
+def padded_copy(array: USMArray, boundary: int) -> USMArray:
+    """Return a copy of an array whose rows are padded, with the same strides, as far from a boundary as it is.
+
+    `boundary` is that of its `row_boundary`, in bytes.
+    """
 
     def beside(run: USMArray) -> USMArray:
         on_boundary = -run.ptr % boundary

@@ -103,21 +103,23 @@ def reduce(Descriptor array not None, int protocol):
 cdef object reduced(Descriptor array, int protocol):
     cdef Footprint taken
     cdef Descriptor sent = array
+    cdef bint hashing = joblib_is_hashing()
+    cdef int access = IS_READONLY if hashing else access_of(array)
     place = None
     if array.device_.device_type != kDLCPU:
         sent, place = places.taken_to_host(array)
     elif multiprocessing_is_loaded() and not array.flags_ & PACKED:
         name = by_name(array, &taken)
         if name is not None:
-            return _unpickle, (state_of(array, &taken, None), name)
-    if may_have_padding(sent) and joblib_is_hashing() and elements.has_padding(get_dtype(sent)):
+            return _unpickle, (state_of(array, &taken, None, access), name)
+    if hashing and may_have_padding(sent) and elements.has_padding(get_dtype(sent)):
         sent = numpy_library.parse(elements.with_zeros_between(np.asarray(sent)), None)
         label(sent, dims=array.dims, origin=array.origin, halo=array.halo)
     footprint(sent, &taken)
     if taken.levels:
         sent = gathered(sent, _compact)
         footprint(sent, &taken)
-    return _unpickle, (state_of(sent, &taken, place), data_of(sent, &taken, protocol, sent is array))
+    return _unpickle, (state_of(sent, &taken, place, access), data_of(sent, &taken, protocol, access, sent is array))
 
 
 cdef bint may_have_padding(Descriptor a) noexcept:
@@ -144,14 +146,14 @@ def _compact(Descriptor pieces):
     return host_copy(pieces, "C")
 
 
-cdef tuple state_of(Descriptor a, const Footprint* taken, object place):
+cdef tuple state_of(Descriptor a, const Footprint* taken, object place, int access):
     return (
         FORMAT,
         shape_tuple(a),
         strides_of(a, taken),
         -taken.low,
         element_of(a),
-        IS_READONLY if joblib_is_hashing() else access_of(a),
+        access,
         labels_in_state(a),
         place,
     )
@@ -206,7 +208,7 @@ cdef object element_of(Descriptor a):
     return elements.said(get_dtype(a))
 
 
-cdef object data_of(Descriptor a, const Footprint* taken, int protocol, bint lasting):
+cdef object data_of(Descriptor a, const Footprint* taken, int protocol, int access, bint lasting):
     """The bytes of an array without gaps, in the form that serves the protocol best; `lasting`: it is the user's own."""
     if taken.nbytes > SMALL:
         # Other memory than the host's is waited for each time, so its views do not last.
@@ -214,7 +216,7 @@ cdef object data_of(Descriptor a, const Footprint* taken, int protocol, bint las
     if protocol >= 5:
         return _PickleBuffer(new_flat_view(a, taken))
     data = PyBytes_FromStringAndSize(a.data_ + taken.low if taken.nbytes else NULL, taken.nbytes)
-    return (data,) if a.flags_ & WRITEABLE and not joblib_is_hashing() else data
+    return (data,) if access == IS_READWRITE else data
 
 
 # The flat views of large arrays, which joblib knows again: else it would write a file for each task. A view holds the

@@ -3,6 +3,7 @@
 from traceback import format_exception_only
 from typing import Any
 
+from arrayhub._core.descriptor import name_of_elements
 from arrayhub._core.errors import PASSES_ON, InterfaceError, interface_error
 from arrayhub.conversion import asarray
 from arrayhub.inspection import not_dense
@@ -131,4 +132,4 @@ def _element_type(array: USMArray) -> Any:
     try:
         return array.dtype
     except TypeError:  # one that only DLPack has
-        return f"type number {array.typenum}"
+        return name_of_elements(array)

@@ -16,7 +16,7 @@ from arrayhub.libraries import known
 
 _PATIENCE = 60  # seconds for one library
 
-# What installs each library. numpy is the only one that has to be there.
+# What there is a command for that installs it. numpy is the only one that has to be there.
 LIBRARIES = {row.name: row for row in known.LIBRARIES if row.install is not None}
 _ENVIRON = {name: value for row in known.LIBRARIES for name, value in row.environ.items()}
 

@@ -13,7 +13,7 @@ from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import show
 from arrayhub._core.fresh import empty_like
 from arrayhub._core.memory import BOUNDARY
-from arrayhub.conversion import CONSUMERS, asarray, convert, to_device
+from arrayhub.conversion import CONSUMERS, asarray, convert, further_takers, to_device
 from arrayhub.dispatch import offer, peek, ways_in
 from arrayhub.inspection import not_dense
 from arrayhub.inspection.datashape import type_of
@@ -52,7 +52,7 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         `to` is no library that `convert` knows.
     """
     if to is not None and (type(to) is not str or to not in CONSUMERS):
-        further = not_dense("consumers") or ()
+        further = further_takers()
         if type(to) is not str or to not in further:
             raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
     name = type_name(type(obj))

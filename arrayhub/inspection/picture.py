@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
-from arrayhub._core.descriptor import MAX_NDIM
+from arrayhub._core.descriptor import MAX_NDIM, name_of_elements
 from arrayhub._core.integers import integer
 from arrayhub.inspection.geometry import Geometry
 from arrayhub.inspection.units import of_bytes
@@ -157,7 +157,7 @@ def picture_of(array: USMArray) -> Picture:
     """Describe how an array lies in its memory block: what ``USMArray.picture`` gives."""
     block = array.memory
     distance = array.ptr - block.address if array.size else 0
-    facts = {"dtype": _dtype_of(array), "memory": _memory_of(array), "access": array.access}
+    facts = {"dtype": name_of_elements(array), "memory": _memory_of(array), "access": array.access}
     labels = _labels_of(array)
     itemsize = array.itemsize
     try:
@@ -196,13 +196,6 @@ def _c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     for length in reversed(shape[1:]):
         steps.append(steps[-1] * max(length, 1))
     return tuple(reversed(steps))[: len(shape)]
-
-
-def _dtype_of(array: USMArray) -> str:
-    try:
-        return str(array.dtype)
-    except TypeError:  # a type that neither NumPy nor ml_dtypes has
-        return f"type {array.typenum}"
 
 
 def _labels_of(array: USMArray) -> str | None:

@@ -15,6 +15,7 @@ from arrayhub._core.descriptor cimport (
     WRITEABLE,
     Descriptor,
     get_dtype,
+    name_of_elements,
     host_readable,
     shape_tuple,
     stride_tuple,
@@ -411,13 +412,6 @@ cdef str name_of_row(const dtypes.ElementType* row):
         return dtypes.dtype_of(row).name
     except TypeError:
         return row.name.decode()
-
-
-cdef str name_of_elements(Descriptor a):
-    try:
-        return str(get_dtype(a))
-    except TypeError:
-        return dtypes.by_typenum(a.typenum_).name.decode()
 
 
 cdef str accepted_types(const PyUSMArrayRequest* r):

@@ -79,7 +79,7 @@ cdef const MemoryKind* kind_of(object memory) except NULL:
 
 
 cdef int take_host(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
-    if device is not None and Device(device) != Device("cpu"):
+    if device is not None and Device(device) != "cpu":
         kinds = [name for name in _ROWS if name.startswith(_PREFIXES.get(Device(device).type, "cuda"))]
         raise ValueError(
             f"device: {show(device)} has none of the host's memory, which memory='cpu', the default, asks for; add memory="
@@ -136,7 +136,7 @@ cdef class Recipe:
     cdef Py_ssize_t nbytes          # from element zero on
     cdef Py_ssize_t boundary        # bytes
     cdef Py_ssize_t behind          # bytes from a boundary to element zero
-    cdef Py_ssize_t row, row_step   # bytes of a row, and from one to the next; 0 where rows are not padded
+    cdef Py_ssize_t row, row_step   # bytes of a row, and from one to the next; 0 where no alignment was asked for
     cdef object backend             # whose preset went into this, or None
     cdef object source              # where that came from, so that a later registration shows
 

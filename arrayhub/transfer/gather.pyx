@@ -57,9 +57,7 @@ def pieces(Descriptor array not None):
     cdef int k
     view.flags_ &= ~PACKED
     if array.flags_ & PACKED or array.itemsize_ == 0 or taken.lengths[0] % array.itemsize_ != 0:
-        view.flags_ |= NOTSWAPPED
-        view.dtype_ = None
-        set_type(view, dtypes.by_format(c"B"))
+        count_bytes(view)
     view.data_ = array.data_ + taken.low
     for k in range(taken.levels + 1):
         view.shape_[taken.levels - k] = taken.lengths[k]
@@ -114,7 +112,8 @@ cdef Descriptor compact(object made, Py_ssize_t nbytes, str caller):
 
 
 def row_boundary(Descriptor array not None):
-    """Return the boundary in bytes that the rows of `array` lie on, padding between them; 0 where nothing pads them."""
+    """Return the boundary in bytes that the rows of `array` were allocated on; 0 where none was asked for, or this view is
+    no whole rows."""
     cdef Footprint taken
     if array.block_ is None or not array.block_.row_ or array.flags_ & PACKED or size_of(array) == 0:
         return 0
@@ -139,9 +138,7 @@ def with_padding(Descriptor array not None, copy):
     refuse_packed(array, "with_padding")
     extent(array, &low, &high)
     cdef Descriptor wanted = view_of(array, 1)
-    wanted.flags_ |= NOTSWAPPED
-    wanted.dtype_ = None
-    set_type(wanted, dtypes.by_format(c"B"))
+    count_bytes(wanted)
     wanted.data_ = array.data_ + low
     wanted.shape_[0] = high - low
     wanted.byte_strides_[0] = 1
@@ -156,6 +153,12 @@ def with_padding(Descriptor array not None, copy):
     block.row_, block.row_step_, block.boundary_ = model.row_, model.row_step_, model.boundary_
     set_labels(result, labels_of(array))
     return result
+
+
+cdef void count_bytes(Descriptor a) noexcept:
+    """Make single bytes the elements of `a`."""
+    a.dtype_ = None
+    set_type(a, dtypes.by_format(c"B"))
 
 
 cdef Descriptor as_type_of(Descriptor a, Descriptor model):
