@@ -286,6 +286,13 @@ def register_loader(load):
     _load_nested = load
 
 
+def further_takers():
+    """Return the names of the libraries besides CONSUMERS that `convert` knows, for what is not dense."""
+    if _load_nested is not None:
+        _load_nested()
+    return tuple(_further_takers)
+
+
 cdef object give_nested(object obj, Library to, object copy, bint allow_readonly):
     way = _nested_ways.get(to.name)
     if way is None:
@@ -434,9 +441,7 @@ def convert(obj, to=..., *, copy=None, allow_readonly=False):
     taker = _TAKERS.get(to)
     if taker is not None:
         return give(obj, taker, copy, bool(allow_readonly))
-    if _load_nested is not None:
-        _load_nested()
-    if to in _further_takers:
+    if to in further_takers():
         return _further_takers[to](obj, copy=copy)
     return give_by_name(obj, to, copy, bool(allow_readonly))
 
@@ -469,7 +474,7 @@ cdef object from_dlpack_of(object to):
     take = getattr(module, "from_dlpack", None)
     if take is None:
         raise ValueError(
-            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *_further_takers])}, or the name of a module that"
+            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *further_takers()])}, or the name of a module that"
             " is installed and has from_dlpack, such as 'mlx.core'"
         )
     return take

@@ -153,6 +153,7 @@ cdef DLDevice _parse_pair(object pair) except *:
 
 
 cdef Device _CPU = Device("cpu")
+CPU = _CPU      # for modules that compare with it
 
 
 cdef Device make_device(DLDevice dl):

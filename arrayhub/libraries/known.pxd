@@ -25,8 +25,7 @@ cdef class Library:
     cdef See see                        # looks for it before memory is copied for it; NULL: nothing has to
 
     cdef Library takes(self, object recognise, Way way, Way plain)
-    cdef Library gives(self, Out out, str device_type, bint reads_host)
-    cdef Library seen(self, See see)
+    cdef Library gives(self, Out out, str device_type, bint reads_host, See see=*)
 
 
 # The ways in of known types, by the number that a type's record has (0: not known).

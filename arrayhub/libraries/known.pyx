@@ -63,15 +63,11 @@ cdef class Library:
         _library_of.append(self)
         return self
 
-    cdef Library gives(self, Out out, str device_type, bint reads_host):
-        """The way out: what makes an array of it on the memory of ours, and which memory that may be."""
-        self.out, self.device_type, self.reads_host = out, device_type, reads_host
+    cdef Library gives(self, Out out, str device_type, bint reads_host, See see=NULL):
+        """The way out: what makes an array of it on the memory of ours, and which memory that may be; `see` looks for it
+        before memory is copied for it."""
+        self.out, self.device_type, self.reads_host, self.see = out, device_type, reads_host, see
         self.call = f"as_{self.name}"
-        return self
-
-    cdef Library seen(self, See see):
-        """What looks for it before memory is copied for it."""
-        self.see = see
         return self
 
 
@@ -187,8 +183,7 @@ Library("dpctl", "pip install 'arrayhub[sycl]'", _usm_memory, like="dpnp") \
 Library("dpnp", "pip install dpnp", _dpnp_array) \
     .takes(exactly("dpnp", "ndarray"), dpctl.parse_dpnp, dpctl.parse_by_dict) \
     .takes(exactly("dpnp.tensor", "usm_ndarray"), dpctl.parse_usm_ndarray, dpctl.parse_by_dict) \
-    .gives(to_dpnp, "oneapi", False) \
-    .seen(dpctl.see_dpnp)
+    .gives(to_dpnp, "oneapi", False, dpctl.see_dpnp)
 
 Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILENT_ON_DEFAULT) \
     .gives(to_numba, "cuda", True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from arrayhub.inspection import register_not_dense
 from arrayhub.nested.array import NestedArray, register
-from arrayhub.nested.out import TAKERS, as_arrow, as_awkward, as_pandas, as_polars
+from arrayhub.nested.out import as_arrow, as_awkward, as_pandas, as_polars
 from arrayhub.nested.take import asnested
 from arrayhub.nested.types import nested_type
 
@@ -30,7 +30,6 @@ def _described(name: str) -> Callable[..., Any]:
 
 register(picture_of=_picture_of)
 register_not_dense(
-    consumers=lambda: tuple(TAKERS),
     view=_described("view_of"),
     explain=_described("explain_nested"),
     inspect=_described("inspect_nested"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.device import Device
+from arrayhub._core.device import CPU, Device
 from arrayhub.conversion import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
@@ -26,7 +26,6 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.strings import with_offsets, with_views
 
-_CPU = Device("cpu")
 _BY_OFFSETS = ("list", "string", "bytes")
 _VIEWS = ("string_view", "bytes_view")
 
@@ -44,7 +43,7 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
     target = device if isinstance(device, Device) else Device(device)
     if target == x.device:
         return x
-    return to_host(x) if target == _CPU else moved(x, lambda array: array.to_device(target))
+    return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(target))
 
 
 def moved(node: Any, move: Callable[[Any], Any]) -> Any:
@@ -125,7 +124,7 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
     wide = x.offsets
     if start != 0 or offsets.dtype != np.int64:
         wide = asarray(offsets.astype(np.int64) - start)
-        if x.offsets.device != _CPU:
+        if x.offsets.device != CPU:
             wide = wide.to_device(x.offsets.device)
     return make("list", len(x), offsets=wide, content=part(x.content, start, stop), validity=x.validity,
                 bit=x.validity_offset)  # fmt: skip

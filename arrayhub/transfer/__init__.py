@@ -19,7 +19,7 @@ import sys
 from typing import Any
 
 from arrayhub._core.copying import wanted
-from arrayhub._core.device import Device
+from arrayhub._core.device import CPU, Device
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native
 from arrayhub._core.errors import show
 from arrayhub.runtimes.host import host_view, is_host_readable
@@ -36,8 +36,6 @@ __all__ = ["configure", "held", "release"]
 def __dir__():
     return __all__
 
-
-_CPU = Device("cpu")
 
 # One row per device type: the engine that copies from and to its memory.
 _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
@@ -190,7 +188,7 @@ def for_dlpack(array, dl_device, copy, stream):
     if dl_device is None:
         return _copy(array) if wanted(copy, "__dlpack__") else array
     device = Device(tuple(dl_device))
-    if device == _CPU and stream is not None and array.device != _CPU:
+    if device == CPU and stream is not None and array.device != CPU:
         raise BufferError(
             f"DLPack: stream is {show(stream)} with dl_device {dl_device}; accepted: None for host memory"
         )
