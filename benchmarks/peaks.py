@@ -1,7 +1,6 @@
 """The most memory that processes take while an array goes through an engine, beside an array of NumPy's."""
 
 import gc
-import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -94,7 +93,7 @@ ALONE = {
 
 
 def of_one(act, make):
-    return growth(act, make(), [os.getpid()])
+    return growth(act, make())
 
 
 def alone(makers):

@@ -294,15 +294,20 @@ def test_a_refusal_where_workers_are_asked_directly(client):
     assert client.gather(client.submit(tasks.make, 10, pure=False), direct=True).tolist() == list(range(10))
 
 
+def check_refused(client, workers, make, words):
+    """What `make` gives is refused in words: to the client by a worker, between workers, and from the client."""
+    there = client.submit(make, workers=workers[0], pure=False)
+    for ask in (
+        lambda: there,
+        lambda: client.submit(tasks.total, there, workers=workers[1]),
+        lambda: client.submit(tasks.total, make(), pure=False),
+    ):
+        with pytest.raises(pickle.PickleError, match=words):
+            ask().result(timeout=WAIT)
+
+
 def test_an_array_of_a_later_release(client, workers):
-    words = "the pickle has form 99; this release reads form 1"
-    there = client.submit(tasks.make_later, workers=workers[0], pure=False)
-    with pytest.raises(pickle.PickleError, match=words):
-        there.result(timeout=WAIT)
-    with pytest.raises(pickle.PickleError, match=words):
-        client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
-    with pytest.raises(pickle.PickleError, match=words):
-        client.submit(tasks.total, tasks.FromLater(), pure=False).result(timeout=WAIT)
+    check_refused(client, workers, tasks.make_later, "the pickle has form 99; this release reads form 1")
 
 
 def test_too_little_memory_is_no_refusal():
@@ -390,14 +395,7 @@ def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
 
 
 def test_what_is_not_dense_is_refused_in_words(client, workers):
-    words = r"NestedArray: not pickled; pickle arrayhub\.as_arrow\(x\)"
-    there = client.submit(tasks.make_nested, workers=workers[0], pure=False)
-    with pytest.raises(pickle.PicklingError, match=words):
-        there.result(timeout=WAIT)
-    with pytest.raises(pickle.PicklingError, match=words):
-        client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
-    with pytest.raises(pickle.PicklingError, match=words):
-        client.submit(tasks.total, tasks.make_nested(), pure=False).result(timeout=WAIT)
+    check_refused(client, workers, tasks.make_nested, r"NestedArray: not pickled; pickle arrayhub\.as_arrow\(x\)")
 
 
 def test_python_objects_are_refused_where_an_array_of_them_would_be_made(client):

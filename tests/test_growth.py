@@ -10,11 +10,10 @@ import itertools
 import mmap
 import sys
 import types
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from children import python
+from children import python, resident
 from routes import LIBRARIES, Route, installed, namespace, runner
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and asks glibc's malloc")
@@ -48,8 +47,7 @@ def held():
     count = ctypes.CDLL(None).mallinfo2
     count.restype = MallInfo
     info = count()
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return Held(sys.getallocatedblocks(), info.uordblks + info.hblkhd, pages * mmap.PAGESIZE)
+    return Held(sys.getallocatedblocks(), info.uordblks + info.hblkhd, resident())
 
 
 def references(names):

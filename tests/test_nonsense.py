@@ -180,12 +180,8 @@ def test_a_type_number_that_there_is_none_of():
             numpy_dtype(number)
 
 
-def test_the_memory_of_a_host_view_is_where_it_was():
+def test_the_memory_of_a_host_view_is_where_it_was(dpctl):
     """Whoever asks, in whichever order: the block says where it lies, not who views it."""
-    dpctl = pytest.importorskip("dpctl")
-    pytest.importorskip("dpctl.memory")
-    if not dpctl.has_cpu_devices():
-        pytest.skip("no SYCL CPU device")
     for first in range(2):
         x = arrayhub.asarray(dpctl.memory.MemoryUSMShared(64))
         described = type("P", (), {"__sycl_usm_array_interface__": x.__sycl_usm_array_interface__, "keep": x})()

@@ -2,12 +2,11 @@
 
 import gc
 import itertools
-import os
 import threading
 
 import numpy as np
 import pytest
-from children import python
+from children import python, resident
 
 import arrayhub
 from arrayhub import asarray, transfer
@@ -555,11 +554,6 @@ def test_several_threads(cp, host):
 
 def test_nothing_leaks(cp, host):
     """Neither host nor device memory grows with the number of copies, of those that fail too."""
-
-    def resident():
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
     x = cp.asarray(host)
     pool = cp.get_default_memory_pool()
 
