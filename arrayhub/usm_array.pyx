@@ -56,11 +56,11 @@ cdef extern from *:
     """
     /* A Strides is a tuple that says another class: made and freed as tuples are, which keep some for the next, it takes
        two thirds of the time of an instance of a class. The empty tuple there is once, and stays what it is; and instances
-       of subclasses may have something before them in memory, so that they are none of what is kept. */
+       of subclasses may have something before them in memory, so that they are none of what is kept. `nd` is not 0. */
     static PyTypeObject *arrayhub_strides_class = NULL;
     static PyObject *arrayhub_new_strides(PyObject *cls, Py_ssize_t nd) {
-        PyObject *steps = nd == 0 ? PyType_GenericAlloc((PyTypeObject *)cls, 0) : PyTuple_New(nd);
-        if (steps != NULL && nd != 0) {
+        PyObject *steps = PyTuple_New(nd);
+        if (steps != NULL) {
             Py_INCREF(cls);
             Py_SET_TYPE(steps, (PyTypeObject *)cls);
         }
@@ -893,12 +893,13 @@ cdef tuple integers(int nd, Py_ssize_t* values):
 
 
 cdef object _Strides = Strides
+cdef object _NO_STEPS = Strides()       # there is one, as there is one empty tuple
 free_as_tuples(_Strides)
 
 
 cdef object step_tuple(int nd, Py_ssize_t* values):
     """A Strides, filled as a tuple is: its class adds no fields."""
-    return filled(new_strides(_Strides, nd), nd, values)
+    return filled(new_strides(_Strides, nd), nd, values) if nd else _NO_STEPS
 
 
 cdef object sequence(tuple arguments):

@@ -120,7 +120,7 @@ def test_nothing_is_found_by_identity(look):
 def test_an_array_is_no_key():
     x = ah.asarray(A)
     for use in (hash, lambda x: {x}, lambda x: {x: 1}):
-        with pytest.raises(TypeError, match=r"^hash: .*as_numpy\(x\)\.tobytes"):
+        with pytest.raises(TypeError, match=r"hash: .*as_numpy\(x\)\.tobytes"):
             use(x)
     assert not isinstance(x, collections.abc.Hashable)
     assert x.__hash__ is None

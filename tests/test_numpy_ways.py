@@ -302,6 +302,7 @@ def test_strides_are_made_and_freed_as_tuples_are():
         x = ah.asarray(np.zeros((1,) * nd))
         made = [x.strides for _ in range(3000)] + [cls(range(nd)) for cls in (Strides, Further) for _ in range(300)]
         assert all(isinstance(steps, Strides) and len(steps) == nd for steps in made)
+        assert {hash(steps) for steps in made[:3000]} == {hash(tuple(made[0]))}  # tuples keep theirs from 3.14 on
         del made
     gc.collect()
     assert [sys.getrefcount(cls) for cls in (Strides, Further, tuple)] == counts
