@@ -262,6 +262,33 @@ def test_large_host_copies_go_in_pieces(monkeypatch):
         assert len(calls) > 5 and calls[-1] == (view.nbytes, view.nbytes)
 
 
+@pytest.mark.parametrize("order", "CF")
+def test_bytes_that_lie_one_after_the_other_go_in_longer_pieces(monkeypatch, order):
+    """Which memcpy copies faster; a progress is told of more often."""
+    pieces = []
+
+    class Recorded:
+        copy_at_once = tiles.copy_at_once
+
+        @staticmethod
+        def copy(target, source):
+            pieces.append(target.nbytes)
+            tiles.copy(target, source)
+
+    monkeypatch.setattr(host, "_PIECE", 1000)
+    monkeypatch.setattr(host, "_RUN", 4000)
+    monkeypatch.setattr(host, "tiles", Recorded)
+    a = np.arange(20.0 * 100).reshape((20, 100), order=order)
+    out, turned = np.empty_like(a), np.empty(a.shape, order="FC"[order == "F"])
+    for view, into, most in ((a, out, 4000), (a[::2], out[::2], 1000), (a, turned, 1000)):
+        pieces.clear()
+        assert same(arrayhub.to_host(view, out=into), view)
+        assert most // 2 < max(pieces) <= most and sum(pieces) == view.nbytes
+    pieces.clear()
+    arrayhub.to_host(a, out=out, progress=lambda done, total: None)
+    assert 500 < max(pieces) <= 1000
+
+
 def test_a_single_element_is_not_cut(monkeypatch):
     monkeypatch.setattr(host, "_PIECE", 1000)
     for shape in ((3,), (1, 1), ()):

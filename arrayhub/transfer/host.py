@@ -6,12 +6,15 @@ from arrayhub._core.fresh import empty_like, typed_like
 from arrayhub.libraries.numpy import ndarray, raw
 from arrayhub.transfer import tiles
 
-_PIECE = 64 << 20  # bytes copied between two looks at signals and reports of progress; long enough to cost nothing
+_PIECE = 64 << 20  # bytes copied between two looks at signals and reports of progress
+_RUN = 1 << 30  # the same where all bytes lie one after the other: memcpy is faster where it knows how much comes
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy host-readable `array` into `out`, or into fresh host memory that is compact in `order`."""
     target = empty_like(array, order) if out is None else out
+    if tiles.copy_at_once(target, array, _PIECE):
+        return target
     source, view = raw(array), raw(target, writable=True)
     if out is not None and numpy.may_share_memory(source, view):
         source = source.copy()  # NumPy's own care of overlaps does not cover two different steps in one dimension
@@ -21,17 +24,24 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 
 def move(target, source, progress=None):
     """Copy one ndarray of opaque items into another that shares no memory with it, in pieces if it is large."""
-    if target.nbytes <= _PIECE or target.size == 1:  # a single element is not cut, however large
+    most = _RUN if progress is None and _is_run(target, source) else _PIECE
+    if target.nbytes <= most or target.size == 1:  # a single element is not cut, however large
         tiles.copy(target, source)
         if progress is not None:
             progress.update(target.nbytes)
         return
     axis = max(range(target.ndim), key=lambda k: (abs(target.strides[k]) * (target.shape[k] > 1), -k))
     length = target.shape[axis]
-    step = max(_PIECE * length // target.nbytes, 1)
+    step = max(most * length // target.nbytes, 1)
     for start in range(0, length, step):
         piece = (slice(None),) * axis + (slice(start, start + step),)
         move(target[piece], source[piece], progress)
+
+
+def _is_run(target, source):
+    """Whether one call of memcpy copies two ndarrays."""
+    a, b = target.flags, source.flags
+    return (a.c_contiguous and b.c_contiguous) or (a.f_contiguous and b.f_contiguous)
 
 
 def copy(array, order, *, stream=None):

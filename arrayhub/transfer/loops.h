@@ -9,7 +9,8 @@
 #define ARRAYHUB_LINE 64
 #define ARRAYHUB_FEW_LINES 8        /* that one place in any cache keeps */
 #define ARRAYHUB_LARGE_STEP 1024    /* bytes: lines so far apart share a few places in the first-level cache */
-#define ARRAYHUB_SHORT 16   /* words: a shorter inner loop costs more than what it copies */
+#define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes that stay in it, at least */
+#define ARRAYHUB_SHORT 16   /* bytes: an inner loop over less costs more than what it copies */
 #define ARRAYHUB_BLOCK 64   /* words of a longer one in its place, so that their lines stay in the first-level cache */
 
 /* One loop of one pair of steps. Words move by memcpy of a constant size, which is one instruction and needs no
@@ -94,7 +95,7 @@ static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length)
     static void arrayhub_rows_##SIZE(char *target, const char *source, ptrdiff_t outer, ptrdiff_t inner,               \
                                      ptrdiff_t target_outer, ptrdiff_t target_inner, ptrdiff_t source_outer,           \
                                      ptrdiff_t source_inner) {                                                         \
-        if (inner < ARRAYHUB_SHORT && outer >= ARRAYHUB_SHORT) {                                                       \
+        if (inner * SIZE < ARRAYHUB_SHORT && outer >= ARRAYHUB_BLOCK) {                                                       \
             for (ptrdiff_t i = 0; i < outer; i += ARRAYHUB_BLOCK)                                                      \
                 for (ptrdiff_t j = 0; j < inner; j++) {                                                                \
                     char *t = target + i * target_outer + j * target_inner;                                            \
@@ -249,29 +250,43 @@ static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t a
     return size >= 4 || (gaps && !(size == 1 && source_along == 2));
 }
 
+/* Bytes from the first of the target's lines to its last, or of the source's. */
+static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, ptrdiff_t across, ptrdiff_t source_across) {
+    const ptrdiff_t target = along * target_along, source = across * source_across;
+    return target > (source < 0 ? -source : source) ? target : source < 0 ? -source : source;
+}
+
 /* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's. The second tile on each
    side begins on the boundary of a line, and the last one ends with the dimension: what two tiles share is copied twice,
-   which is quicker than tiles of any length. Those are left for dimensions shorter than a tile. */
+   which is quicker than tiles of any length. Those are left for dimensions shorter than a tile. Where lines lie so far apart that
+   they come from memory, those of the next tile are asked for before this one is copied. */
 #define ARRAYHUB_TILES(SIZE)                                                                                           \
     static void arrayhub_tiles_##SIZE(char *target, const char *source, ptrdiff_t item, ptrdiff_t along,               \
                                       ptrdiff_t across, ptrdiff_t target_along, ptrdiff_t target_across,               \
                                       ptrdiff_t source_along, ptrdiff_t source_across) {                               \
         enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
         const ptrdiff_t tall = along < SIDE ? along : SIDE, wide = across < SIDE ? across : SIDE;                      \
-        const ptrdiff_t up = source_along == SIZE ? arrayhub_lead(source, SIZE) : SIDE;                                \
-        const ptrdiff_t left = target_across == SIZE ? arrayhub_lead(target, SIZE) : SIDE;                             \
+        const ptrdiff_t up = tall == SIDE && source_along == SIZE ? arrayhub_lead(source, SIZE) : SIDE;                \
+        const ptrdiff_t left = wide == SIDE && target_across == SIZE ? arrayhub_lead(target, SIZE) : SIDE;             \
+        const int far = arrayhub_spans(along, target_along, across, source_across) > ARRAYHUB_SECOND_CACHE;            \
         (void) item;                                                                                                   \
         if (arrayhub_by_words(SIZE, along, across, target_across, source_along, source_across)) {                      \
             arrayhub_blocks_##SIZE(target, source, along, across, target_along, target_across, source_along,           \
                                    source_across);                                                                     \
             return;                                                                                                    \
         }                                                                                                              \
-        for (ptrdiff_t next = 0; next < along; next += next ? tall : tall < SIDE ? tall : up) {                        \
+        for (ptrdiff_t next = 0; next < along; next += next ? SIDE : up) {                                             \
             const ptrdiff_t p = next < along - tall ? next : along - tall;                                             \
-            for (ptrdiff_t then = 0; then < across; then += then ? wide : wide < SIDE ? wide : left) {                 \
+            for (ptrdiff_t then = 0; then < across; then += then ? SIDE : left) {                                      \
                 const ptrdiff_t q = then < across - wide ? then : across - wide;                                       \
                 char *t = target + p * target_along + q * target_across;                                               \
                 const char *s = source + p * source_along + q * source_across;                                         \
+                if (far && q + 2 * wide <= across) {                                                                   \
+                    for (ptrdiff_t j = wide; j < 2 * wide; j++)                                                        \
+                        __builtin_prefetch(s + j * source_across);                                                     \
+                    for (ptrdiff_t i = 0; i < tall; i++)                                                               \
+                        __builtin_prefetch(t + i * target_along + wide * target_across, 1);                            \
+                }                                                                                                      \
                 if (tall == SIDE && wide == SIDE)                                                                      \
                     arrayhub_tile_##SIZE(t, s, SIDE, SIDE, target_along, target_across, source_along, source_across);  \
                 else                                                                                                   \
@@ -292,18 +307,22 @@ ARRAYHUB_EACH(ARRAYHUB_TILE)
 ARRAYHUB_EACH(ARRAYHUB_BLOCKS)
 ARRAYHUB_EACH(ARRAYHUB_TILES)
 
-/* ---------------------------------------------------------------------------------------- tiles of items of any other size
-
-   Items longer than one word and no longer than two are moved as two words that may overlap. Their tiles are read as rows of
-   a few lines, where they have no gaps, and written as such. */
-#define ARRAYHUB_ITEM_TILES(SIZE)                                                                                      \
+/* What is as long as two words or shorter: the first and the last, which may overlap. `last` is that one's place in bytes. */
+#define ARRAYHUB_MOVE(SIZE)                                                                                            \
     static inline void arrayhub_move_##SIZE(char *t, const char *s, ptrdiff_t last) {                                  \
         char first_word[SIZE], last_word[SIZE];                                                                        \
         memcpy(first_word, s, SIZE);                                                                                   \
         memcpy(last_word, s + last, SIZE);                                                                             \
         memcpy(t, first_word, SIZE);                                                                                   \
         memcpy(t + last, last_word, SIZE);                                                                             \
-    }                                                                                                                  \
+    }
+ARRAYHUB_EACH(ARRAYHUB_MOVE)
+
+/* ---------------------------------------------------------------------------------------- tiles of items of any other size
+
+   Items longer than one word and no longer than two are moved as two words. Their tiles are read as rows of
+   a few lines, where they have no gaps, and written as such. */
+#define ARRAYHUB_ITEM_TILES(SIZE)                                                                                      \
     static void arrayhub_item_tiles_##SIZE(char *target, const char *source, ptrdiff_t item, ptrdiff_t along,          \
                                            ptrdiff_t across, ptrdiff_t target_along, ptrdiff_t target_across,          \
                                            ptrdiff_t source_along, ptrdiff_t source_across) {                          \
@@ -364,15 +383,13 @@ static arrayhub_tile_loop arrayhub_tile_loop_of(ptrdiff_t item) {
                        : arrayhub_item_tiles_16;
 }
 
-/* Runs of `nbytes`, as long as two words or shorter: the first word and the last, which may overlap. */
+/* Runs of `nbytes`, as long as two words or shorter. */
 #define ARRAYHUB_PAIRS(SIZE)                                                                                           \
     static void arrayhub_pairs_##SIZE(char *t, const char *s, ptrdiff_t outer, ptrdiff_t nbytes,                       \
                                       ptrdiff_t target_outer, ptrdiff_t source_outer) {                                \
         const ptrdiff_t last = nbytes - SIZE;                                                                          \
-        for (ptrdiff_t i = 0; i < outer; i++, t += target_outer, s += source_outer) {                                  \
-            memcpy(t, s, SIZE);                                                                                        \
-            memcpy(t + last, s + last, SIZE);                                                                          \
-        }                                                                                                              \
+        for (ptrdiff_t i = 0; i < outer; i++, t += target_outer, s += source_outer)                                    \
+            arrayhub_move_##SIZE(t, s, last);                                                                          \
     }
 ARRAYHUB_EACH(ARRAYHUB_PAIRS)
 

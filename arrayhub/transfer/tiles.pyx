@@ -1,16 +1,20 @@
-"""Copies between any two layouts of host memory, by words of 1 to 16 bytes: in rows, or in tiles.
+"""Copies between any two layouts of host memory, by words of 1 to 16 bytes: in rows, or in tiles of items of up to 32.
 
 Where source and target run along different dimensions, going through one in order jumps through the other. Lines that
 were jumped to are fetched again for every element that they hold if they do not stay in the cache; and where steps are
 large powers of two, they share so few places in it that hardly any stays. So tiles read each line once and as a whole,
-turn the elements round, and write each line of the target once and as a whole.
+turn the elements round, and write each line of the target once and as a whole. Which words go one by one after all, since
+all their lines stay, is said in loops.h.
 
 Where both run along the same dimension, or elements are as long as lines, rows are copied one after the other.
 """
 
 cimport numpy as cnp
+from libc.string cimport memcmp
 
 from arrayhub._core cimport layout
+from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor, extent, host_readable, size_of
+from arrayhub.runtimes.host cimport as_host
 from arrayhub.transfer.loops cimport CACHE_LINE, LARGEST_WORD, RowLoop, TileLoop, copy_rows, row_loop, tile_loop
 
 cnp.import_array()
@@ -35,17 +39,16 @@ cdef struct Loops:
     Py_ssize_t item     # bytes of what is moved as one: a word, or those that the last dimension holds
 
 
-cdef void begin(Loops* loops, cnp.ndarray target, cnp.ndarray source):
+cdef void begin(Loops* loops, int nd, const Py_ssize_t* shape, Py_ssize_t itemsize, char* target,
+                const Py_ssize_t* target_steps, const char* source, const Py_ssize_t* source_steps) noexcept nogil:
     """The dimensions of two arrays, the words of an element being the last."""
     cdef int k
-    cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(target)
     loops.nd = 0
-    loops.target = <char*> cnp.PyArray_DATA(target)
-    loops.source = <const char*> cnp.PyArray_DATA(source)
-    for k in range(cnp.PyArray_NDIM(target)):
-        if cnp.PyArray_DIMS(target)[k] > 1:
-            loops.dimensions[loops.nd] = Loop(
-                cnp.PyArray_DIMS(target)[k], cnp.PyArray_STRIDES(target)[k], cnp.PyArray_STRIDES(source)[k])
+    loops.target = target
+    loops.source = source
+    for k in range(nd):
+        if shape[k] > 1:
+            loops.dimensions[loops.nd] = Loop(shape[k], target_steps[k], source_steps[k])
             loops.nd += 1
     loops.word = min(itemsize & -itemsize, <Py_ssize_t> LARGEST_WORD)
     if itemsize > loops.word:
@@ -220,8 +223,59 @@ def copy(cnp.ndarray target not None, cnp.ndarray source not None):
     check_alike(target, source)
     if cnp.PyArray_SIZE(target) == 0 or cnp.PyArray_ITEMSIZE(target) == 0:
         return
-    begin(&loops, target, source)
+    begin(
+        &loops, cnp.PyArray_NDIM(target), <Py_ssize_t*> cnp.PyArray_DIMS(target), cnp.PyArray_ITEMSIZE(target),
+        <char*> cnp.PyArray_DATA(target), <Py_ssize_t*> cnp.PyArray_STRIDES(target),
+        <const char*> cnp.PyArray_DATA(source), <Py_ssize_t*> cnp.PyArray_STRIDES(source))
     with nogil:
-        simplify(&loops)
-        widen(&loops)
-        run(&loops)
+        finish(&loops)
+
+
+def copy_at_once(Descriptor target not None, Descriptor source not None, Py_ssize_t at_most):
+    """Copy one host-readable array into another without an ndarray of either, where no more than a loop is needed.
+
+    Parameters
+    ----------
+    target, source : USMArray
+        Of the same shape and item size; `target` has no elements that share bytes.
+    at_most : int
+        Bytes that may be copied with no look at signals.
+
+    Returns
+    -------
+    bool
+        False where nothing was copied: more than that, memory that they share, elements of less than a byte, memory that
+        the host cannot reach, or another thing that asks for the long way.
+    """
+    cdef Loops loops
+    cdef Descriptor a, b
+    cdef Py_ssize_t nbytes = size_of(target) * target.itemsize_
+    if (target.nd_ != source.nd_ or target.itemsize_ != source.itemsize_ or not target.flags_ & WRITEABLE
+            or (target.flags_ | source.flags_) & PACKED or not host_readable(target) or not host_readable(source)
+            or memcmp(target.shape_, source.shape_, target.nd_ * sizeof(Py_ssize_t)) != 0
+            or nbytes > at_most):
+        return False
+    a, b = as_host(target), as_host(source)
+    if nbytes == 0:
+        return True
+    if share_memory(a, b):
+        return False
+    begin(&loops, a.nd_, a.shape_, a.itemsize_, a.data_, a.byte_strides_, b.data_, b.byte_strides_)
+    with nogil:
+        finish(&loops)
+    return True
+
+
+cdef void finish(Loops* loops) noexcept nogil:
+    """Copy what `begin` has been told of."""
+    simplify(loops)
+    widen(loops)
+    run(loops)
+
+
+cdef bint share_memory(Descriptor a, Descriptor b) noexcept nogil:
+    """Whether the bytes from the first to the last of one array reach into those of the other."""
+    cdef Py_ssize_t low, high, other_low, other_high
+    extent(a, &low, &high)
+    extent(b, &other_low, &other_high)
+    return a.data_ + low < b.data_ + other_high and b.data_ + other_low < a.data_ + high
