@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+import setuptools
 
 import arrayhub as ah
 
@@ -45,6 +46,8 @@ def project(vectors: Field[IJK, (float, (3,))], out: Field[float]):
 def build(tmp_path_factory):
     """A function that gives a stencil of a backend, each built once."""
     built = {}
+    # GT4Py changes distutils' variables where they lie, and they do so only once somebody has asked for them.
+    setuptools.distutils.sysconfig.get_config_vars()
     config.cache_settings["root_path"] = str(tmp_path_factory.mktemp("gt_cache"))
 
     def stencil(definition, backend):

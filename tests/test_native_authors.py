@@ -553,17 +553,16 @@ def test_a_real_mdspan(folder):
 USES = ("a.span()", "a.begin()", "a.end()", "a.stride(0)", "a(0)", "a.reference()", "a.mdspan<mdspan_of_one>()")
 
 
-def test_elements_that_lie_anywhere_have_no_references(tmp_path):
+@pytest.mark.parametrize("use", USES)
+def test_elements_that_lie_anywhere_have_no_references(tmp_path, use):
     """Unaligned or swapped elements are no T: nothing gives a T& of them, nor a range of T."""
     source = tmp_path / "as_is.cpp"
     mdspan = "struct mdspan_of_one { struct extents_type { static constexpr std::size_t rank() { return 1; } }; };\n"
-    lines = "".join(f"void use_{k}(view_as_is a) {{ (void){use}; }}\n" for k, use in enumerate(USES))
     types = "using view_as_is = arrayhub::view<const double, 1, arrayhub::as_is>;\n"
-    source.write_text(f"#include <arrayhub.hpp>\n{mdspan}{types}{lines}")
+    source.write_text(f"#include <arrayhub.hpp>\n{mdspan}{types}void using_it(view_as_is a) {{ (void){use}; }}\n")
     includes = [f"-I{place}" for place in (build.INCLUDE, build.PYTHON_INCLUDE)]
     done = finished(*build.CXX, "-std=c++20", "-fsyntax-only", *includes, source)
-    refused = re.findall(r"error: static assertion failed: as_is:", done.stderr)
-    assert len(refused) == len(USES), done.stderr
+    assert "error: static assertion failed: as_is:" in done.stderr
 
 
 def test_views_of_several_types(plain):
@@ -779,7 +778,7 @@ def test_a_cmake_package_of_another_version_is_refused(tmp_path):
     lines = "cmake_minimum_required(VERSION 3.18)\nproject(x NONE)\nfind_package(arrayhub 99 CONFIG REQUIRED)\n"
     (tmp_path / "CMakeLists.txt").write_text(lines)
     place = Path(build.INCLUDE).parent / "cmake"
-    done = finished(program, "-B", tmp_path / "b", f"-Darrayhub_DIR={place}", tmp_path)
+    done = finished(program, "-G", "Ninja", "-B", tmp_path / "b", f"-Darrayhub_DIR={place}", tmp_path)
     assert done.returncode != 0 and f"version: {ah.__version__}" in done.stderr
 
 

@@ -443,11 +443,11 @@ def test_the_entry_of_a_function_is_replaced_where_its_type_has_one_alone(shortc
     class Heavy(int):
         __call__ = Called.__call__
 
-    for other in (Called(), Heavy(3), 5, "text", Called, int):
+    for other in (Called(), Heavy(3), 5, "text", Called):
         before, count = type(other), sys.getrefcount(other)
         shortcut.shorten(other)
         assert type(other) is before and sys.getrefcount(other) == count
-    assert Called()(1) == (1,) and Heavy(3)(1) == (1,) and int(2) == 2
+    assert Called()(1) == (1,) and Heavy(3)(1) == (1,)
     """,
         shortcut,
     )

@@ -142,7 +142,7 @@ cdef object by_name(Descriptor a, Footprint* taken):
     return name
 
 
-def _compact(Descriptor pieces):
+def _compact(Descriptor pieces not None):
     return host_copy(pieces, "C")
 
 

@@ -342,7 +342,7 @@ cdef object masked_field(Tree t, object field):
     return field if count_nulls(t) == 0 else covered(field, t.validity, t.bit)
 
 
-cpdef object covered(object node, Descriptor validity, Py_ssize_t bit):
+cpdef object covered(object node, object validity, Py_ssize_t bit):
     """Return a node of whose elements those are missing too that a bitmap says are missing; it is shared where the node has
     none of its own.
 

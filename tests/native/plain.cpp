@@ -84,7 +84,8 @@ static PyObject *total(PyObject *, PyObject *obj) {
 static PyObject *span_sum(PyObject *, PyObject *obj) {
     return guarded([&] {
         double sum = 0;
-        for (double element : view<const double>(obj).span()) sum += element;
+        const view<const double> elements(obj);
+        for (double element : elements.span()) sum += element;
         return PyFloat_FromDouble(sum);
     });
 }
