@@ -10,6 +10,7 @@ kind (where to, which layout, how many dimensions), so each kind is asked with n
 
 import itertools
 import random
+import statistics
 import time
 from typing import NamedTuple
 
@@ -116,9 +117,15 @@ class Row(NamedTuple):
     small: bool
     pair: Pair
 
+    typical: float
+
     @property
     def ratio(self):
-        return self.ours / self.peer
+        """The lower of two: the least over the least, and the median of the rounds'.
+
+        Either alone is moved by a moment in which the machine is faster than otherwise.
+        """
+        return min(self.ours / self.peer, self.typical)
 
 
 def filled(shape, dtype):
@@ -213,7 +220,8 @@ class Measured:
                 best, who, theirs = peer, self.pair.peer, self.times[2 * k + 1]
             ratios = [a / b for a, b in zip(self.times[2 * k], theirs, strict=True)]
             small = best < cost / (AT_MOST - 1)
-            yield Row(self.pair.way(self.pair.shapes[k]), who, ours, best, middle_half(ratios), small, self.pair)
+            spread, typical = middle_half(ratios), statistics.median(ratios)
+            yield Row(self.pair.way(self.pair.shapes[k]), who, ours, best, spread, small, self.pair, typical)
 
 
 def seconds(call, n):

@@ -8,6 +8,7 @@
 
 #define ARRAYHUB_LINE 64
 #define ARRAYHUB_FEW_LINES 8        /* that one place in any cache keeps */
+#define ARRAYHUB_MANY_LINES 128     /* that the first-level cache keeps with as many of a target's */
 #define ARRAYHUB_LARGE_STEP 1024    /* bytes: lines so far apart share a few places in the first-level cache */
 #define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes that stay in it, at least */
 #define ARRAYHUB_SHORT 16   /* bytes: an inner loop over less costs more than what it copies */
@@ -216,13 +217,22 @@ static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size) {
     return before == 0 || before % size != 0 ? ARRAYHUB_LINE / size : before / size;
 }
 
+/* How many lines that far apart stay in the first-level cache: the larger the power of two that divides their distance, the
+   fewer of its places they share. */
+static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
+    const ptrdiff_t apart = step & -step;
+    return apart <= ARRAYHUB_LINE ? ARRAYHUB_MANY_LINES
+           : apart >= ARRAYHUB_LARGE_STEP ? ARRAYHUB_FEW_LINES
+                                          : ARRAYHUB_MANY_LINES * ARRAYHUB_LINE / apart;
+}
+
 /* The same word by word: a line's of as many lines as stay in the first-level cache. */
 #define ARRAYHUB_BLOCKS(SIZE)                                                                                          \
     static void arrayhub_blocks_##SIZE(char *target, const char *source, ptrdiff_t along, ptrdiff_t across,            \
                                        ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,        \
                                        ptrdiff_t source_across) {                                                      \
         enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
-        const ptrdiff_t lines = source_across % ARRAYHUB_LARGE_STEP != 0 ? 128 : ARRAYHUB_FEW_LINES;                   \
+        const ptrdiff_t lines = arrayhub_lines_kept(source_across);                                                    \
         for (ptrdiff_t p = 0; p < along; p += SIDE)                                                                    \
             for (ptrdiff_t q = 0; q < across; q += lines)                                                              \
                 for (ptrdiff_t i = p; i < p + SIDE && i < along; i++) {                                                \

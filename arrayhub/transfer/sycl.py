@@ -20,7 +20,7 @@ from arrayhub.runtimes.host import is_host_readable, is_packed
 from arrayhub.transfer import host, settings
 
 _DIRECT = 64 << 20  # bytes of one direct copy: between two of them signals are seen and progress is reported
-_CACHED = 1 << 20  # bytes of a staging buffer for a device that is the host's own processor: both share its cache
+_CACHED = 4 << 20  # bytes of a staging buffer for a device that is the host's own processor: both share its cache
 _GAP = 128 << 10  # bytes between elements that cost as much as one more copy
 _SPARSE = 8  # where fewer than one byte in so many is wanted, dpnp packs them first, if it is loaded
 _SMALL = 1 << 20  # bytes; below it moving all is faster than packing
