@@ -107,7 +107,7 @@ class Pair(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One shape of a pair: seconds of a call, those of the best of its peers, and their ratios by round."""
+    """One shape of a pair: seconds of a call, those of the best of its peers, and the ratios of the rounds."""
 
     way: str
     best: str
@@ -116,8 +116,7 @@ class Row(NamedTuple):
     spread: tuple[float, float]
     small: bool
     pair: Pair
-
-    typical: float
+    typical: float  # the median of the rounds' ratios
 
     @property
     def ratio(self):

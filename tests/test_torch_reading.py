@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import io
+import signal
 import warnings
 from pathlib import Path
 
@@ -101,7 +102,8 @@ def test_bytes_are_not_taken_for_numbers(a, read):
 
 
 def test_an_interrupt_while_it_warns_is_not_lost(monkeypatch):
-    """torch drops what is raised where it asks for a buffer."""
+    """torch drops what is raised where it asks for a buffer; it comes again as a signal, which may not be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
@@ -112,11 +114,14 @@ def test_an_interrupt_while_it_warns_is_not_lost(monkeypatch):
         for _ in range(100):  # Python looks for interrupts where a loop turns
             pass
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        monkeypatch.setattr(warnings, "showwarning", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            read(ah.asarray(np.arange(3.0)))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            monkeypatch.setattr(warnings, "showwarning", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                read(ah.asarray(np.arange(3.0)))
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_bytes_go_to_whom_they_are_meant_for():
