@@ -165,7 +165,10 @@ def client(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dask")
     # Only what sizes say decides, and not what the process happens to take.
     memory = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
-    settings = {**memory, "distributed.worker.memory.target": 0.01, "distributed.comm.timeouts.connect": "20s"}
+    # What is refused between workers leaves a stand-in, which the memory manager takes for a replica worth keeping.
+    manager = {"distributed.scheduler.active-memory-manager.start": False}
+    limits = {"distributed.worker.memory.target": 0.01, "distributed.comm.timeouts.connect": "20s"}
+    settings = {**memory, **manager, **limits}
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(settings))
         cluster = stack.enter_context(
