@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from children import python
 from exporters import PyArrayInterface, Shows, StructProducer, read_struct
+from numpy_release import NUMPY
 from producers import lives
 
 import arrayhub
@@ -51,7 +52,6 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
-NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
 MEMORY = np.arange(64, dtype="u1")  # what foreign addresses in this file point to
 AT = address(MEMORY)
 

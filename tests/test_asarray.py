@@ -7,12 +7,11 @@ import weakref
 import numpy as np
 import pytest
 from children import python
+from numpy_release import HAS_DLPACK_1
 from producers import lending, lives, producer, raising
 
 import arrayhub as ah
 
-NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
-NUMPY_HAS_DLPACK_1 = NUMPY >= (2, 1)  # 2.0 gives legacy capsules alone, which cannot say who may write
 VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack")
 
 
@@ -196,7 +195,7 @@ def test_via_chooses(via):
     x = np.arange(6, dtype="i4").reshape(2, 3)[:, ::2]
     u = ah.asarray(x, via=via)
     assert (u.protocol, u.ptr, u.shape, u.byte_strides) == (via, x.ctypes.data, x.shape, x.strides)
-    cannot_say = via == "dlpack" and not NUMPY_HAS_DLPACK_1
+    cannot_say = via == "dlpack" and not HAS_DLPACK_1
     assert u.access == ("readonly" if cannot_say else "readwrite")
 
 
@@ -343,7 +342,7 @@ def test_from_dlpack():
 
 def test_from_dlpack_of_capsules():
     x = np.arange(3)
-    if NUMPY_HAS_DLPACK_1:
+    if HAS_DLPACK_1:
         assert ah.from_dlpack(x.__dlpack__(max_version=(1, 0))).access == "readwrite"
     assert ah.from_dlpack(x.__dlpack__()).access == "readonly"  # a legacy capsule cannot say who may write
     capsule = x.__dlpack__()

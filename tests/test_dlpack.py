@@ -27,6 +27,7 @@ from dlpack_by_hand import (
     new_capsule,
     tensor_of,
 )
+from numpy_release import NUMPY
 from producers import lives
 
 import arrayhub
@@ -34,8 +35,6 @@ from arrayhub import InterfaceError
 from arrayhub.dispatch import ways_in
 
 both = pytest.mark.parametrize("versioned", [False, True], ids=["legacy", "versioned"])
-
-NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
 
 
 def take(producer):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from dpnp.dpnp_array import dpnp_array
+from numpy_release import HAS_DLPACK_1
 from producers import lives
 
 NAME = "__sycl_usm_array_interface__"
@@ -218,7 +219,7 @@ READERS = {
     "torch": lambda x: ah.as_torch(x).numpy(),
     "dict": lambda x: np.asarray(ah.asarray(type("P", (), {NAME: getattr(ah.asarray(x), NAME), "keep": x})())),
     "dlpack to dpnp": lambda x: dpnp.asnumpy(dpnp.from_dlpack(ah.asarray(x))),
-    "dlpack to the host": lambda x: np.from_dlpack(ah.asarray(x), device="cpu"),
+    **({"dlpack to the host": lambda x: np.from_dlpack(ah.asarray(x), device="cpu")} if HAS_DLPACK_1 else {}),
     "__usm_ndarray__": lambda x: dpnp.asnumpy(dpnp.asarray(ah.asarray(x)) + 0),
     "as_dpnp": lambda x: dpnp.asnumpy(ah.as_dpnp(ah.asarray(x)) * 1),
     "to_host": lambda x: np.asarray(ah.to_host(x, copy=True)),

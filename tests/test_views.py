@@ -10,11 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy_release import NUMPY
 from producers import lives
 
 import arrayhub
-
-NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
 
 # ---- generators ----------------------------------------------------------------
 

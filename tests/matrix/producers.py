@@ -15,6 +15,7 @@ from multiprocessing import shared_memory
 from typing import NamedTuple
 
 import numpy as np
+from numpy_release import HAS_DLPACK_1
 
 from .elements import (
     BOOL,
@@ -420,6 +421,10 @@ PRODUCERS = [
              WITHOUT["read-only"], readonly=True),
     Producer("capsule (versioned)", None, _of_view(lambda view: view.__dlpack__(max_version=(1, 0))), NUMBERS, ALL),
 ]  # fmt: skip
+
+
+if not HAS_DLPACK_1:  # what these make is a legacy capsule of NumPy's
+    PRODUCERS = [row for row in PRODUCERS if row.name not in ("array_api_strict", "capsule (versioned)")]
 
 
 def installed(producer):

@@ -1,0 +1,9 @@
+"""What the installed NumPy can, where its releases differ."""
+
+import numpy as np
+import pytest
+
+NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
+HAS_DLPACK_1 = NUMPY >= (2, 1)  # 2.0 gives legacy capsules and asks for them; they cannot say who may write
+
+needs_dlpack_1 = pytest.mark.skipif(not HAS_DLPACK_1, reason="NumPy 2.0 knows legacy DLPack alone, and no device=")
