@@ -121,7 +121,7 @@ cdef class Absent:
     """What a name is that only NumPy's arrays have: an AttributeError which says what to call."""
     cdef str name
 
-    def __cinit__(self, str name not None):
+    def __cinit__(self, str name):
         self.name = name
 
     def __get__(self, array, owner):

@@ -246,7 +246,7 @@ cdef dict _further_takers = {}    # libraries that `convert` knows for what is n
 cdef object _load_nested = None   # imports what calls `register_nested`
 
 
-def register_nested(type cls not None, ways, takers):
+def register_nested(type cls, ways, takers):
     """Say what gives out the arrays that are not dense, of a layer above: by the name of the library."""
     global _nested_class
     _nested_ways.update(ways)
@@ -286,11 +286,16 @@ def register_loader(load):
     _load_nested = load
 
 
-def further_takers():
-    """Return the names of the libraries besides CONSUMERS that `convert` knows, for what is not dense."""
+cdef dict takers_besides():
+    """What `convert` knows besides CONSUMERS, for what is not dense."""
     if _load_nested is not None:
         _load_nested()
-    return tuple(_further_takers)
+    return _further_takers
+
+
+def further_takers():
+    """Return the names of the libraries besides CONSUMERS that `convert` knows, for what is not dense."""
+    return tuple(takers_besides())
 
 
 cdef object give_nested(object obj, Library to, object copy, bint allow_readonly):
@@ -441,8 +446,9 @@ def convert(obj, to=..., *, copy=None, allow_readonly=False):
     taker = _TAKERS.get(to)
     if taker is not None:
         return give(obj, taker, copy, bool(allow_readonly))
-    if to in further_takers():
-        return _further_takers[to](obj, copy=copy)
+    taker = takers_besides().get(to)
+    if taker is not None:
+        return taker(obj, copy=copy)
     return give_by_name(obj, to, copy, bool(allow_readonly))
 
 
@@ -474,7 +480,7 @@ cdef object from_dlpack_of(object to):
     take = getattr(module, "from_dlpack", None)
     if take is None:
         raise ValueError(
-            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *further_takers()])}, or the name of a module that"
+            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *takers_besides()])}, or the name of a module that"
             " is installed and has from_dlpack, such as 'mlx.core'"
         )
     return take

@@ -301,7 +301,7 @@ cdef class Rows:
     cdef Descriptor array
     cdef Py_ssize_t next_index
 
-    def __cinit__(self, Descriptor array not None):
+    def __cinit__(self, Descriptor array):
         self.array = array
 
     def __iter__(self):

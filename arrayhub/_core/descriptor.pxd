@@ -90,6 +90,7 @@ cdef Descriptor index(Descriptor a, object key)
 cdef Descriptor row(Descriptor a, Py_ssize_t i)
 cdef Descriptor transpose(Descriptor a, object axes)
 cdef Descriptor reshape(Descriptor a, object shape)
+cdef bint same_shape(Descriptor a, Descriptor b) noexcept
 cdef Descriptor same_layout(Descriptor a)
 cdef Descriptor layout_for_copy(Descriptor a)
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil

@@ -7,7 +7,7 @@ from cpython.mem cimport PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.errors import interface_error, show
@@ -267,8 +267,6 @@ cdef object get_dtype(Descriptor a):
 
 cpdef str name_of_elements(Descriptor a):
     """The element type in words: NumPy's own where it has one, else the name in the table."""
-    if a is None:
-        raise TypeError("name_of_elements: None is no USMArray")
     try:
         return str(get_dtype(a))
     except TypeError:
@@ -490,6 +488,10 @@ cdef Descriptor view_of(Descriptor a, int nd):
     copy_fields(a, view)
     view.block_ = block_of(a)
     return view
+
+
+cdef bint same_shape(Descriptor a, Descriptor b) noexcept:
+    return a.nd_ == b.nd_ and memcmp(a.shape_, b.shape_, a.nd_ * sizeof(Py_ssize_t)) == 0
 
 
 cdef Descriptor same_layout(Descriptor a):

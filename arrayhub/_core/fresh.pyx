@@ -21,7 +21,7 @@ from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport BOUNDARY, MemoryBlock, allocate
 
 
-def empty_like(Descriptor array not None, object order="C"):
+def empty_like(Descriptor array, object order="C"):
     """Return a fresh writable host array with the type and shape of `array`, compact in `order` (C, F or K), starting
     on a 64-byte boundary."""
     cdef Descriptor fresh = layout_for_copy(array)
@@ -44,13 +44,13 @@ def empty_like(Descriptor array not None, object order="C"):
     return fresh
 
 
-def as_copy(Descriptor array not None):
+def as_copy(Descriptor array):
     """Return a fresh `array` that says to be a copy, because the elements of another are in it."""
     array.flags_ |= COPIED
     return array
 
 
-def typed_like(Descriptor array not None, dtype):
+def typed_like(Descriptor array, dtype):
     """Return a fresh C-contiguous host array with the shape of `array` and another element type."""
     cdef Descriptor model = new_array(array.nd_)
     cdef int k

@@ -33,7 +33,7 @@ cdef class Labels:
     cdef readonly tuple halo
     cdef readonly tuple aligned_index
 
-    def indexed(self, tuple keys not None, Descriptor source not None):
+    def indexed(self, tuple keys, Descriptor source):
         """The labels of ``source[keys]``, or None where nothing is left to say.
 
         An integer drops its dimension, and a slice moves the indices. A step other than 1 leaves the names alone: the
@@ -132,7 +132,7 @@ cdef tuple permuted(tuple values, list order):
 # --------------------------------------------------------------------------------------------------- what users give
 
 
-def label(Descriptor array not None, *, dims=None, origin=None, halo=None, aligned_index=None):
+def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=None):
     """Give `array` labels, in place; views that exist already keep theirs.
 
     Parameters
@@ -169,12 +169,12 @@ def label(Descriptor array not None, *, dims=None, origin=None, halo=None, align
     return array
 
 
-def named(tuple dims not None):
+def named(tuple dims):
     """Return Labels of names that are known to be strings, all different, or None for a dimension without one."""
     return combine(dims, None, None, None)
 
 
-def relabelled(Descriptor array not None, dims, origin=None):
+def relabelled(Descriptor array, dims, origin=None):
     """Return a view of `array` with names for its dimensions, and where given an origin; it keeps its other labels.
 
     Parameters

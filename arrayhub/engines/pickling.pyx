@@ -84,7 +84,7 @@ cdef char[16] _NOTHING
 # ------------------------------------------------------------------------------------------------------- what is sent
 
 
-def reduce(Descriptor array not None, int protocol):
+def reduce(Descriptor array, int protocol):
     """Return what ``USMArray.__reduce_ex__`` gives: the function that makes the array again, and its arguments.
 
     Raises
@@ -142,7 +142,7 @@ cdef object by_name(Descriptor a, Footprint* taken):
     return name
 
 
-def _compact(Descriptor pieces not None):
+def _compact(Descriptor pieces):
     return host_copy(pieces, "C")
 
 
@@ -175,7 +175,7 @@ cdef bint joblib_is_hashing() except -1:
     return frame is not None and frame.f_globals.get("__name__") == "joblib.hashing"
 
 
-def identity(Descriptor array not None):
+def identity(Descriptor array):
     """Return what an array is besides its bytes, where they lie, and who may write them, as numbers and strings."""
     cdef Footprint taken
     footprint(array, &taken)

@@ -199,7 +199,7 @@ cdef object lay_over(Descriptor a, object cupy, tuple shape, object dtype, tuple
 # --------------------------------------------------------------------------------------- for the transfer engine
 
 
-def as_words(Descriptor array not None, axes, Py_ssize_t largest=8):
+def as_words(Descriptor array, axes, Py_ssize_t largest=8):
     """Return a cupy view of the bytes of `array`, whatever its element type.
 
     Parameters
@@ -230,7 +230,7 @@ def as_words(Descriptor array not None, axes, Py_ssize_t largest=8):
     return lay_over(array, cupy, shape, cupy.dtype(f"u{word}"), strides)
 
 
-def on_memory(Descriptor model not None, memory, order):
+def on_memory(Descriptor model, memory, order):
     """Return a writable array with the type and shape of `model` on fresh CUDA memory, in the order of cupy's current
     stream.
 

@@ -316,7 +316,7 @@ cdef object emit_dpnp(Descriptor a):
 # ----------------------------------------------------------------------------------------- for the transfer engine
 
 
-def on_memory(Descriptor model not None, memory, order):
+def on_memory(Descriptor model, memory, order):
     """Return a writable array with the type and shape of `model` on fresh USM.
 
     Parameters
@@ -350,12 +350,12 @@ def on_memory(Descriptor model not None, memory, order):
 cdef dict _WORDS = {1: b"u", 2: b"u", 4: b"u", 8: b"u", 16: b"c"}
 
 
-def can_pack(Descriptor array not None):
+def can_pack(Descriptor array):
     """Return whether dpnp is loaded and has elements of that size."""
     return "dpnp.tensor" in sys.modules and array.itemsize_ in _WORDS and array.strides_ != NULL
 
 
-def pack(Descriptor array not None, Descriptor target not None):
+def pack(Descriptor array, Descriptor target):
     """Have dpnp's kernel copy `array` into `target`, of the same shape and on the same queue; both must be ready.
 
     The copy may still be under way on return.

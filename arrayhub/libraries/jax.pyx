@@ -122,7 +122,7 @@ cdef class LegacyView:
     it is left out. Host-readable memory is shown as host memory."""
     cdef Descriptor array
 
-    def __cinit__(self, Descriptor array not None):
+    def __cinit__(self, Descriptor array):
         self.array = as_host(array) if host_readable(array) else array
 
     def __dlpack__(self, *, stream=None, **ignored):

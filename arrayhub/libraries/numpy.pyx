@@ -198,12 +198,12 @@ cdef object emit_array(Descriptor a, object dtype, object copy):
 # ------------------------------------------------------------------------------------- for libraries and the engines
 
 
-def ndarray(Descriptor array not None):
+def ndarray(Descriptor array):
     """Return host-readable memory as an ndarray of its own element type, which keeps it alive; BufferError where it is not."""
     return emit(for_host_library(array, "numpy", 0))
 
 
-def raw(Descriptor array not None, writable=False):
+def raw(Descriptor array, writable=False):
     """Return host-readable memory as an ndarray of opaque items, for copies that must not interpret the elements.
 
     Packed elements come as one run of bytes.

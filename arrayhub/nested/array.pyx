@@ -652,12 +652,12 @@ def part(node, Py_ssize_t start, Py_ssize_t stop):
     return part_of(node, start, stop)
 
 
-def check(Tree t not None):
+def check(Tree t):
     """Follow what this node leads into; see `NestedArray.__getitem__` for what it raises."""
     check_tree(t)
 
 
-def sized(Descriptor a not None, Py_ssize_t length):
+def sized(Descriptor a, Py_ssize_t length):
     """Return `length` bytes from where `a` begins: characters whose number only the offsets on a device knew."""
     cdef Descriptor view = view_of(a, 1)
     view.shape_[0] = length

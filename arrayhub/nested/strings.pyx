@@ -175,7 +175,7 @@ cdef cnp.ndarray longer(cnp.ndarray characters, Py_ssize_t total, Py_ssize_t cap
     return more
 
 
-def to_string_dtype(Tree t not None):
+def to_string_dtype(Tree t):
     """Return strings as an ndarray of ``StringDType``: a copy. What is missing is None there.
 
     Raises
@@ -281,7 +281,7 @@ cdef int check_utf8(Tree t) except -1:
 # ------------------------------------------------------------------------------------------------ views against offsets
 
 
-def with_offsets(Tree t not None):
+def with_offsets(Tree t):
     """Return strings by offsets into characters of their own, which are a copy of what the views lead to."""
     check_tree(t)
     cdef Characters place = characters_of(t)
@@ -306,7 +306,7 @@ def with_offsets(Tree t not None):
                 content=asarray(characters), validity=t.validity, bit=t.bit)
 
 
-def with_views(Tree t not None):
+def with_views(Tree t):
     """Return strings by views of 16 bytes an element into the same characters.
 
     Raises

@@ -38,16 +38,16 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
     )
 
 
-def host_view(Descriptor array not None):
+def host_view(Descriptor array):
     """Return `array` as plain host memory, once the host may read it; BufferError where it cannot."""
     return for_host_library(array, "the host", 0)
 
 
-def is_host_readable(Descriptor array not None):
+def is_host_readable(Descriptor array):
     """Return whether a host thread may read the memory where it lies."""
     return host_readable(array)
 
 
-def is_packed(Descriptor array not None):
+def is_packed(Descriptor array):
     """Return whether elements of less than a byte share bytes; such arrays are compact, and have no byte strides."""
     return bool(array.flags_ & PACKED)

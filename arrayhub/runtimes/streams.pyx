@@ -73,6 +73,6 @@ cdef int ask_producer(Descriptor a, object stream) except -1:
     return 0
 
 
-def ordered(Descriptor array not None, stream):
+def ordered(Descriptor array, stream):
     """Return `array` in the order of `stream`; itself where that is None or the memory is the host's."""
     return array if stream is None else on_stream(array, stream, False)

@@ -702,7 +702,7 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
     return new_event(done, f"a copy of {nbytes} bytes")
 
 
-def reach(Descriptor array not None):
+def reach(Descriptor array):
     """Return the lowest address that `array` reaches, and how many bytes from there."""
     cdef Py_ssize_t low, high
     extent(array, &low, &high)
@@ -738,7 +738,7 @@ def queue_for(device):
     return queue_of_ordinal(wanted.id)
 
 
-def queue_of_array(Descriptor array not None):
+def queue_of_array(Descriptor array):
     """Return the queue that the memory of `array` belongs to."""
     return queue_of(array)
 

@@ -79,8 +79,9 @@ cdef const MemoryKind* kind_of(object memory) except NULL:
 
 
 cdef int take_host(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
-    if device is not None and Device(device) != "cpu":
-        kinds = [name for name in _ROWS if name.startswith(_PREFIXES.get(Device(device).type, "cuda"))]
+    wanted = None if device is None else Device(device)
+    if wanted is not None and wanted != "cpu":
+        kinds = [name for name in _ROWS if name.startswith(_PREFIXES.get(wanted.type, "cuda"))]
         raise ValueError(
             f"device: {show(device)} has none of the host's memory, which memory='cpu', the default, asks for; add memory="
             f"{', '.join(map(repr, kinds))}"

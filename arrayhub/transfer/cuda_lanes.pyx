@@ -175,7 +175,7 @@ cdef struct Seat:
     pthread_t thread
 
 
-def copy_by_lanes(Route route not None, bint to_host, Py_ssize_t piece, int slots, size_t kernel, list lanes, size_t memory,
+def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t kernel, list lanes, size_t memory,
                   size_t staging, report, bint threaded):
     """Copy between any host memory and a device, in pieces that several threads take in turn.
 

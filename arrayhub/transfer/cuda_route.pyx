@@ -35,7 +35,7 @@ cdef class Route:
         Whether both do.
     """
 
-    def __cinit__(self, Descriptor near not None, Descriptor far not None):
+    def __cinit__(self, Descriptor near, Descriptor far):
         cdef VisitPlan* plan = &self.plan
         cdef Py_ssize_t step, other
         cdef int axis, k

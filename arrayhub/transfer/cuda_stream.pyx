@@ -36,7 +36,7 @@ cpdef enum:
 SMALL_COPY = SMALL
 
 
-def at_once(Descriptor near not None, Descriptor far not None, stream, bint to_host):
+def at_once(Descriptor near, Descriptor far, stream, bint to_host):
     """Copy a small array whose elements lie in the same order on both sides, and return True; else do nothing."""
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = near.nbytes
@@ -55,7 +55,7 @@ def need_device(int device):
     driver_for(device)
 
 
-def reading_stream(Descriptor array not None, stream):
+def reading_stream(Descriptor array, stream):
     """Return a stream, as a number, in whose order `array` may be read: `stream` once it waits for the producer, else the
     producer's own, else one of this package's."""
     return copying_stream(array, stream, array.device_.device_id)
@@ -71,7 +71,7 @@ def order_behind(intptr_t earlier, intptr_t later, int device):
     order_streams(earlier, later, device)
 
 
-def hold_producer(Descriptor array not None, intptr_t reader):
+def hold_producer(Descriptor array, intptr_t reader):
     """Let the producer write or free the array only after what is queued on `reader`, which reads it.
 
     Its stream is made to wait. Where it named none (by DLPack, by an interface dict from before version 3, or because
@@ -104,7 +104,7 @@ def allow_peer(int device, int peer):
         runtime.allow_peer(peer, device)
 
 
-def is_device_reachable(Descriptor array not None):
+def is_device_reachable(Descriptor array):
     """Whether the driver knows this host memory, from the first byte to the last: pinned, registered or managed."""
     cdef Py_ssize_t low, high
     extent(array, &low, &high)
@@ -123,7 +123,7 @@ cdef int move(Driver* driver, size_t kernel, const char* source, char* target, W
     return driver.launch(<void*> kernel, <unsigned int> blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL)
 
 
-def queue_piece(Route route not None, bint to_host, Py_ssize_t first, Py_ssize_t count, intptr_t stream, int device,
+def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, intptr_t stream, int device,
                 size_t kernel, size_t staging):
     """Queue the copy of `count` words from the `first`, between a device and memory that it reaches itself.
 

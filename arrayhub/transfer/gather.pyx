@@ -38,14 +38,14 @@ cdef void footprint(Descriptor a, Footprint* taken) noexcept:
         measure(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, taken)
 
 
-def footprint_bytes(Descriptor array not None):
+def footprint_bytes(Descriptor array):
     """Return how many bytes the elements of `array` take: those of a broadcast dimension count once."""
     cdef Footprint taken
     footprint(array, &taken)
     return taken.nbytes
 
 
-def pieces(Descriptor array not None):
+def pieces(Descriptor array):
     """Return the bytes that the elements of `array` take, and nothing between them, as an array on the same memory.
 
     It has a dimension for each level of repetition, the longest step first, and a last one for the bytes of a piece,
@@ -68,7 +68,7 @@ def pieces(Descriptor array not None):
     return view
 
 
-def reached(Descriptor array not None):
+def reached(Descriptor array):
     """Return all bytes from the lowest to the highest that `array` reaches, as a flat ndarray that keeps it alive.
 
     The memory must be the host's.
@@ -78,7 +78,7 @@ def reached(Descriptor array not None):
     return numpy_library.emit_run(array, array.data_ + low, high - low, array)
 
 
-def gathered(Descriptor array not None, copy):
+def gathered(Descriptor array, copy):
     """Return an array like `array` on a copy of the bytes that its elements take.
 
     Parameters
@@ -111,7 +111,7 @@ cdef Descriptor compact(object made, Py_ssize_t nbytes, str caller):
     return <Descriptor> made
 
 
-def row_boundary(Descriptor array not None):
+def row_boundary(Descriptor array):
     """Return the boundary in bytes that the rows of `array` were allocated on; 0 where none was asked for, or this view is
     no whole rows."""
     cdef Footprint taken
@@ -125,7 +125,7 @@ def row_boundary(Descriptor array not None):
     return 0
 
 
-def with_padding(Descriptor array not None, copy):
+def with_padding(Descriptor array, copy):
     """Return an array like `array` on a copy of all bytes that it reaches, with the same strides and labels.
 
     Parameters

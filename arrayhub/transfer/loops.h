@@ -96,7 +96,7 @@ static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length)
     static void arrayhub_rows_##SIZE(char *target, const char *source, ptrdiff_t outer, ptrdiff_t inner,               \
                                      ptrdiff_t target_outer, ptrdiff_t target_inner, ptrdiff_t source_outer,           \
                                      ptrdiff_t source_inner) {                                                         \
-        if (inner * SIZE < ARRAYHUB_SHORT && outer >= ARRAYHUB_BLOCK) {                                                       \
+        if (inner * SIZE < ARRAYHUB_SHORT && outer >= ARRAYHUB_BLOCK) {                                                \
             for (ptrdiff_t i = 0; i < outer; i += ARRAYHUB_BLOCK)                                                      \
                 for (ptrdiff_t j = 0; j < inner; j++) {                                                                \
                     char *t = target + i * target_outer + j * target_inner;                                            \
@@ -262,8 +262,9 @@ static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t a
 
 /* Bytes from the first of the target's lines to its last, or of the source's. */
 static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, ptrdiff_t across, ptrdiff_t source_across) {
-    const ptrdiff_t target = along * target_along, source = across * source_across;
-    return target > (source < 0 ? -source : source) ? target : source < 0 ? -source : source;
+    const ptrdiff_t target = along * target_along;
+    const ptrdiff_t source = source_across < 0 ? -source_across * across : source_across * across;
+    return target > source ? target : source;
 }
 
 /* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's. The second tile on each

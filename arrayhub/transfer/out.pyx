@@ -1,7 +1,5 @@
 """What is asked of the array that a copy goes into."""
 
-from libc.string cimport memcmp
-
 from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
@@ -11,6 +9,7 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     get_dtype,
     host_readable,
+    same_shape,
 )
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
@@ -18,7 +17,7 @@ from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 cdef int _FIRST_OWN = FIRST_OWN_TYPENUM
 
 
-def check(Descriptor array not None, Descriptor out not None):
+def check(Descriptor array, Descriptor out):
     """Refuse an `out` that `array` cannot be copied into, element by element.
 
     Raises
@@ -37,10 +36,6 @@ def check(Descriptor array not None, Descriptor out not None):
             f"to_host: out has byte strides {out.byte_strides} for shape {out.shape}, so that its elements overlap each"
             " other; accepted: an array whose elements each have bytes of their own"
         )
-
-
-cdef bint same_shape(Descriptor a, Descriptor b) noexcept:
-    return a.nd_ == b.nd_ and memcmp(a.shape_, b.shape_, a.nd_ * sizeof(Py_ssize_t)) == 0
 
 
 cdef bint same_type(Descriptor a, Descriptor b) except -1:

@@ -10,10 +10,9 @@ Where both run along the same dimension, or elements are as long as lines, rows 
 """
 
 cimport numpy as cnp
-from libc.string cimport memcmp
 
 from arrayhub._core cimport layout
-from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor, extent, host_readable, size_of
+from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor, extent, host_readable, same_shape, size_of
 from arrayhub.runtimes.host cimport as_host
 from arrayhub.transfer.loops cimport CACHE_LINE, LARGEST_WORD, RowLoop, TileLoop, copy_rows, row_loop, tile_loop
 
@@ -210,7 +209,7 @@ cdef int check_alike(cnp.ndarray target, cnp.ndarray source) except -1:
     return 0
 
 
-def copy(cnp.ndarray target not None, cnp.ndarray source not None):
+def copy(cnp.ndarray target, cnp.ndarray source):
     """Copy `source` into `target`, whatever their layouts are.
 
     Parameters
@@ -231,7 +230,7 @@ def copy(cnp.ndarray target not None, cnp.ndarray source not None):
         finish(&loops)
 
 
-def copy_at_once(Descriptor target not None, Descriptor source not None, Py_ssize_t at_most):
+def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
     """Copy one host-readable array into another without an ndarray of either, where no more than a loop is needed.
 
     Parameters
@@ -250,10 +249,9 @@ def copy_at_once(Descriptor target not None, Descriptor source not None, Py_ssiz
     cdef Loops loops
     cdef Descriptor a, b
     cdef Py_ssize_t nbytes = size_of(target) * target.itemsize_
-    if (target.nd_ != source.nd_ or target.itemsize_ != source.itemsize_ or not target.flags_ & WRITEABLE
-            or (target.flags_ | source.flags_) & PACKED or not host_readable(target) or not host_readable(source)
-            or memcmp(target.shape_, source.shape_, target.nd_ * sizeof(Py_ssize_t)) != 0
-            or nbytes > at_most):
+    if (nbytes > at_most or target.itemsize_ != source.itemsize_ or not same_shape(target, source)
+            or not target.flags_ & WRITEABLE or (target.flags_ | source.flags_) & PACKED
+            or not host_readable(target) or not host_readable(source)):
         return False
     a, b = as_host(target), as_host(source)
     if nbytes == 0:
