@@ -154,6 +154,27 @@ OTHER_WAYS = {
         del dask.hashing.hash_buffer_hex
         assert dask.base.tokenize(x) == dask.base.tokenize(y) != dask.base.tokenize(arrayhub.asarray(np.ones(5)))
     """,
+    "distributed: pickle_dumps": """
+        import pickle, distributed.protocol
+        from distributed.protocol import deserialize, serialize
+        arrayhub.register_dask()
+        x = arrayhub.asarray(np.arange(5.0))
+        header, frames = serialize(x)
+        assert header["serializer"] == "dask"
+        inside = sys.modules["distributed.protocol.serialize"]
+        del inside.pickle_loads
+        try:
+            deserialize(header, frames)
+        except ImportError as error:
+            assert "pickle_loads" in str(error), error
+        else:
+            raise AssertionError("it arrived")
+        del inside.pickle_dumps
+        assert serialize(x, serializers=["dask", "error"])[0]["serializer"] == "error"
+        header, frames = serialize(x)
+        assert header["serializer"] == "pickle"
+        assert np.array_equal(deserialize(header, frames), np.arange(5.0))
+    """,
     "distributed: Worker._instances": """
         import distributed.worker, pickle
         from distributed.protocol import deserialize, serialize
@@ -258,6 +279,16 @@ READERS = {
         "torch.from_dlpack(x)",
         "arrayhub.as_torch(x)",
     ),
+    "warp": (
+        """
+        import warp
+        warp.config.quiet = True
+        warp.init()
+        sys.modules[warp.from_dlpack.__module__].__dict__["__name__"] = "other"
+        """,
+        "warp.from_dlpack(x)",
+        "arrayhub.convert(x, 'numpy')",
+    ),
     "jax": (
         """
         import jax
@@ -294,6 +325,28 @@ def test_who_is_not_known_to_read_the_hosts_memory_is_shown_a_sycl_device(reader
 
 
 # -------------------------------------------------------------------------------------------------------------- torch
+
+
+def test_a_view_that_steps_backwards_goes_to_torch_by_arrayhub_where_its_caller_is_not_known():
+    """torch itself would end the process; every other array goes in as before."""
+    pytest.importorskip("torch")
+    python(
+        HEAD
+        + """
+    import torch.utils.dlpack
+    torch.utils.dlpack.__dict__["__name__"] = "other"
+    x = arrayhub.asarray(np.arange(4.0))
+    assert torch.from_dlpack(x).tolist() == [0, 1, 2, 3]
+    try:
+        arrayhub.as_torch(x[::-1])
+    except BufferError as error:
+        assert "negative strides" in str(error), error
+    else:
+        raise AssertionError("it was given out")
+    assert arrayhub.as_torch(x[::-1], copy=True).tolist() == [3, 2, 1, 0]
+    """
+    )
+
 
 # Lost before the first tensor comes in, when torch's structs are looked through.
 TORCH = {

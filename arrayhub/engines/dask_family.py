@@ -71,8 +71,10 @@ def register_arrival() -> None:
 
 def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
     """Return what dask sends of an array: the pickle without its buffers, then for each buffer space and the buffer."""
-    from distributed.protocol.serialize import pickle_dumps
-
+    try:
+        from distributed.protocol.serialize import pickle_dumps
+    except ImportError as error:  # it is not documented; dask pickles what raises this
+        raise NotImplementedError(str(error)) from error
     header, (pickled, *buffers) = pickle_dumps(array, {"pickle-protocol": 5})
     return header | {"form": _FORM}, [pickled, *(frame for buffer in buffers for frame in (_SPACE, buffer))]
 

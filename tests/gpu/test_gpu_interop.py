@@ -94,6 +94,20 @@ def test_a_cupy_stream_lives_as_long_as_the_array(cp):
     del a
 
 
+def test_cupy_without_is_hip():
+    """A cupy that does not say for whose GPUs it was built was built for CUDA's."""
+    python("""
+        import cupy
+        from arrayhub import as_cupy, asarray
+
+        del cupy.cuda.runtime.is_hip
+        x = cupy.arange(6.0)
+        a = asarray(x)
+        assert (a.device.type, a.ptr, as_cupy(a).data.ptr) == ("cuda", x.data.ptr, x.data.ptr)
+        assert a.device == asarray(x).to_device(cupy.cuda.Device(0)).device
+    """)
+
+
 # ------------------------------------------------------------------------------------------------- the dict itself
 
 
