@@ -33,6 +33,7 @@ cdef struct Driver:
     int (*stream_create)(Stream* stream, unsigned int flags) noexcept nogil
     int (*stream_capture)(Stream stream, int* status, uint64_t* sequence, void* graph, void* nodes,
                           void* count) noexcept nogil
+    int (*stream_query)(Stream stream) noexcept nogil
     int (*stream_synchronize)(Stream stream) noexcept nogil
     int (*stream_destroy)(Stream stream) noexcept nogil
     int (*stream_wait)(Stream stream, CudaEvent event, unsigned int flags) noexcept nogil

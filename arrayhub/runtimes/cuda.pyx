@@ -27,7 +27,8 @@ from arrayhub._core.errors import interface_error, needed, show
 _NAMES = (
     "cuInit", "cuGetErrorName", "cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetAttribute", "cuPointerGetAttributes",
     "cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuDevicePrimaryCtxRetain",
-    "cuStreamGetCtx", "cuStreamCreate", "cuStreamGetCaptureInfo_v2", "cuStreamSynchronize", "cuStreamDestroy_v2",
+    "cuStreamGetCtx", "cuStreamCreate", "cuStreamGetCaptureInfo_v2", "cuStreamQuery", "cuStreamSynchronize",
+    "cuStreamDestroy_v2",
     "cuStreamWaitEvent", "cuEventCreate", "cuEventRecord", "cuEventQuery", "cuEventSynchronize", "cuEventDestroy_v2",
     "cuMemcpyAsync", "cuMemHostAlloc", "cuMemFreeHost", "cuDeviceCanAccessPeer", "cuCtxEnablePeerAccess",
     "cuLaunchKernel",
@@ -434,10 +435,14 @@ cdef int finish(intptr_t stream, int device) except -1:
     if capture_of(stream, device) != 0:
         refuse_captured_producer()
     pushed = enter(stream, device)
-    error = _driver.event_create(&event, EVENT_DISABLE_TIMING)
-    if error == 0:
-        error = _driver.event_record(event, <Stream> stream)
+    error = _driver.stream_query(<Stream> stream)
+    if error == NOT_READY:
+        error = _driver.event_create(&event, EVENT_DISABLE_TIMING)
+        if error == 0:
+            error = _driver.event_record(event, <Stream> stream)
     leave(pushed)
+    if event == NULL:
+        return check(error, "cuStreamQuery")
     try:
         check(error, "cuEventRecord")
         while True:

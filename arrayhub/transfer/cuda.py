@@ -27,7 +27,7 @@ from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.cuda import stream_number
 from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
-from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, copy_by_lanes
+from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, copy_by, copy_by_lanes
 from arrayhub.transfer.cuda_route import Route
 from arrayhub.transfer.cuda_stream import (
     SMALL_COPY,
@@ -48,6 +48,8 @@ from arrayhub.transfer.cuda_stream import (
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # bytes that are worth a lane
+_ONE_PIECE = 512 << 10  # bytes that the host puts in order as a whole before they cross
+_PAGEABLE = 64 << 10  # bytes that the driver takes out of any memory at once
 _THREADED = 3 << 20  # bytes of a copy whose elements the device sorts, or the host: fewer take as long on one thread
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
 
@@ -100,18 +102,19 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     array = host_view(array)
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)
-        near = array
-        if array.nbytes < _THREADED and not array.flags.c_contiguous and slowest_first(array) == [*range(array.ndim)]:
-            near = host.copy(array, "C")  # as `fresh` lies; what lies in another order is sorted on the device
-        if array.nbytes and not at_once(near, fresh, current, False):
+        if array.nbytes == 0 or at_once(array, fresh, current, False):
+            return fresh
+        if array.nbytes < _ONE_PIECE and slowest_first(array) == [*range(array.ndim)]:
+            _in_one_piece(array, fresh, ordinal, current)  # what lies in another order is sorted on the device
+            return fresh
+        route = Route(array, fresh)
+        if _is_unsortable(route):
+            array = host.copy(array, "C")  # as `fresh` lies
             route = Route(array, fresh)
-            if _is_unsortable(route):
-                array = host.copy(array, "C")  # as `fresh` lies
-                route = Route(array, fresh)
-            if is_device_reachable(array):
-                _on_stream(route, False, ordinal, _number(current), False, progress)
-            else:
-                _through_pinned(route, False, ordinal, _number(current), progress)
+        if is_device_reachable(array):
+            _on_stream(route, False, ordinal, _number(current), False, progress)
+        else:
+            _through_pinned(route, False, ordinal, _number(current), progress)
     return fresh
 
 
@@ -199,7 +202,19 @@ def _in_order(array, stream):
     return fresh
 
 
-# ------------------------------------------------------------------------------------------------------ the two ways
+# -------------------------------------------------------------------------------------------------------- the ways
+
+
+def _in_one_piece(array, fresh, ordinal, stream):
+    """Copy a small array of the host's to a device, from other memory where its elements lie as in `fresh`."""
+    if array.nbytes > _PAGEABLE and not pinned.pool.is_mine():
+        wait(_number(stream), ordinal)  # before anybody else waits for the pool; Ctrl-C ends it
+        with pinned.pool.in_use():
+            block = pinned.pool.memory(array.nbytes, ordinal)
+            if block is not None:
+                copy_by(block, array, fresh, stream)
+                return
+    at_once(host.copy(array, "C"), fresh, stream, False)
 
 
 def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
@@ -212,17 +227,17 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
     if not queued_only and route.words * route.word >= SMALL_COPY:
         wait(stream, ordinal)  # Ctrl-C ends this, however long the producer works
     piece = min(settings.chunk() if detour else _UNINTERRUPTED, route.words * route.word) // route.word
-    with _sorting(route, ordinal, stream, sorting, piece if detour else 0) as (kernel, staging):
-        since = 0
-        for first in range(0, route.words, piece):
-            words = min(piece, route.words - first)
-            queue_piece(route, to_host, first, words, stream, ordinal, kernel, staging)
-            since += words * route.word
-            if not queued_only and (since >= _UNINTERRUPTED or first + words == route.words):
-                wait_for_piece(stream, ordinal)
-                if progress is not None:
-                    progress.update(since)
-                since = 0
+    kernel, staging = _sorting(route, ordinal, stream, piece if detour else 0) if sorting else (0, _Nowhere)
+    since = 0
+    for first in range(0, route.words, piece):
+        words = min(piece, route.words - first)
+        queue_piece(route, to_host, first, words, stream, ordinal, kernel, staging.ptr)
+        since += words * route.word
+        if not queued_only and (since >= _UNINTERRUPTED or first + words == route.words):
+            wait_for_piece(stream, ordinal)
+            if progress is not None:
+                progress.update(since)
+            since = 0
 
 
 def _through_pinned(route, to_host, ordinal, stream, progress):
@@ -256,11 +271,11 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
     words = piece // route.word
     report = None if progress is None else progress.update
     threaded = route.words * route.word >= _THREADED
-    sorting = not route.device_runs
-    with _sorting(route, ordinal, stream, sorting, len(lanes) * words if sorting else 0) as (kernel, staging):
-        if sorting:  # the memory is free in the order of the stream only: others may have queued work on it before
-            wait(stream, ordinal)
-        copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging, report, threaded)
+    kernel, staging = 0, _Nowhere
+    if not route.device_runs:
+        kernel, staging = _sorting(route, ordinal, stream, len(lanes) * words)
+        wait(stream, ordinal)  # the memory is free in the order of the stream only, where others may have work on it
+    copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging.ptr, report, threaded)
 
 
 def _cut(nbytes, threads):
@@ -273,16 +288,20 @@ def _cut(nbytes, threads):
     return lanes, slots, piece // page * page
 
 
-@contextlib.contextmanager
-def _sorting(route, ordinal, stream, sorting, words):
-    """Give the kernel that sorts the route's words, and the address of memory for `words` of them; 0 where none."""
-    if not sorting:
-        yield 0, 0
-        return
+class _Nowhere:
+    """In the place of memory, where none is needed."""
+
+    ptr = 0
+
+
+def _sorting(route, ordinal, stream, words):
+    """Return the kernel that sorts the route's words, and memory for `words` of them on the device.
+
+    It is free in the order of the stream.
+    """
     cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
     with _on(cupy, ordinal, stream):
-        staging = cupy.cuda.alloc(words * route.word) if words else None
-        yield cuda_kernel.handle(route.word), 0 if staging is None else staging.ptr
+        return cuda_kernel.handle(route.word), cupy.cuda.alloc(words * route.word) if words else _Nowhere
 
 
 # ------------------------------------------------------------------------------------------ devices, streams, memory
@@ -327,8 +346,13 @@ def _external(cupy, number, ordinal):
 @contextlib.contextmanager
 def _on(cupy, ordinal, stream):
     """Make a device and a stream current, and give the stream."""
+    number = _NO_STREAM if stream is None else stream_number(stream)
+    if cupy.cuda.runtime.getDevice() == ordinal:
+        current = cupy.cuda.get_current_stream()
+        if number in (_NO_STREAM, _number(current)):  # to enter them again would take longer than a small copy's rest
+            yield current
+            return
     with cupy.cuda.Device(ordinal):
-        number = _NO_STREAM if stream is None else stream_number(stream)
         if number == _NO_STREAM:
             yield cupy.cuda.get_current_stream()
             return

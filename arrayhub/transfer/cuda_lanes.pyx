@@ -12,6 +12,15 @@ from libc.stdint cimport uint64_t
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 from posix.unistd cimport getpid
 
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    F_CONTIGUOUS,
+    PACKED,
+    Descriptor,
+    host_readable,
+    same_shape,
+    size_of,
+)
 from arrayhub._core.memory cimport HUGE_PAGE, PAGE
 from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
@@ -20,6 +29,8 @@ from arrayhub.runtimes.cuda cimport (
     Driver,
     Stream,
     check,
+    copy_now,
+    copying_stream,
     driver_for,
     enter,
     leave,
@@ -27,6 +38,7 @@ from arrayhub.runtimes.cuda cimport (
 )
 from arrayhub.transfer.cuda_route cimport Route, VisitPlan, Walk, empty_run, fill_run, gather, scatter
 from arrayhub.transfer.cuda_stream cimport move
+from arrayhub.transfer.tiles cimport put
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t
@@ -108,6 +120,29 @@ cdef class Pinned:
         if self.memory != NULL and self.process == getpid() and self.driver.context_push(self.context) == 0:
             self.driver.host_free(self.memory)
             leave(True)
+
+
+def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
+    """Copy a small array in host memory to one without gaps on a device, by pinned memory.
+
+    Parameters
+    ----------
+    memory : Pinned
+        At least ``near.nbytes`` bytes, where the elements are put in the order that they have on the device.
+    near, far : USMArray
+        Of the same shape and item size, neither of them empty.
+    stream : object or None
+        In whose order the memory of `far` may be written.
+    """
+    cdef int device = far.device_.device_id
+    cdef Py_ssize_t nbytes = size_of(near) * near.itemsize_
+    if (not 0 < nbytes <= memory.nbytes or not same_shape(near, far) or near.itemsize_ != far.itemsize_
+            or (near.flags_ | far.flags_) & PACKED or not far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
+            or not host_readable(near)):
+        raise ValueError("copy_by: the arrays differ in shape or item size, or are of no such kind")
+    with nogil:
+        put(memory.memory, far.byte_strides_, near)
+    copy_now(<uint64_t> far.data_, <uint64_t> memory.memory, nbytes, copying_stream(far, stream, device), device)
 
 
 # What a lane owns on its device.

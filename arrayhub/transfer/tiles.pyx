@@ -246,7 +246,6 @@ def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
         False where nothing was copied: more than that, memory that they share, elements of less than a byte, memory that
         the host cannot reach, or another thing that asks for the long way.
     """
-    cdef Loops loops
     cdef Descriptor a, b
     cdef Py_ssize_t nbytes = size_of(target) * target.itemsize_
     if (nbytes > at_most or target.itemsize_ != source.itemsize_ or not same_shape(target, source)
@@ -258,10 +257,17 @@ def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
         return True
     if share_memory(a, b):
         return False
-    begin(&loops, a.nd_, a.shape_, a.itemsize_, a.data_, a.byte_strides_, b.data_, b.byte_strides_)
     with nogil:
-        finish(&loops)
+        put(a.data_, a.byte_strides_, b)
     return True
+
+
+cdef void put(char* target, const Py_ssize_t* steps, Descriptor source) noexcept nogil:
+    """Copy an array in host memory, not empty and not packed, to where its first element is at `target` and its dimensions
+    have these steps, in bytes."""
+    cdef Loops loops
+    begin(&loops, source.nd_, source.shape_, source.itemsize_, target, steps, source.data_, source.byte_strides_)
+    finish(&loops)
 
 
 cdef void finish(Loops* loops) noexcept nogil:
