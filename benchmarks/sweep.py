@@ -24,7 +24,7 @@ AT_MOST = 1.15
 SHOWN = 12  # rows of an engine, the worst first
 BUDGET = 200  # samples of `options.sample` in each of `options.repeat` rounds: 41 s an engine
 TURN = 200e-6  # seconds of one timing at least; short, so that some fall between the turns of a busy machine
-ROUNDS = 5
+ROUNDS = 6  # even: half of them in the reverse order
 AGAIN = 4 * SHOWN  # rows that are measured again before they are believed
 TINY = {1: (64,), 2: (8, 8), 3: (4, 4, 8)}  # shapes with next to nothing to copy, by their dimensions
 TYPES = ("u1", "f2", "f4", "f8", "c16")
@@ -164,7 +164,8 @@ def sycl():
             a = filled(shape, dtype)
             view = LAYOUTS[layout](a)
             if way == "to_device":
-                return lambda: arrayhub.to_device(view, "oneapi:0"), lambda: waited(dpt.asarray(view)), view.size
+                order = "F" if np.isfortran(view) else "C"  # which ours gives
+                return lambda: arrayhub.to_device(view, "oneapi:0"), lambda: waited(dpt.asarray(view, order=order)), view.size
             d = dpt.asarray(a, usm_type="device")
             d.sycl_queue.wait()
             theirs = LAYOUTS[layout](d) if "move" not in layout else dpt.moveaxis(d, 0, -1)
@@ -199,9 +200,11 @@ class Measured:
         self.sizes = [size for _, _, size in made]
         calls = [call for ours, peer, _ in made for call in (ours, peer)]
         turns = [turns_of(call) for call in calls]
+        turn = list(zip(calls, turns, self.times, strict=True))
         for _ in range(rounds):
-            for call, n, times in zip(calls, turns, self.times, strict=True):
+            for call, n, times in turn:
                 times.append(seconds(call, n))
+            turn.reverse()  # who comes after the other shape finds its memory farther away
         return self
 
     def rows(self, cost):

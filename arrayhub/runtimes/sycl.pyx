@@ -110,6 +110,7 @@ _SYCLOBJ_FORMS = (
     " object whose _get_capsule() gives one"
 )
 cdef object _lock = object()
+cdef object _library = None     # dpctl itself, once they are
 
 
 cdef object import_dpctl():
@@ -120,10 +121,14 @@ cdef object import_dpctl():
     RuntimeError
         In a child that was forked after its parent had used SYCL: the runtime would wait for threads that are not there.
     """
+    global _library
     refuse_fork()
+    if is_done(&_found):
+        return _library
     dpctl = needed("dpctl.memory", "for SYCL memory")
     with cython.critical_section(_lock):
         if not is_done(&_found):
+            _library = dpctl
             find_functions(dpctl)
     return dpctl
 

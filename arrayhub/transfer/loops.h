@@ -10,6 +10,7 @@
 #define ARRAYHUB_FEW_LINES 8        /* that one place in any cache keeps */
 #define ARRAYHUB_MANY_LINES 128     /* that the first-level cache keeps with as many of a target's */
 #define ARRAYHUB_LARGE_STEP 1024    /* bytes: lines so far apart share a few places in the first-level cache */
+#define ARRAYHUB_ONE_PLACE 2048     /* bytes: of lines so far apart a few places keep fewer than a square of words has */
 #define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes that stay in it, at least */
 #define ARRAYHUB_SHORT 16   /* bytes: an inner loop over less costs more than what it copies */
 #define ARRAYHUB_BLOCK 64   /* words of a longer one in its place, so that their lines stay in the first-level cache */
@@ -174,7 +175,8 @@ static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
                                  (SOURCE) + j * (SOURCE_STEP) + i * SIZE, SOURCE_STEP)
 
 /* `tall` words of each of `wide` lines, neither more than a line's; the compiler makes a second function of it where both
-   are known. Lines are brought together first where there are more of them than one place in the cache keeps. */
+   are known. Lines are brought together first where there are more of them than one place in the cache keeps, and turned
+   before they are written where those of the target share one place. */
 #define ARRAYHUB_TILE(SIZE)                                                                                            \
     static inline void arrayhub_tile_##SIZE(char *target, const char *source, ptrdiff_t tall, ptrdiff_t wide,          \
                                             ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,   \
@@ -196,7 +198,7 @@ static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
             else                                                                                                       \
                 ARRAYHUB_LOOP(SIZE, tall, SIZE, source_along);                                                         \
         }                                                                                                              \
-        if (full && target_across == SIZE) {                                                                           \
+        if (full && target_across == SIZE && target_along % ARRAYHUB_ONE_PLACE != 0) {                                 \
             ARRAYHUB_SQUARES(SIZE, SIDE, SIDE, target, target_along, lines[0], ARRAYHUB_LINE);                         \
             return;                                                                                                    \
         }                                                                                                              \

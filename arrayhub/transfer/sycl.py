@@ -24,6 +24,7 @@ _CACHED = 4 << 20  # bytes of a staging buffer for a device that is the host's o
 _GAP = 128 << 10  # bytes between elements that cost as much as one more copy
 _SPARSE = 8  # where fewer than one byte in so many is wanted, dpnp packs them first, if it is loaded
 _SMALL = 1 << 20  # bytes; below it moving all is faster than packing
+_FEW = 256 << 10  # bytes that take about as long as a second copy
 _GRAIN = 4096  # bytes, of which a processor copies any multiple quickly, see `_submit`
 
 
@@ -176,12 +177,20 @@ def _submit(course, target, source, nbytes):
     """Give the queue a copy between two addresses, and return the events that stand for it.
 
     A processor as the device splits a copy into equal groups, of as many bytes as divide it: a million bytes take
-    0.1 ms, a million and three, which is prime, 150 ms. So it is given whole grains, and what is left by itself.
-    Neither depends on the other: an event that another waits for costs more than such a copy.
+    0.1 ms, a million and three, which is prime, 150 ms. So it is given whole grains, and what is left by itself; but
+    all at once where few bytes divide well, since one more copy takes as long as they do. Neither depends on the other:
+    an event that another waits for costs more than such a copy.
     """
-    whole = nbytes // _GRAIN * _GRAIN if course.queue.sycl_device.is_cpu else nbytes
+    at_once = not course.queue.sycl_device.is_cpu or (nbytes < _FEW and _divides_well(nbytes))
+    whole = nbytes if at_once else nbytes // _GRAIN * _GRAIN
     parts = [(start, size) for start, size in ((0, whole), (whole, nbytes - whole)) if size]
     return [sycl.submit_copy(course.queue, target + start, source + start, size, course.after) for start, size in parts]
+
+
+def _divides_well(nbytes):
+    """Whether equal groups of a quarter of a grain to a whole one make up so many bytes."""
+    groups = -(-nbytes // _GRAIN)
+    return any(nbytes % k == 0 for k in range(groups, 4 * groups + 1))
 
 
 def _wait(events):
