@@ -165,7 +165,11 @@ def sycl():
             view = LAYOUTS[layout](a)
             if way == "to_device":
                 order = "F" if np.isfortran(view) else "C"  # which ours gives
-                return lambda: arrayhub.to_device(view, "oneapi:0"), lambda: waited(dpt.asarray(view, order=order)), view.size
+                return (
+                    lambda: arrayhub.to_device(view, "oneapi:0"),
+                    lambda: waited(dpt.asarray(view, order=order)),
+                    view.size,
+                )
             d = dpt.asarray(a, usm_type="device")
             d.sycl_queue.wait()
             theirs = LAYOUTS[layout](d) if "move" not in layout else dpt.moveaxis(d, 0, -1)
