@@ -284,3 +284,20 @@ def test_no_class_is_filled_from_a_tuple():
             if isinstance(value, type):
                 assert not hasattr(value, "__setstate_cython__"), value
                 assert not hasattr(value, "__reduce_cython__"), value
+
+
+@pytest.mark.parametrize("bit", [-1, 6, 1 << 62])
+def test_bits_that_a_bitmap_does_not_have(bit):
+    """They were counted, from a byte before it."""
+    from arrayhub.nested.array import covered, make
+
+    node, bitmap = arrayhub.asarray(np.arange(3.0)), arrayhub.asarray(np.array([7], "u1"))
+    assert covered(node, bitmap, 5).null_count == 3
+    for call in (
+        lambda: covered(node, bitmap, bit),
+        lambda: make("bits", 3, content=bitmap, bit=bit),
+        lambda: make("flat", 3, content=node, validity=bitmap, bit=bit),
+        lambda: covered(node, node, 0),
+    ):
+        with pytest.raises(ValueError, match=r"NestedArray: .*accepted: an array of bytes"):
+            call()

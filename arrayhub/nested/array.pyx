@@ -6,10 +6,10 @@ import numpy as np
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memcpy
 
-from arrayhub._core.descriptor cimport Descriptor, host_readable, reshape, seal, shape_tuple, view_of
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor, host_readable, reshape, seal, shape_tuple, view_of
 from arrayhub._core.device cimport make_device
 from arrayhub._core.integers cimport integer
 from arrayhub._core.runtime cimport device_of
@@ -357,6 +357,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     cdef Tree part = copy_node(<Tree> checked_node(node)) if isinstance(node, Tree) else flat(checked_node(node))
     if validity is None:
         return part
+    check_bits(validity, bit, part.length)
     if part.kind == BITS and bit != part.bit:     # whose bits start where its content's do
         part = with_validity(flat(unpacked(part)), part)
     if part.validity is not None and count_nulls(part):
@@ -369,6 +370,16 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     part.nulls = UNCOUNTED
     part.checked = False
     return part
+
+
+cdef int check_bits(Descriptor bits, Py_ssize_t first, Py_ssize_t n) except -1:
+    """Refuse what does not have `n` bits from the `first` on, in bytes one after the other."""
+    if (n < 0 or first < 0 or bits.nd_ != 1 or bits.itemsize_ != 1 or not bits.flags_ & C_CONTIGUOUS
+            or (<uint64_t> first + <uint64_t> n + 7) // 8 > <uint64_t> bits.shape_[0]):
+        raise ValueError(
+            f"NestedArray: {n} bits from bit {first} of {bits!r}; accepted: an array of bytes without gaps that has so many"
+        )
+    return 0
 
 
 cdef Tree with_validity(Tree t, Tree other):
@@ -638,6 +649,10 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     t.width = width
     t.meaning = meaning
     t.nulls = 0 if validity is None else UNCOUNTED
+    if validity is not None:
+        check_bits(validity, bit, length)
+    if t.kind == BITS:
+        check_bits(content, bit, length)
     if bit and validity is not None and t.kind != BITS and host_readable(validity):
         t.validity = bitmap_of(mask_in(validity, bit, length))
         t.bit = 0
