@@ -147,6 +147,40 @@ def test_arrays_come_in(make, shared):
     together(job)
 
 
+def test_torch_is_looked_at_by_one_thread():
+    """Where a tensor keeps what is read is found out with the first one, whichever thread brings it."""
+    pytest.importorskip("torch")
+    python("""
+        import threading
+
+        import arrayhub
+        import numpy as np
+        import torch
+
+        barrier, failures = threading.Barrier(4), []
+
+        def work(k):
+            try:
+                tensor = torch.arange(100.0) + k
+                barrier.wait()
+                for _ in range(50):
+                    x = arrayhub.asarray(tensor)
+                    view = x[k:]
+                    assert np.asarray(view)[0] == 2 * k and arrayhub.as_torch(x).data_ptr() == tensor.data_ptr()
+                    tensor.data = tensor.clone()
+                    assert np.asarray(view)[-1] == 99 + k
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures
+    """)
+
+
 def test_one_array_comes_out_of_many_hands():
     """Views, exports and answers of one array; all are dropped at once and nothing is left."""
     owner = numpy_array()

@@ -216,7 +216,7 @@ cdef enum:                # what `plain_tensor` says
     ON_CUDA = 2
 
 cdef uint64_t _plain_keys
-cdef bint _cuda_looked = False
+cdef int _cuda_looked = 0
 cdef uint64_t _cuda_keys = 0     # no tensor has no keys
 
 
@@ -227,10 +227,10 @@ cdef int plain_tensor(object tensor) except -1:
     cdef int place
     if not is_done(&_looked):
         look_once()
-    if not _states_known:
+    if not is_done(&_looked) or not _states_known:
         return NOT_SURE
     keys = key_at(tensor, _keys_at)
-    place = ON_HOST if keys == _plain_keys else ON_CUDA if keys == _cuda_keys else NOT_SURE
+    place = ON_HOST if keys == _plain_keys else ON_CUDA if is_done(&_cuda_looked) and keys == _cuda_keys else NOT_SURE
     if place == NOT_SURE or _autograd_at != NOWHERE and key_at(tensor, _autograd_at) == 0:
         return place
     return place if _requires_grad(<PyObject*> tensor, _requires_grad_closure) is False else NOT_SURE
@@ -241,18 +241,23 @@ cdef int look_at_cuda(object device) except -1:
 
     A sample without elements takes no memory of the device, so this may happen while a graph is captured.
     """
-    global _cuda_looked, _cuda_keys
-    if _cuda_looked or not _states_known:
+    global _cuda_keys
+    cdef uint64_t keys = 0
+    if is_done(&_cuda_looked) or not is_done(&_looked) or not _states_known:
         return 0
     try:
         sample = _torch.empty(0, device=device)
-        if is_ordinary(sample) and sample.device.type == "cuda" and key_at(sample, _keys_at) == keys_of(sample):
-            _cuda_keys = keys_of(sample)
-            _cuda_looked = True
+        if not (is_ordinary(sample) and sample.device.type == "cuda" and key_at(sample, _keys_at) == keys_of(sample)):
+            return 0
+        keys = keys_of(sample)
     except PASSES_ON:
         raise
     except Exception:      # as in all_found()
-        _cuda_looked = True
+        pass
+    with cython.critical_section(_torch):
+        if not is_done(&_cuda_looked):
+            _cuda_keys = keys
+            mark_done(&_cuda_looked)
     return 0
 
 
@@ -296,7 +301,7 @@ cdef extern from *:
 
 cdef bint hold(Descriptor a, object tensor, bint on_host) except -1:
     """Make `a` hold the storage of a tensor of which `plain_tensor` is sure; False where that cannot be done here."""
-    if not _storage_known:
+    if not is_done(&_looked) or not _storage_known:
         return False
     cdef void* storage = storage_of(tensor)
     if storage == NULL or not arrayhub_count(storage, True):
@@ -370,7 +375,8 @@ cdef enum:
     COUNT_END = 16           # where its count ends, behind the table of its class
     NOWHERE = -1
 
-cdef int _looked = 0              # whether what follows is set
+cdef bint _looking = False        # whether a thread is about to set what follows
+cdef int _looked = 0              # whether that is set
 
 cdef bint _states_known = False
 cdef Py_ssize_t _impl_at          # bytes into the Python object: the pointer to its TensorImpl
@@ -413,13 +419,25 @@ cdef inline char* mark_of(void* storage) noexcept:
 
 
 cdef int look_once() except -1:
-    """Look for all places, when no mode of torch's changes what a tensor is; in one that does, another time."""
-    global _states_known, _storage_known
+    """Look for all places, when no mode of torch's changes what a tensor is; in one that does, another time.
+
+    One thread looks, and nobody waits for it: what torch does meanwhile could wait for another thread.
+    """
+    global _looking, _states_known, _storage_known
+    cdef bint mine
     with cython.critical_section(_torch):
-        if not is_done(&_looked) and not in_a_mode():
+        mine = not _looking and not is_done(&_looked)
+        _looking |= mine
+    if not mine:
+        return 0
+    try:
+        if not in_a_mode():
             _states_known = all_found(find_states)
             _storage_known = _states_known and all_found(find_storage)
             mark_done(&_looked)
+    finally:
+        with cython.critical_section(_torch):
+            _looking = False
     return 0
 
 
