@@ -12,6 +12,7 @@ import ctypes
 import operator
 import time
 
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport intptr_t, uint64_t
 from posix.unistd cimport getpid
@@ -21,6 +22,7 @@ from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManage
 from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport EXTERNAL, PAGE, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
+from arrayhub._core.shared cimport is_done, mark_done
 
 from arrayhub._core.errors import interface_error, needed, show
 
@@ -60,21 +62,20 @@ cdef enum:
 
 cdef uint64_t UNASKABLE = <uint64_t> -1
 
-cdef enum DriverState:
-    NOT_LOOKED_FOR = 0
-    ABSENT = 1
-    PRESENT = 2
-
 _FORKED = (
     "CUDA: this process was forked from one that had used CUDA, and cannot use it itself; start it with multiprocessing's"
     " 'spawn' or 'forkserver', or hand it host memory"
 )
 
+cdef object _lock = object()
+cdef int _looked = 0                   # whether what follows is set
+cdef bint _present = False             # a driver, with a device
 cdef Driver _driver
-cdef DriverState _state = NOT_LOOKED_FOR
 cdef int _process = 0                  # the process that initialised the driver
 cdef int _devices = 0                  # how many there are
-cdef Context _primary[MAX_DEVICES]     # retained once each, for the life of the process, as CUDA's own runtime does
+cdef int _retained[MAX_DEVICES]        # whether there is a context, and a stream, below
+cdef Context _primary[MAX_DEVICES]     # retained for the life of the process, as CUDA's own runtime does
+cdef int _made[MAX_DEVICES]
 cdef Stream _waiting[MAX_DEVICES]      # our own, one each: the host waits there for producers that hide theirs
 
 
@@ -83,10 +84,17 @@ cdef Stream _waiting[MAX_DEVICES]      # our own, one each: the host waits there
 
 cdef bint driver_present() except -1:
     """Whether there is a CUDA driver with a device; looks for it the first time."""
-    global _state
-    if _state == NOT_LOOKED_FOR:
-        _state = PRESENT if load_driver() else ABSENT
-    return _state == PRESENT
+    global _present, _driver, _process, _devices
+    cdef Driver driver
+    cdef int devices = 0
+    cdef bint present
+    if not is_done(&_looked):
+        present = load_driver(&driver, &devices)
+        with cython.critical_section(_lock):
+            if not is_done(&_looked):
+                _driver, _present, _devices, _process = driver, present, devices, getpid()
+                mark_done(&_looked)
+    return _present
 
 
 cdef Driver* driver_for(int device) except NULL:
@@ -106,18 +114,16 @@ cdef Driver* driver_for(int device) except NULL:
     return &_driver
 
 
-cdef bint load_driver() except -1:
+cdef bint load_driver(Driver* driver, int* devices) except -1:
     """Find the driver's functions and initialise it. False where there is no driver, an old one, or no device."""
-    global _process, _devices
-    cdef void** slots = <void**> &_driver
+    cdef void** slots = <void**> driver
     try:
         library = ctypes.CDLL(_LIBRARY)
         for k, name in enumerate(_NAMES):
             slots[k] = <void*> <intptr_t> ctypes.cast(library[name], ctypes.c_void_p).value
     except (OSError, AttributeError):
         return False
-    _process = getpid()
-    return _driver.init(0) == 0 and _driver.device_count(&_devices) == 0 and _devices > 0
+    return driver.init(0) == 0 and driver.device_count(devices) == 0 and devices[0] > 0
 
 
 cdef int check(int error, str call) except -1:
@@ -137,7 +143,7 @@ cdef int check(int error, str call) except -1:
 
 cdef inline int need_driver() except -1:
     """Refuse to call functions of a driver that is not there."""
-    if _state != PRESENT:
+    if not is_done(&_looked) or not _present:
         driver_for(0)
     return 0
 
@@ -145,12 +151,17 @@ cdef inline int need_driver() except -1:
 cdef Context primary_context(int device) except NULL:
     """The primary context of a device, which numba, torch, cupy and jax share."""
     cdef int handle
+    cdef Context context
     need_driver()
     if not 0 <= device < MAX_DEVICES:
         raise BufferError(f"CUDA: device {device}; accepted: 0 to {MAX_DEVICES - 1}")
-    if _primary[device] == NULL:
+    if not is_done(&_retained[device]):
         check(_driver.device_get(&handle, device), f"cuDeviceGet({device})")
-        check(_driver.context_retain(&_primary[device], handle), "cuDevicePrimaryCtxRetain")
+        check(_driver.context_retain(&context, handle), "cuDevicePrimaryCtxRetain")
+        with cython.critical_section(_lock):
+            if not is_done(&_retained[device]):
+                _primary[device] = context
+                mark_done(&_retained[device])
     return _primary[device]
 
 
@@ -502,14 +513,23 @@ cdef int allow_peer(int device, int peer) except -1:
 
 cdef intptr_t waiting_stream(int device) except 0:
     """A stream of our own on `device`, with nothing on it but waits, for which no default stream waits."""
+    cdef Stream stream = NULL
     cdef bint pushed
-    cdef int error = 0
+    cdef int error
     primary_context(device)
-    if _waiting[device] == NULL:
-        pushed = enter(LEGACY_STREAM, device)
-        error = _driver.stream_create(&_waiting[device], STREAM_NON_BLOCKING)
-        leave(pushed)
-        check(error, "cuStreamCreate")
+    if is_done(&_made[device]):
+        return <intptr_t> _waiting[device]
+    pushed = enter(LEGACY_STREAM, device)
+    error = _driver.stream_create(&stream, STREAM_NON_BLOCKING)
+    if error == 0:
+        with cython.critical_section(_lock):
+            if not is_done(&_made[device]):
+                _waiting[device], stream = stream, NULL
+                mark_done(&_made[device])
+        if stream != NULL:      # another thread was quicker
+            _driver.stream_destroy(stream)
+    leave(pushed)
+    check(error, "cuStreamCreate")
     return <intptr_t> _waiting[device]
 
 

@@ -121,16 +121,10 @@ cdef object import_dpctl():
     RuntimeError
         In a child that was forked after its parent had used SYCL: the runtime would wait for threads that are not there.
     """
-    global _library
     refuse_fork()
-    if is_done(&_found):
-        return _library
-    dpctl = needed("dpctl.memory", "for SYCL memory")
-    with cython.critical_section(_lock):
-        if not is_done(&_found):
-            _library = dpctl
-            find_functions(dpctl)
-    return dpctl
+    if not is_done(&_found):
+        find_functions(needed("dpctl.memory", "for SYCL memory"))
+    return _library
 
 
 cdef int refuse_fork() except -1:
@@ -183,49 +177,56 @@ cdef void* exported(object library, str name) except NULL:
 
 
 cdef int find_functions(object dpctl) except -1:
-    global _memory_type, _queue_type, _context_type
+    """Set what is needed of dpctl. To open a library may let another thread look meanwhile: the first to have found all
+    sets it."""
+    global _library, _dpctl, _memory_type, _queue_type, _context_type
+    cdef DpctlFunctions functions
     memory = sys.modules["dpctl.memory._memory"]
     queue = sys.modules["dpctl._sycl_queue"]
     context = sys.modules["dpctl._sycl_context"]
     Memory = "struct Py_MemoryObject *"
     Queue = "struct PySyclQueueObject *"
     Context = "struct PySyclContextObject *"
-    _dpctl.memory_pointer = <MemoryPointer> declared(memory, "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({Memory})")
-    _dpctl.memory_nbytes = <MemorySize> declared(memory, "Memory_GetNumBytes", f"size_t ({Memory})")
-    _dpctl.memory_queue = <BorrowRef> declared(
+    functions.memory_pointer = <MemoryPointer> declared(memory, "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({Memory})")
+    functions.memory_nbytes = <MemorySize> declared(memory, "Memory_GetNumBytes", f"size_t ({Memory})")
+    functions.memory_queue = <BorrowRef> declared(
         memory, "Memory_GetQueueRef", f"DPCTLSyclQueueRef ({Memory})")
-    _dpctl.memory_context = <BorrowRef> declared(
+    functions.memory_context = <BorrowRef> declared(
         memory, "Memory_GetContextRef", f"DPCTLSyclContextRef ({Memory})")
-    _dpctl.memory_make = <MemoryMake> declared(
+    functions.memory_make = <MemoryMake> declared(
         memory, "Memory_Make", "PyObject *(DPCTLSyclUSMRef, size_t, DPCTLSyclQueueRef, PyObject *)")
-    _dpctl.queue_ref = <BorrowRef> declared(queue, "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({Queue})")
-    _dpctl.queue_make = <MakeObject> declared(queue, "SyclQueue_Make", f"{Queue}(DPCTLSyclQueueRef)")
-    _dpctl.context_ref = <BorrowRef> declared(
+    functions.queue_ref = <BorrowRef> declared(queue, "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({Queue})")
+    functions.queue_make = <MakeObject> declared(queue, "SyclQueue_Make", f"{Queue}(DPCTLSyclQueueRef)")
+    functions.context_ref = <BorrowRef> declared(
         context, "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({Context})")
-    _dpctl.context_make = <MakeObject> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
+    functions.context_make = <MakeObject> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
     # dpctl has loaded this very file already, so this finds that copy and starts no second runtime.
     library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), "libDPCTLSyclInterface.so"))
-    _dpctl.pointer_type = <PointerType> exported(library, "DPCTLUSM_GetPointerType")
-    _dpctl.pointer_device = <PointerDevice> exported(library, "DPCTLUSM_GetPointerDevice")
-    _dpctl.delete_device = <UseRef> exported(library, "DPCTLDevice_Delete")
-    _dpctl.queue_create = <QueueCreate> exported(library, "DPCTLQueue_Create")
-    _dpctl.queue_context = <GetRef> exported(library, "DPCTLQueue_GetContext")
-    _dpctl.delete_context = <UseRef> exported(library, "DPCTLContext_Delete")
-    _dpctl.delete_queue = <UseRef> exported(library, "DPCTLQueue_Delete")
-    _dpctl.wait = <UseRef> exported(library, "DPCTLQueue_Wait")
-    _dpctl.barrier = <Barrier> exported(library, "DPCTLQueue_SubmitBarrier")
-    _dpctl.copy = <Copy> exported(library, "DPCTLQueue_MemcpyWithEvents")
-    _dpctl.wait_for_event = <UseRef> exported(library, "DPCTLEvent_Wait")
-    _dpctl.delete_event = <UseRef> exported(library, "DPCTLEvent_Delete")
-    _memory_classes[<int> USM_DEVICE] = <PyObject*> dpctl.memory.MemoryUSMDevice
-    _memory_classes[<int> USM_SHARED] = <PyObject*> dpctl.memory.MemoryUSMShared
-    _memory_classes[<int> USM_HOST] = <PyObject*> dpctl.memory.MemoryUSMHost
-    _queue_type = dpctl.SyclQueue
-    _context_type = dpctl.SyclContext
-    _memory_type = memory._Memory
-    os.register_at_fork(after_in_child=_after_fork)
+    functions.pointer_type = <PointerType> exported(library, "DPCTLUSM_GetPointerType")
+    functions.pointer_device = <PointerDevice> exported(library, "DPCTLUSM_GetPointerDevice")
+    functions.delete_device = <UseRef> exported(library, "DPCTLDevice_Delete")
+    functions.queue_create = <QueueCreate> exported(library, "DPCTLQueue_Create")
+    functions.queue_context = <GetRef> exported(library, "DPCTLQueue_GetContext")
+    functions.delete_context = <UseRef> exported(library, "DPCTLContext_Delete")
+    functions.delete_queue = <UseRef> exported(library, "DPCTLQueue_Delete")
+    functions.wait = <UseRef> exported(library, "DPCTLQueue_Wait")
+    functions.barrier = <Barrier> exported(library, "DPCTLQueue_SubmitBarrier")
+    functions.copy = <Copy> exported(library, "DPCTLQueue_MemcpyWithEvents")
+    functions.wait_for_event = <UseRef> exported(library, "DPCTLEvent_Wait")
+    functions.delete_event = <UseRef> exported(library, "DPCTLEvent_Delete")
     look(library)
-    mark_done(&_found)
+    with cython.critical_section(_lock):
+        if is_done(&_found):
+            return 0
+        _library, _dpctl = dpctl, functions
+        _memory_classes[<int> USM_DEVICE] = <PyObject*> dpctl.memory.MemoryUSMDevice
+        _memory_classes[<int> USM_SHARED] = <PyObject*> dpctl.memory.MemoryUSMShared
+        _memory_classes[<int> USM_HOST] = <PyObject*> dpctl.memory.MemoryUSMHost
+        _queue_type = dpctl.SyclQueue
+        _context_type = dpctl.SyclContext
+        _memory_type = memory._Memory
+        os.register_at_fork(after_in_child=_after_fork)
+        mark_done(&_found)
     return 0
 
 

@@ -7,6 +7,10 @@ its small allocations share larger ones of the runtime's, which are then what it
 
 import ctypes
 
+cimport cython
+
+from arrayhub._core.shared cimport is_done, mark_done
+
 cdef enum:
     # dpctl's DPCTLSyclBackendType
     DPCTL_OPENCL = 1 << 18
@@ -31,6 +35,8 @@ cdef struct DriverFunctions:
     UseObject release
     AddressRange address_range
 
+cdef object _lock = object()
+cdef int _looked = 0
 cdef DriverFunctions _call
 
 
@@ -45,13 +51,19 @@ cdef void* address(object library, str name) except? NULL:
 
 cdef int look(object library) except -1:
     """Find the functions; `library` is dpctl's C library. Those below it are found as SYCL has loaded them, by their names."""
-    _call.backend = <int (*)(void*) noexcept nogil> address(library, "DPCTLContext_GetBackend")
-    _call.native = <GetNative> address(library, "_ZNK4sycl3_V17context9getNativeEv")    # sycl::context::getNative() const
-    _call.context_info = <GetInfo> address("libOpenCL.so.1", "clGetContextInfo")
-    _call.device_info = <GetInfo> address("libOpenCL.so.1", "clGetDeviceInfo")
-    _call.find = <FindFunction> address("libOpenCL.so.1", "clGetExtensionFunctionAddressForPlatform")
-    _call.release = <UseObject> address("libOpenCL.so.1", "clReleaseContext")
-    _call.address_range = <AddressRange> address("libze_loader.so.1", "zeMemGetAddressRange")
+    global _call
+    cdef DriverFunctions found
+    found.backend = <int (*)(void*) noexcept nogil> address(library, "DPCTLContext_GetBackend")
+    found.native = <GetNative> address(library, "_ZNK4sycl3_V17context9getNativeEv")    # sycl::context::getNative() const
+    found.context_info = <GetInfo> address("libOpenCL.so.1", "clGetContextInfo")
+    found.device_info = <GetInfo> address("libOpenCL.so.1", "clGetDeviceInfo")
+    found.find = <FindFunction> address("libOpenCL.so.1", "clGetExtensionFunctionAddressForPlatform")
+    found.release = <UseObject> address("libOpenCL.so.1", "clReleaseContext")
+    found.address_range = <AddressRange> address("libze_loader.so.1", "zeMemGetAddressRange")
+    with cython.critical_section(_lock):     # to open a library may let another thread look meanwhile
+        if not is_done(&_looked):
+            _call = found
+            mark_done(&_looked)
     return 0
 
 
