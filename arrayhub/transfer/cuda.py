@@ -48,7 +48,7 @@ from arrayhub.transfer.cuda_stream import (
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # bytes that are worth a lane
-_ONE_PIECE = 512 << 10  # bytes that the host puts in order as a whole before they cross
+_ONE_PIECE = 512 << 10  # bytes that the host puts in order as a whole before they cross, if as many may be pinned
 _PAGEABLE = 64 << 10  # bytes that the driver takes out of any memory at once
 _THREADED = 3 << 20  # bytes of a copy whose elements the device sorts, or the host: fewer take as long on one thread
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
@@ -104,7 +104,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
         fresh = _like(cupy, array)
         if array.nbytes == 0 or at_once(array, fresh, current, False):
             return fresh
-        if array.nbytes < _ONE_PIECE and slowest_first(array) == [*range(array.ndim)]:
+        if array.nbytes <= min(_ONE_PIECE, pinned.bound()) and slowest_first(array) == [*range(array.ndim)]:
             _in_one_piece(array, fresh, ordinal, current)  # what lies in another order is sorted on the device
             return fresh
         route = Route(array, fresh)

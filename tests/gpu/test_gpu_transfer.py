@@ -459,6 +459,10 @@ def test_the_pool_is_bounded_and_given_back(cp, host):
     transfer.configure(chunk=1 << 16, buffers=2)
     arrayhub.to_host(x)
     assert 0 < transfer.held()["pinned"] <= 1 << 17
+    for nbytes in (1 << 16, 1 << 17, 1 << 18, 1 << 20):
+        gaps = np.arange(nbytes // 4, dtype="f8")[::2]
+        assert np.array_equal(np.asarray(arrayhub.to_device(gaps, "cuda:0").to_host()), gaps)
+        assert 0 < transfer.held()["pinned"] <= 1 << 17
     transfer.release()
     assert transfer.held()["pinned"] == 0
     assert np.array_equal(np.asarray(arrayhub.to_host(x)), host)
