@@ -110,7 +110,6 @@ _SYCLOBJ_FORMS = (
     " object whose _get_capsule() gives one"
 )
 cdef object _lock = object()
-cdef object _library = None     # dpctl itself, once they are
 
 
 cdef object import_dpctl():
@@ -122,9 +121,10 @@ cdef object import_dpctl():
         In a child that was forked after its parent had used SYCL: the runtime would wait for threads that are not there.
     """
     refuse_fork()
+    dpctl = needed("dpctl.memory", "for SYCL memory")
     if not is_done(&_found):
-        find_functions(needed("dpctl.memory", "for SYCL memory"))
-    return _library
+        find_functions(dpctl)
+    return dpctl
 
 
 cdef int refuse_fork() except -1:
@@ -179,7 +179,7 @@ cdef void* exported(object library, str name) except NULL:
 cdef int find_functions(object dpctl) except -1:
     """Set what is needed of dpctl. To open a library may let another thread look meanwhile: the first to have found all
     sets it."""
-    global _library, _dpctl, _memory_type, _queue_type, _context_type
+    global _dpctl, _memory_type, _queue_type, _context_type
     cdef DpctlFunctions functions
     memory = sys.modules["dpctl.memory._memory"]
     queue = sys.modules["dpctl._sycl_queue"]
@@ -218,7 +218,7 @@ cdef int find_functions(object dpctl) except -1:
     with cython.critical_section(_lock):
         if is_done(&_found):
             return 0
-        _library, _dpctl = dpctl, functions
+        _dpctl = functions
         _memory_classes[<int> USM_DEVICE] = <PyObject*> dpctl.memory.MemoryUSMDevice
         _memory_classes[<int> USM_SHARED] = <PyObject*> dpctl.memory.MemoryUSMShared
         _memory_classes[<int> USM_HOST] = <PyObject*> dpctl.memory.MemoryUSMHost
