@@ -155,7 +155,6 @@ OTHER_WAYS = {
         assert dask.base.tokenize(x) == dask.base.tokenize(y) != dask.base.tokenize(arrayhub.asarray(np.ones(5)))
     """,
     "distributed: pickle_dumps": """
-        import pickle, distributed.protocol
         from distributed.protocol import deserialize, serialize
         arrayhub.register_dask()
         x = arrayhub.asarray(np.arange(5.0))
