@@ -1,7 +1,9 @@
 """Copies of many shapes, types and layouts beside their peers and their neighbours: the worst rows, not the median.
 
 A call is compared with the best of what a peer takes for it and of what ours takes, an element, for a neighbouring
-shape: a power of two that shares few places in the caches must not cost more than the shape beside it.
+shape: a power of two that shares few places in the caches must not cost more than the shape beside it. Some do
+whatever is done, as lines that a cache cannot keep come from memory. Then the peer's call costs more, too, and how many
+rows are left without that is told beside.
 
 Calls are small whose best peer takes less than the fixed cost of such a call of ours divided by 0.15: there Python and
 the checks are timed, not the copy. They are counted apart, by the time that they add. What a call costs depends on its
@@ -117,6 +119,7 @@ class Row(NamedTuple):
     small: bool
     pair: Pair
     typical: float  # the median of the rounds' ratios
+    shared: float  # beside a neighbour, the peer's time for this shape over its time for that one; 1 at least
 
     @property
     def ratio(self):
@@ -125,6 +128,11 @@ class Row(NamedTuple):
         Either alone is moved by a moment in which the machine is faster than otherwise.
         """
         return min(self.ours / self.peer, self.typical)
+
+    @property
+    def own(self):
+        """The ratio without what the peer's call pays for the same shape."""
+        return self.ratio / self.shared
 
 
 def filled(shape, dtype):
@@ -218,16 +226,18 @@ class Measured:
         least = [min(times) for times in self.times]
         for k in (0, 1):
             ours, peer = least[2 * k : 2 * k + 2]
-            neighbour = least[2 - 2 * k] * self.sizes[k] / self.sizes[1 - k]
+            scale = self.sizes[k] / self.sizes[1 - k]
+            neighbour, shared = least[2 - 2 * k] * scale, 1.0
             if neighbour < peer:
-                best, who, scale = neighbour, f"its neighbour {self.pair.shapes[1 - k]}", neighbour / least[2 - 2 * k]
+                best, who = neighbour, f"its neighbour {self.pair.shapes[1 - k]}"
                 theirs = [time * scale for time in self.times[2 - 2 * k]]
+                shared = max(shared, peer / (least[3 - 2 * k] * scale))
             else:
                 best, who, theirs = peer, self.pair.peer, self.times[2 * k + 1]
             ratios = [a / b for a, b in zip(self.times[2 * k], theirs, strict=True)]
             small = best < cost / (AT_MOST - 1)
             spread, typical = middle_half(ratios), statistics.median(ratios)
-            yield Row(self.pair.way(self.pair.shapes[k]), who, ours, best, spread, small, self.pair, typical)
+            yield Row(self.pair.way(self.pair.shapes[k]), who, ours, best, spread, small, self.pair, typical, shared)
 
 
 def seconds(call, n):
@@ -290,11 +300,13 @@ def measure(pairs, budget):
 def summary(engine, rows, pairs, costs):
     """What was found, as a sentence."""
     large, small = ([row for row in rows if row.small is kind] for kind in (False, True))
-    above = sum(row.ratio > AT_MOST for row in large)
+    above = [row for row in large if row.ratio > AT_MOST]
+    own = sum(row.own > AT_MOST for row in above)
     added = max((row.ours - row.peer for row in small), default=0.0) * 1e6
     least, most = min(costs.values()) * 1e6, max(costs.values()) * 1e6
     return (
-        f"{engine}: of {2 * pairs} rows {len(rows)} were measured, {above} of {len(large)} above {AT_MOST};"
+        f"{engine}: of {2 * pairs} rows {len(rows)} were measured, {len(above)} of {len(large)} above {AT_MOST},"
+        f" {own} of them without what the shape costs the peer's call, too;"
         f" a call costs {least:.1f} to {most:.1f} µs more than the peer's, by its kind, so {len(small)} rows that take"
         f" less than {1 / (AT_MOST - 1):.1f} times that are small: they took at most {added:.1f} µs more"
     )

@@ -12,12 +12,13 @@
 #define ARRAYHUB_LARGE_STEP 1024    /* bytes: lines so far apart share a few places in the first-level cache */
 #define ARRAYHUB_ONE_PLACE 2048     /* bytes: of lines so far apart a few places keep fewer than a square of words has */
 #define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes that stay in it, at least */
+#define ARRAYHUB_AT_ONCE 4  /* words that the inner loop copies between two looks at how many are left */
 #define ARRAYHUB_SHORT 16   /* bytes: an inner loop over less costs more than what it copies */
 #define ARRAYHUB_BLOCK 64   /* words of a longer one in its place, so that their lines stay in the first-level cache */
 
-/* One loop of one pair of steps. Words move by memcpy of a constant size, which is one instruction and needs no
-   alignment; steps are in bytes. A constant target step lets the compiler do better. */
-#define ARRAYHUB_LOOP(SIZE, LENGTH, TARGET_STEP, SOURCE_STEP)                                                          \
+/* One loop of one pair of steps, in bytes. Words move by memcpy of a constant size, which is one instruction and needs no
+   alignment. */
+#define ARRAYHUB_STEPS(SIZE, LENGTH, TARGET_STEP, SOURCE_STEP)                                                         \
     do {                                                                                                               \
         _Pragma("GCC unroll 4")                                                                                        \
         for (ptrdiff_t n = 0; n < (LENGTH); n++) {                                                                     \
@@ -25,6 +26,22 @@
             t += (TARGET_STEP);                                                                                        \
             s += (SOURCE_STEP);                                                                                        \
         }                                                                                                              \
+    } while (0)
+
+/* The same, a few words at once: an address does not wait for the one before it. Where the step of the source is known to the
+   compiler it makes vectors of these words only to take them apart again, so that the loop above is quicker. */
+#define ARRAYHUB_LOOP(SIZE, LENGTH, TARGET_STEP, SOURCE_STEP)                                                          \
+    do {                                                                                                               \
+        const ptrdiff_t there = (TARGET_STEP), here = (SOURCE_STEP);                                                   \
+        ptrdiff_t left = (LENGTH);                                                                                     \
+        for (; left >= ARRAYHUB_AT_ONCE; left -= 4, t += 4 * there, s += 4 * here) {                                   \
+            memcpy(t, s, SIZE);                                                                                        \
+            memcpy(t + there, s + here, SIZE);                                                                         \
+            memcpy(t + 2 * there, s + 2 * here, SIZE);                                                                 \
+            memcpy(t + 3 * there, s + 3 * here, SIZE);                                                                 \
+        }                                                                                                              \
+        for (; left > 0; left--, t += there, s += here)                                                                \
+            memcpy(t, s, SIZE);                                                                                        \
     } while (0)
 
 /* ------------------------------------------------------------------------------------------------------ vectors of 16 bytes */
@@ -52,20 +69,29 @@ typedef uint64_t arrayhub_words_8 __attribute__((vector_size(16)));
 #define ARRAYHUB_WORDS_OF(SIZE, a, b, ...) __builtin_shuffle(a, b, (arrayhub_words_##SIZE){__VA_ARGS__})
 #endif
 
-/* Words two steps apart, a vector at a time. The second of two loads begins a word early, so that nothing behind the last word
-   is read, and its words are the odd ones: moved to the even places, or taken from where they are. */
+/* Words two steps apart, a vector at a time, the last of which ends with the last word. The second of two loads begins a word
+   early, so that nothing behind the last word is read, and its words are the odd ones: moved to the even places, or taken from
+   where they are. */
 #define ARRAYHUB_SECONDS(SIZE, DOUBLE, SHIFT)                                                                          \
+    static inline void arrayhub_second_##SIZE(char *t, const char *s) {                                                \
+        arrayhub_words_##SIZE low;                                                                                     \
+        arrayhub_words_##DOUBLE odd;                                                                                   \
+        memcpy(&low, s, 16);                                                                                           \
+        memcpy(&odd, s + 16 - SIZE, 16);                                                                               \
+        odd = SHIFT;                                                                                                   \
+        low = ARRAYHUB_WORDS_OF(SIZE, low, (arrayhub_words_##SIZE) odd, ARRAYHUB_EVEN_##SIZE);                         \
+        memcpy(t, &low, 16);                                                                                           \
+    }                                                                                                                  \
     static inline void arrayhub_seconds_##SIZE(char *t, const char *s, ptrdiff_t length) {                             \
-        for (; length >= 16 / SIZE; length -= 16 / SIZE, t += 16, s += 32) {                                           \
-            arrayhub_words_##SIZE low;                                                                                 \
-            arrayhub_words_##DOUBLE odd;                                                                               \
-            memcpy(&low, s, 16);                                                                                       \
-            memcpy(&odd, s + 16 - SIZE, 16);                                                                           \
-            odd = SHIFT;                                                                                               \
-            low = ARRAYHUB_WORDS_OF(SIZE, low, (arrayhub_words_##SIZE) odd, ARRAYHUB_EVEN_##SIZE);                     \
-            memcpy(t, &low, 16);                                                                                       \
+        if (length < 16 / SIZE) {                                                                                      \
+            ARRAYHUB_LOOP(SIZE, length, SIZE, 2 * SIZE);                                                               \
+            return;                                                                                                    \
         }                                                                                                              \
-        ARRAYHUB_LOOP(SIZE, length, SIZE, 2 * SIZE);                                                                   \
+        const ptrdiff_t vectors = length / (16 / SIZE);                                                                \
+        for (ptrdiff_t n = 0; n < vectors; n++)                                                                        \
+            arrayhub_second_##SIZE(t + 16 * n, s + 32 * n);                                                            \
+        if (length % (16 / SIZE) != 0)                                                                                 \
+            arrayhub_second_##SIZE(t + length * SIZE - 16, s + 2 * length * SIZE - 32);                                \
     }
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 ARRAYHUB_SECONDS(1, 2, odd >> 8)
@@ -78,8 +104,8 @@ ARRAYHUB_SECONDS(4, 8, odd << 32)
 #endif
 
 /* Longer words gain nothing by it. */
-static inline void arrayhub_seconds_8(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_LOOP(8, length, 8, 16); }
-static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_LOOP(16, length, 16, 32); }
+static inline void arrayhub_seconds_8(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_STEPS(8, length, 8, 16); }
+static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_STEPS(16, length, 16, 32); }
 
 /* The same word again and again, a line at a time. */
 #define ARRAYHUB_FILL(SIZE)                                                                                            \
@@ -92,33 +118,44 @@ static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length)
         memcpy(t, line, (size_t) length * SIZE);                                                                       \
     }
 
-/* `outer` rows of `inner` words. Where the rows are short, the outer dimension is gone through block by block. */
+/* Many rows of a few words: a column of a block of them, then the next column. */
+#define ARRAYHUB_LONG(SIZE)                                                                                            \
+    static void arrayhub_long_##SIZE(char *target, const char *source, ptrdiff_t outer, ptrdiff_t inner,               \
+                                     ptrdiff_t target_outer, ptrdiff_t target_inner, ptrdiff_t source_outer,           \
+                                     ptrdiff_t source_inner) {                                                         \
+        for (ptrdiff_t i = 0; i < outer; i += ARRAYHUB_BLOCK)                                                          \
+            for (ptrdiff_t j = 0; j < inner; j++) {                                                                    \
+                char *t = target + i * target_outer + j * target_inner;                                                \
+                const char *s = source + i * source_outer + j * source_inner;                                          \
+                const ptrdiff_t length = outer - i < ARRAYHUB_BLOCK ? outer - i : ARRAYHUB_BLOCK;                      \
+                ARRAYHUB_LOOP(SIZE, length, target_outer, source_outer);                                               \
+            }                                                                                                          \
+    }
+
+#define ARRAYHUB_EACH_ROW(COPY)                                                                                        \
+    for (ptrdiff_t i = 0; i < outer; i++) {                                                                            \
+        char *t = target + i * target_outer;                                                                           \
+        const char *s = source + i * source_outer;                                                                     \
+        COPY;                                                                                                          \
+    }
+
+/* `outer` rows of `inner` words. */
 #define ARRAYHUB_ROWS(SIZE)                                                                                            \
     static void arrayhub_rows_##SIZE(char *target, const char *source, ptrdiff_t outer, ptrdiff_t inner,               \
                                      ptrdiff_t target_outer, ptrdiff_t target_inner, ptrdiff_t source_outer,           \
                                      ptrdiff_t source_inner) {                                                         \
         if (inner * SIZE < ARRAYHUB_SHORT && outer >= ARRAYHUB_BLOCK) {                                                \
-            for (ptrdiff_t i = 0; i < outer; i += ARRAYHUB_BLOCK)                                                      \
-                for (ptrdiff_t j = 0; j < inner; j++) {                                                                \
-                    char *t = target + i * target_outer + j * target_inner;                                            \
-                    const char *s = source + i * source_outer + j * source_inner;                                      \
-                    const ptrdiff_t length = outer - i < ARRAYHUB_BLOCK ? outer - i : ARRAYHUB_BLOCK;                  \
-                    ARRAYHUB_LOOP(SIZE, length, target_outer, source_outer);                                           \
-                }                                                                                                      \
+            arrayhub_long_##SIZE(target, source, outer, inner, target_outer, target_inner, source_outer, source_inner);\
             return;                                                                                                    \
         }                                                                                                              \
-        for (ptrdiff_t i = 0; i < outer; i++) {                                                                        \
-            char *t = target + i * target_outer;                                                                       \
-            const char *s = source + i * source_outer;                                                                 \
-            if (target_inner == SIZE && source_inner == 0)                                                             \
-                arrayhub_fill_##SIZE(t, s, inner);                                                                     \
-            else if (target_inner == SIZE && source_inner == 2 * SIZE)                                                 \
-                arrayhub_seconds_##SIZE(t, s, inner);                                                                  \
-            else if (target_inner == SIZE)                                                                             \
-                ARRAYHUB_LOOP(SIZE, inner, SIZE, source_inner);                                                        \
-            else                                                                                                       \
-                ARRAYHUB_LOOP(SIZE, inner, target_inner, source_inner);                                                \
-        }                                                                                                              \
+        if (target_inner == SIZE && source_inner == 0)                                                                 \
+            ARRAYHUB_EACH_ROW(arrayhub_fill_##SIZE(t, s, inner))                                                       \
+        else if (target_inner == SIZE && source_inner == 2 * SIZE && inner * SIZE >= ARRAYHUB_SHORT)                   \
+            ARRAYHUB_EACH_ROW(arrayhub_seconds_##SIZE(t, s, inner))                                                    \
+        else if (target_inner == SIZE)                                                                                 \
+            ARRAYHUB_EACH_ROW(ARRAYHUB_LOOP(SIZE, inner, SIZE, source_inner))                                          \
+        else                                                                                                           \
+            ARRAYHUB_EACH_ROW(ARRAYHUB_LOOP(SIZE, inner, target_inner, source_inner))                                  \
     }
 
 /* --------------------------------------------------------------------------------------------- tiles of words of 1 to 16 bytes
@@ -196,7 +233,7 @@ static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
             else if (source_along == 2 * SIZE)                                                                         \
                 arrayhub_seconds_##SIZE(t, s, tall);                                                                   \
             else                                                                                                       \
-                ARRAYHUB_LOOP(SIZE, tall, SIZE, source_along);                                                         \
+                ARRAYHUB_STEPS(SIZE, tall, SIZE, source_along);                                                        \
         }                                                                                                              \
         if (full && target_across == SIZE && target_along % ARRAYHUB_ONE_PLACE != 0) {                                 \
             ARRAYHUB_SQUARES(SIZE, SIDE, SIDE, target, target_along, lines[0], ARRAYHUB_LINE);                         \
@@ -209,14 +246,15 @@ static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
             if (target_across == SIZE)                                                                                 \
                 arrayhub_part(t, s, wide * SIZE);                                                                      \
             else                                                                                                       \
-                ARRAYHUB_LOOP(SIZE, wide, target_across, SIZE);                                                        \
+                ARRAYHUB_STEPS(SIZE, wide, target_across, SIZE);                                                       \
         }                                                                                                              \
     }
 
-/* How many words lie before the next boundary of a line; a whole line's where none does, or the words lie across it. */
-static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size) {
+/* How many words of the first tile's lines lie before the next boundary; a whole line's where none does, the words lie across
+   it, or the lines, so many bytes apart, do not all begin alike. */
+static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size, ptrdiff_t apart) {
     const ptrdiff_t before = (ptrdiff_t) (-(uintptr_t) address % ARRAYHUB_LINE);
-    return before == 0 || before % size != 0 ? ARRAYHUB_LINE / size : before / size;
+    return before == 0 || before % size != 0 || apart % ARRAYHUB_LINE != 0 ? ARRAYHUB_LINE / size : before / size;
 }
 
 /* How many lines that far apart stay in the first-level cache: the larger the power of two that divides their distance, the
@@ -235,6 +273,10 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
                                        ptrdiff_t source_across) {                                                      \
         enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
         const ptrdiff_t lines = arrayhub_lines_kept(source_across);                                                    \
+        if (across <= ARRAYHUB_AT_ONCE) {                                                                              \
+            arrayhub_long_##SIZE(target, source, along, across, target_along, target_across, source_along, source_across);\
+            return;                                                                                                    \
+        }                                                                                                              \
         for (ptrdiff_t p = 0; p < along; p += SIDE)                                                                    \
             for (ptrdiff_t q = 0; q < across; q += lines)                                                              \
                 for (ptrdiff_t i = p; i < p + SIDE && i < along; i++) {                                                \
@@ -249,9 +291,9 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
     }
 
 /* Whether words are quicker one by one than turned round in vectors: too few to fill vectors, or from so few lines that all
-   stay in any cache; of 4 bytes or more, since their vectors lie across lines and hold few of them; with gaps, but for bytes
-   two apart. Where lines do not stay in the cache until the next word of theirs is asked for, only the first two, and long
-   words with gaps on either side. */
+   stay in any cache; of 4 bytes or more, since their vectors lie across lines and hold few of them; to places with gaps; from
+   such places, but for bytes two apart. Where lines do not stay in the cache until the next word of theirs is asked for, only
+   the first two, and long words with gaps on either side. */
 static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t across, ptrdiff_t target_across,
                                     ptrdiff_t source_along, ptrdiff_t source_across) {
     const int gaps = source_along != size;
@@ -259,7 +301,7 @@ static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t a
         return 1;
     if (source_across % ARRAYHUB_LARGE_STEP == 0)
         return (gaps || target_across != size) && size >= 8;
-    return size >= 4 || (gaps && !(size == 1 && source_along == 2));
+    return size >= 4 || target_across != size || (gaps && !(size == 1 && source_along == 2));
 }
 
 /* Bytes from the first of the target's lines to its last, or of the source's. */
@@ -279,8 +321,9 @@ static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, 
                                       ptrdiff_t source_along, ptrdiff_t source_across) {                               \
         enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
         const ptrdiff_t tall = along < SIDE ? along : SIDE, wide = across < SIDE ? across : SIDE;                      \
-        const ptrdiff_t up = tall == SIDE && source_along == SIZE ? arrayhub_lead(source, SIZE) : SIDE;                \
-        const ptrdiff_t left = wide == SIDE && target_across == SIZE ? arrayhub_lead(target, SIZE) : SIDE;             \
+        const ptrdiff_t up = tall == SIDE && source_along == SIZE ? arrayhub_lead(source, SIZE, source_across) : SIDE; \
+        const ptrdiff_t left =                                                                                         \
+            wide == SIDE && target_across == SIZE ? arrayhub_lead(target, SIZE, target_along) : SIDE;                  \
         const int far = arrayhub_spans(along, target_along, across, source_across) > ARRAYHUB_SECOND_CACHE;            \
         (void) item;                                                                                                   \
         if (arrayhub_by_words(SIZE, along, across, target_across, source_along, source_across)) {                      \
@@ -315,6 +358,7 @@ ARRAYHUB_TURN(4)
 ARRAYHUB_TURN(8)
 #define ARRAYHUB_EACH(MAKE) MAKE(1) MAKE(2) MAKE(4) MAKE(8) MAKE(16)
 ARRAYHUB_EACH(ARRAYHUB_FILL)
+ARRAYHUB_EACH(ARRAYHUB_LONG)
 ARRAYHUB_EACH(ARRAYHUB_ROWS)
 ARRAYHUB_EACH(ARRAYHUB_TILE)
 ARRAYHUB_EACH(ARRAYHUB_BLOCKS)
