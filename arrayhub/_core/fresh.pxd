@@ -1,4 +1,3 @@
 from arrayhub._core.descriptor cimport Descriptor
 
 cdef int compact(Descriptor fresh, Descriptor array, object order) except -1
-cpdef list slowest_first(Descriptor array)

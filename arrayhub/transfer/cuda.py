@@ -307,14 +307,12 @@ def _sorting(route, ordinal, stream, words):
 # ------------------------------------------------------------------------------------------ devices, streams, memory
 
 
+_ALLOCATORS = {"cuda": "alloc", "cuda_managed": "malloc_managed", "cuda_host": "alloc_pinned_memory"}  # in cupy.cuda
+
+
 def _memory(cupy, kind, nbytes):
     """Fresh memory of one kind on the current device, free in the order of cupy's current stream."""
-    take = {
-        "cuda": cupy.cuda.alloc,
-        "cuda_managed": cupy.cuda.malloc_managed,
-        "cuda_host": cupy.cuda.alloc_pinned_memory,
-    }
-    return take[kind](max(nbytes, 1))
+    return getattr(cupy.cuda, _ALLOCATORS[kind])(max(nbytes, 1))
 
 
 def _like(cupy, array):
@@ -343,15 +341,19 @@ def _external(cupy, number, ordinal):
         return cupy.cuda.ExternalStream(number, ordinal)
 
 
-@contextlib.contextmanager
 def _on(cupy, ordinal, stream):
-    """Make a device and a stream current, and give the stream."""
+    """Return a context in which a device and a stream are current, and which gives the stream."""
     number = _NO_STREAM if stream is None else stream_number(stream)
     if cupy.cuda.runtime.getDevice() == ordinal:
         current = cupy.cuda.get_current_stream()
         if number in (_NO_STREAM, _number(current)):  # to enter them again would take longer than a small copy's rest
-            yield current
-            return
+            return contextlib.nullcontext(current)
+    return _entered(cupy, ordinal, number, stream)
+
+
+@contextlib.contextmanager
+def _entered(cupy, ordinal, number, stream):
+    """Make a device and a stream current, and give the stream."""
     with cupy.cuda.Device(ordinal):
         if number == _NO_STREAM:
             yield cupy.cuda.get_current_stream()

@@ -5,14 +5,18 @@ whatever the layouts are. Where the device's layout is another one, a kernel sor
 for it. So the words that cross the bus always lie one after the other.
 """
 
-import math
-
+from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 
 from arrayhub._core.descriptor cimport PACKED, Descriptor, shape_tuple, size_of
-from arrayhub._core.fresh cimport slowest_first
 from arrayhub._core.layout cimport MAX_NDIM
 from arrayhub.transfer.loops cimport LARGEST_WORD, RowLoop, copy_rows, row_loop
+
+
+cdef struct Axis:
+    int64_t length
+    int64_t step        # bytes on the host, none negative
+    int64_t other       # bytes on the device
 
 
 cdef class Route:
@@ -37,34 +41,28 @@ cdef class Route:
 
     def __cinit__(self, Descriptor near, Descriptor far):
         cdef VisitPlan* plan = &self.plan
-        cdef Py_ssize_t step, other
-        cdef int axis, k
+        cdef Axis axes[MAX_NDIM + 1]
+        cdef Py_ssize_t size = near.itemsize_
+        cdef size_t bits = LARGEST_WORD
+        cdef int k, count = 0
         check_alike(near, far)
         self.near, self.far = near, far
         plan.host, plan.device = near.data_, far.data_
-        axes = []      # (length, step on the host, step on the device), the slowest first
-        size = near.itemsize_
         if near.flags_ & PACKED:
             size = near.nbytes         # such arrays are compact
         else:
-            for axis in axes_of(near):
-                step, other = near.byte_strides_[axis], far.byte_strides_[axis]
-                if step < 0:           # begin at the other end
-                    plan.host += step * (near.shape_[axis] - 1)
-                    plan.device += other * (near.shape_[axis] - 1)
-                    step, other = -step, -other
-                axes.append((near.shape_[axis], step, other))
-        plan.word = math.gcd(
-            LARGEST_WORD, size, <size_t> plan.host, <size_t> plan.device,
-            *[step for _, step, _ in axes], *[other for _, _, other in axes],
-        )
-        axes = merged([*axes, (size // plan.word, plan.word, plan.word)])
-        if len(axes) > MAX_NDIM:
-            raise BufferError(f"CUDA: the array has {len(axes)} dimensions that no other continues; accepted: {MAX_NDIM}")
-        plan.axes = <int> len(axes)
+            count = axes_of(axes, plan, near, far)
+        bits |= <size_t> size | <size_t> plan.host | <size_t> plan.device
+        for k in range(count):
+            bits |= <size_t> axes[k].step | <size_t> axes[k].other
+        plan.word = bits & -bits       # the largest power of two that divides all of them
+        axes[count] = Axis(size // plan.word, plan.word, plan.word)
+        plan.axes = merge(axes, count + 1)
+        if plan.axes > MAX_NDIM:
+            raise BufferError(f"CUDA: the array has {plan.axes} dimensions that no other continues; accepted: {MAX_NDIM}")
         plan.words = 1
         for k in reversed(range(plan.axes)):
-            plan.shape[k], plan.host_steps[k], plan.device_steps[k] = axes[k]
+            plan.shape[k], plan.host_steps[k], plan.device_steps[k] = axes[k].length, axes[k].step, axes[k].other
             plan.run_steps[k] = plan.words * plan.word
             plan.words *= plan.shape[k]
         plan.host_runs = memcmp(plan.host_steps, plan.run_steps, plan.axes * sizeof(int64_t)) == 0
@@ -142,24 +140,40 @@ cdef int check_alike(Descriptor near, Descriptor far) except -1:
     return 0
 
 
-cdef list axes_of(Descriptor a):
-    """The dimensions longer than 1, from the largest step to the smallest; repetitions (step 0) before all others."""
-    cdef list order = [axis for axis in slowest_first(a) if a.shape_[axis] > 1]
-    return sorted(order, key=lambda axis: a.byte_strides_[axis] != 0)
+cdef int axes_of(Axis* axes, VisitPlan* plan, Descriptor near, Descriptor far) noexcept:
+    """Set the axes longer than 1, from the host's largest step to its smallest, repetitions (step 0) before all others;
+    and where the visit begins: at the other end where the host's step is negative. Return how many there are."""
+    cdef int axis, k, count = 0
+    cdef Axis made
+    for axis in range(near.nd_):
+        made = Axis(near.shape_[axis], near.byte_strides_[axis], far.byte_strides_[axis])
+        if made.length <= 1:
+            continue
+        if made.step < 0:
+            plan.host += made.step * (made.length - 1)
+            plan.device += made.other * (made.length - 1)
+            made.step, made.other = -made.step, -made.other
+        k = count
+        while k > 0 and axes[k - 1].step != 0 and (made.step == 0 or made.step > axes[k - 1].step):
+            axes[k] = axes[k - 1]
+            k -= 1
+        axes[k] = made
+        count += 1
+    return count
 
 
-cdef list merged(list axes):
-    """The same visit with as few axes as possible: one that continues the next on both sides is made one with it."""
-    cdef list fewer = []
-    length, step, other = axes[0]
-    for next_length, next_step, next_other in axes[1:]:
-        if step == next_length * next_step and other == next_length * next_other:
-            length, step, other = length * next_length, next_step, next_other
-        elif next_length > 1:
-            fewer.append((length, step, other))
-            length, step, other = next_length, next_step, next_other
-    fewer.append((length, step, other))
-    return fewer
+cdef int merge(Axis* axes, int count) noexcept:
+    """Make the same visit with as few axes as possible: one that continues the next on both sides is made one with it.
+    Return how many are left."""
+    cdef int k, last = 0
+    for k in range(1, count):
+        if axes[last].step == axes[k].length * axes[k].step and axes[last].other == axes[k].length * axes[k].other:
+            axes[k].length *= axes[last].length
+            axes[last] = axes[k]
+        elif axes[k].length > 1:
+            last += 1
+            axes[last] = axes[k]
+    return last + 1
 
 
 cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
