@@ -68,9 +68,10 @@ def _bar(total):
     return _Bar(tqdm, total)
 
 
-@contextlib.contextmanager
 def reporting(progress, total):
-    """Give what an engine reports to while it copies `total` bytes: None, or an object with ``update`` and ``close``.
+    """Return a context that gives what an engine reports to while it copies `total` bytes.
+
+    That is None, or an object with ``update`` and ``close``.
 
     The end of a copy is always reported, that of one done in a single piece too; a copy of nothing reports nothing.
 
@@ -84,9 +85,11 @@ def reporting(progress, total):
         raise TypeError(
             f"progress is {show(progress)}; accepted: True, or a function of two numbers, the bytes done and all bytes"
         )
-    if not wanted or total == 0:
-        yield None
-        return
+    return _reporting(progress, total) if wanted and total else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _reporting(progress, total):
     reporter = _bar(total) if progress is True else _Called(progress, total)
     try:
         yield reporter
