@@ -49,6 +49,7 @@ _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # bytes that are worth a lane
 _ONE_PIECE = 512 << 10  # bytes that the host puts in order as a whole before they cross, if as many may be pinned
+_FEW = 24 << 10  # elements
 _PAGEABLE = 64 << 10  # bytes that the driver takes out of any memory at once
 _THREADED = 3 << 20  # bytes of a copy whose elements the device sorts, or the host: fewer take as long on one thread
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
@@ -104,10 +105,10 @@ def from_host(array, ordinal, *, stream=None, progress=None):
         fresh = _like(cupy, array)
         if array.nbytes == 0 or at_once(array, fresh, current, False):
             return fresh
-        if array.nbytes <= min(_ONE_PIECE, pinned.bound()) and slowest_first(array) == [*range(array.ndim)]:
-            _in_one_piece(array, fresh, ordinal, current)  # what lies in another order is sorted on the device
-            return fresh
         route = Route(array, fresh)
+        if _is_quicker_sorted_here(array, route):
+            _in_one_piece(array, fresh, ordinal, current)
+            return fresh
         if _is_unsortable(route):
             array = host.copy(array, "C")  # as `fresh` lies
             route = Route(array, fresh)
@@ -203,6 +204,16 @@ def _in_order(array, stream):
 
 
 # -------------------------------------------------------------------------------------------------------- the ways
+
+
+def _is_quicker_sorted_here(array, route):
+    """Whether the host puts the elements of a small array in order before they cross, and not the device afterwards.
+
+    They lie in the order of the target then, and have gaps or are few. Reversed ones without gaps cross as they lie.
+    """
+    if array.nbytes > min(_ONE_PIECE, pinned.bound()) or (route.host_runs and array.size > _FEW):
+        return False
+    return slowest_first(array) == [*range(array.ndim)]
 
 
 def _in_one_piece(array, fresh, ordinal, stream):
