@@ -107,8 +107,15 @@ _COMPUTING = (
 # what only NumPy has, of the same memory,
 _NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
 _VALUES = ("real", "imag", "flat", "mT")      # which are not called
-# and what has another name.
-_ELSEWHERE = {"setflags": "x.flags['WRITEABLE'] = False", "resize": "numpy.resize(x, shape), which copies"}
+# and what has another name; the last four NumPy had until 2.3, or has the name of alone.
+_ELSEWHERE = {
+    "setflags": "x.flags['WRITEABLE'] = False",
+    "resize": "numpy.resize(x, shape), which copies",
+    "itemset": "x[index] = value",
+    "newbyteorder": "x.view(x.dtype.newbyteorder())",
+    "ptp": "numpy.ptp(x)",
+    "tostring": "x.tobytes()",
+}
 
 cdef dict _ABSENT = {
     **{name: f"a USMArray computes nothing; take arrayhub.as_numpy(x).{name}" for name in _COMPUTING},
