@@ -107,7 +107,7 @@ _COMPUTING = (
 # what only NumPy has, of the same memory,
 _NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
 _VALUES = ("real", "imag", "flat", "mT")      # which are not called
-# and what has another name; the last four NumPy had until 2.3, or has the name of alone.
+# and what has another name. NumPy itself has the last four until 2.3 alone.
 _ELSEWHERE = {
     "setflags": "x.flags['WRITEABLE'] = False",
     "resize": "numpy.resize(x, shape), which copies",

@@ -34,11 +34,13 @@
     do {                                                                                                               \
         const ptrdiff_t there = (TARGET_STEP), here = (SOURCE_STEP);                                                   \
         ptrdiff_t left = (LENGTH);                                                                                     \
-        for (; left >= ARRAYHUB_AT_ONCE; left -= 4, t += 4 * there, s += 4 * here) {                                   \
+        for (; left >= ARRAYHUB_AT_ONCE; left -= ARRAYHUB_AT_ONCE) {                                                   \
             memcpy(t, s, SIZE);                                                                                        \
             memcpy(t + there, s + here, SIZE);                                                                         \
             memcpy(t + 2 * there, s + 2 * here, SIZE);                                                                 \
             memcpy(t + 3 * there, s + 3 * here, SIZE);                                                                 \
+            t += ARRAYHUB_AT_ONCE * there;                                                                             \
+            s += ARRAYHUB_AT_ONCE * here;                                                                              \
         }                                                                                                              \
         for (; left > 0; left--, t += there, s += here)                                                                \
             memcpy(t, s, SIZE);                                                                                        \
@@ -84,7 +86,7 @@ typedef uint64_t arrayhub_words_8 __attribute__((vector_size(16)));
     }                                                                                                                  \
     static inline void arrayhub_seconds_##SIZE(char *t, const char *s, ptrdiff_t length) {                             \
         if (length < 16 / SIZE) {                                                                                      \
-            ARRAYHUB_LOOP(SIZE, length, SIZE, 2 * SIZE);                                                               \
+            ARRAYHUB_STEPS(SIZE, length, SIZE, 2 * SIZE);                                                              \
             return;                                                                                                    \
         }                                                                                                              \
         const ptrdiff_t vectors = length / (16 / SIZE);                                                                \
