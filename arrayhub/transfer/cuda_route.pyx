@@ -11,12 +11,7 @@ from libc.string cimport memcmp, memcpy
 from arrayhub._core.descriptor cimport PACKED, Descriptor, shape_tuple, size_of
 from arrayhub._core.layout cimport MAX_NDIM
 from arrayhub.transfer.loops cimport LARGEST_WORD, RowLoop, copy_rows, row_loop
-
-
-cdef struct Axis:
-    int64_t length
-    int64_t step        # bytes on the host, none negative
-    int64_t other       # bytes on the device
+from arrayhub.transfer.order cimport Dimension, insert, join
 
 
 cdef class Route:
@@ -41,7 +36,8 @@ cdef class Route:
 
     def __cinit__(self, Descriptor near, Descriptor far):
         cdef VisitPlan* plan = &self.plan
-        cdef Axis axes[MAX_NDIM + 1]
+        cdef Dimension axes[MAX_NDIM + 1]
+        cdef Dimension axis
         cdef Py_ssize_t size = near.itemsize_
         cdef size_t bits = LARGEST_WORD
         cdef int k, count = 0
@@ -51,13 +47,18 @@ cdef class Route:
         if near.flags_ & PACKED:
             size = near.nbytes         # such arrays are compact
         else:
-            count = axes_of(axes, plan, near, far)
+            for k in range(near.nd_):
+                axis = Dimension(near.shape_[k], near.byte_strides_[k], far.byte_strides_[k])
+                count = insert(axes, count, axis, &plan.host, &plan.device)
         bits |= <size_t> size | <size_t> plan.host | <size_t> plan.device
         for k in range(count):
             bits |= <size_t> axes[k].step | <size_t> axes[k].other
         plan.word = bits & -bits       # the largest power of two that divides all of them
-        axes[count] = Axis(size // plan.word, plan.word, plan.word)
-        plan.axes = merge(axes, count + 1)
+        axis = Dimension(size // plan.word, plan.word, plan.word)
+        if count == 0 or axis.length > 1:
+            axes[count] = axis
+            count += 1
+        plan.axes = join(axes, count)
         if plan.axes > MAX_NDIM:
             raise BufferError(f"CUDA: the array has {plan.axes} dimensions that no other continues; accepted: {MAX_NDIM}")
         plan.words = 1
@@ -138,42 +139,6 @@ cdef int check_alike(Descriptor near, Descriptor far) except -1:
             or near.shape_ == NULL or far.shape_ == NULL or near.flags_ & PACKED != far.flags_ & PACKED:
         raise ValueError("Route: the arrays differ in shape or item size; accepted: two alike, neither of them empty")
     return 0
-
-
-cdef int axes_of(Axis* axes, VisitPlan* plan, Descriptor near, Descriptor far) noexcept:
-    """Set the axes longer than 1, from the host's largest step to its smallest, repetitions (step 0) before all others;
-    and where the visit begins: at the other end where the host's step is negative. Return how many there are."""
-    cdef int axis, k, count = 0
-    cdef Axis made
-    for axis in range(near.nd_):
-        made = Axis(near.shape_[axis], near.byte_strides_[axis], far.byte_strides_[axis])
-        if made.length <= 1:
-            continue
-        if made.step < 0:
-            plan.host += made.step * (made.length - 1)
-            plan.device += made.other * (made.length - 1)
-            made.step, made.other = -made.step, -made.other
-        k = count
-        while k > 0 and axes[k - 1].step != 0 and (made.step == 0 or made.step > axes[k - 1].step):
-            axes[k] = axes[k - 1]
-            k -= 1
-        axes[k] = made
-        count += 1
-    return count
-
-
-cdef int merge(Axis* axes, int count) noexcept:
-    """Make the same visit with as few axes as possible: one that continues the next on both sides is made one with it.
-    Return how many are left."""
-    cdef int k, last = 0
-    for k in range(1, count):
-        if axes[last].step == axes[k].length * axes[k].step and axes[last].other == axes[k].length * axes[k].other:
-            axes[k].length *= axes[last].length
-            axes[last] = axes[k]
-        elif axes[k].length > 1:
-            last += 1
-            axes[last] = axes[k]
-    return last + 1
 
 
 cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:

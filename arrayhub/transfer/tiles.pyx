@@ -15,6 +15,7 @@ from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport PACKED, WRITEABLE, Descriptor, extent, host_readable, same_shape, size_of
 from arrayhub.runtimes.host cimport as_host
 from arrayhub.transfer.loops cimport CACHE_LINE, LARGEST_WORD, RowLoop, TileLoop, copy_rows, row_loop, tile_loop
+from arrayhub.transfer.order cimport Dimension, insert, join, turn
 
 cnp.import_array()
 
@@ -24,73 +25,36 @@ cdef enum:
     SQUARE = 1024           # bytes of the side of a square of tiles: what one row of tiles fetches is there for the next
 
 
-cdef struct Loop:
-    Py_ssize_t length
-    Py_ssize_t target   # steps in bytes
-    Py_ssize_t source
-
 cdef struct Loops:
     int nd
-    Loop dimensions[layout.MAX_NDIM + 1]   # the target's largest step first, none of length one
+    Dimension dimensions[layout.MAX_NDIM + 1]   # steps: the target's, whose order it is; other: the source's
     char* target
-    const char* source
+    char* source        # only read
     Py_ssize_t word     # bytes: a power of two up to 16
     Py_ssize_t item     # bytes of what is moved as one: a word, or those that the last dimension holds
 
 
 cdef void begin(Loops* loops, int nd, const Py_ssize_t* shape, Py_ssize_t itemsize, char* target,
                 const Py_ssize_t* target_steps, const char* source, const Py_ssize_t* source_steps) noexcept nogil:
-    """The dimensions of two arrays, the words of an element being the last."""
-    cdef int k
-    loops.nd = 0
+    """The dimensions of two arrays, the words of an element being the last; as few as do."""
+    cdef Dimension* dimensions = loops.dimensions
+    cdef int k, count = 0
     loops.target = target
-    loops.source = source
+    loops.source = <char*> source
     for k in range(nd):
-        if shape[k] > 1:
-            loops.dimensions[loops.nd] = Loop(shape[k], target_steps[k], source_steps[k])
-            loops.nd += 1
+        count = insert(
+            dimensions, count, Dimension(shape[k], target_steps[k], source_steps[k]), &loops.target, &loops.source)
     loops.word = min(itemsize & -itemsize, <Py_ssize_t> LARGEST_WORD)
     if itemsize > loops.word:
-        loops.dimensions[loops.nd] = Loop(itemsize // loops.word, loops.word, loops.word)
-        loops.nd += 1
-
-
-cdef inline void turn(Loops* loops, Loop* d) noexcept nogil:
-    """Go through a dimension from its other end."""
-    loops.target += d.target * (d.length - 1)
-    loops.source += d.source * (d.length - 1)
-    d.target = -d.target
-    d.source = -d.source
-
-
-cdef void simplify(Loops* loops) noexcept nogil:
-    """Order the dimensions by the target's steps, all of them forwards, and join those that run on into each other."""
-    cdef int k, j, kept
-    cdef Loop d
-    for k in range(loops.nd):
-        d = loops.dimensions[k]
-        if d.target < 0:
-            turn(loops, &d)
-        j = k
-        while j > 0 and loops.dimensions[j - 1].target < d.target:
-            loops.dimensions[j] = loops.dimensions[j - 1]
-            j -= 1
-        loops.dimensions[j] = d
-    kept = 0
-    for k in range(1, loops.nd):
-        d = loops.dimensions[k]
-        if loops.dimensions[kept].target == d.target * d.length and loops.dimensions[kept].source == d.source * d.length:
-            d.length *= loops.dimensions[kept].length
-        else:
-            kept += 1
-        loops.dimensions[kept] = d
-    loops.nd = min(loops.nd, kept + 1)
+        dimensions[count] = Dimension(itemsize // loops.word, loops.word, loops.word)
+        count += 1
+    loops.nd = join(dimensions, count)
 
 
 cdef inline bint runs(Loops* loops) noexcept nogil:
     """Whether the last dimension's words lie one after the other on both sides; `loops` has a dimension."""
-    cdef Loop* last = &loops.dimensions[loops.nd - 1]
-    return last.target == loops.word and last.source == loops.word
+    cdef Dimension* last = &loops.dimensions[loops.nd - 1]
+    return last.step == loops.word and last.other == loops.word
 
 
 cdef void widen(Loops* loops) noexcept nogil:
@@ -119,13 +83,13 @@ cdef int along_source(Loops* loops) noexcept nogil:
     They pay where a line holds several items on both sides.
     """
     cdef int k, last = items_last(loops), best = last
-    cdef Loop* dimensions = loops.dimensions
-    if last < 1 or dimensions[last].target >= CACHE_LINE or magnitude(dimensions[last].source) < CACHE_LINE:
+    cdef Dimension* dimensions = loops.dimensions
+    if last < 1 or dimensions[last].step >= CACHE_LINE or magnitude(dimensions[last].other) < CACHE_LINE:
         return -1
     for k in range(last):
-        if magnitude(dimensions[k].source) < magnitude(dimensions[best].source):
+        if magnitude(dimensions[k].other) < magnitude(dimensions[best].other):
             best = k
-    if best == last or dimensions[best].source == 0 or magnitude(dimensions[best].source) >= CACHE_LINE:
+    if best == last or dimensions[best].other == 0 or magnitude(dimensions[best].other) >= CACHE_LINE:
         return -1
     return best if min(dimensions[best].length, dimensions[last].length) * loops.item >= SHORTEST else -1
 
@@ -137,9 +101,9 @@ cdef inline Py_ssize_t magnitude(Py_ssize_t value) noexcept nogil:
 cdef void run(Loops* loops) noexcept nogil:
     """Copy all words: those of two dimensions at once, for every index of the others."""
     cdef Py_ssize_t index[layout.MAX_NDIM + 1]
-    cdef Loop* a
-    cdef Loop* b
-    cdef Loop single = Loop(1, 0, 0)
+    cdef Dimension* a
+    cdef Dimension* b
+    cdef Dimension single = Dimension(1, 0, 0)
     cdef RowLoop rows = row_loop(loops.word)
     cdef TileLoop tiles = NULL
     cdef char* target
@@ -148,8 +112,8 @@ cdef void run(Loops* loops) noexcept nogil:
     if along >= 0:
         last = items_last(loops)
         tiles = tile_loop(loops.item)
-        if loops.dimensions[along].source < 0:      # read lines forwards
-            turn(loops, &loops.dimensions[along])
+        if loops.dimensions[along].other < 0:      # read lines forwards
+            turn(&loops.dimensions[along], &loops.target, &loops.source)
     target, source = loops.target, loops.source
     second = along if along >= 0 else last - 1
     a = &loops.dimensions[second] if second >= 0 else &single
@@ -160,25 +124,25 @@ cdef void run(Loops* loops) noexcept nogil:
         if tiles != NULL:
             square_by_square(tiles, loops.item, target, source, a, b)
         else:
-            copy_rows(rows, loops.word, target, source, a.length, b.length, a.target, b.target, a.source, b.source)
+            copy_rows(rows, loops.word, target, source, a.length, b.length, a.step, b.step, a.other, b.other)
         k = last - 1
         while k >= 0:
             if k != second:
                 index[k] += 1
-                target += loops.dimensions[k].target
-                source += loops.dimensions[k].source
+                target += loops.dimensions[k].step
+                source += loops.dimensions[k].other
                 if index[k] < loops.dimensions[k].length:
                     break
-                target -= loops.dimensions[k].target * index[k]
-                source -= loops.dimensions[k].source * index[k]
+                target -= loops.dimensions[k].step * index[k]
+                source -= loops.dimensions[k].other * index[k]
                 index[k] = 0
             k -= 1
         if k < 0:
             return
 
 
-cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const char* source, Loop* a,
-                           Loop* b) noexcept nogil:
+cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const char* source, Dimension* a,
+                           Dimension* b) noexcept nogil:
     """Copy two dimensions by tiles: those of one square, then those of the next."""
     cdef Py_ssize_t side = SQUARE // item, tall, wide, i = 0, j
     while i < a.length:
@@ -187,8 +151,8 @@ cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const 
         while j < b.length:
             wide = part(b.length - j, side)
             tiles(
-                target + i * a.target + j * b.target, source + i * a.source + j * b.source, item, tall, wide, a.target,
-                b.target, a.source, b.source)
+                target + i * a.step + j * b.step, source + i * a.other + j * b.other, item, tall, wide, a.step, b.step,
+                a.other, b.other)
             j += wide
         i += tall
 
@@ -272,7 +236,6 @@ cdef void put(char* target, const Py_ssize_t* steps, Descriptor source) noexcept
 
 cdef void finish(Loops* loops) noexcept nogil:
     """Copy what `begin` has been told of."""
-    simplify(loops)
     widen(loops)
     run(loops)
 
