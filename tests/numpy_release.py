@@ -5,5 +5,6 @@ import pytest
 
 NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
 HAS_DLPACK_1 = NUMPY >= (2, 1)  # 2.0 gives legacy capsules and asks for them; they cannot say who may write
+FROM_DLPACK_WRITES = NUMPY >= (2, 2)  # before, what numpy.from_dlpack returns is read-only, whatever the capsule says
 
 needs_dlpack_1 = pytest.mark.skipif(not HAS_DLPACK_1, reason="NumPy 2.0 knows legacy DLPack alone, and no device=")

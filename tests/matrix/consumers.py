@@ -4,6 +4,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+from numpy_release import FROM_DLPACK_WRITES
 
 import arrayhub as ah
 
@@ -53,14 +54,14 @@ def _ndarray_write(a):
     a[first] = np.zeros((), a.dtype)
 
 
-def _numpy_row(name, take, library=None):
+def _numpy_row(name, take, writes=True):
     return Consumer(
-        name, library, take,
+        name, None, take,
         address=lambda a: a.ctypes.data,
         values=lambda a: a.tobytes(),
         dtype=lambda a: a.dtype,
-        readonly=lambda a: not a.flags.writeable,
-        write=_ndarray_write,
+        readonly=(lambda a: not a.flags.writeable) if writes else None,
+        write=_ndarray_write if writes else None,
     )  # fmt: skip
 
 
@@ -135,7 +136,7 @@ def _take_numba(u):
 
 CONSUMERS = [
     _numpy_row("numpy.asarray", np.asarray),
-    _numpy_row("numpy.from_dlpack", np.from_dlpack),
+    _numpy_row("numpy.from_dlpack", np.from_dlpack, writes=FROM_DLPACK_WRITES),
     Consumer(
         "memoryview", None, memoryview,
         address=buffer_address,
@@ -190,8 +191,8 @@ CONSUMERS = [
         address=lambda x: np.asarray(x, copy=False).ctypes.data,
         values=lambda x: np.asarray(x, copy=False).tobytes(),
         dtype=lambda x: np.asarray(x, copy=False).dtype,
-        readonly=lambda x: not np.asarray(x, copy=False).flags.writeable,
-        write=lambda x: _ndarray_write(np.asarray(x, copy=False)),
+        readonly=(lambda x: not np.asarray(x, copy=False).flags.writeable) if FROM_DLPACK_WRITES else None,
+        write=(lambda x: _ndarray_write(np.asarray(x, copy=False))) if FROM_DLPACK_WRITES else None,
     ),
     Consumer(
         "numba", "numba", _take_numba,
