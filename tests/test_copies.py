@@ -186,6 +186,27 @@ def test_elements_of_any_size_in_any_layout(size):
         assert np.array_equal(memory, expected), (shape, target.strides, source.strides)
 
 
+@pytest.mark.parametrize("size", [1, 3, 4, 8, 12, 16, 32, 40])
+@pytest.mark.parametrize("far", ["source", "target", "both"])
+def test_elements_in_pages_of_their_own(size, far):
+    """Columns of long arrays and into them: elements in more pages than a processor knows at once."""
+    rows, row = 2300, 5000
+    rng = np.random.default_rng(size)
+
+    def columns(far):
+        step = row if far else 3 * size
+        memory = rng.integers(0, 256, rows * step, "u1")
+        return memory, np.ndarray((2, rows), f"V{size}", memory, size, (size, step))
+
+    (_, source), (memory, target) = columns(far != "target"), columns(far != "source")
+    for turned in (source, source[:, ::-1], source[:1]):
+        into = target[: len(turned)]
+        expected = memory.copy()
+        np.ndarray(into.shape, into.dtype, expected, size, into.strides)[...] = turned
+        tiles.copy(into, turned)
+        assert np.array_equal(memory, expected)
+
+
 def test_copies_touch_nothing_beside_their_memory():
     """Source and target end where a page begins that nobody may touch, or begin where one ends."""
     python(

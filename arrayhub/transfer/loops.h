@@ -12,8 +12,11 @@
 #define ARRAYHUB_LARGE_STEP 1024    /* bytes: lines so far apart share a few places in the first-level cache */
 #define ARRAYHUB_ONE_PLACE 2048     /* bytes: of lines so far apart a few places keep fewer than a square of words has */
 #define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes that stay in it, at least */
+#define ARRAYHUB_PAGE 4096          /* bytes */
+#define ARRAYHUB_PAGES 2048         /* whose places processors know at once, or fewer */
 #define ARRAYHUB_AT_ONCE 4  /* words that the inner loop copies between two looks at how many are left */
 #define ARRAYHUB_SHORT 16   /* bytes: an inner loop over less costs more than what it copies */
+#define ARRAYHUB_MANY_TILES 8   /* side by side: among more than these one more is cheap */
 #define ARRAYHUB_BLOCK 64   /* words of a longer one in its place, so that their lines stay in the first-level cache */
 
 /* One loop of one pair of steps, in bytes. Words move by memcpy of a constant size, which is one instruction and needs no
@@ -120,6 +123,29 @@ static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length)
         memcpy(t, line, (size_t) length * SIZE);                                                                       \
     }
 
+/* Runs of `nbytes`, each by a call of memcpy. */
+#if defined(__clang__)
+__attribute__((noinline))
+#else
+__attribute__((noipa)) /* a copy of it for words of one size would have no calls */
+#endif
+static void arrayhub_calls(char *t, const char *s, ptrdiff_t length, ptrdiff_t nbytes, ptrdiff_t target_step,
+                           ptrdiff_t source_step) {
+    for (ptrdiff_t n = 0; n < length; n++, t += target_step, s += source_step)
+        memcpy(t, s, (size_t) nbytes);
+}
+
+/* Whether so many words or runs are the quicker for a call each: where they are in pages of their own, more of them than the
+   processor knows the places of. It looks for as many at once as a loop gets ahead, which slows down all of them, and with calls
+   the loop gets ahead less far. That pays as long as the lines stay in the second-level cache: those of memory are best asked for
+   early, and of steps of whole pages few stay. */
+static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
+    const ptrdiff_t apart = step < 0 ? -step : step;
+    return length > ARRAYHUB_PAGES && length * ARRAYHUB_LINE <= ARRAYHUB_SECOND_CACHE &&
+           apart >= ARRAYHUB_PAGE / 2 && apart % ARRAYHUB_PAGE != 0 &&
+           (apart >= ARRAYHUB_PAGE || length * apart > ARRAYHUB_PAGES * ARRAYHUB_PAGE);
+}
+
 /* Many rows of a few words: a column of a block of them, then the next column. */
 #define ARRAYHUB_LONG(SIZE)                                                                                            \
     static void arrayhub_long_##SIZE(char *target, const char *source, ptrdiff_t outer, ptrdiff_t inner,               \
@@ -150,7 +176,9 @@ static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length)
             arrayhub_long_##SIZE(target, source, outer, inner, target_outer, target_inner, source_outer, source_inner);\
             return;                                                                                                    \
         }                                                                                                              \
-        if (target_inner == SIZE && source_inner == 0)                                                                 \
+        if (arrayhub_many_pages(inner, source_inner) || arrayhub_many_pages(inner, target_inner))                      \
+            ARRAYHUB_EACH_ROW(arrayhub_calls(t, s, inner, SIZE, target_inner, source_inner))                           \
+        else if (target_inner == SIZE && source_inner == 0)                                                            \
             ARRAYHUB_EACH_ROW(arrayhub_fill_##SIZE(t, s, inner))                                                       \
         else if (target_inner == SIZE && source_inner == 2 * SIZE && inner * SIZE >= ARRAYHUB_SHORT)                   \
             ARRAYHUB_EACH_ROW(arrayhub_seconds_##SIZE(t, s, inner))                                                    \
@@ -313,8 +341,8 @@ static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, 
     return target > source ? target : source;
 }
 
-/* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's. The second tile on each
-   side begins on the boundary of a line, and the last one ends with the dimension: what two tiles share is copied twice,
+/* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's. Where there are many, the
+   second tile begins on the boundary of a line; and the last one ends with the dimension. What two tiles share is copied twice,
    which is quicker than tiles of any length. Those are left for dimensions shorter than a tile. Where lines lie so far apart that
    they come from memory, those of the next tile are asked for before this one is copied. */
 #define ARRAYHUB_TILES(SIZE)                                                                                           \
@@ -323,9 +351,10 @@ static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, 
                                       ptrdiff_t source_along, ptrdiff_t source_across) {                               \
         enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
         const ptrdiff_t tall = along < SIDE ? along : SIDE, wide = across < SIDE ? across : SIDE;                      \
-        const ptrdiff_t up = tall == SIDE && source_along == SIZE ? arrayhub_lead(source, SIZE, source_across) : SIDE; \
+        enum { MANY = ARRAYHUB_MANY_TILES * SIDE };                                                                    \
+        const ptrdiff_t up = along > MANY && source_along == SIZE ? arrayhub_lead(source, SIZE, source_across) : SIDE; \
         const ptrdiff_t left =                                                                                         \
-            wide == SIDE && target_across == SIZE ? arrayhub_lead(target, SIZE, target_along) : SIDE;                  \
+            across > MANY && target_across == SIZE ? arrayhub_lead(target, SIZE, target_along) : SIDE;                 \
         const int far = arrayhub_spans(along, target_along, across, source_across) > ARRAYHUB_SECOND_CACHE;            \
         (void) item;                                                                                                   \
         if (arrayhub_by_words(SIZE, along, across, target_across, source_along, source_across)) {                      \
@@ -460,9 +489,10 @@ static void arrayhub_runs(char *target, const char *source, ptrdiff_t outer, ptr
         arrayhub_pairs_##SIZE(target, source, outer, nbytes, target_outer, source_outer);                              \
         return;                                                                                                        \
     }
-    ARRAYHUB_EACH(ARRAYHUB_UP_TO)
-    for (ptrdiff_t i = 0; i < outer; i++)
-        memcpy(target + i * target_outer, source + i * source_outer, (size_t) nbytes);
+    if (!arrayhub_many_pages(outer, source_outer) && !arrayhub_many_pages(outer, target_outer)) {
+        ARRAYHUB_EACH(ARRAYHUB_UP_TO)
+    }
+    arrayhub_calls(target, source, outer, nbytes, target_outer, source_outer);
 }
 
 #endif
