@@ -229,6 +229,7 @@ static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
     case 8: memcpy(t, s, 8); break;
     case 16: memcpy(t, s, 16); break;
     case 32: memcpy(t, s, 32); break;
+    case 48: memcpy(t, s, 48); break;
     case ARRAYHUB_LINE: memcpy(t, s, ARRAYHUB_LINE); break;
     default: memcpy(t, s, (size_t) nbytes);
     }
@@ -341,17 +342,21 @@ static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, 
     return target > source ? target : source;
 }
 
+static inline ptrdiff_t arrayhub_least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+
+/* As many words as whole vectors have. */
+#define ARRAYHUB_WHOLE(SIZE, WORDS) (((WORDS) + 16 / SIZE - 1) / (16 / SIZE) * (16 / SIZE))
+
 /* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's. Where there are many, the
-   second tile begins on the boundary of a line; and the last one ends with the dimension. What two tiles share is copied twice,
-   which is quicker than tiles of any length. Those are left for dimensions shorter than a tile. Where lines lie so far apart that
-   they come from memory, those of the next tile are asked for before this one is copied. */
+   second tile begins on the boundary of a line. The last one is as long as the vectors of what is left, and ends with the
+   dimension: what two tiles share is copied twice, which is quicker than tiles of any length. Those are left for dimensions
+   shorter than a vector. Where lines lie so far apart that they come from memory, those of the next tile are asked for before
+   this one is copied. */
 #define ARRAYHUB_TILES(SIZE)                                                                                           \
     static void arrayhub_tiles_##SIZE(char *target, const char *source, ptrdiff_t item, ptrdiff_t along,               \
                                       ptrdiff_t across, ptrdiff_t target_along, ptrdiff_t target_across,               \
                                       ptrdiff_t source_along, ptrdiff_t source_across) {                               \
-        enum { SIDE = ARRAYHUB_LINE / SIZE };                                                                          \
-        const ptrdiff_t tall = along < SIDE ? along : SIDE, wide = across < SIDE ? across : SIDE;                      \
-        enum { MANY = ARRAYHUB_MANY_TILES * SIDE };                                                                    \
+        enum { SIDE = ARRAYHUB_LINE / SIZE, MANY = ARRAYHUB_MANY_TILES * SIDE };                                       \
         const ptrdiff_t up = along > MANY && source_along == SIZE ? arrayhub_lead(source, SIZE, source_across) : SIDE; \
         const ptrdiff_t left =                                                                                         \
             across > MANY && target_across == SIZE ? arrayhub_lead(target, SIZE, target_along) : SIDE;                 \
@@ -362,17 +367,20 @@ static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, 
                                    source_across);                                                                     \
             return;                                                                                                    \
         }                                                                                                              \
-        for (ptrdiff_t next = 0; next < along; next += next ? SIDE : up) {                                             \
-            const ptrdiff_t p = next < along - tall ? next : along - tall;                                             \
-            for (ptrdiff_t then = 0; then < across; then += then ? SIDE : left) {                                      \
-                const ptrdiff_t q = then < across - wide ? then : across - wide;                                       \
+        for (ptrdiff_t i = 0, below = arrayhub_least(up, along); i < along;                                            \
+             i = below, below = arrayhub_least(i + SIDE, along)) {                                                     \
+            const ptrdiff_t tall = arrayhub_least(ARRAYHUB_WHOLE(SIZE, below - i), along), p = i ? below - tall : 0;   \
+            for (ptrdiff_t j = 0, behind = arrayhub_least(left, across); j < across;                                   \
+                 j = behind, behind = arrayhub_least(j + SIDE, across)) {                                              \
+                const ptrdiff_t wide = arrayhub_least(ARRAYHUB_WHOLE(SIZE, behind - j), across);                       \
+                const ptrdiff_t q = j ? behind - wide : 0;                                                             \
                 char *t = target + p * target_along + q * target_across;                                               \
                 const char *s = source + p * source_along + q * source_across;                                         \
-                if (far && q + 2 * wide <= across) {                                                                   \
-                    for (ptrdiff_t j = wide; j < 2 * wide; j++)                                                        \
-                        __builtin_prefetch(s + j * source_across);                                                     \
-                    for (ptrdiff_t i = 0; i < tall; i++)                                                               \
-                        __builtin_prefetch(t + i * target_along + wide * target_across, 1);                            \
+                if (far && behind + SIDE <= across) {                                                                  \
+                    for (ptrdiff_t k = wide; k < wide + SIDE; k++)                                                     \
+                        __builtin_prefetch(s + k * source_across);                                                     \
+                    for (ptrdiff_t k = 0; k < tall; k++)                                                               \
+                        __builtin_prefetch(t + k * target_along + wide * target_across, 1);                            \
                 }                                                                                                      \
                 if (tall == SIDE && wide == SIDE)                                                                      \
                     arrayhub_tile_##SIZE(t, s, SIDE, SIDE, target_along, target_across, source_along, source_across);  \
