@@ -41,7 +41,13 @@ ROWS = (
     Row("as_numpy(USMArray)", "as_numpy(u)", "np.from_dlpack(a)", 0.60),
     Row("np.asarray(USMArray)", "np.asarray(u1)", "np.asarray(aa)", 1.1),
     Row("memoryview(USMArray)", "memoryview(u1)", "memoryview(aa)", 1.1),
-    Row("USMArray.__dlpack__", "u.__dlpack__(max_version=(1, 3))", "a.__dlpack__(max_version=(1, 3))", 1.0),
+    Row(
+        "USMArray.__dlpack__",
+        "u.__dlpack__(max_version=(1, 3))",
+        "a.__dlpack__(max_version=(1, 3))",
+        1.0,
+        ("DLPack 1",),
+    ),
     Row("as_numpy(torch tensor)", "as_numpy(t)", "t.numpy()", 0.50, ("torch",)),
     Row("as_torch(numpy array)", "as_torch(a)", "torch.from_numpy(a)", 1.0, ("torch",)),
     Row("asarray(USMArray)", "asarray(u)", "asarray(a)", 0.45),
@@ -226,6 +232,12 @@ def gt4py():
     return {"gt4py": gt4py}
 
 
+def dlpack_1():
+    """What NumPy has from 2.1 on."""
+    np.empty(0).__dlpack__(max_version=(1, 0))
+    return {}
+
+
 # One row per library: its module, and the names it adds.
 SAMPLES = {
     "torch": torch,
@@ -239,6 +251,7 @@ SAMPLES = {
     "nanobind": nanobind,
     "cuda.core": cuda_core,
     "gt4py": gt4py,
+    "DLPack 1": dlpack_1,
 }
 
 

@@ -1,5 +1,6 @@
 """What `arrayhub.trace` and ``python -m arrayhub trace`` record: hand-overs, copies, waits, and who asked."""
 
+import importlib
 import io
 import json
 import sys
@@ -127,6 +128,19 @@ def test_the_line_that_asked_is_the_programs_own():
     assert {(event.file, event.code) for event in asked} == {
         (__file__, "jnp.asarray(x)  # the line, though jax's own code asks for the memory")
     }
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_a_library_of_another_folder_is_no_program(tmp_path, monkeypatch, folder):
+    """The user's own site-packages, or Debian's, beside those of the environment."""
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "reader.py").write_text("def read(x):\n    return memoryview(x)\n")
+    monkeypatch.syspath_prepend(str(tmp_path / folder))
+    read = importlib.import_module("reader").read
+    monkeypatch.delitem(sys.modules, "reader")
+    with ah.trace() as traced:
+        read(ah.asarray(np.arange(3)))
+    assert {event.file for event in traced.events} == {__file__}
 
 
 def test_the_table_names_lines_once_and_adds_up():

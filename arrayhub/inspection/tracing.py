@@ -15,10 +15,12 @@ from arrayhub import transfer
 from arrayhub._core import tracing
 from arrayhub.inspection.units import of_bytes, of_seconds
 
-# Code below these folders is a library's: who asked is the program that called it.
+# Code below these folders is a library's: who asked is the program that called it. Those of the second kind lie in
+# several places: the environment's, the user's own, those of the interpreter that an environment was made from.
 _LIBRARIES = tuple(
     {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
 )
+_INSTALLED = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packages"))
 # What each kind of event is called in the table, most expensive first.
 _KINDS = {"copy": ("copy", "copies"), "wait": ("wait", "waits"), "in": ("in", "in"), "out": ("out", "out")}
 _HEADS = ("what", "from", "to", "by", "times", "bytes", "time", "line")
@@ -162,7 +164,7 @@ def _who_asked(frame: FrameType | None) -> tuple[str, int]:
         module = frame.f_globals.get("__name__", "")
         file = frame.f_code.co_filename
         if not isinstance(module, str) or module.partition(".")[0] != "arrayhub":
-            if not file.startswith(_LIBRARIES):
+            if not (file.startswith(_LIBRARIES) or any(folder in file for folder in _INSTALLED)):
                 return file, frame.f_lineno
             nearest = nearest if nearest[0] else (file, frame.f_lineno)
         frame = frame.f_back

@@ -4,7 +4,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from numpy_release import FROM_DLPACK_WRITES
+from numpy_release import FROM_DLPACK_WRITES, HAS_DLPACK_1
 
 import arrayhub as ah
 
@@ -203,3 +203,8 @@ CONSUMERS = [
         write=_ndarray_write,
     ),
 ]  # fmt: skip
+
+if (
+    not HAS_DLPACK_1
+):  # these ask for a legacy capsule, which cannot say who may write, and know no device but the host's
+    CONSUMERS = [row for row in CONSUMERS if row.name not in ("numpy.from_dlpack", "array_api_strict")]
