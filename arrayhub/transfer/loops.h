@@ -484,6 +484,7 @@ static arrayhub_tile_loop arrayhub_tile_loop_of(ptrdiff_t item) {
     static void arrayhub_pairs_##SIZE(char *t, const char *s, ptrdiff_t outer, ptrdiff_t nbytes,                       \
                                       ptrdiff_t target_outer, ptrdiff_t source_outer) {                                \
         const ptrdiff_t last = nbytes - SIZE;                                                                          \
+        _Pragma("GCC unroll 4")                                                                                        \
         for (ptrdiff_t i = 0; i < outer; i++, t += target_outer, s += source_outer)                                    \
             arrayhub_move_##SIZE(t, s, last);                                                                          \
     }
