@@ -14,14 +14,15 @@ _VALUES = (bool, int, float, complex, str, bytes, list, tuple)
 _RANKS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
-def assign(array, key, value, way_in):
-    """Copy `value` into ``array[key]``; `way_in` makes an array of a foreign one. See ``USMArray.__setitem__``."""
+def assign(array, key, value, way_in, check_values):
+    """Copy `value` into ``array[key]``; `way_in` makes an array of a foreign one, and `check_values` refuses what a
+    sequence holds that is none. See ``USMArray.__setitem__``."""
     target = array[key]
     _check_target(target)
     elements = ndarray(target)
     since = tracing.started()
     if isinstance(value, _VALUES):
-        _put_values(elements, value)
+        _put_values(elements, value, check_values)
     else:
         _put_array(elements, target, way_in(value))
     tracing.copied("x[...] = value", type(value).__name__, str(target.device), target.nbytes, since)
@@ -37,8 +38,9 @@ def _check_target(target):
         raise ValueError("x[...] = value: the array is read-only; x.copy() can be written")
 
 
-def _put_values(elements, value):
+def _put_values(elements, value, check_values):
     given, own = np.asarray(value).dtype.kind, elements.dtype.kind
+    check_values(value)
     if given in _RANKS and own in _RANKS and _RANKS[given] > _RANKS[own]:
         raise TypeError(
             f"x[...] = value: {show(value)} among elements of {elements.dtype!r} would lose what it is; convert"

@@ -18,6 +18,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import wanted
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, InterfaceError, show
+from arrayhub.dispatch import check_values
 from arrayhub.libraries import wrappers
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.streams import ordered
@@ -403,7 +404,7 @@ cdef object as_torch_of_one(object obj):
     return torch_emit.emit(import_array(obj, None), False)
 
 
-register_way_in(asarray)
+register_way_in(asarray, check_values)
 arrayhub_asarray_shortcut(asarray, import_one, <PyTypeObject*> USMArray)
 arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one, NULL)
 arrayhub_as_torch_shortcut(as_torch, as_torch_of_one, NULL)
@@ -472,6 +473,8 @@ cdef object give_by_name(object obj, object to, object copy, bint allow_readonly
 cdef object from_dlpack_of(object to):
     """The function of that name in the module that `to` names, which is imported."""
     module = None
+    if isinstance(to, str) and type(to) is not str:
+        to = str.__str__(to)
     if type(to) is str and all([part.isidentifier() for part in to.split(".")]):
         try:
             module = importlib.import_module(to)

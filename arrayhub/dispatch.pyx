@@ -1,6 +1,7 @@
 """Which way in an object takes: that of its own where its type is known, else the first of the protocols that answers."""
 
 import sys
+from datetime import datetime
 
 import numpy
 
@@ -301,10 +302,13 @@ cdef object taken_error():
 
 cdef Descriptor by_other_means(object obj, object stream, list refusals):
     """What speaks no protocol: a bare capsule, a scalar or a sequence."""
+    cdef Descriptor a
     if PyCapsule_CheckExact(obj):
         return dlpack.parse_capsule(obj, False, None)
     if isinstance(obj, VALUES):
-        return numpy_library.copy_values(obj)
+        a = numpy_library.copy_values(obj)
+        check_values(obj)      # last: what is regular has an end
+        return a
     if refusals:
         error = refusals[0][1]
         reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
@@ -315,6 +319,34 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         " anything with __sycl_usm_array_interface__, __cuda_array_interface__, a buffer, __dlpack__, __array_interface__ or"
         " __array_struct__, a DLPack capsule, numbers, and nested sequences of numbers"
     )
+
+
+cpdef int check_values(object obj) except -1:
+    """Refuse what NumPy takes out of a sequence, or as a value, although it does not come in by itself.
+
+    A mask, a unit or a missing value would be dropped without a word.
+    """
+    cdef type cls
+    if not isinstance(obj, (list, tuple)):
+        obj = (obj,)
+    for item in obj:
+        cls = type(item)
+        if cls is float or cls is int or cls is complex or cls is bool or cls is str or cls is bytes:
+            continue
+        if isinstance(item, (list, tuple)):
+            Py_EnterRecursiveCall(" in arrayhub.asarray: a list in a list without end")
+            try:
+                check_values(item)
+            finally:
+                Py_LeaveRecursiveCall()
+        elif isinstance(item, datetime) and item.tzinfo is not None:
+            raise TypeError(f"asarray: {show(item)} has a time zone; accepted: times without one. Take"
+                            " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested, which keeps it")
+        elif cls is not numpy.ndarray and not isinstance(item, numpy.generic):
+            numpy_library.refuse_mask(item)
+            if way_of(record_of(item)) == WRAPPER or speaks_of(record_of(item)):
+                import_array(item, None)
+    return 0
 
 
 cdef Descriptor parse_wrapper(object obj, object stream):

@@ -41,6 +41,7 @@ from arrayhub.runtimes cimport sycl
 import warnings
 
 from arrayhub import transfer
+from arrayhub._core.copying import wanted
 from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES
 from arrayhub._core.errors import show
 from arrayhub._core.labels import relabelled
@@ -88,12 +89,13 @@ cdef extern from *:
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
 cdef object _way_in = None         # asarray, of a layer above
+cdef object _check_values = None   # whether a sequence's elements come in by themselves, too
 
 
-cdef void register_way_in(object asarray):
+cdef void register_way_in(object asarray, object check_values):
     """Say what makes an array of the foreign ones that methods take."""
-    global _way_in
-    _way_in = asarray
+    global _way_in, _check_values
+    _way_in, _check_values = asarray, check_values
 
 
 @cython.final
@@ -486,10 +488,10 @@ cdef class USMArray(Descriptor):
         if present is None:
             raise ValueError("align: the dimensions have no names; call with_dims(...) first")
         one = len(names) == 1 and (isinstance(names[0], (tuple, list)) or isinstance(names[0], str) and names[0] not in present)
-        wanted = tuple(names[0]) if one else names
-        if len(wanted) != len(present) or not all([name in wanted for name in present]):
-            raise ValueError(f"align: names are {show(wanted)}; accepted: all of {present}, each once")
-        return transpose(self, [present.index(name) for name in wanted])
+        order = tuple(names[0]) if one else names
+        if len(order) != len(present) or not all([name in order for name in present]):
+            raise ValueError(f"align: names are {show(order)}; accepted: all of {present}, each once")
+        return transpose(self, [present.index(name) for name in order])
 
     def with_dims(self, dims, origin=None):
         """Return a view whose dimensions have names.
@@ -588,7 +590,7 @@ cdef class USMArray(Descriptor):
         BufferError
             The memory is on a device, which is written by its own library.
         """
-        assign(self, key, value, _way_in)
+        assign(self, key, value, _way_in, _check_values)
 
     def __delitem__(self, key):
         raise TypeError("del x[...]: an array has the elements that it has; take a slice of it")
@@ -693,7 +695,7 @@ cdef class USMArray(Descriptor):
         BufferError
             The host cannot read the memory; the message names ``to_host()``.
         """
-        host = transfer.to_host(self, copy=True) if copy else self
+        host = transfer.to_host(self, copy=True) if wanted(copy, "to_numpy") else self
         values = numpy_library.emit(host)
         return values if dtype is None else values.astype(dtype, copy=False)
 

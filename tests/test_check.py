@@ -158,3 +158,15 @@ def test_what_has_no_interface():
     for obj in (3, object(), ctypes.py_object):
         with pytest.raises(TypeError):
             check(obj)
+
+
+def test_a_recursion_error_is_no_refusal():
+    class Recursing:
+        memory = np.arange(3)
+        __array_interface__ = memory.__array_interface__
+
+        def __dlpack__(self, **kwargs):
+            return self.__dlpack__(**kwargs)
+
+    with pytest.raises(RecursionError):
+        check(Recursing())

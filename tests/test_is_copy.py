@@ -160,3 +160,12 @@ def test_what_an_ortvalue_lies_in_is_held():
     others = [np.zeros(1 << 20) for _ in range(8)]
     assert all(other.ctypes.data != address for other in others)
     assert np.asarray(view)[0] == 7
+
+
+def test_copy_is_no_string_anywhere():
+    x = ah.asarray(np.arange(3))
+    for call in (lambda: x.astype("f8", copy="no"), lambda: x.to_numpy(copy="no"), lambda: ah.asarray(x, copy="no")):
+        with pytest.raises(TypeError, match="copy is 'no'"):
+            call()
+    with pytest.raises(TypeError, match="copy is 'no'"):
+        ah.USMArray(3, "u1", bytearray(3), buffer_ctor_kwargs={"copy": "no"})

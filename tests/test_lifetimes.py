@@ -342,3 +342,81 @@ def test_a_block_is_not_brought_back_while_it_gives_its_memory_back():
         assert found == [None] and producer.deleted == 1
         """
     )
+
+
+def test_a_cycle_that_holds_the_memoryview_too_is_collected():
+    """CPython's collector clears a memoryview of which a buffer is held; the process ended when that was given back."""
+    python(
+        textwrap.dedent(
+            """
+            import gc, io, mmap, pickle, sys, weakref
+            import numpy as np
+            import arrayhub
+
+            class Node: pass
+
+            class Dict: pass
+
+            complaints, gone = [], []
+            sys.unraisablehook = complaints.append
+
+            def by_dict(view):
+                d = Dict()
+                d.__array_interface__ = {"shape": (64,), "typestr": "|u1", "data": view, "version": 3}
+                return arrayhub.asarray(d)
+
+            views = [
+                lambda: memoryview(bytearray(64)),
+                lambda: memoryview(bytearray(80))[16:],
+                lambda: memoryview(bytearray(64)).cast("i").cast("B"),
+                lambda: io.BytesIO(bytes(64)).getbuffer(),
+                lambda: memoryview(mmap.mmap(-1, 64)),
+                lambda: np.zeros(64, "u1").data,
+            ]
+            takes = [
+                arrayhub.asarray,
+                by_dict,
+                lambda view: arrayhub.USMArray(64, "u1", view),
+                lambda view: arrayhub.asarray(arrayhub.asarray(view).data),
+                lambda view: memoryview(arrayhub.asarray(view)),
+                lambda view: arrayhub.asarray(view)[2:],
+                lambda view: arrayhub.asnested(view),
+            ]
+            made = 0
+            for view in views:
+                for take in takes:
+                    for older in (0, 1):
+                        n = Node()
+                        if older:
+                            n.me = n
+                        n.view = p = view()
+                        n.array = take(p)
+                        n.me = n
+                        weakref.finalize(n, gone.append, 1)
+                        made += 1
+                        del n, p
+            gc.collect()
+            assert len(gone) == made, (len(gone), made)
+            n = Node()
+            n.me, n.view = n, memoryview(bytearray(64))
+            n.array = arrayhub.asarray(pickle.PickleBuffer(n.view))  # of which a buffer is CPython's own to hold
+            del n
+            gc.collect()
+            assert not complaints, complaints
+            """
+        )
+    )
+
+
+def test_a_memoryview_may_be_released_under_an_array():
+    """The memory is held, and not the view that showed it."""
+    memory = bytearray(b"abc")
+    view = memoryview(memory)
+    x = arrayhub.asarray(view)
+    assert x.base is view
+    view.release()
+    assert bytes(x) == b"abc"
+    with pytest.raises(BufferError):
+        memory.append(1)
+    del x
+    memory.append(1)

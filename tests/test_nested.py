@@ -567,3 +567,25 @@ def test_a_device_that_the_host_cannot_read_says_so(sycl):
         times.__arrow_c_device_array__  # noqa: B018
     with pytest.raises(BufferError, match=r"NaT.*to_host\(\)"):
         nested_of(times).__arrow_c_device_array__()
+
+
+def test_masks_in_lists_are_missing_values():
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    assert ah.as_arrow(ah.asnested([masked, masked[:1]])).to_pylist() == [[1.0, None], [1.0]]
+    assert ah.as_arrow(ah.asnested([{"a": masked}])).to_pylist() == [{"a": [1.0, None]}]
+    with pytest.raises(TypeError, match="without dimensions"):
+        ah.asnested([np.ma.masked_array(5.0, mask=True)])
+
+
+def test_zones_of_times_in_lists_are_kept():
+    zurich = pd.Timestamp("2020-07-01 12:00", tz="Europe/Zurich")
+    for value, zone in (
+        (datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), "UTC"),
+        (datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=-2, minutes=-30))), "-02:30"),
+        (zurich, "Europe/Zurich"),
+    ):
+        given = ah.as_arrow(ah.asnested([value, None]))
+        assert given.type == pa.timestamp("us", zone)
+        assert given.to_pylist()[0] == value
+    with pytest.raises(TypeError, match="several zones"):
+        ah.asnested([zurich, datetime.datetime(2020, 1, 1)])

@@ -160,6 +160,11 @@ def registered():
         layout_registry.register(name, None)
 
 
+def test_an_array_without_dimensions_is_no_layout():
+    with pytest.raises(TypeError, match="is no sequence; accepted: an integer for each dimension"):
+        layouts.register("zz", np.array(3))
+
+
 def test_a_preset_of_ones_own(registered):
     mine, _ = registered
     with pytest.raises(

@@ -587,3 +587,20 @@ def test_strides_are_made_and_freed():
     for _ in range(1000):
         assert isinstance(x.strides, tuple)
     assert sys.getrefcount(12) - before < 10
+
+
+def test_fields_that_share_bytes_have_no_native_order():
+    """Swapped in one, they would be in the other, too."""
+    inner = {"names": ["a", "b"], "formats": [">i4", ">i2"], "offsets": [0, 0], "itemsize": 4}
+    for dtype in (np.dtype(inner), np.dtype([("x", "u1"), ("y", inner)])):
+        with pytest.raises(TypeError, match="share bytes"):
+            arrayhub.asarray(np.zeros(2, dtype)).native()
+    apart = np.zeros(2, {"names": ["a", "b"], "formats": [">i4", ">i2"], "offsets": [2, 0], "itemsize": 6})
+    apart["a"] = 0x01020304
+    assert arrayhub.as_numpy(arrayhub.asarray(apart).native())["a"][0] == 0x01020304
+
+
+def test_names_of_libraries_may_be_numpys_strings():
+    a = np.arange(3.0)
+    assert str(arrayhub.explain(a, to=np.str_("numpy"))) == str(arrayhub.explain(a, to="numpy"))
+    assert arrayhub.convert(a, np.str_("numpy")).ctypes.data == a.ctypes.data

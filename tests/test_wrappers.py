@@ -325,3 +325,70 @@ def test_a_wrapper_says_what_it_is():
     assert why == "it is a wrapper; asarray takes its .values, by array_interface"
     pint = pytest.importorskip("pint", reason="pint is part of the extra test")
     assert "x.magnitude" in ah.explain(pint.UnitRegistry().Quantity(np.zeros(3), "m")).why
+
+
+# ---------------------------------------------------------------------------------------------- inside lists, as values
+
+MASKED = np.ma.masked_array([1.0, 2.0], [False, True])
+
+
+class MaskInTheDict:
+    memory = np.arange(2.0)
+
+    @property
+    def __array_interface__(self):
+        return {**self.memory.__array_interface__, "mask": np.array([True, False])}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[MASKED], [1.0, np.ma.masked], ([MASKED], [MASKED]), [MaskInTheDict()]],
+    ids=["array", "element", "nested", "dict"],
+)
+def test_a_list_takes_nothing_that_does_not_come_in_by_itself(values):
+    """NumPy drops the mask without a word."""
+    for take in (ah.asarray, ah.as_numpy, lambda v: ah.zeros((2, 1, 2)).__setitem__(..., v)):
+        with pytest.raises((TypeError, ValueError), match="mask"):
+            take(values)
+
+
+@pytest.mark.parametrize("value", [np.ma.masked, np.ma.masked_array(5.0, mask=True)])
+def test_a_masked_value_fills_nothing(value):
+    for fill in (lambda: ah.full(2, value), lambda: ah.full_like(np.zeros(2), value)):
+        with pytest.raises(ValueError, match="mask"):
+            fill()
+
+
+def test_units_and_zones_in_lists_and_as_values():
+    pint = pytest.importorskip("pint", reason="pint is part of the extra test")
+    pandas = pytest.importorskip("pandas", reason="pandas is part of the extra test")
+    unit = pint.UnitRegistry().Quantity
+    with pytest.raises(TypeError, match="unit"):
+        ah.as_numpy([unit(np.arange(2.0), "m")])
+    with pytest.raises(ValueError, match="unit"):
+        ah.full(2, unit(2.0, "m"))
+    with pytest.raises(TypeError, match=r"Int64|pandas"):
+        ah.asarray([pandas.Series([1, None], dtype="Int64")])
+    moment = pandas.Timestamp("2020", tz="Europe/Zurich")
+    times = ah.zeros(2, "M8[ns]")
+    with pytest.raises(TypeError, match="time zone"):
+        times[:] = [moment] * 2
+    with pytest.raises(ValueError, match="time zone"):
+        ah.full(2, moment, "M8[ns]")
+
+
+def test_tensors_in_lists_are_refused_in_words():
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    for tensor in (torch.ones(2, requires_grad=True), torch.ones(2, dtype=torch.bfloat16), torch.eye(2).to_sparse()):
+        with pytest.raises(TypeError, match="asarray: .*no regular nested sequence"):
+            ah.asarray([tensor])
+    assert ah.asarray([torch.ones(2), torch.zeros(2)]).shape == (2, 2)
+
+
+def test_types_without_a_module():
+    import ctypes
+
+    made = eval("(ctypes.c_double * 4)()", {"ctypes": ctypes})
+    assert ah.asarray(made).shape == (4,)
+    with pytest.raises(TypeError, match="speaks no array protocol"):
+        ah.asarray(eval("type('P', (), {})()", {}))

@@ -233,6 +233,17 @@ cpdef bint is_native(object dtype) except -1:
     return True
 
 
+def shares_bytes(dtype):
+    """Whether fields of a record lie in the same bytes: swapped in one they would be in the other, too."""
+    if dtype.base.names is None:
+        return False
+    named = [dtype.base.fields[name] for name in dtype.base.names]
+    fields = sorted([(offset, field) for field, offset, *_ in named], key=lambda entry: entry[0])
+    ends = [offset + field.itemsize for offset, field in fields]
+    apart = all([end <= offset for end, (offset, _) in zip(ends, fields[1:], strict=False)])
+    return not apart or any([shares_bytes(field) for _, field in fields])
+
+
 cdef object dtype_of(const ElementType* row):
     """The NumPy dtype of a row, made on first use.
 

@@ -36,6 +36,21 @@ _BASES: dict[type, Any] = {
 }
 
 
+_recorded_module = type.__dict__["__module__"].__get__
+
+
+def module_of(cls: type) -> str:
+    """The name of a type's module by the interpreter's own record, which no metaclass can redefine.
+
+    It is "" where there is none: a type may be made in a namespace without a name, or have lost it.
+    """
+    try:
+        module = _recorded_module(cls)
+    except AttributeError:
+        return ""
+    return module if type(module) is str else ""
+
+
 class _Words(reprlib.Repr):
     """Represents what is known to be harmless, at any depth, and names the type and the module of all else."""
 
@@ -50,11 +65,11 @@ class _Words(reprlib.Repr):
         for base, plain in _BASES.items():
             if issubclass(kind, base):
                 return super().repr1(plain(x), level)
-        return f"<{kind.__module__}.{kind.__qualname__} object>"
+        return f"<{module_of(kind) or '?'}.{kind.__qualname__} object>"
 
 
 def _is_own(kind: type) -> bool:
-    return str(kind.__module__).partition(".")[0] == __name__.partition(".")[0]
+    return module_of(kind).partition(".")[0] == __name__.partition(".")[0]
 
 
 def _is_numpy(x: object) -> bool:

@@ -14,6 +14,7 @@ from arrayhub._core.device cimport kDLCPU
 
 from arrayhub._core.descriptor import PROTOCOL_NAMES
 from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.errors import module_of
 
 cdef int active = 0
 cdef tuple _listeners = ()
@@ -60,7 +61,8 @@ def copied(way, source, target, nbytes, since):
 
 cdef str type_name(object obj):
     cls = type(obj)
-    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+    root = module_of(cls).partition(".")[0]
+    return cls.__name__ if root in ("", "builtins") else f"{root}.{cls.__name__}"
 
 
 cdef str place(Descriptor a):

@@ -18,7 +18,7 @@ from cpython.buffer cimport (
 from cpython.exc cimport PyErr_Occurred
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport strchr, strlen
 
 from arrayhub._core cimport dtypes, layout
@@ -79,6 +79,27 @@ cdef extern from *:
     Py_buffer* allocate_view "arrayhub_spare_view_new"(size_t size) noexcept
     void free_view "arrayhub_spare_view_free"(Py_buffer* view) noexcept
 
+cdef extern from *:
+    """
+    /* CPython's collector clears a memoryview of which a buffer is held, and the process ends when that is given back.
+       So a buffer is taken of a memoryview of our own on the same memory, which the collector does not know; what it
+       is told in its place is the managed buffer that all memoryviews on that memory refer to. */
+    static inline int arrayhub_is_ours(PyObject *exporter) {
+        return exporter != NULL && PyMemoryView_Check(exporter) && !PyObject_GC_IsTracked(exporter);
+    }
+    static inline PyObject *arrayhub_seen_behind(Py_buffer *view) {
+        if (view->obj == NULL || !PyMemoryView_Check(view->obj))
+            return view->obj;
+        /* Another's, as a PickleBuffer hands it out, is not told: such cycles stay. */
+        return arrayhub_is_ours(view->obj) ? (PyObject *) ((PyMemoryViewObject *) view->obj)->mbuf : NULL;
+    }
+    """
+    bint is_ours "arrayhub_is_ours"(PyObject* exporter) noexcept
+    PyObject* seen_behind "arrayhub_seen_behind"(Py_buffer* view) noexcept
+    PyObject* memoryview_of "PyMemoryView_FromObject"(object exporter) noexcept   # NULL with an exception set
+    void hide "PyObject_GC_UnTrack"(PyObject* o) noexcept
+    void show "PyObject_GC_Track"(PyObject* o) noexcept
+
 
 cdef inline Py_buffer* new_view() except NULL:
     """Memory for a Py_buffer."""
@@ -90,14 +111,16 @@ cdef inline Py_buffer* new_view() except NULL:
 
 cdef void _release_held(void* held) noexcept:
     aside = put_aside()
+    if is_ours(<PyObject*> (<Py_buffer*> held).obj):
+        show(<PyObject*> (<Py_buffer*> held).obj)      # which its end takes for granted
     PyBuffer_Release(<Py_buffer*> held)
     put_back(aside)
     free_view(<Py_buffer*> held)
 
 
 cdef PyObject* _exporter_of(void* held) noexcept:
-    """The object that a held buffer refers to: memoryview's own way to let the collector see it."""
-    return <PyObject*> (<Py_buffer*> held).obj
+    """The object that a held buffer refers to, for the collector."""
+    return seen_behind(<Py_buffer*> held)
 
 
 describe_release(_release_held, b"PyBuffer_Release", _exporter_of)
@@ -143,7 +166,22 @@ cdef Descriptor parse_bytes(object obj, object stream):
 cdef inline Py_buffer* get_view(object exporter, int request) except NULL:
     """A buffer of `exporter`, to be given back with `_release_held`. Its refusal passes through."""
     cdef Py_buffer* view = new_view()
+    if type(exporter) is memoryview:
+        return get_shared_view(exporter, view, request)
     if get_buffer(exporter, view, request) != 0:
+        free_view(view)
+        refuse(exporter)
+    return view
+
+
+cdef Py_buffer* get_shared_view(object exporter, Py_buffer* view, int request) except NULL:
+    """The same of a memoryview: by one of our own on its memory, see above."""
+    cdef PyObject* ours = memoryview_of(exporter)
+    cdef int failed = ours == NULL or get_buffer(<object> ours, view, request) != 0
+    if not failed:
+        hide(ours)
+    Py_XDECREF(ours)
+    if failed:
         free_view(view)
         refuse(exporter)
     return view

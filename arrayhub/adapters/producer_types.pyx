@@ -5,6 +5,8 @@ from cpython.object cimport PyTypeObject
 from arrayhub._core.type_notes cimport write_down
 from arrayhub._core.type_version cimport version_tag
 
+from arrayhub._core.errors import module_of
+
 cdef WorkOut _work_out = NULL
 
 
@@ -27,5 +29,4 @@ cdef unsigned int learn(object cls) except 0:
 
 cdef str root_of(object cls):
     """The library that defines a type, by the first part of its module's name."""
-    module = cls.__module__
-    return (<str> module).partition(".")[0] if type(module) is str else ""
+    return module_of(cls).partition(".")[0]

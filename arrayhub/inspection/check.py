@@ -54,10 +54,10 @@ def check(obj: Any, /) -> list[str]:
             found.append((name, _facts(obj, via)))
         except InterfaceError as error:
             texts.append(f"{name} says what is not allowed: {error}")
+        except PASSES_ON:  # first: one of them is a kind of what refusals are
+            raise
         except _REFUSALS:
             continue
-        except PASSES_ON:
-            raise
         except Exception as error:  # a fault of the producer's code, which others would meet as well
             texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
     if not found:

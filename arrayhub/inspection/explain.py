@@ -10,7 +10,7 @@ import numpy as np
 
 from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import show
+from arrayhub._core.errors import module_of, show
 from arrayhub._core.fresh import empty_like
 from arrayhub._core.memory import BOUNDARY
 from arrayhub.conversion import CONSUMERS, asarray, convert, further_takers, to_device
@@ -51,6 +51,8 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     ValueError
         `to` is no library that `convert` knows.
     """
+    if isinstance(to, str):
+        to = str.__str__(to)  # a subclass, such as NumPy's own, may have changed how it compares
     if to is not None and (type(to) is not str or to not in CONSUMERS):
         further = further_takers()
         if type(to) is not str or to not in further:
@@ -102,9 +104,9 @@ def printable(text: str) -> str:
 
 def type_name(cls: type) -> str:
     """The name of a type by the interpreter's own record, which no metaclass can redefine."""
-    module = type.__dict__["__module__"].__get__(cls)
+    module = module_of(cls)
     name = printable(type.__dict__["__qualname__"].__get__(cls))
-    return name if type(module) is not str or module == "builtins" else f"{printable(module)}.{name}"
+    return name if module in ("", "builtins") else f"{printable(module)}.{name}"
 
 
 # ------------------------------------------------------------------------------------------------------------- way in

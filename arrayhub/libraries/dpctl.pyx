@@ -35,7 +35,7 @@ from arrayhub._core.shared cimport found
 from arrayhub.adapters cimport sycl_usm
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.errors import PASSES_ON, interface_error, needed, not_there_error
+from arrayhub._core.errors import PASSES_ON, interface_error, module_of, needed, not_there_error
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
     Py_ssize_t refcount
@@ -183,7 +183,7 @@ cdef Descriptor describe(UsmNdarray* u):
 cdef Reader reader_of(object cls):
     """Find out how a type's arrays are read, and remember it of the libraries' own two."""
     cdef Reader reader = Reader()      # by the dict
-    module = sys.modules.get(cls.__module__) if cls.__module__ in _MODULES else None
+    module = sys.modules.get(module_of(cls)) if module_of(cls) in _MODULES else None
     if cls is not getattr(module, "usm_ndarray", None) or not sycl.available():
         return reader
     try_out(reader, cls, module)

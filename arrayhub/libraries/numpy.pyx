@@ -26,7 +26,7 @@ from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.adapters cimport array_interface
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PASSES_ON, module_of, show
 
 cnp.import_array()
 
@@ -81,7 +81,9 @@ cdef Descriptor copy_values(object obj):
     """Python numbers and nested sequences, through NumPy: the one copy that nobody has to ask for."""
     try:
         array = np.array(obj)
-    except ValueError as error:
+    except PASSES_ON:
+        raise
+    except (RuntimeError, TypeError, ValueError) as error:      # the first two are those of arrays in a list
         raise TypeError(
             f"asarray: {show(obj)} is no regular nested sequence of numbers ({error}); arrayhub.asnested takes lists of"
             " different length"
@@ -112,7 +114,7 @@ cdef int refuse_mask(object obj) except -1:
     bare = "x.unmasked" if hasattr(cls, "unmasked") else "x.data" if isinstance(obj, np.ma.MaskedArray) \
         else "x.view(numpy.ndarray)"
     raise TypeError(
-        f"{cls.__module__}.{cls.__name__}: mask is set; accepted: arrays without one. Take x.filled(value), or {bare} to"
+        f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without one. Take x.filled(value), or {bare} to"
         " ignore it"
     )
 

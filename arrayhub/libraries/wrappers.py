@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import module_of, show
 
 
 class Wrapper(NamedTuple):
@@ -191,7 +191,6 @@ _USUAL = ("ndarray", "data", "values", "array")
 
 # The interpreter's own records, which no metaclass can redefine.
 _mro = type.__dict__["__mro__"].__get__
-_module = type.__dict__["__module__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
 _members = type.__dict__["__dict__"].__get__
 
@@ -199,8 +198,8 @@ _members = type.__dict__["__dict__"].__get__
 def known(cls):
     """Return the row of a type, or of the first that it inherits from, or None."""
     for base in _mro(cls):
-        module = _module(base)
-        if type(module) is str:
+        module = module_of(base)
+        if module:
             row = _TABLE.get((module.partition(".")[0], _qualname(base)))
             if row is not None:
                 return row
@@ -255,7 +254,7 @@ def check(obj, array, again):
 def wrapper_error(obj, why):
     """Return the TypeError for a wrapper that is not taken."""
     cls = type(obj)
-    name = f"{_module(cls).partition('.')[0]}.{_qualname(cls).rpartition('.')[2]}"
+    name = f"{module_of(cls).partition('.')[0]}.{_qualname(cls).rpartition('.')[2]}"
     return TypeError(f"asarray: {name} {why}: {show(obj)}; pass {known(cls).call}")
 
 

@@ -62,6 +62,38 @@ def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     return make("flat", len(values), content=asarray(numbers, copy=True), validity=_bits(mask))
 
 
+def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    """Points in time, of one zone or of none."""
+    zones = {_zone_of(value) for value in present}
+    if len(zones) > 1:
+        raise TypeError(
+            "asnested: times of several zones, or some of none; accepted: of one, as x.astimezone(zone) gives"
+        )
+    (zone,) = zones
+    if zone is None:
+        return _numbers(values, np.array(present, "M8[us]"), mask, level)
+    in_utc = [value.astimezone(datetime.UTC).replace(tzinfo=None) for value in present]
+    times = _numbers(values, np.array(in_utc, "M8[us]").astype(np.int64), mask, level)
+    return make("flat", len(values), content=times.content, validity=times.validity, meaning=f"tsu:{zone}")
+
+
+def _zone_of(value: datetime.datetime) -> str | None:
+    """The name that Arrow has for the zone of a point in time: that of its data base, or a fixed offset."""
+    zone = value.tzinfo
+    if zone is None:
+        return None
+    if zone == datetime.UTC:
+        return "UTC"
+    if isinstance(zone, datetime.timezone):
+        return str(zone).removeprefix("UTC")  # as in UTC+02:00
+    name = getattr(zone, "key", getattr(zone, "zone", None))  # zoneinfo's, pytz's
+    if not isinstance(name, str):
+        raise TypeError(
+            f"asnested: the zone of {show(value)} has no name; accepted: times as x.astimezone(zone) gives them"
+        )
+    return name
+
+
 def _times(dtype: str) -> Any:
     return lambda values, present, mask, level: _numbers(values, np.array(present, dtype), mask, level)
 
@@ -95,7 +127,11 @@ def _characters(kind: str, parts: list[bytes], mask: Any) -> NestedArray:
 
 
 def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    if any(isinstance(row, np.ndarray) and row.ndim == 0 for row in present):
+        raise TypeError("asnested: arrays without dimensions in a list; accepted: their values, as x.item() gives them")
     lengths = [0 if value is None else len(value) for value in values]
+    if any(isinstance(row, np.ma.MaskedArray) for row in present):
+        present = [row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in present]  # None where masked
     alike = _are_alike(present)
     content = _joined(present) if alike else _dense(from_python(list(chain.from_iterable(present)), level + 1))
     return make("list", len(values), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
@@ -132,7 +168,7 @@ _COLUMNS = (
     ((bytes, bytearray), _bytes),
     ((list, tuple, np.ndarray), _lists),
     (dict, _records),
-    (datetime.datetime, _times("M8[us]")),
+    (datetime.datetime, _moments),
     (datetime.date, _days),
     (datetime.timedelta, _times("m8[us]")),
     ((np.datetime64, np.timedelta64), _numbers),

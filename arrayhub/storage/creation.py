@@ -12,6 +12,7 @@ from arrayhub import transfer
 from arrayhub._core.errors import show
 from arrayhub._core.fresh import as_copy, slowest_first
 from arrayhub.conversion import asarray
+from arrayhub.dispatch import check_values
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
@@ -80,6 +81,7 @@ def full(
     element = element_type(dtype)
     try:
         value = np.asarray(fill_value, element)
+        check_values(fill_value)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
             f"full: fill_value is {show(fill_value)}; accepted: one element of {element!r} ({error})"

@@ -173,7 +173,11 @@ def integers(values: Iterable[Any], what: str) -> tuple[int, ...]:
     """Return `values` as a tuple of Python integers."""
     if not is_ordered(values):
         raise TypeError(f"{what}: {show(values)} is no sequence; accepted: an integer for each dimension")
-    return tuple(integer(value, what) for value in values)
+    try:
+        entries = tuple(values)
+    except TypeError:  # NumPy's arrays without dimensions say that they can be iterated
+        raise TypeError(f"{what}: {show(values)} is no sequence; accepted: an integer for each dimension") from None
+    return tuple(integer(value, what) for value in entries)
 
 
 def is_ordered(values: Any) -> bool:

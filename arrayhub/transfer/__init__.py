@@ -20,7 +20,7 @@ from typing import Any
 
 from arrayhub._core.copying import wanted
 from arrayhub._core.device import CPU, Device
-from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import show
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.runtimes.streams import ordered
@@ -222,6 +222,10 @@ def native(array, *, copy=None):
         return _copy(array) if copy else array
     if copy is False:
         raise BufferError(f"native: from {array.dtype!r} takes a copy, and copy=False forbids one")
+    if shares_bytes(array.dtype):
+        raise TypeError(
+            f"native: fields of {array.dtype!r} share bytes; accepted: fields that can be swapped one by one"
+        )
     if not is_host_readable(array):
         raise BufferError(f"native: the memory is on {array.device}; call to_host() first, for the host to swap them")
     return _loaded["host"].astype(host_view(array), array.dtype.newbyteorder("="))

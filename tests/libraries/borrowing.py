@@ -109,7 +109,7 @@ def _mmap_resize(n):
     return x, lambda: x.resize(64 * n)
 
 
-@case("builtins", "memoryview.release", KEPT)
+@case("builtins", "memoryview.release")
 def _memoryview(n):
     x = memoryview(bytearray(b"\7" * n))
     return x, x.release
