@@ -402,6 +402,7 @@ def test_a_cycle_that_holds_the_memoryview_too_is_collected():
             n.array = arrayhub.asarray(pickle.PickleBuffer(n.view))  # of which a buffer is CPython's own to hold
             del n
             gc.collect()
+            complaints = [c for c in complaints if "memoryview" in str(c.exc_value)]  # BytesIO has its own on 3.13
             assert not complaints, complaints
             """
         )
