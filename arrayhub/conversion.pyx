@@ -473,7 +473,7 @@ cdef object give_by_name(object obj, object to, object copy, bint allow_readonly
 cdef object from_dlpack_of(object to):
     """The function of that name in the module that `to` names, which is imported."""
     module = None
-    if isinstance(to, str) and type(to) is not str:
+    if isinstance(to, str):
         to = str.__str__(to)
     if type(to) is str and all([part.isidentifier() for part in to.split(".")]):
         try:

@@ -23,14 +23,13 @@ from arrayhub.adapters.producer_types cimport (
     learn,
     record_of,
     register_work_out,
-    root_of,
 )
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport MOST_WAYS, Library, Way, library_of_type, way_of_type, ways
 from arrayhub.runtimes.streams cimport on_stream
 from arrayhub.usm_array cimport USMArray
 
-from arrayhub._core.errors import PASSES_ON, InterfaceError, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, root_of, show
 from arrayhub.adapters import dimensions
 from arrayhub.libraries import wrappers
 
@@ -327,6 +326,7 @@ cpdef int check_values(object obj) except -1:
     A mask, a unit or a missing value would be dropped without a word.
     """
     cdef type cls
+    cdef unsigned int record
     if not isinstance(obj, (list, tuple)):
         obj = (obj,)
     for item in obj:
@@ -344,7 +344,8 @@ cpdef int check_values(object obj) except -1:
                             " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested, which keeps it")
         elif cls is not numpy.ndarray and not isinstance(item, numpy.generic):
             numpy_library.refuse_mask(item)
-            if way_of(record_of(item)) == WRAPPER or speaks_of(record_of(item)):
+            record = record_of(item)
+            if way_of(record) == WRAPPER or speaks_of(record):
                 import_array(item, None)
     return 0
 

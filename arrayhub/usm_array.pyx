@@ -93,7 +93,7 @@ cdef object _check_values = None   # whether a sequence's elements come in by th
 
 
 cdef void register_way_in(object asarray, object check_values):
-    """Say what makes an array of the foreign ones that methods take."""
+    """Say what makes an array of the foreign ones that methods take, and what refuses a sequence that holds another."""
     global _way_in, _check_values
     _way_in, _check_values = asarray, check_values
 

@@ -3,7 +3,7 @@
 import operator
 import re
 
-from arrayhub._core.errors import module_of, show
+from arrayhub._core.errors import root_of, show
 
 # One row per device type: DLPack's number and the name in "name:id".
 TYPE_NAMES = {
@@ -116,7 +116,7 @@ cdef DLDevice _parse(object spec) except *:
         return _parse_string(spec)
     if isinstance(spec, tuple):
         return _parse_pair(spec)
-    root = module_of(type(spec)).partition(".")[0]
+    root = root_of(type(spec))
     reader = READERS.get(root)
     if reader is None:
         raise TypeError(f"device: {show(spec)} is of type {type(spec).__name__}; accepted: {_ACCEPTED}")

@@ -51,6 +51,11 @@ def module_of(cls: type) -> str:
     return module if type(module) is str else ""
 
 
+def root_of(cls: type) -> str:
+    """The library that defines a type, by the first part of its module's name."""
+    return module_of(cls).partition(".")[0]
+
+
 class _Words(reprlib.Repr):
     """Represents what is known to be harmless, at any depth, and names the type and the module of all else."""
 
@@ -69,7 +74,7 @@ class _Words(reprlib.Repr):
 
 
 def _is_own(kind: type) -> bool:
-    return module_of(kind).partition(".")[0] == __name__.partition(".")[0]
+    return root_of(kind) == __name__.partition(".")[0]
 
 
 def _is_numpy(x: object) -> bool:

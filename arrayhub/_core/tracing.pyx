@@ -14,7 +14,7 @@ from arrayhub._core.device cimport kDLCPU
 
 from arrayhub._core.descriptor import PROTOCOL_NAMES
 from arrayhub._core.device import TYPE_NAMES
-from arrayhub._core.errors import module_of
+from arrayhub._core.errors import root_of
 
 cdef int active = 0
 cdef tuple _listeners = ()
@@ -61,7 +61,7 @@ def copied(way, source, target, nbytes, since):
 
 cdef str type_name(object obj):
     cls = type(obj)
-    root = module_of(cls).partition(".")[0]
+    root = root_of(cls)
     return cls.__name__ if root in ("", "builtins") else f"{root}.{cls.__name__}"
 
 

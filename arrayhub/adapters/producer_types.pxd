@@ -37,7 +37,6 @@ cdef TypeNote records[REMEMBERED_TYPES]
 
 cdef void register_work_out(WorkOut work_out)
 cdef unsigned int learn(object cls) except 0
-cdef str root_of(object cls)
 
 
 cdef inline unsigned int record_of(object obj) except 0:

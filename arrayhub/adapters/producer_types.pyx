@@ -5,8 +5,6 @@ from cpython.object cimport PyTypeObject
 from arrayhub._core.type_notes cimport write_down
 from arrayhub._core.type_version cimport version_tag
 
-from arrayhub._core.errors import module_of
-
 cdef WorkOut _work_out = NULL
 
 
@@ -25,8 +23,3 @@ cdef unsigned int learn(object cls) except 0:
     # Looking up may run code of a metaclass, which may change the type: then this is known of no version of it.
     write_down(records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
     return record
-
-
-cdef str root_of(object cls):
-    """The library that defines a type, by the first part of its module's name."""
-    return module_of(cls).partition(".")[0]

@@ -183,7 +183,8 @@ cdef Descriptor describe(UsmNdarray* u):
 cdef Reader reader_of(object cls):
     """Find out how a type's arrays are read, and remember it of the libraries' own two."""
     cdef Reader reader = Reader()      # by the dict
-    module = sys.modules.get(module_of(cls)) if module_of(cls) in _MODULES else None
+    name = module_of(cls)
+    module = sys.modules.get(name) if name in _MODULES else None
     if cls is not getattr(module, "usm_ndarray", None) or not sycl.available():
         return reader
     try_out(reader, cls, module)

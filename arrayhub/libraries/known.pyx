@@ -18,12 +18,11 @@ from arrayhub.adapters.producer_types cimport (
     LEGACY_IS_WRITABLE,
     NO_STREAM_IS_NONE,
     SILENT_ON_DEFAULT,
-    root_of,
 )
 from arrayhub.libraries cimport cupy, dpctl, jax, numpy, paddle, pyarrow, torch, torch_emit, warp
 
 from arrayhub._core.device import READERS
-from arrayhub._core.errors import INSTALL, PASSES_ON, InterfaceError
+from arrayhub._core.errors import INSTALL, PASSES_ON, InterfaceError, root_of
 from arrayhub.libraries import devices
 
 # Switched off, known types are read by a protocol each; what their modules know besides is still said.

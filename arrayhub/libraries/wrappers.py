@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import module_of, show
+from arrayhub._core.errors import root_of, show
 
 
 class Wrapper(NamedTuple):
@@ -198,11 +198,9 @@ _members = type.__dict__["__dict__"].__get__
 def known(cls):
     """Return the row of a type, or of the first that it inherits from, or None."""
     for base in _mro(cls):
-        module = module_of(base)
-        if module:
-            row = _TABLE.get((module.partition(".")[0], _qualname(base)))
-            if row is not None:
-                return row
+        row = _TABLE.get((root_of(base), _qualname(base)))
+        if row is not None:
+            return row
     return None
 
 
@@ -254,7 +252,7 @@ def check(obj, array, again):
 def wrapper_error(obj, why):
     """Return the TypeError for a wrapper that is not taken."""
     cls = type(obj)
-    name = f"{module_of(cls).partition('.')[0]}.{_qualname(cls).rpartition('.')[2]}"
+    name = f"{root_of(cls)}.{_qualname(cls).rpartition('.')[2]}"
     return TypeError(f"asarray: {name} {why}: {show(obj)}; pass {known(cls).call}")
 
 

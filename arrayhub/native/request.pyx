@@ -43,7 +43,7 @@ from arrayhub.native.header cimport (
 import numpy
 
 from arrayhub import transfer
-from arrayhub._core.errors import PASSES_ON, module_of
+from arrayhub._core.errors import PASSES_ON, root_of
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
@@ -403,7 +403,7 @@ cdef object error_about(const PyUSMArrayRequest* r, type kind, object obj, str w
 cdef str name_of_type(object obj):
     """The type of an object as its users write it: list, numpy.ndarray, torch.Tensor."""
     cls = type(obj)
-    root = module_of(cls).partition(".")[0]
+    root = root_of(cls)
     return cls.__qualname__ if root in ("", "builtins") else f"{root}.{cls.__qualname__}"
 
 

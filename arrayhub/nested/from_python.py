@@ -73,8 +73,7 @@ def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     if zone is None:
         return _numbers(values, np.array(present, "M8[us]"), mask, level)
     in_utc = [value.astimezone(datetime.UTC).replace(tzinfo=None) for value in present]
-    times = _numbers(values, np.array(in_utc, "M8[us]").astype(np.int64), mask, level)
-    return make("flat", len(values), content=times.content, validity=times.validity, meaning=f"tsu:{zone}")
+    return _meaning(f"tsu:{zone}", _numbers(values, np.array(in_utc, "M8[us]").astype(np.int64), mask, level))
 
 
 def _zone_of(value: datetime.datetime) -> str | None:
@@ -100,8 +99,12 @@ def _times(dtype: str) -> Any:
 
 def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """Days of four bytes, as Arrow has them."""
-    days = _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level)
-    return make("flat", len(values), content=days.content, validity=days.validity, meaning="tdD")
+    return _meaning("tdD", _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level))
+
+
+def _meaning(meaning: str, numbers: NestedArray) -> NestedArray:
+    """The same numbers, as what Arrow calls so."""
+    return make("flat", len(numbers), content=numbers.content, validity=numbers.validity, meaning=meaning)
 
 
 def offsets_of(lengths: Any) -> Any:
@@ -127,10 +130,11 @@ def _characters(kind: str, parts: list[bytes], mask: Any) -> NestedArray:
 
 
 def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    if any(isinstance(row, np.ndarray) and row.ndim == 0 for row in present):
+    arrays = [row for row in present if isinstance(row, np.ndarray)]
+    if any(row.ndim == 0 for row in arrays):
         raise TypeError("asnested: arrays without dimensions in a list; accepted: their values, as x.item() gives them")
     lengths = [0 if value is None else len(value) for value in values]
-    if any(isinstance(row, np.ma.MaskedArray) for row in present):
+    if any(isinstance(row, np.ma.MaskedArray) for row in arrays):
         present = [row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in present]  # None where masked
     alike = _are_alike(present)
     content = _joined(present) if alike else _dense(from_python(list(chain.from_iterable(present)), level + 1))

@@ -173,13 +173,11 @@ def integers(values: Iterable[Any], what: str) -> tuple[int, ...]:
     """Return `values` as a tuple of Python integers."""
     if not is_ordered(values):
         raise TypeError(f"{what}: {show(values)} is no sequence; accepted: an integer for each dimension")
-    try:
-        entries = tuple(values)
-    except TypeError:  # NumPy's arrays without dimensions say that they can be iterated
-        raise TypeError(f"{what}: {show(values)} is no sequence; accepted: an integer for each dimension") from None
-    return tuple(integer(value, what) for value in entries)
+    return tuple(integer(value, what) for value in values)
 
 
 def is_ordered(values: Any) -> bool:
     """Whether `values` has entries in an order; a set has them in one that nobody meant."""
-    return isinstance(values, Iterable) and not isinstance(values, (set, frozenset))
+    if not isinstance(values, Iterable) or isinstance(values, (set, frozenset)):
+        return False
+    return not (isinstance(values, np.ndarray) and values.ndim == 0)  # which says that it can be iterated

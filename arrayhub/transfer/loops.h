@@ -19,6 +19,8 @@
 #define ARRAYHUB_MANY_TILES 8   /* side by side: among more than these one more is cheap */
 #define ARRAYHUB_BLOCK 64   /* words of a longer one in its place, so that their lines stay in the first-level cache */
 
+static inline ptrdiff_t arrayhub_least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+
 /* One loop of one pair of steps, in bytes. Words move by memcpy of a constant size, which is one instruction and needs no
    alignment. */
 #define ARRAYHUB_STEPS(SIZE, LENGTH, TARGET_STEP, SOURCE_STEP)                                                         \
@@ -155,7 +157,7 @@ static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
             for (ptrdiff_t j = 0; j < inner; j++) {                                                                    \
                 char *t = target + i * target_outer + j * target_inner;                                                \
                 const char *s = source + i * source_outer + j * source_inner;                                          \
-                const ptrdiff_t length = outer - i < ARRAYHUB_BLOCK ? outer - i : ARRAYHUB_BLOCK;                      \
+                const ptrdiff_t length = arrayhub_least(outer - i, ARRAYHUB_BLOCK);                                    \
                 ARRAYHUB_LOOP(SIZE, length, target_outer, source_outer);                                               \
             }                                                                                                          \
     }
@@ -311,7 +313,7 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
         for (ptrdiff_t p = 0; p < along; p += SIDE)                                                                    \
             for (ptrdiff_t q = 0; q < across; q += lines)                                                              \
                 for (ptrdiff_t i = p; i < p + SIDE && i < along; i++) {                                                \
-                    const ptrdiff_t wide = across - q < lines ? across - q : lines;                                    \
+                    const ptrdiff_t wide = arrayhub_least(across - q, lines);                                          \
                     char *t = target + i * target_along + q * target_across;                                           \
                     const char *s = source + i * source_along + q * source_across;                                     \
                     if (target_across == SIZE)                                                                         \
@@ -341,8 +343,6 @@ static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, 
     const ptrdiff_t source = source_across < 0 ? -source_across * across : source_across * across;
     return target > source ? target : source;
 }
-
-static inline ptrdiff_t arrayhub_least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
 /* As many words as whole vectors have. */
 #define ARRAYHUB_WHOLE(SIZE, WORDS) (((WORDS) + 16 / SIZE - 1) / (16 / SIZE) * (16 / SIZE))
@@ -426,9 +426,9 @@ ARRAYHUB_EACH(ARRAYHUB_MOVE)
         char rows[SIDE * SIDE * 2 * SIZE];                                                                             \
         const ptrdiff_t last = item - SIZE, pitch = SIDE * item;                                                       \
         for (ptrdiff_t p = 0; p < along; p += SIDE) {                                                                  \
-            const ptrdiff_t tall = along - p < SIDE ? along - p : SIDE;                                                \
+            const ptrdiff_t tall = arrayhub_least(along - p, SIDE);                                                    \
             for (ptrdiff_t q = 0; q < across; q += SIDE) {                                                             \
-                const ptrdiff_t wide = across - q < SIDE ? across - q : SIDE;                                          \
+                const ptrdiff_t wide = arrayhub_least(across - q, SIDE);                                               \
                 const char *from = source + p * source_along + q * source_across;                                      \
                 ptrdiff_t next = source_along, row = source_across;                                                    \
                 if (source_along == item) {                                                                            \

@@ -204,7 +204,6 @@ CONSUMERS = [
     ),
 ]  # fmt: skip
 
-if (
-    not HAS_DLPACK_1
-):  # these ask for a legacy capsule, which cannot say who may write, and know no device but the host's
+# These ask for a legacy capsule, which cannot say who may write, and know no device but the host's.
+if not HAS_DLPACK_1:
     CONSUMERS = [row for row in CONSUMERS if row.name not in ("numpy.from_dlpack", "array_api_strict")]
