@@ -273,8 +273,9 @@ cdef class USMArray(Descriptor):
         """bool : whether the memory is a copy, so that writes do not reach the object which it was made from.
 
         Lists, numbers and scalars come in as copies; ``copy=True``, ``copy()``, a conversion of the type and copies from
-        or to a device make one, and DLPack says where a producer did. Views of a copy are copies, and so is a copy that
-        is passed to ``asarray`` again.
+        or to a device make one. DLPack says where a producer did, and so does a new ``__array_interface__`` whose bytes
+        nobody else has, as an image of PIL's gives it. Views of a copy are copies, and so is a copy that is passed to
+        ``asarray`` again.
         """
         return bool(self.flags_ & COPIED)
 

@@ -272,6 +272,8 @@ def test_mmap_and_shared_memory_are_held():
     finally:
         shared.close()
         shared.unlink()
+    with pytest.raises(BufferError, match=r"SharedMemory object> gives None as buf: .*none any more"):
+        arrayhub.asarray(shared)
 
 
 def test_a_bytearray_cannot_be_resized_while_a_view_lives():

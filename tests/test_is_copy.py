@@ -55,6 +55,41 @@ def test_views_are_no_copies(make):
     assert not ah.asarray(make(np.arange(4.0))).is_copy
 
 
+@pytest.mark.parametrize("size", [(4, 3), (1, 1)])
+def test_a_picture_of_pils_is_a_copy_at_each_look(size):
+    pil = pytest.importorskip("PIL.Image", reason="pillow is part of the extra test")
+    image = pil.new("L", size)
+    assert ah.asarray(image).is_copy
+    assert ah.as_numpy(image).shape == size[::-1]
+    for call in (*AS, ah.asarray):
+        with pytest.raises(BufferError, match="copy=False"):
+            call(image, copy=False)
+    ah.asarray(image, copy=True)[...] = 1
+
+
+@pytest.mark.parametrize(
+    ("look", "is_copy"),
+    [
+        (lambda kept: kept, False),
+        (dict, False),
+        (lambda kept: dict(kept, data=bytes(3)), True),
+        (lambda kept: dict(kept, data=bytearray(3)), True),
+        (lambda kept: dict(kept, data=memoryview(kept["data"])), False),
+    ],
+    ids=["one dict", "a new dict", "new bytes", "a new bytearray", "a new view"],
+)
+def test_bytes_that_only_a_new_dict_has_are_a_copy(look, is_copy):
+    kept = {"shape": (3,), "typestr": "|u1", "version": 3, "data": bytearray(b"abc")}
+
+    class Producer:
+        @property
+        def __array_interface__(self):
+            return look(kept)
+
+    assert ah.asarray(Producer()).is_copy == is_copy
+    assert ah.asarray(Producer(), via="array_interface").is_copy == is_copy
+
+
 def test_memory_of_ones_own_is_no_copy():
     assert not ah.USMArray(3, buffer="cpu").is_copy
     assert not ah.zeros((2, 3), "f8").is_copy
@@ -118,6 +153,19 @@ def test_jax_narrows_nothing(value):
     assert narrow.tolist() == [7]
 
 
+@pytest.mark.parametrize("copy", [None, True])
+def test_what_jax_has_no_type_for_is_not_told_to_be_copied(copy):
+    pytest.importorskip("jax", reason="jax is part of the extra test")
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    with pytest.raises(BufferError, match=r"jax: .*convert the elements") as raised:
+        ah.as_jax(torch.zeros(3, dtype=torch.complex32), copy=copy)
+    assert "copy=True" not in str(raised.value)
+    backwards = np.zeros(4, "f4")[::-1]
+    with pytest.raises(BufferError, match="pass copy=True"):
+        ah.as_jax(backwards)
+    assert ah.as_jax(backwards, copy=True).shape == (4,)
+
+
 # -------------------------------------------------------------------------------------------------------------- numba
 
 
@@ -150,7 +198,7 @@ def test_what_numba_is_said_to_take_compiles(dtype):
 
 
 def test_what_an_ortvalue_lies_in_is_held():
-    ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed, and too large for the extra test")
+    ort = pytest.importorskip("onnxruntime", reason="onnxruntime is part of the extra test")
     array = np.full(1 << 20, 7.0)
     view = ah.asarray(ort.OrtValue.ortvalue_from_numpy(array))
     address = array.ctypes.data

@@ -7,6 +7,7 @@ import weakref
 import arro3.core as arro3
 import awkward as ak
 import duckdb
+import ml_dtypes
 import nanoarrow as na
 import nanoarrow.device
 import numpy as np
@@ -337,6 +338,16 @@ def test_numpys_strings():
         ah.asnested(source, copy=False)
 
 
+@pytest.mark.parametrize("kind", ["S", "U", "T"])
+def test_no_strings_are_strings_too(kind):
+    arrow = ah.as_arrow(np.array([], kind), copy=True)
+    assert arrow.type == (pa.binary() if kind == "S" else pa.string())
+    records = ah.as_arrow(
+        np.zeros(0, [("name", f"{kind}3"), ("x", "f8")]) if kind != "T" else np.zeros(0, [("x", "f8")]), copy=True
+    )
+    assert kind == "T" or records.type.field("name").type == arrow.type
+
+
 @pytest.mark.parametrize("step", [1, 2, -1])
 def test_numpys_strings_whose_lengths_a_look_at_some_does_not_tell(step):
     """Short where the estimate looks, long elsewhere, some missing: the copy grows, and what was loaded stays right."""
@@ -370,6 +381,9 @@ def test_python_values():
         assert ah.asnested(values).to_list() == expected
     with pytest.raises(TypeError, match="all of one kind"):
         ah.asnested([1, "a"])
+    assert ah.asnested([[pd.Timestamp(day), pd.NaT], [pd.NaT]]).to_list() == [[day, None], [None]]
+    assert ah.asnested([["a", pd.NA], pd.NA]).to_list() == [["a", None], None]
+    assert ah.asnested([1, pd.NA]).to_list() == [1, None]
     endless: list = []
     endless.append(endless)
     with pytest.raises(TypeError, match="64 levels"):
@@ -397,6 +411,28 @@ def test_zones_and_days_keep_their_meaning():
         assert pa.array(x).equals(source)
         assert x.meaning is not None
     assert ah.asnested(pa.array([1], pa.date32())).to_list() == [datetime.date(1970, 1, 2)]
+
+
+@pytest.mark.parametrize("key", [2, -3, 2**63, -(2**70)])
+def test_an_index_out_of_range_is_an_index_error(key):
+    for x in (ah.asnested([[1], [2]]), ah.asnested(["a", "b"])):
+        with pytest.raises(IndexError, match=f"index {key} is out of range for an array of 2 elements"):
+            x[key]
+
+
+def test_rows_of_ml_dtypes_types():
+    rows = [np.ones(n, ml_dtypes.bfloat16) for n in (2, 0, 3)]
+    x = ah.asnested(rows)
+    assert x.content.dtype == ml_dtypes.bfloat16
+    assert [len(row) for row in x] == [2, 0, 3]
+    assert ah.as_torch(x, copy=True).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_awkward_is_not_given_types_that_it_lacks(nested):
+    rows = np.zeros(3, ml_dtypes.bfloat16)
+    with pytest.raises(BufferError, match=r"awkward: .*bfloat16.*dtype=\"float32\""):
+        ah.as_awkward([rows, rows[:1]] if nested else rows)
 
 
 def test_lifetimes():

@@ -46,6 +46,15 @@ REFUSED = {
     "raising subclass": ("torch.ones(3).as_subclass(Refuses)", "not today"),
     "wrapper": ("torch.Tensor._make_wrapper_subclass(Wrapper, (3,), dtype=torch.float32)", "torch: "),
     "bits": ("torch.empty(3, dtype=torch.bits8)", "torch: "),
+    **{
+        f"{name} {kind}": (
+            f"torch.empty(3, dtype=torch.{name}){kind}",
+            r"torch shows .* as whole bytes.*x\.view\(torch.uint8\)",
+        )
+        for name in ("int4", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7")
+        if hasattr(torch, name)  # the kinds are newer than the unsigned ones of them
+        for kind in ("", ".as_subclass(Sub)")
+    },
 }
 
 

@@ -1,8 +1,4 @@
-"""Objects of real libraries that hold an array: each is a view of the right type and memory, or an error with the call.
-
-What is not in the extra ``test`` is imported where it is installed: pip install astropy blosc2 lightgbm marray openvino
-warp-lang.
-"""
+"""Objects of real libraries that hold an array: a view of the right type and memory each, or an error with the call."""
 
 import collections
 import types
@@ -14,7 +10,7 @@ import arrayhub as ah
 
 
 def library(name):
-    return pytest.importorskip(name, reason=f"{name} is not installed, and too large for the extra test")
+    return pytest.importorskip(name, reason=f"{name} is part of the extra test")
 
 
 def assert_view(obj, memory):

@@ -1,7 +1,9 @@
 """``__array_interface__`` version 3 and ``__array_struct__``: parse and emit. Source of every rule: NumPy's "The array
 interface protocol"."""
 
+from cpython.bytearray cimport PyByteArray_CheckExact
 from cpython.buffer cimport PyBUF_SIMPLE, PyObject_CheckBuffer
+from cpython.bytes cimport PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
@@ -16,6 +18,7 @@ from arrayhub._core.descriptor cimport (
     ARRAY_INTERFACE,
     ARRAY_STRUCT,
     C_CONTIGUOUS,
+    COPIED,
     F_CONTIGUOUS,
     NOTSWAPPED,
     PACKED,
@@ -44,6 +47,7 @@ import numpy
 
 cdef extern from "Python.h":
     const int INT_MAX
+    Py_ssize_t Py_REFCNT(PyObject* obj) noexcept
 
 # NumPy's PyArrayInterface, as its documentation lays it out.
 cdef struct ArrayStruct:
@@ -102,12 +106,28 @@ cdef Descriptor parse_as(object obj, object dtype):
     if interface is None:
         return None
     cdef Entries entries
+    cdef Descriptor a
+    cdef bint copied
     begin(&entries)
     try:
         read(interface, ARRAY_INTERFACE, &entries)
-        return described(obj, &entries, dtype)
+        copied = is_made_for_a_look(<PyObject*> interface, entries.values[<int> DATA])
+        a = described(obj, &entries, dtype)
     finally:
         let_go(&entries)
+    if copied:
+        a.flags_ |= COPIED
+    return a
+
+
+cdef bint is_made_for_a_look(PyObject* interface, PyObject* data) noexcept:
+    """Whether `data` are bytes that nobody has but a dict which nobody has but the caller, as an image of PIL's gives them."""
+    if data == NULL or not (PyBytes_CheckExact(<object> data) or PyByteArray_CheckExact(<object> data)):
+        return False
+    if Py_REFCNT(interface) > 1:
+        return False
+    # The dict's reference and that of the entries. Python has one object for each bytes of one.
+    return Py_REFCNT(data) <= 2 or PyBytes_CheckExact(<object> data) and PyBytes_GET_SIZE(<object> data) <= 1
 
 
 cdef Descriptor described(object obj, const Entries* entries, object dtype):

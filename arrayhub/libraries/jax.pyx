@@ -4,7 +4,7 @@ import sys
 
 from libc.stdint cimport intptr_t
 
-from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, get_dtype, host_readable
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, IMMUTABLE, WRITEABLE, Descriptor, get_dtype, host_readable
 from arrayhub._core.device cimport kDLCUDA
 from arrayhub._core.memory cimport BOUNDARY
 from arrayhub._core.runtime cimport device_of, order_consumer
@@ -155,7 +155,10 @@ cdef object emit(Descriptor a, bint may_copy):
     except PASSES_ON:
         raise
     except (TypeError, ValueError, RuntimeError) as error:
-        raise BufferError(f"jax: it refuses this array ({error}); pass copy=True") from error
+        # It refuses types, and layouts with gaps or in another direction: which a copy has not.
+        advice = "pass copy=True" if not may_copy and not a.flags_ & C_CONTIGUOUS else (
+            'convert the elements first, as in arrayhub.asarray(x, dtype="complex64")')
+        raise BufferError(f"jax: it refuses this array ({error}); {advice}") from error
     if result.dtype != get_dtype(a):
         raise BufferError(
             f"jax: it has no {get_dtype(a)} without jax_enable_x64, and would narrow the values to {result.dtype}; call"

@@ -14,7 +14,7 @@ from arrayhub._core.memory cimport EXTERNAL, describe_release
 from arrayhub._core.raised cimport put_aside, put_back
 from arrayhub._core.shared cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack
-from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI, DLTensor
+from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI, DLTensor, kDLInt, kDLUInt
 from arrayhub.runtimes.cuda cimport remember_handle, stream_handle
 
 from arrayhub._core.errors import PASSES_ON, needed
@@ -22,6 +22,8 @@ from arrayhub._core.errors import PASSES_ON, needed
 cdef object _torch = None
 cdef object _tensor_type = None
 cdef object _parameter_type = None
+cdef object _uint8 = None
+cdef object _int8 = None
 
 
 # ----------------------------------------------------------------------------------------------------------- the way in
@@ -29,13 +31,14 @@ cdef object _parameter_type = None
 
 cdef int find_torch() except -1:
     """Import torch and set what `table` gives, and what this module needs of torch, once."""
-    global exchange_table, _torch, _tensor_type, _parameter_type
+    global exchange_table, _torch, _tensor_type, _parameter_type, _uint8, _int8
     torch = needed("torch", "for its tensors")
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(torch.Tensor)
     tensor_type, parameter_type = torch.Tensor, torch.nn.Parameter
     with cython.critical_section(torch):
         if not is_done(&torch_found):
             exchange_table, _torch, _tensor_type, _parameter_type = api, torch, tensor_type, parameter_type
+            _uint8, _int8 = torch.uint8, torch.int8
             mark_done(&torch_found)
     return 0
 
@@ -86,6 +89,8 @@ cdef Descriptor parse_by_table(object obj, int plain, DLPackExchangeAPI* api):
         raise tensor_error(obj, "its address is 0")
     if tensor.dtype.bits < 8 or tensor.dtype.lanes != 1:    # a borrowed tensor has no flag to say if they are packed
         return parse_slowly(obj, None)
+    if tensor.dtype.bits == 8 and tensor.dtype.code in (kDLInt, kDLUInt):
+        refuse_parts_of_bytes(obj)
     dlpack.describe_borrowed(a, obj, &tensor)
     if a.device_.device_type == kDLCUDA:
         dlpack.note_work_stream(a, api)
@@ -126,6 +131,8 @@ cdef Descriptor parse_slowly(object obj, object stream):
         raise
     except Exception as error:
         raise tensor_error(obj, error) from error
+    if a is not None and a.itemsize_ == 1:
+        refuse_parts_of_bytes(obj)
     if stream is None and a is not None and a.device_.device_type == kDLCUDA:
         note_current_stream(a, table())
     return a
@@ -159,6 +166,17 @@ cdef int refuse_unsafe(object tensor) except -1:
         raise BufferError(f"torch: layout is {kind}; accepted: torch.strided. Call {call} first")
     if tensor.is_meta:
         raise BufferError("torch: the tensor is on device 'meta', which has no memory; accepted: tensors with data")
+    return 0
+
+
+cdef int refuse_parts_of_bytes(object tensor) except -1:
+    """Refuse integers of 1 to 7 bits, of which torch keeps each in a byte, or several: DLPack has them as bytes."""
+    dtype = tensor.dtype
+    if dtype is _uint8 or dtype is _int8:
+        return 0
+    if str(dtype).partition("int")[2] in ("1", "2", "3", "4", "5", "6", "7"):
+        raise BufferError(f"torch: dtype is {dtype}, and torch shows such elements as whole bytes; accepted: what they are kept"
+                          " in, as x.view(torch.uint8)")
     return 0
 
 

@@ -211,6 +211,8 @@ def inside(obj):
     ------
     TypeError
         Its type is never taken for an array, or this one has an element type that NumPy cannot say.
+    BufferError
+        It has no memory any more.
     """
     row = known(type(obj))
     if row.attribute is None:
@@ -218,11 +220,14 @@ def inside(obj):
     said = row.dtype(obj)
     if said is not None and not isinstance(said, np.dtype):
         raise wrapper_error(obj, f"has elements of {said}, which no array has as they are")
+    inner = obj
     for name in row.attribute.split("."):
-        obj = getattr(obj, name.removesuffix("()"))
+        inner = getattr(inner, name.removesuffix("()"))
         if name.endswith("()"):
-            obj = obj()
-    return obj
+            inner = inner()
+    if inner is None:  # as a closed SharedMemory
+        raise BufferError(f"asarray: {show(obj)} gives None as {row.attribute}: it has no memory, or none any more")
+    return inner
 
 
 def unwraps(cls):

@@ -329,12 +329,19 @@ cdef object indexed(Tree t, object key):
         if step != 1:
             raise IndexError(f"slice with a step of {step}; accepted: 1. Take x.to_list()[...], or its own library's")
         return part_of(t, start, max(start, stop))
-    i = integer(key, "index")
+    try:
+        i = integer(key, "index")
+    except ValueError:      # beyond 64 bits
+        raise range_error(t, key) from None
     if i < 0:
         i += t.length
     if i < 0 or i >= t.length:
-        raise IndexError(f"index {key} is out of range for an array of {t.length} elements")
+        raise range_error(t, key)
     return element(t, i)
+
+
+cdef object range_error(Tree t, object key):
+    return IndexError(f"index {show(key)} is out of range for an array of {t.length} elements")
 
 
 cdef object masked_field(Tree t, object field):

@@ -6,7 +6,7 @@ import numpy as np
 
 from arrayhub.conversion import asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, make, nested_of
-from arrayhub.nested.from_python import from_python
+from arrayhub.nested.from_python import characters
 from arrayhub.nested.strings import from_string_dtype
 
 
@@ -24,8 +24,10 @@ def from_numpy(array: Any) -> NestedArray:
         return _records(array)
     if array.dtype.kind == "T" and array.ndim == 1:
         return from_string_dtype(array)
-    if array.dtype.kind in "SU" and array.ndim == 1:
-        return from_python(array.tolist())
+    if array.dtype.kind == "S" and array.ndim == 1:
+        return characters("bytes", array.tolist())
+    if array.dtype.kind == "U" and array.ndim == 1:
+        return characters("string", [text.encode() for text in array.tolist()])
     return nested_of(asarray(array))
 
 

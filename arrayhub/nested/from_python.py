@@ -1,6 +1,7 @@
 """Python's lists of lists, of strings, of None and of dicts as a NestedArray: a copy, as all that comes from lists."""
 
 import datetime
+import sys
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -23,7 +24,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     Parameters
     ----------
     values : sequence
-        Numbers, strings, bytes, times, sequences, dicts; None for what is missing. All of one kind.
+        Numbers, strings, bytes, times, sequences, dicts; None, or pandas' NA and NaT, for what is missing. All of one
+        kind.
 
     Raises
     ------
@@ -32,6 +34,7 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     """
     if level > MAX_LEVELS:
         raise TypeError(f"asnested: lists inside each other, more than {MAX_LEVELS} levels")
+    values = _without_marks(values)
     present = [value for value in values if value is not None]
     mask = None if len(present) == len(values) else np.array([value is not None for value in values], bool)
     for kinds, column in _COLUMNS:
@@ -44,6 +47,15 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
         f"asnested: {show(odd)} among elements such as {show(present[0])}; accepted: numbers, strings, bytes, times,"
         " lists or dicts, all of one kind, and None"
     )
+
+
+def _without_marks(values: Sequence[Any]) -> Sequence[Any]:
+    """The same values with None for each mark of pandas' for what is missing; NaT is an instance of datetime."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return values
+    marks = {id(getattr(pandas, name, None)) for name in ("NA", "NaT")}
+    return values if marks.isdisjoint(map(id, values)) else [None if id(value) in marks else value for value in values]
 
 
 def _bits(mask: Any) -> Any:
@@ -116,17 +128,18 @@ def offsets_of(lengths: Any) -> Any:
 
 def _texts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     parts = [b"" if value is None else str.encode(value) for value in values]
-    return _characters("string", parts, mask)
+    return characters("string", parts, mask)
 
 
 def _bytes(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    return _characters("bytes", [b"" if value is None else bytes(value) for value in values], mask)
+    return characters("bytes", [b"" if value is None else bytes(value) for value in values], mask)
 
 
-def _characters(kind: str, parts: list[bytes], mask: Any) -> NestedArray:
-    characters = asarray(np.frombuffer(b"".join(parts), np.uint8))
+def characters(kind: str, parts: list[bytes], mask: Any = None) -> NestedArray:
+    """Return what lies behind strings or bytes, one after another; `mask` says which are there."""
+    content = asarray(np.frombuffer(b"".join(parts), np.uint8))
     lengths = [len(part) for part in parts]
-    return make(kind, len(parts), offsets=offsets_of(lengths), content=characters, validity=_bits(mask))
+    return make(kind, len(parts), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
 
 
 def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
@@ -145,7 +158,10 @@ def _are_alike(rows: Any) -> bool:
     """Whether rows are ndarrays of numbers that differ in their lengths alone."""
     if not all(isinstance(row, np.ndarray) for row in rows):
         return False
-    return len({(row.dtype, row.shape[1:]) for row in rows}) == 1 and rows[0].dtype.kind in "biufcmM"
+    if len({(row.dtype, row.shape[1:]) for row in rows}) != 1:
+        return False
+    dtype = rows[0].dtype
+    return dtype.kind in "biufcmM" or dtype.isbuiltin == 2  # a type that a library has registered, as ml_dtypes does
 
 
 def _joined(rows: Any) -> Any:

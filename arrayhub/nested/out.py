@@ -112,9 +112,20 @@ def as_awkward(obj: Any, /, *, copy: bool | None = None) -> Any:
     return awkward.Array(_layout(awkward, _on_host(_taken(obj, copy, "as_awkward"), "awkward")))
 
 
+def _numbers(awkward: Any, x: Any) -> Any:
+    array = dense_as_numpy(x)
+    try:
+        return awkward.contents.NumpyArray(array)
+    except TypeError as error:
+        raise BufferError(
+            f"awkward: it has no elements of type {array.dtype}; accepted: NumPy's own numbers, truth values and times."
+            ' Convert them first, as in arrayhub.asarray(x, dtype="float32")'
+        ) from error
+
+
 def _layout(awkward: Any, node: Any) -> Any:
     if not isinstance(node, NestedArray):
-        return awkward.contents.NumpyArray(dense_as_numpy(node))
+        return _numbers(awkward, node)
     layout = _LAYOUTS[node.kind](awkward, node)
     if node.validity is None or node.null_count == 0 or node.kind == "categorical":
         return layout
@@ -127,11 +138,11 @@ def _layout(awkward: Any, node: Any) -> Any:
 
 
 def _flat(awkward: Any, node: NestedArray) -> Any:
-    return awkward.contents.NumpyArray(dense_as_numpy(node.content))
+    return _numbers(awkward, node.content)
 
 
 def _bits(awkward: Any, node: NestedArray) -> Any:
-    return awkward.contents.NumpyArray(dense_as_numpy(unpacked(node)))
+    return _numbers(awkward, unpacked(node))
 
 
 def _offsets(awkward: Any, node: NestedArray) -> Any:

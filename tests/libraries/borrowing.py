@@ -325,12 +325,6 @@ def _warp(n):
     return warp.array(numbers(n), device="cpu", copy=False)[1:]
 
 
-@case("PIL", "Image.frombuffer, close")
-def _pillow(n):
-    x = module("PIL.Image").frombuffer("L", (64, n // 64), bytearray(b"\7" * n), "raw", "L", 0, 1)
-    return x, x.close
-
-
 @case("pygame", "Surface.get_view of image.frombuffer")
 def _pygame(n):
     x = module("pygame").image.frombuffer(bytearray(b"\5" * (4 * n)), (64, n // 64), "RGBA")

@@ -388,7 +388,6 @@ library(
         "x.data",
         "`x.data` shows them as another type",
     ),
-    in_extra=False,
 )
 
 
