@@ -9,6 +9,7 @@
 #define ARRAYHUB_LINE 64
 #define ARRAYHUB_FEW_LINES 8        /* that one place in any cache keeps */
 #define ARRAYHUB_MANY_LINES 128     /* that the first-level cache keeps with as many of a target's */
+#define ARRAYHUB_STEP 256           /* bytes: lines so far apart share a quarter of the places in the first-level cache */
 #define ARRAYHUB_LARGE_STEP 1024    /* bytes: lines so far apart share a few places in the first-level cache */
 #define ARRAYHUB_ONE_PLACE 2048     /* bytes: of lines so far apart a few places keep fewer than a square of words has */
 #define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes that stay in it, at least */
@@ -324,17 +325,25 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
     }
 
 /* Whether words are quicker one by one than turned round in vectors: too few to fill vectors, or from so few lines that all
-   stay in any cache; of 4 bytes or more, since their vectors lie across lines and hold few of them; to places with gaps; from
-   such places, but for bytes two apart. Where lines do not stay in the cache until the next word of theirs is asked for, only
-   the first two, and long words with gaps on either side. */
+   stay in any cache; to places with gaps; from such places, but for bytes two apart. Where lines do not stay in the cache until
+   the next word of theirs is asked for, only the first two, and long words with gaps on either side. Words of 4 bytes or more
+   are quicker one by one even without gaps while their lines stay, since vectors hold few of them; those of 8 where vectors
+   would lie across lines; those of 16, which are not turned, for as long as their lines lie in few pages. */
 static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t across, ptrdiff_t target_across,
                                     ptrdiff_t source_along, ptrdiff_t source_across) {
-    const int gaps = source_along != size;
+    const int gaps = source_along != size, spread = target_across != size;
+    const int share = source_across % ARRAYHUB_STEP == 0;
     if ((along * size < ARRAYHUB_LINE && along * size % 16 != 0) || across <= ARRAYHUB_FEW_LINES)
         return 1;
     if (source_across % ARRAYHUB_LARGE_STEP == 0)
-        return (gaps || target_across != size) && size >= 8;
-    return size >= 4 || target_across != size || (gaps && !(size == 1 && source_along == 2));
+        return (gaps || spread) && size >= 8;
+    if (gaps || spread || size < 4)
+        return spread || (gaps && !(size == 1 && source_along == 2));
+    if (along * size < ARRAYHUB_LINE || across * size < ARRAYHUB_LINE)
+        return 1;
+    if (size == 16)
+        return !share || (-2 * ARRAYHUB_PAGE < source_across && source_across < 2 * ARRAYHUB_PAGE);
+    return !share && (across < ARRAYHUB_MANY_LINES || (size == 8 && source_across % ARRAYHUB_LINE != 0));
 }
 
 /* Bytes from the first of the target's lines to its last, or of the source's. */
