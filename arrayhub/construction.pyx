@@ -28,7 +28,7 @@ from arrayhub.runtimes cimport sycl
 from arrayhub._core.copying import wanted
 from arrayhub._core.descriptor import USM_NAMES
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PASSES_ON, show
 
 cdef dict _USM_TYPES = {name: number for number, name in enumerate(USM_NAMES) if name is not None}
 cdef tuple _OPTIONS = ("queue", "alignment", "copy")
@@ -149,7 +149,12 @@ cdef int move(Descriptor source, Descriptor target) except -1:
 
 cdef dict checked_options(object buffer_ctor_kwargs):
     """A copy of the options of dpctl's constructors, none of them unknown."""
-    options = dict(buffer_ctor_kwargs)
+    try:
+        options = {} if buffer_ctor_kwargs is None else dict(buffer_ctor_kwargs)
+    except PASSES_ON:
+        raise
+    except Exception:      # of its `keys` or `__iter__`
+        raise TypeError(f"USMArray: buffer_ctor_kwargs is {show(buffer_ctor_kwargs)}; accepted: a dict") from None
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"USMArray: buffer_ctor_kwargs has {show(name)}; accepted: {', '.join(_OPTIONS)}")

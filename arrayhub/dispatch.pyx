@@ -130,6 +130,7 @@ cdef enum Labelled:          # whether the objects of a type name their dimensio
 
 # What has no memory that anybody could view.
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
+cdef tuple PLAIN = (int, float, complex, str, bytes)
 cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, range, numpy.generic)
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
@@ -331,7 +332,7 @@ cpdef int check_values(object obj) except -1:
         obj = (obj,)
     for item in obj:
         cls = type(item)
-        if cls is float or cls is int or cls is complex or cls is bool or cls is str or cls is bytes:
+        if cls is float or cls is int or isinstance(item, PLAIN):      # the two quickest first
             continue
         if isinstance(item, (list, tuple)):
             Py_EnterRecursiveCall(" in arrayhub.asarray: a list in a list without end")

@@ -35,16 +35,16 @@ cdef object view_as(Descriptor a, object dtype):
         raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
     refuse_packed(a, "view")
     shown = numpy_library.lay_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
-    cdef Descriptor view = view_of(a, a.nd_)
+    cdef Descriptor view = view_of(a, shown.ndim)     # more than a's where the type is an array itself
     cdef int k
-    for k in range(a.nd_):
+    for k in range(view.nd_):
         view.shape_[k] = shown.shape[k]
         view.byte_strides_[k] = shown.strides[k]
     view.flags_ &= ~NOTSWAPPED
     view.dtype_ = None
     set_dtype(view, shown.dtype)
     seal(view)
-    if a.labels != NULL and a.itemsize_ == view.itemsize_:
+    if a.labels != NULL and a.itemsize_ == view.itemsize_ and a.nd_ == view.nd_:
         set_labels(view, labels_of(a))
     return view
 

@@ -417,7 +417,8 @@ def test_copy_of_memory(kind):
         ("device", {"size": 3}, TypeError), ("cpu", {3: 4, "b": 5}, TypeError), ("cpu", {"alignment": 3}, ValueError),
         ("cpu", {"alignment": -8}, ValueError), ("cpu", {"alignment": 8.0}, TypeError),
         ("cpu", {"alignment": True}, TypeError), ("device", {"alignment": 24}, ValueError),
-        ("device", {"queue": 3}, TypeError), ("cpu", 3, TypeError), ("cpu", {"queue": dpctl.SyclQueue()}, ValueError),
+        ("device", {"queue": 3}, TypeError), ("cpu", 3, TypeError), ("cpu", "no", TypeError),
+        ("cpu", {"queue": dpctl.SyclQueue()}, ValueError),
         (bytearray(64), {"copy": True}, ValueError), (dpm.MemoryUSMShared(64), {"alignment": 1 << 40}, ValueError),
         (dpm.MemoryUSMShared(64), {"queue": dpctl.SyclQueue(property="in_order")}, ValueError),
         (bytearray(64), {"queue": dpctl.SyclQueue()}, ValueError),
@@ -426,6 +427,12 @@ def test_copy_of_memory(kind):
 def test_bad_options(buffer, options, error):
     with pytest.raises(error):
         USMArray((3,), "f8", buffer, buffer_ctor_kwargs=options)
+
+
+def test_options_may_be_none_of_all():
+    assert USMArray((3,), "f8", buffer_ctor_kwargs=None).shape == (3,)
+    with pytest.raises(TypeError, match="buffer_ctor_kwargs is 3; accepted: a dict"):
+        USMArray((3,), "f8", buffer_ctor_kwargs=3)
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input

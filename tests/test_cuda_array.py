@@ -339,3 +339,12 @@ def test_numba_reads_the_dict():
 
     assert cuda.is_cuda_array(take())
     assert not cuda.is_cuda_array(asarray(np.ones(3)))
+
+
+@pytest.mark.parametrize("name", ["jax", "numba"])
+def test_a_library_without_its_part_for_cuda_names_to_host(name):
+    pytest.importorskip(name, reason=f"{name} is part of the extra test")
+    x = asarray(Producer(**description()))
+    with pytest.raises(BufferError, match=rf"{name}: .*call arrayhub\.to_host\(x\)") as raised:
+        arrayhub.convert(x, name)
+    assert "dtype=" not in str(raised.value)

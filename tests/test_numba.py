@@ -60,6 +60,49 @@ def test_the_type_says_what_numba_says_of_the_same_ndarray(view, layout):
     )
 
 
+def _shrinking(a):
+    while a.shape[0] > 1:
+        a = a[1:]
+    return a[0]
+
+
+def _either(a):
+    b = a if a[0] > 5 else np.ones(3)
+    return b[2]
+
+
+def _in_a_list(a):
+    several = [np.zeros(2), a]
+    several.append(a)
+    return several[1][2]
+
+
+@pytest.mark.parametrize("function", [_shrinking, _either, _in_a_list])
+@pytest.mark.parametrize("step", [1, 2])
+def test_it_meets_plain_arrays(function, step):
+    """A variable that holds a USMArray first and an array of numba's later, or the other way round."""
+    compiled = numba.njit(function)
+    x = np.arange(6.0)[::step] + 3
+    assert compiled(arrayhub.asarray(x)) == compiled(x)
+    x.flags.writeable = False
+    assert compiled(arrayhub.asarray(x)) == compiled(x)
+
+
+def test_typed_lists_and_classes_take_it():
+    a = np.arange(3.0)
+    several = numba.typed.List([np.zeros(2)])
+    several.append(arrayhub.asarray(a))
+    several[1][0] = 7
+    assert a[0] == 7
+
+    @numba.experimental.jitclass([("held", numba.float64[::1])])
+    class Holder:
+        def __init__(self, held):
+            self.held = held
+
+    assert Holder(arrayhub.asarray(a)).held.tolist() == a.tolist()
+
+
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "f4", "f8", "c8", "c16", "M8[ns]", "m8[s]", "S3", "U2"])
 def test_element_types(dtype):
     a = np.array([0, 1, 2]).astype(dtype)

@@ -1,6 +1,8 @@
 """Objects of real libraries that hold an array: a view of the right type and memory each, or an error with the call."""
 
 import collections
+import http
+import signal
 import types
 
 import numpy as np
@@ -346,6 +348,24 @@ def test_a_list_takes_nothing_that_does_not_come_in_by_itself(values):
     for take in (ah.asarray, ah.as_numpy, lambda v: ah.zeros((2, 1, 2)).__setitem__(..., v)):
         with pytest.raises((TypeError, ValueError), match="mask"):
             take(values)
+
+
+class Celsius(float):
+    """Its instances have a dict, where an interface could be."""
+
+
+@pytest.mark.parametrize(
+    "value", [http.HTTPStatus.OK, signal.SIGINT, Celsius(3), type("Text", (str,), {})("7")], ids=repr
+)
+def test_subclasses_of_numbers_and_strings_are_values(value):
+    plain = np.asarray(value)
+    for given in (value, [value], (value, value), [[value], [value]]):
+        assert ah.asarray(given).tolist() == np.asarray(given).tolist()
+    assert ah.full(2, value, plain.dtype).tolist() == [plain.item()] * 2
+    x = ah.zeros(2, plain.dtype)
+    x[0] = value
+    x[1:] = [value]
+    assert x.tolist() == [plain.item()] * 2
 
 
 @pytest.mark.parametrize("value", [np.ma.masked, np.ma.masked_array(5.0, mask=True)])

@@ -135,6 +135,23 @@ cdef class LegacyView:
         return (device.device_type, device.device_id)
 
 
+cdef str advice(Descriptor a, bint may_copy, object jax):
+    """What helps with an array that jax refuses: its layout has gaps or another direction, its device is not there, or
+    there is no such element type."""
+    if not may_copy and not a.flags_ & C_CONTIGUOUS:
+        return "pass copy=True"
+    if not host_readable(a) and not has_cuda(jax):
+        return "call arrayhub.to_host(x)"
+    return 'convert the elements first, as in arrayhub.asarray(x, dtype="complex64")'
+
+
+cdef bint has_cuda(object jax) except -1:
+    try:
+        return len(jax.devices("cuda")) > 0
+    except RuntimeError:      # jax was installed without it, or finds no driver
+        return False
+
+
 cdef object emit(Descriptor a, bint may_copy):
     """A ``jax.Array`` on the memory of `a`.
 
@@ -155,10 +172,7 @@ cdef object emit(Descriptor a, bint may_copy):
     except PASSES_ON:
         raise
     except (TypeError, ValueError, RuntimeError) as error:
-        # It refuses types, and layouts with gaps or in another direction: which a copy has not.
-        advice = "pass copy=True" if not may_copy and not a.flags_ & C_CONTIGUOUS else (
-            'convert the elements first, as in arrayhub.asarray(x, dtype="complex64")')
-        raise BufferError(f"jax: it refuses this array ({error}); {advice}") from error
+        raise BufferError(f"jax: it refuses this array ({error}); {advice(a, may_copy, jax)}") from error
     if result.dtype != get_dtype(a):
         raise BufferError(
             f"jax: it has no {get_dtype(a)} without jax_enable_x64, and would narrow the values to {result.dtype}; call"

@@ -12,7 +12,7 @@ from numba.core.datamodel import register_default
 from numba.core.datamodel.models import ArrayModel
 from numba.core.errors import NumbaNotImplementedError
 from numba.core.pythonapi import PythonAPI
-from numba.extending import NativeValue, typeof_impl, unbox
+from numba.extending import NativeValue, lower_cast, typeof_impl, unbox
 from numba.np import numpy_support
 
 from arrayhub._core.descriptor import Descriptor
@@ -82,6 +82,11 @@ def unbox_usm_array(numba_type, obj, context):
     return NativeValue(builder.load(native), is_error=builder.load(failed))
 
 
+def as_plain_array(context, builder, numba_type, array_type, value):
+    """Emit nothing: where a USMArray meets numba's plain arrays, it is one of them; their structs are the same."""
+    return value
+
+
 def register():
     """Tell numba about USMArray; called by numba itself.
 
@@ -98,3 +103,4 @@ def register():
                 )
     typeof_impl.register(Descriptor)(typeof_usm_array)
     unbox(USMArrayType)(unbox_usm_array)
+    lower_cast(USMArrayType, types.Array)(as_plain_array)
