@@ -72,6 +72,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
         What `obj` says of its memory is not true or not allowed (a ValueError).
     BufferError
         The memory cannot be had without a copy, or not at all; the message names the call to make instead.
+    OverflowError
+        `obj` is a number, or a sequence of numbers, and an integer in it is out of the range of `dtype`.
     """
     # Who copies orders the copy; elsewhere it is the target's stream.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
@@ -94,7 +96,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
             )
         if device is not None and not host_readable(a):     # on the host there is somebody who converts
             result = transfer.to_device(result, device, stream=stream)
-        result = transfer.astype(result, requested_dtype(dtype))
+        result = of_type(result, obj, requested_dtype(dtype))
     if device is not None:
         result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)
     if copy and shares(a, result):
@@ -102,6 +104,13 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
             return ordered(result, stream)
         result = transfer.copy(result, stream=stream)
     return result
+
+
+cdef Descriptor of_type(Descriptor a, object obj, object dtype):
+    """A copy of `a`, which came in of `obj`, with another element type."""
+    if isinstance(obj, VALUES) and came_as_copy(a, obj) and host_readable(a):
+        return numpy_library.copy_values_as(obj, dtype)
+    return transfer.astype(a, dtype)
 
 
 cdef bint came_as_copy(Descriptor a, object obj) except -1:

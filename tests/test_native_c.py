@@ -11,7 +11,8 @@ import pytest
 
 import arrayhub as ah
 
-F8, F4, I8 = (2, 64, 1), (2, 32, 1), (0, 64, 1)
+F8, F4, F2, BF16, C8 = (2, 64, 1), (2, 32, 1), (2, 16, 1), (4, 16, 1), (5, 64, 1)
+I8, I4, I1, U1, BOOL = (0, 64, 1), (0, 32, 1), (0, 8, 1), (1, 8, 1), (6, 8, 1)
 C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, IMMUTABLE, WHOLE, COPIED = 1, 2, 4, 0x1000, 0x10000, 0x4000
 ON_HOST, ON_USM, ON_CUDA, ANYWHERE = 1, 2, 4, 15
 MAY_CAST, MAY_RELAYOUT, MAY_TRANSFER, MAY_BUILD = 1, 2, 4, 8
@@ -205,6 +206,73 @@ def test_casts_stay_within_the_kind(probe, x):
         probe.request(x, dtypes=(I8,), may=MAY_CAST | MAY_BUILD)
 
 
+# Numbers without a type of their own: what is accepted, and what comes of them, or what is said.
+BUILT = {
+    "unsigned": ([1, 2], (U1,), "u1"),
+    "all of a small type": ([-128, 127], (I1,), "i1"),
+    "ones and zeros": ([1, 0], (BOOL,), "?"),
+    "nothing": ([], (I8,), "i8"),
+    "nothing twice": ([[], []], (U1,), "u1"),
+    "the first that holds them": ([300], (I1, I4), "i4"),
+    "a number": (7, (U1,), "u1"),
+    "a scalar": (np.int64(7), (I1,), "i1"),
+    "truth as numbers": ([True], (I1,), "i1"),
+    "integers as floats": ([1], (F4,), "f4"),
+    "floats as complex": ([1.5], (C8,), "c8"),
+    "infinity": ([np.inf, np.nan], (F4,), "f4"),
+    "too large": ([300], (I1,), "300, out of the range of int8; accepted: numbers that int8 holds"),
+    "too small": ([-1, 5], (U1,), "-1, out of the range of uint8"),
+    "a large scalar": (np.int64(300), (I1,), "300, out of the range of int8"),
+    "a large number": (5 * 10**9, (I4,), "5000000000, out of the range of int32"),
+    "beyond 64 bits with a sign": ([2**63], (I8,), "9223372036854775808, out of the range of int64"),
+    "beyond all that are accepted": ([300], (I1, U1), "300, .*numbers that int8 or uint8 holds"),
+    "no truth": ([2], (BOOL,), "2, out of the range of bool"),
+    "a large float": ([1e300], (F4,), r"1e\+300, out of the range of float32"),
+    "a large integer among halves": ([70000], (F2,), "70000, out of the range of float16"),
+}
+
+
+@pytest.mark.parametrize("built", BUILT)
+def test_numbers_become_what_is_accepted_or_are_refused(probe, built):
+    x, dtypes, outcome = BUILT[built]
+    if len(outcome) > 2:
+        with pytest.raises(OverflowError, match="^f: x: this .*holds " + outcome):
+            probe.request(x, name="f: x", dtypes=dtypes, may=MAY_BUILD)
+        return
+    for may in (MAY_BUILD, MAY_BUILD | MAY_CAST):
+        a = probe.request(x, dtypes=dtypes, may=may)
+        assert a.dtype == outcome and np.array_equal(ah.as_numpy(a), np.array(x, outcome), equal_nan=True)
+
+
+def test_numbers_become_types_that_numpy_lacks(probe):
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is part of the extra test")
+    assert ah.as_numpy(probe.request([1.5, 2], dtypes=(BF16,), may=MAY_BUILD)).tolist() == [1.5, 2]
+    with pytest.raises(OverflowError, match="holds 1000000, out of the range of float8_e4m3fn"):
+        probe.request([10**6], dtypes=((10, 8, 1),), may=MAY_BUILD)
+    with pytest.raises(OverflowError, match="holds 8, out of the range of int4"):
+        probe.request([8], dtypes=((0, 4, 1),), may=MAY_BUILD)
+
+
+@pytest.mark.parametrize("x", [np.frombuffer(bytes(16)), bytes(16), "jax", "pandas"], ids=type)
+def test_the_advice_for_what_is_read_only_helps(probe, x):
+    if isinstance(x, str):
+        library = pytest.importorskip(
+            {"jax": "jax.numpy", "pandas": "pandas"}[x], reason=f"{x} is part of the extra test"
+        )
+        x = library.arange(3) if x == "jax" else library.Series([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"such as arrayhub\.asarray\(x\)\.copy\(\)$"):
+        probe.request(x, flags=WRITEABLE)
+    assert probe.request(ah.asarray(x).copy(), flags=WRITEABLE).access == "readwrite"
+
+
+def test_the_advice_for_a_type_keeps_its_kind(probe):
+    for x in (np.array([1j]), np.array(["a"]), np.array(["2020"], "M8[s]"), np.zeros(2, "f4,i4")):
+        with pytest.raises(TypeError, match="accepted: float64$"):
+            probe.request(x, dtypes=(F8,))
+    with pytest.raises(TypeError, match=r"Call arrayhub\.asarray\(x, dtype='float64'\)"):
+        probe.request(np.array([1]), dtypes=(F8,))
+
+
 def test_a_writable_request_copies_nothing(probe):
     for x in (BASE.astype("f4"), BASE.T.astype(">f8"), [1.0], READ_ONLY):
         with pytest.raises((TypeError, ValueError, BufferError)):
@@ -310,6 +378,33 @@ def test_sycl_memory_by_place(probe, queue):
     assert probe.request(shared, stream=queue).ptr == shared.ptr
     with pytest.raises(TypeError, match="f: x: stream is "):
         probe.request(BASE, name="f: x", stream="no stream")
+
+
+def syclobj(a):
+    return a.__sycl_usm_array_interface__["syclobj"]
+
+
+def test_copies_go_to_the_callers_queue(probe, queue):
+    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    device = dpctl.SyclDevice("cpu")
+    own = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    a = probe.request(np.arange(4.0), where=ON_USM, may=MAY_TRANSFER, stream=own)
+    assert syclobj(a).sycl_context == own.sycl_context
+    assert own.sycl_context != queue.sycl_context
+    assert np.array_equal(ah.as_numpy(ah.to_host(a)), np.arange(4.0))
+
+
+@pytest.mark.parametrize("kind", ["shared", "host"])
+def test_a_cast_stays_in_its_kind_of_memory(probe, kind):
+    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    device = dpctl.SyclDevice("cpu")
+    own = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    x = ah.USMArray(4, "f4", buffer=kind, buffer_ctor_kwargs={"queue": own})
+    ah.as_numpy(x)[:] = np.arange(4)
+    b = probe.request(x, where=ON_USM, may=MAY_CAST, dtypes=(F8,))
+    assert b.usm_type == kind and b.dtype == "f8" and b.is_copy
+    assert syclobj(b).sycl_context == own.sycl_context
+    assert np.array_equal(ah.as_numpy(b), np.arange(4.0))
 
 
 def test_a_cuda_dict_is_no_host_memory(probe):

@@ -3,6 +3,7 @@ from arrayhub._core.descriptor cimport Descriptor
 cdef Descriptor parse(object obj, object stream)
 cdef Descriptor parse_by_dict(object obj, object stream)
 cdef Descriptor copy_values(object obj)
+cdef Descriptor copy_values_as(object obj, object dtype)
 cdef Descriptor copy_scalar(object obj, object stream)
 cdef object emit(Descriptor a)
 cdef object lay_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides)

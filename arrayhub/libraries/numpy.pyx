@@ -95,6 +95,18 @@ cdef Descriptor copy_values(object obj):
     return a
 
 
+cdef Descriptor copy_values_as(object obj, object dtype):
+    """The same with elements of a type that the caller chose: NumPy refuses integers that it does not hold, which a copy
+    of the array from above would wrap."""
+    try:
+        array = np.array(obj, dtype)
+    except OverflowError as error:
+        raise OverflowError(f"asarray: dtype is {dtype!r}: {error}") from None
+    cdef Descriptor a = parse(array, None)
+    a.flags_ |= COPIED
+    return a
+
+
 cdef Descriptor copy_scalar(object obj, object stream):
     """A NumPy scalar: its buffer calls dates bytes, and its dict knows nothing of ml_dtypes."""
     return copy_values(obj)

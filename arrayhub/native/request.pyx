@@ -25,6 +25,7 @@ from arrayhub._core.raised cimport raise_on, take
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.conversion cimport came_as_copy
 from arrayhub.dispatch cimport VALUES, import_array
+from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.native.header cimport (
     USM_ARRAY_ANYWHERE,
     USM_ARRAY_MAY_BUILD,
@@ -39,11 +40,13 @@ from arrayhub.native.header cimport (
     PyUSMArrayRequest,
     resized,
 )
+from arrayhub.runtimes cimport sycl
 
 import numpy
 
 from arrayhub import transfer
-from arrayhub._core.errors import PASSES_ON, root_of
+from arrayhub._core.device import Device
+from arrayhub._core.errors import PASSES_ON, root_of, show
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
@@ -317,21 +320,92 @@ cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit 
 
 
 cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    """The accepted NumPy dtype to convert to, or None: the first that holds all values, else the first of the same kind."""
-    if not r.may & <int> USM_ARRAY_MAY_CAST and not (r.may & <int> USM_ARRAY_MAY_BUILD and isinstance(obj, VALUES)):
-        return None
-    if a.flags_ & PACKED:
+    """The accepted NumPy dtype to convert to, or None: the first that holds all values, else the first of the same kind;
+    of numbers and lists of them, the first that holds those that are there."""
+    cdef bint values = is_built(a, obj, r)
+    if not values and not r.may & <int> USM_ARRAY_MAY_CAST or a.flags_ & PACKED:
         return None
     try:
         dtype = get_dtype(a)
         accepted = [dtype_of(&r.dtypes[k]) for k in range(r.ndtypes)]
     except TypeError:      # a type that NumPy does not have converts to nothing here
         return None
-    for casting in ("safe", "same_kind"):
-        for wanted in accepted:
-            if wanted is not None and numpy.can_cast(dtype, wanted, casting):
-                return wanted
+    for wanted in accepted:
+        if wanted is not None and numpy.can_cast(dtype, wanted, "safe"):
+            return wanted
+    numbers = numpy_library.emit(a) if values else None
+    for k, wanted in enumerate(accepted):
+        if wanted is not None and (
+            numpy.can_cast(dtype, wanted, "same_kind") if numbers is None
+            else are_of_kind(numbers, &r.dtypes[<int> k]) and misfits(numbers, &r.dtypes[<int> k], wanted) is None
+        ):
+            return wanted
     return None
+
+
+# ------------------------------------------------------------------------------------------- numbers and lists of them
+
+
+cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
+    """Whether an array was made here of numbers, which have no element type of their own."""
+    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and isinstance(obj, VALUES) and came_as_copy(a, obj))
+
+
+cdef enum:      # DLPack's codes that are no floating-point numbers
+    INTEGER = 0
+    UNSIGNED = 1
+    COMPLEX = 5
+    BOOL = 6
+
+
+# What numbers of NumPy's kinds may become, lowest first: no number becomes one of a lower kind.
+cdef dict _KINDS = {"b": 0, "i": 0, "u": 0, "f": 1, "c": 2}
+
+
+cdef inline bint is_whole(const PyUSMArrayDataType* dtype) noexcept:
+    return dtype.code == INTEGER or dtype.code == UNSIGNED or dtype.code == BOOL
+
+
+cdef bint are_of_kind(object numbers, const PyUSMArrayDataType* dtype) except -1:
+    """Whether numbers keep their meaning in an element type that holds them; no numbers at all do in any."""
+    cdef int wanted = 0 if is_whole(dtype) else 2 if dtype.code == COMPLEX else 1
+    kind = _KINDS.get(numbers.dtype.kind, 3)
+    return numbers.size == 0 or kind <= wanted
+
+
+cdef object misfits(object numbers, const PyUSMArrayDataType* dtype, object wanted):
+    """The first of an ndarray's numbers that an element type does not hold, or None: conversion would wrap an integer, and
+    make a large number infinite."""
+    if numbers.size == 0:
+        return None
+    if is_whole(dtype):
+        least, most = 0, 1
+        if dtype.code == INTEGER:
+            least, most = -(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1
+        elif dtype.code == UNSIGNED:
+            most = (1 << dtype.bits) - 1
+        outside = [int(number) for number in (numbers.min(), numbers.max()) if not least <= int(number) <= most]
+        return outside[0] if outside else None
+    with numpy.errstate(all="ignore"):
+        lost = numpy.isfinite(numbers) & ~numpy.isfinite(numbers.astype(wanted))
+    return numbers[lost][0].item() if lost.any() else None
+
+
+cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    """The error for numbers of which no accepted type holds all, or None where they are of another kind."""
+    cdef int k
+    numbers = numpy_library.emit(a)
+    for k in range(r.ndtypes):
+        if are_of_kind(numbers, &r.dtypes[k]):
+            wanted = dtype_of(&r.dtypes[k])
+            number = None if wanted is None else misfits(numbers, &r.dtypes[k], wanted)
+            if number is not None:
+                return error_about(r, OverflowError, obj, f"holds {show(number)}, out of the range of {name_of_accepted(r, k)};"
+                                   f" accepted: numbers that {accepted_types(r)} holds")
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------------ and done
 
 
 cdef object dtype_of(const PyUSMArrayDataType* dtype):
@@ -341,28 +415,47 @@ cdef object dtype_of(const PyUSMArrayDataType* dtype):
 
 
 cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
-    """A copy without a misfit that `may_mend` allowed."""
+    """A copy without a misfit that `may_mend` allowed, made on the stream of the caller."""
+    stream = None if r.stream == NULL else <object> r.stream
     try:
         if wrong == TYPE:
             if not host_readable(a) and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & <int> USM_ARRAY_ON_HOST:
-                a = transfer.to_host(a)
-            return transfer.astype(a, target_type(a, obj, r))
+                a = transfer.to_host(a, stream=stream)
+            return left_in_place(transfer.astype(a, target_type(a, obj, r)), a, r)
         if wrong == PLACE:
-            return transfer.to_device(a, target_place(r))
+            place = target_place(r)
+            return transfer.to_device(a, place, stream=stream_for(place, stream))
         if wrong == BYTE_ORDER:
-            return transfer.native(a)
+            return left_in_place(transfer.native(a), a, r)
         fortran = r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS
-        return transfer.copy(a, order="F" if fortran else "C")
+        return transfer.copy(a, order="F" if fortran else "C", stream=stream)
     except PASSES_ON:
         raise
     except Exception as error:
         raise named_error(r, error) from error
 
 
+cdef Descriptor left_in_place(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
+    """What the host made of `a`, in memory of the same kind where a request takes that and no host memory."""
+    if places_of(a) & where_of(r) and not places_of(made) & where_of(r):
+        return transfer.to_memory_of(a, made)
+    return made
+
+
 cdef str target_place(const PyUSMArrayRequest* r):
+    """The device to copy to: the host, that of the caller's queue, or the first of a kind."""
     if where_of(r) & <int> USM_ARRAY_ON_HOST:
         return "cpu"
-    return "oneapi:0" if where_of(r) & <int> USM_ARRAY_ON_USM else "cuda:0"
+    if not where_of(r) & <int> USM_ARRAY_ON_USM:
+        return "cuda:0"
+    if r.stream != NULL and sycl.is_queue(<object> r.stream):
+        return str(Device(<object> r.stream))
+    return "oneapi:0"
+
+
+cdef object stream_for(str place, object stream):
+    """`stream` if copies to a device can be made on it; what comes in has been ordered on it anyway."""
+    return None if place.startswith("oneapi") and not sycl.is_queue(stream) else stream
 
 
 # ------------------------------------------------------------------------------------------------------------- in words
@@ -415,15 +508,15 @@ cdef str name_of_row(const dtypes.ElementType* row):
 
 
 cdef str accepted_types(const PyUSMArrayRequest* r):
-    names = []
-    cdef const dtypes.ElementType* row
-    for k in range(r.ndtypes):
-        row = dtypes.by_dlpack(r.dtypes[k].code, r.dtypes[k].bits)
-        names.append(
-            f"DLPack's ({r.dtypes[k].code}, {r.dtypes[k].bits}, {r.dtypes[k].lanes})"
-            if row == NULL or r.dtypes[k].lanes != 1 else name_of_row(row)
-        )
-    return " or ".join(names)
+    cdef int k
+    return " or ".join([name_of_accepted(r, k) for k in range(r.ndtypes)])
+
+
+cdef str name_of_accepted(const PyUSMArrayRequest* r, int k):
+    cdef const dtypes.ElementType* row = dtypes.by_dlpack(r.dtypes[k].code, r.dtypes[k].bits)
+    if row == NULL or r.dtypes[k].lanes != 1:
+        return f"DLPack's ({r.dtypes[k].code}, {r.dtypes[k].bits}, {r.dtypes[k].lanes})"
+    return name_of_row(row)
 
 
 cdef str accepted_ranks(const PyUSMArrayRequest* r):
@@ -467,7 +560,7 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
         lengths = ", ".join(["any" if r.shape[k] == -1 else str(r.shape[k]) for k in range(r.max_nd)])
         return error_about(r, ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")
     if wrong == READ_ONLY:
-        return error_about(r, ValueError, obj, "is read-only; accepted: writable memory, such as x.copy() of it")
+        return error_about(r, ValueError, obj, "is read-only; accepted: writable memory, such as arrayhub.asarray(x).copy()")
     if wrong == PLACE:
         return error_about(r, BufferError, obj, f"is on {place_of(a)}; accepted: {accepted_places(r)}. {call_for_place(r)},"
                            " which copies")
@@ -481,6 +574,10 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
 
 
 cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    if is_built(a, obj, r):
+        error = range_error(a, obj, r)
+        if error is not None:
+            return error
     accepted = accepted_types(r)
     words = f"has elements of {name_of_elements(a)}; accepted: {accepted}"
     if r.flags & WRITEABLE:
@@ -490,7 +587,18 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
         return error_about(r, TypeError, obj, f"{words}, or what converts to it without a loss of kind")
     if not host_readable(a):
         return error_about(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
+    if not is_cast_of_kind(a, r):      # NumPy would convert nonetheless, or refuse: neither is to be recommended
+        return error_about(r, TypeError, obj, words)
     return error_about(r, TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
+
+
+cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
+    """Whether the first accepted type is one that the elements convert to without a loss of kind."""
+    try:
+        dtype, wanted = get_dtype(a), dtype_of(&r.dtypes[0])
+    except TypeError:      # a type that NumPy does not have
+        return False
+    return wanted is not None and numpy.can_cast(dtype, wanted, "same_kind")
 
 
 cdef object layout_error(Descriptor a, object obj, const PyUSMArrayRequest* r):

@@ -171,6 +171,13 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
         return getattr(_engine(target), last)(array, device.id, stream=stream, progress=report)
 
 
+def to_memory_of(model, array):
+    """Return a copy of host-readable `array` in the kind of memory that `model` is in, on its queue or device."""
+    if model.usm_type is None:
+        return to_device(array, f"cuda:{model.device.id}")
+    return _engine("sycl").beside(model, array)
+
+
 def write(fresh, source):
     """Put the elements of `source` into `fresh`, an array of the same element type that nobody else has seen yet.
 

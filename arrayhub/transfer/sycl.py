@@ -84,6 +84,16 @@ def copy(array, order, *, stream=None):
     return _relay(array, fresh, queue, None)
 
 
+def beside(model, array):
+    """Return a compact copy of host-readable `array` in the same kind of USM as `model`, on the same queue."""
+    queue = sycl.queue_of_array(model)
+    fresh = on_memory(array, sycl.memory_of(model.usm_type, array.nbytes, queue), "C")
+    if is_host_readable(fresh):
+        return host.to_host(array, out=fresh)
+    write(fresh, array)
+    return fresh
+
+
 def write(fresh, source):
     """Put the elements of USM, or of host-readable memory, into fresh device USM, over whatever lies between them."""
     queue = sycl.queue_of_array(fresh)
