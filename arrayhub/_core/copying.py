@@ -18,3 +18,9 @@ def wanted(copy: object, call: str) -> bool | None:
     if isinstance(copy, np.bool_):
         return bool(copy)
     raise TypeError(f"{call}: copy is {show(copy)}; accepted: True, False or None")
+
+
+def forbidden(copy: object, call: str, why: str) -> None:
+    """Refuse what takes a copy where ``copy=False`` forbids one."""
+    if copy is False:
+        raise BufferError(f"{call}: {why}, and copy=False forbids a copy")

@@ -7,7 +7,7 @@ layer 1 makes instances of it through `register_tree_class`.
 cimport cython
 from cpython.object cimport PyTypeObject
 
-from arrayhub._core.descriptor cimport Descriptor, host_readable, seal, view_of
+from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor, host_readable, seal, view_of
 from arrayhub._core.runtime cimport host_ready, place_of
 
 from arrayhub._core.errors import interface_error
@@ -131,21 +131,27 @@ cdef Py_ssize_t length_of(object node) except -1:
 
 
 cdef Descriptor first_array(object node):
-    """One of the arrays of a node, all of which lie on one device."""
+    """One of the arrays of a node, all of which lie on one device: of its elements, where it has some. None of records
+    without fields, which have no memory."""
     cdef Tree t
-    while isinstance(node, Tree):
-        t = <Tree> node
-        if t.offsets is not None:
-            return t.offsets
-        if t.indices is not None:
-            return t.indices
-        if t.validity is not None:
-            return t.validity
-        if t.content is None and not t.parts:
-            raise TypeError("NestedArray: it was never given memory; make arrays with arrayhub.asnested" if t.parts is None
-                            else "NestedArray: a record without fields has no memory")
-        node = t.parts[0] if t.content is None else t.content
-    return <Descriptor> node
+    cdef Descriptor found
+    if not isinstance(node, Tree):
+        return <Descriptor> node
+    t = <Tree> node
+    if t.content is None and t.parts is None:
+        raise TypeError("NestedArray: it was never given memory; make arrays with arrayhub.asnested")
+    if t.content is not None:
+        found = first_array(t.content)
+        if found is not None:
+            return found
+    if t.kind == RECORD:
+        for part in t.parts:
+            found = first_array(part)
+            if found is not None:
+                return found
+    if t.offsets is not None:
+        return t.offsets
+    return t.indices if t.indices is not None else t.validity
 
 
 cdef int visit_arrays(object node, Visit visit, void* argument) except -1:
@@ -290,6 +296,22 @@ cdef int check_tree(Tree t) except -1:
         wait_for(t.validity, "validity")
     t.checked = True
     return 0
+
+
+cdef int check_again(Tree t) except -1:
+    """`check_tree`, once more where somebody may have written since: for those who follow all of it at once."""
+    views = t.content if t.kind == STRING_VIEW or t.kind == BYTES_VIEW else None
+    for a in (t.validity, t.offsets, t.sizes, t.indices, views):
+        if a is not None and not (<Descriptor> a).flags_ & IMMUTABLE:
+            t.checked = False
+    return check_tree(t)
+
+
+cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
+    """Elements of the content that offsets lead to, which another thread may have changed after they were checked."""
+    if start < 0 or stop < start or stop > length_of(t.content):
+        raise false_field_error(t, field, (start, stop), f"a run within the content's {length_of(t.content)} elements")
+    return part_of(t.content, start, stop)
 
 
 cdef object false_field_error(Tree t, str field, object value, str accepted):

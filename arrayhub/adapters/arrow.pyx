@@ -225,8 +225,9 @@ cdef class Export:
 
     def __call__(self, requested_schema=None, **keywords):
         node = self.node
-        if tracing.active:
-            tracing.gave(node, first_array(node), _ATTRIBUTES[self.what])
+        cdef Descriptor first = first_array(node) if tracing.active else None
+        if first is not None:
+            tracing.gave(node, first, _ATTRIBUTES[self.what])
         if requested_schema is not None and self.conform is not None:
             node = self.conform(node, described(requested_schema))
         if self.what == DEVICE_ARRAY:
@@ -263,9 +264,10 @@ cdef object emit_attribute(object node, int what, object conform=None):
             raise AttributeError(f"{_ATTRIBUTES[what]}: {why}")
     elif (<Tree> node).content is None and (<Tree> node).parts is None:
         raise AttributeError(f"{_ATTRIBUTES[what]}: the array was never given memory; make arrays with arrayhub.asnested")
-    if (what == ARRAY or what == STREAM) and not host_readable(first_array(node)):
+    cdef Descriptor first = first_array(node)
+    if (what == ARRAY or what == STREAM) and first is not None and not host_readable(first):
         raise AttributeError(
-            f"{_ATTRIBUTES[what]}: the memory is on {place_of(first_array(node))};"
+            f"{_ATTRIBUTES[what]}: the memory is on {place_of(first)};"
             f" {_ATTRIBUTES[DEVICE_ARRAY if what == ARRAY else DEVICE_STREAM]} can say that, or call to_host()"
         )
     if what == SCHEMA:

@@ -90,10 +90,16 @@ cdef inline bint has_events(DLDevice device) noexcept:
     return device.device_type == kDLCUDA or device.device_type == kDLCUDAManaged
 
 
+cdef DLDevice device_of_node(object node) except *:
+    """Where the arrays of a node lie; records without fields have none, which is the host's business."""
+    cdef Descriptor a = first_array(node)
+    return DLDevice(kDLCPU, 0) if a is None else device_of(a)
+
+
 cdef int ready_on_device(object node) except -1:
     """Return once the work on every array of a node is done, or where an event will stand for it; BufferError where the
     interface cannot say where they lie."""
-    cdef DLDevice device = device_of(first_array(node))
+    cdef DLDevice device = device_of_node(node)
     visit_arrays(node, check_place, &device)
     if not has_events(device):
         visit_arrays(node, wait_on_device, NULL)
@@ -102,7 +108,7 @@ cdef int ready_on_device(object node) except -1:
 
 cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) except -1:
     """The struct, of a node that is `ready_on_device`. `out` may be released once its array's release is not NULL."""
-    cdef DLDevice device = device_of(first_array(node))
+    cdef DLDevice device = device_of_node(node)
     memset(out, 0, sizeof(ArrowDeviceArray))
     fill_root_array(&out.array, node, lists)
     out.device_type = device.device_type

@@ -21,7 +21,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.runtime cimport place_of
-from arrayhub._core.tree cimport CATEGORICAL, FLAT, MAX_DEPTH, RECORD, REGULAR, Tree
+from arrayhub._core.tree cimport CATEGORICAL, FLAT, MAX_DEPTH, RECORD, REGULAR, Tree, visit_arrays
 from arrayhub.adapters.arrow_abi cimport (
     ARROW_FLAG_DICTIONARY_ORDERED,
     ARROW_FLAG_NULLABLE,
@@ -115,6 +115,7 @@ cdef object as_said(object node, bint lists):
     """What is exported of a node: of a dense array of many dimensions, the runs that a tensor's lists are."""
     cdef Descriptor a
     if isinstance(node, Tree):
+        visit_arrays(node, refuse_gaps, NULL)
         return node
     a = <Descriptor> node
     why = why_not(a)
@@ -123,6 +124,18 @@ cdef object as_said(object node, bint lists):
     if why is not None:
         raise BufferError(why if why.startswith("Arrow: ") else f"Arrow: {why}")
     return a
+
+
+cdef int refuse_gaps(Descriptor a, void* argument) except -1:
+    """Every buffer of Arrow's has its elements one after another: an array inside a node has no strides to say."""
+    if a.flags_ & PACKED or a.byte_strides_ == NULL:
+        raise BufferError("Arrow: elements of less than a byte are packed; only DLPack can say that")
+    if not a.flags_ & C_CONTIGUOUS:
+        raise BufferError(
+            f"Arrow: byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact in a field or a content; call"
+            " arrayhub.asnested(x, copy=True), or pass copy=True to as_arrow, as_polars or as_pandas"
+        )
+    return 0
 
 
 # ------------------------------------------------------------------------------------------------------------- the structs

@@ -9,8 +9,7 @@ from libc.stdint cimport int64_t
 
 from arrayhub._core.finalizing cimport is_finalizing
 from arrayhub._core.raised cimport Aside, put_aside, put_back
-from arrayhub._core.runtime cimport device_of
-from arrayhub._core.tree cimport MAX_DEPTH, first_array
+from arrayhub._core.tree cimport MAX_DEPTH
 from arrayhub.adapters.arrow_abi cimport (
     DEVICE_STREAM_NAME,
     MAX_NODES,
@@ -21,7 +20,13 @@ from arrayhub.adapters.arrow_abi cimport (
     ArrowDeviceArrayStream,
     ArrowSchema,
 )
-from arrayhub.adapters.arrow_device cimport fill_device_array, ready_on_device, refuse_keywords, take_device_struct
+from arrayhub.adapters.arrow_device cimport (
+    device_of_node,
+    fill_device_array,
+    ready_on_device,
+    refuse_keywords,
+    take_device_struct,
+)
 from arrayhub.adapters.arrow_emit cimport fill_root_array, new_body, ready_for_host
 from arrayhub.adapters.arrow_format cimport Format, find_format
 from arrayhub.adapters.arrow_owner cimport Import, new_import, pointer_in, released_error
@@ -318,7 +323,7 @@ cdef object emit_device_stream(object node, object requested_schema, dict keywor
     node = as_said(node, lists)
     ready_on_device(node)
     stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, lists, &shown)
-    stream.device_type = device_of(first_array(node)).device_type
+    stream.device_type = device_of_node(node).device_type
     stream.get_schema = _device_schema
     stream.get_next = _device_next
     stream.get_last_error = _device_error

@@ -9,7 +9,18 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memcpy
 
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor, host_readable, reshape, seal, shape_tuple, view_of
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    NOTSWAPPED,
+    WRITEABLE,
+    Descriptor,
+    host_readable,
+    reshape,
+    same_layout,
+    seal,
+    shape_tuple,
+    view_of,
+)
 from arrayhub._core.device cimport make_device
 from arrayhub._core.integers cimport integer
 from arrayhub._core.runtime cimport device_of
@@ -31,6 +42,7 @@ from arrayhub._core.tree cimport (
     VIEW_BYTES,
     Tree,
     bit_at,
+    check_again,
     check_tree,
     count_nulls,
     false_field_error,
@@ -40,6 +52,7 @@ from arrayhub._core.tree cimport (
     is_missing,
     length_of,
     new_tree,
+    part_inside,
     part_of,
     register_tree_class,
     visit_arrays,
@@ -47,6 +60,7 @@ from arrayhub._core.tree cimport (
 )
 from arrayhub.adapters cimport arrow
 
+from arrayhub._core.device import CPU
 from arrayhub._core.errors import show
 from arrayhub._core.tree import KIND_NAMES
 from arrayhub.conversion import as_numpy
@@ -153,18 +167,22 @@ cdef class NestedArray(Tree):
 
     @property
     def device(self):
-        """Device : where the arrays lie."""
-        return make_device(device_of(first_array(self)))
+        """Device : where the arrays lie; the host of records without fields."""
+        cdef Descriptor a = first_array(self)
+        return CPU if a is None else make_device(device_of(a))
 
     @property
     def access(self):
-        """str : that of its arrays. Arrow memory is immutable."""
-        return first_array(self).access
+        """str : that of its elements. Arrow memory is immutable, and so are records without fields, which have none. Offsets,
+        sizes, views, indices and bits of what is missing are never written through a NestedArray."""
+        cdef Descriptor a = first_array(self)
+        return "immutable" if a is None else a.access
 
     @property
     def protocol(self):
-        """str : the protocol by which the memory came in, as ``asarray(via=)`` names it."""
-        return first_array(self).protocol
+        """str : the protocol by which the memory came in, as ``asarray(via=)`` names it; "arrow" of records without fields."""
+        cdef Descriptor a = first_array(self)
+        return "arrow" if a is None else a.protocol
 
     cdef Descriptor offsets_(self):
         return (<Tree> self).offsets
@@ -372,7 +390,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
         bit = 0
         if part.kind == BITS:
             part = flat(unpacked(part))
-    part.validity = validity
+    part.validity = never_written(validity)
     part.bit = bit
     part.nulls = UNCOUNTED
     part.checked = False
@@ -412,20 +430,27 @@ cdef object element(Tree t, Py_ssize_t i):
         return (<object> t.content)[i]
     if t.kind == LIST:
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
-        return part_of(t.content, start, integer_at(t.offsets.data_, t.offsets.itemsize_, i + 1))
+        return part_inside(t, start, integer_at(t.offsets.data_, t.offsets.itemsize_, i + 1), f"row {i}")
     if t.kind == REGULAR:
         return part_of(t.content, i * t.width, (i + 1) * t.width)
     if t.kind == LIST_VIEW:
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
-        return part_of(t.content, start, start + integer_at(t.sizes.data_, t.sizes.itemsize_, i))
+        return part_inside(t, start, start + integer_at(t.sizes.data_, t.sizes.itemsize_, i), f"row {i}")
     if t.kind == RECORD:
         return {name: element_of(part, i) for name, part in zip(t.names, t.parts)}
     if t.kind == CATEGORICAL:
-        return element_of(t.content, index_at(t.indices, i))
+        return category_at(t, i)
     if t.kind == BITS:
         wait_for(<Descriptor> t.content, "content")
         return bool(bit_at(<const unsigned char*> (<Descriptor> t.content).data_, t.bit + i))
     return text_at(t, i)
+
+
+cdef object category_at(Tree t, Py_ssize_t i):
+    cdef Py_ssize_t index = index_at(t.indices, i), end = length_of(t.content)
+    if index < 0 or index >= end:
+        raise false_field_error(t, f"indices[{i}]", index, f"0 to {end - 1}, one of the dictionary's elements")
+    return element_of(t.content, index)
 
 
 cdef object element_of(object node, Py_ssize_t i):
@@ -448,19 +473,27 @@ cdef object text_at(Tree t, Py_ssize_t i):
 
 
 cdef int locate(Tree t, Py_ssize_t i, const char** first, Py_ssize_t* length) except -1:
-    """Where the characters of an element lie."""
+    """Where the characters of an element lie; what is read here of offsets and views is looked at again."""
     cdef int32_t view[4]
     cdef Py_ssize_t start
     cdef const char* place
+    cdef Descriptor buffer = <Descriptor> t.content
     if t.kind == STRING or t.kind == BYTES:
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
         length[0] = integer_at(t.offsets.data_, t.offsets.itemsize_, i + 1) - start
-        first[0] = (<Descriptor> t.content).data_ + start
-        return 0
-    place = (<Descriptor> t.content).data_ + VIEW_BYTES * i
-    memcpy(view, place, VIEW_BYTES)
-    length[0] = view[0]
-    first[0] = place + 4 if view[0] <= INLINE_VIEW else (<Descriptor> t.parts[view[2]]).data_ + view[3]
+        first[0] = buffer.data_ + start
+    else:
+        place = buffer.data_ + VIEW_BYTES * i
+        memcpy(view, place, VIEW_BYTES)
+        length[0] = view[0]
+        if 0 <= view[0] <= INLINE_VIEW:
+            first[0] = place + 4
+            return 0
+        start = view[3]
+        buffer = <Descriptor> t.parts[view[2]] if 0 <= view[2] < len(t.parts) else None
+        first[0] = NULL if buffer is None else buffer.data_ + start
+    if buffer is None or start < 0 or length[0] < 0 or start > buffer.shape_[0] - length[0]:
+        raise false_field_error(t, f"element {i} (offset, length)", (start, length[0]), "characters within their buffer")
     return 0
 
 
@@ -473,7 +506,7 @@ cdef object listed(object node):
     if not isinstance(node, Tree):
         return as_numpy(node).tolist()
     t = <Tree> node
-    check_tree(t)
+    check_again(t)
     items = _LISTED[t.kind](t)
     if t.validity is None or count_nulls(t) == 0:
         return items
@@ -488,7 +521,7 @@ cdef list list_flat(Tree t):
 cdef list list_lists(Tree t):
     offsets = as_numpy(t.offsets)
     first = int(offsets[0]) if len(offsets) else 0
-    items = listed(part_of(t.content, first, int(offsets[t.length]) if len(offsets) else 0))
+    items = listed(part_inside(t, first, int(offsets[t.length]) if len(offsets) else 0, "offsets"))
     ends = (offsets - first).tolist()
     return [items[ends[k] : ends[k + 1]] for k in range(t.length)]
 
@@ -517,7 +550,7 @@ cdef list list_records(Tree t):
 
 cdef list list_categories(Tree t):
     words = listed(t.content)
-    return [None if is_missing(t, k) else words[index_at(t.indices, k)] for k in range(t.length)]
+    return [None if is_missing(t, k) else words[index] for k, index in enumerate(as_numpy(t.indices).tolist())]
 
 
 cdef list list_bits(Tree t):
@@ -587,7 +620,7 @@ cdef object densified(object node, bint copy):
             f"to_dense: an array of kind {KIND_NAMES[t.kind]!r} holds no lists of numbers; accepted: lists of equal lengths."
             " Take its parts, or call to_list()"
         )
-    check_tree(t)
+    check_again(t)
     width = length_of_row(t, 0) if t.length else 0
     start = start_of_row(t, 0) if t.length else 0
     for k in range(t.length):
@@ -597,7 +630,7 @@ cdef object densified(object node, bint copy):
         if t.kind == LIST_VIEW and width and start_of_row(t, k) != start + k * width:
             raise BufferError(f"to_dense: row {k} does not follow the one before it in memory; call arrayhub.asnested(x,"
                               " copy=True).to_dense()")
-    dense = <Descriptor> densified(part_of(t.content, start, start + width * t.length), copy)
+    dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
     return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
 
 
@@ -638,20 +671,30 @@ cdef object checked_node(object node):
 
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
          Descriptor indices=None, Descriptor validity=None, Py_ssize_t bit=0, tuple parts=None, tuple names=None,
-         Py_ssize_t width=0, str meaning=None):
+         Py_ssize_t width=0, str meaning=None, copy=None):
     """Return a node of parts that fit together; what they lead into is checked when they are first followed.
+
+    Offsets, sizes, indices, bits, characters and views lie without gaps afterwards: those that do not are copied, which
+    ``copy=False`` forbids. Nobody writes what is followed through a node.
 
     A bitmap that the host can read and that starts within a byte is copied, so that it starts with one: whoever takes an
     array with an offset takes it that all its buffers have as many elements in front, which new parts do not.
     """
     cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
     t.content = content
-    t.offsets = offsets
-    t.sizes = sizes
-    t.indices = indices
-    t.validity = validity
-    t.bit = bit
     t.parts = parts
+    if t.kind == BITS or STRING <= t.kind <= BYTES_VIEW:
+        t.content = without_gaps(content, "characters", copy)
+        t.parts = None if parts is None else tuple([without_gaps(buffer, "characters", copy) for buffer in parts])
+    if t.kind == STRING_VIEW or t.kind == BYTES_VIEW:
+        t.content = never_written(t.content)
+    validity = without_gaps(validity, "validity", copy)
+    t.offsets = never_written(of_offsets(without_gaps(offsets, "offsets", copy), "offsets", 0))
+    t.sizes = never_written(of_offsets(without_gaps(sizes, "sizes", copy), "sizes",
+                                       0 if offsets is None else offsets.itemsize_))
+    t.indices = never_written(without_gaps(indices, "indices", copy))
+    t.validity = never_written(validity)
+    t.bit = bit
     t.names = names
     t.width = width
     t.meaning = meaning
@@ -659,11 +702,40 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     if validity is not None:
         check_bits(validity, bit, length)
     if t.kind == BITS:
-        check_bits(content, bit, length)
+        check_bits(<Descriptor> t.content, bit, length)
     if bit and validity is not None and t.kind != BITS and host_readable(validity):
-        t.validity = bitmap_of(mask_in(validity, bit, length))
+        t.validity = never_written(bitmap_of(mask_in(validity, bit, length)))
         t.bit = 0
     return t
+
+
+def without_gaps(Descriptor a=None, str what="it", copy=None):
+    """Return an array whose elements lie one after another: itself, or a copy, which ``copy=False`` forbids."""
+    if a is None or a.flags_ & C_CONTIGUOUS:
+        return a
+    if copy is False:
+        raise BufferError(f"asnested: {what} of byte strides {a.byte_strides} have to be copied, and copy=False forbids that")
+    return (<object> a).copy()
+
+
+cdef int _SIGNED = 0     # of DLPack's codes of element types
+
+
+cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
+    """`a`, which is of integers as wide as offsets are; `width`: of exactly so many bytes."""
+    if a is not None and (a.nd_ != 1 or a.dl_dtype_.code != _SIGNED or a.itemsize_ not in (4, 8) or not a.flags_ & NOTSWAPPED
+                          or width and a.itemsize_ != width):
+        raise TypeError(f"asnested: {what} are {a!r}; accepted: one dimension of int32 or int64, sizes as the offsets")
+    return a
+
+
+cdef Descriptor never_written(Descriptor a):
+    """A view that nobody writes through: offsets that change after they were checked lead anywhere."""
+    if a is None or not a.flags_ & WRITEABLE:
+        return a
+    cdef Descriptor view = same_layout(a)
+    view.flags_ &= ~WRITEABLE
+    return view
 
 
 def part(node, Py_ssize_t start, Py_ssize_t stop):
@@ -676,7 +748,7 @@ def part(node, Py_ssize_t start, Py_ssize_t stop):
 
 def check(Tree t):
     """Follow what this node leads into; see `NestedArray.__getitem__` for what it raises."""
-    check_tree(t)
+    check_again(t)
 
 
 def sized(Descriptor a, Py_ssize_t length):

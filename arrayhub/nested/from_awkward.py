@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.copying import forbidden
 from arrayhub.conversion import asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part
+from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, without_gaps
 
 
 def is_awkward(obj: Any) -> bool:
@@ -16,20 +17,21 @@ def is_awkward(obj: Any) -> bool:
     return awkward is not None and isinstance(obj, awkward.Array)
 
 
-def from_awkward(obj: Any) -> NestedArray:
+def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:
     """Return an awkward array as a NestedArray on the same memory.
 
     Bits of missing values are shared where they are laid out as Arrow's; masks of bytes and indices become new bits.
+    Elements in another order than that of their memory are put in order, a copy.
 
     Raises
     ------
     BufferError
-        A union, or another node that has no form here.
+        A union, or another node that has no form here; or a copy of elements, where `copy` is False.
     """
-    return nested_of(_walk(obj.layout))
+    return nested_of(_walk(obj.layout, copy))
 
 
-def _walk(layout: Any) -> Any:
+def _walk(layout: Any, copy: bool | None) -> Any:
     """A node's array: a USMArray where it is dense."""
     way = _WAYS.get(type(layout).__name__)
     if way is None:
@@ -37,40 +39,49 @@ def _walk(layout: Any) -> Any:
             f"asnested: an awkward {type(layout).__name__} has no form here; accepted: {', '.join(_WAYS)}. Take"
             " awkward.to_packed(x), or one of its fields"
         )
-    return way(layout)
+    return way(layout, copy)
 
 
 def _index(index: Any) -> Any:
+    """An array of int32 or int64, as offsets are; awkward has uint32 too."""
     data = index.data
     return asarray(data if data.dtype != np.uint32 else data.astype(np.int64))
 
 
-def _list(layout: Any) -> Any:
+def _list(layout: Any, copy: bool | None) -> Any:
     kind = {"string": "string", "bytestring": "bytes"}.get(layout.parameter("__array__"), "list")
-    content = asarray(layout.content.data) if kind != "list" else _walk(layout.content)
-    return make(kind, len(layout), offsets=_index(layout.offsets), content=content)
+    content = asarray(layout.content.data) if kind != "list" else _walk(layout.content, copy)
+    return make(kind, len(layout), offsets=_index(layout.offsets), content=content, copy=copy)
 
 
-def _list_array(layout: Any) -> Any:
+def _list_array(layout: Any, copy: bool | None) -> Any:
     if layout.parameter("__array__") in ("string", "bytestring"):
-        return _walk(layout.to_ListOffsetArray64(True))
-    starts, stops = layout.starts.data, layout.stops.data
-    sizes = asarray((stops[: len(starts)] - starts).astype(starts.dtype))
-    return make("list_view", len(layout), offsets=asarray(starts), sizes=sizes, content=_walk(layout.content))
+        return _put_in_order(layout, copy)
+    starts = np.asarray(_index(layout.starts))
+    sizes = np.asarray(layout.stops.data[: len(starts)]).astype(starts.dtype) - starts
+    if (sizes == 0).any():  # a row without elements may start anywhere there
+        starts = np.where(sizes == 0, starts.dtype.type(0), starts)
+    content = _walk(layout.content, copy)
+    return make("list_view", len(layout), offsets=asarray(starts), sizes=asarray(sizes), content=content, copy=copy)
 
 
-def _regular(layout: Any) -> Any:
+def _put_in_order(layout: Any, copy: bool | None) -> Any:
+    forbidden(copy, "asnested", f"the strings of an awkward {type(layout).__name__} are put in order")
+    return _walk(layout.to_ListOffsetArray64(True), copy)
+
+
+def _regular(layout: Any, copy: bool | None) -> Any:
     if layout.parameter("__array__") in ("string", "bytestring"):
-        return _walk(layout.to_ListOffsetArray64(True))
-    content, size = _walk(layout.content), layout.size
+        return _put_in_order(layout, copy)
+    content, size = _walk(layout.content, copy), layout.size
     content = part(content, 0, len(layout) * size)
     if not isinstance(content, NestedArray) and content.flags.c_contiguous:
         return content.reshape(len(layout), size, *content.shape[1:])
     return make("regular", len(layout), width=size, content=content)
 
 
-def _record(layout: Any) -> Any:
-    parts = tuple(part(_walk(content), 0, len(layout)) for content in layout.contents)
+def _record(layout: Any, copy: bool | None) -> Any:
+    parts = tuple(part(_walk(content, copy), 0, len(layout)) for content in layout.contents)
     return make("record", len(layout), names=tuple(layout.fields), parts=parts)
 
 
@@ -79,54 +90,65 @@ def _with_bits(content: Any, length: int, validity: Any) -> Any:
     return covered(part(content, 0, length), validity, 0)
 
 
-def _bit_masked(layout: Any) -> Any:
+def _bit_masked(layout: Any, copy: bool | None) -> Any:
     if not layout.valid_when or not layout.lsb_order:
-        return _by_mask(layout)
-    return _with_bits(_walk(layout.content), len(layout), asarray(layout.mask.data.view(np.uint8)))
+        return _by_mask(layout, copy)
+    bits = without_gaps(asarray(np.asarray(layout.mask.data).view(np.uint8)), "bits of what is missing", copy)
+    return _with_bits(_walk(layout.content, copy), len(layout), bits)
 
 
-def _by_mask(layout: Any) -> Any:
+def _by_mask(layout: Any, copy: bool | None) -> Any:
     valid = ~np.asarray(layout.mask_as_bool(valid_when=False)[: len(layout)])
-    return _with_bits(_walk(layout.content), len(layout), None if valid.all() else bitmap_of(valid))
+    return _with_bits(_walk(layout.content, copy), len(layout), None if valid.all() else bitmap_of(valid))
 
 
-def _option(layout: Any) -> Any:
+def _option(layout: Any, copy: bool | None) -> Any:
     """By an index, -1 where it is missing: awkward puts the elements in order first, a copy unless they are."""
     index = layout.index.data
     if layout.parameter("__array__") == "categorical":
-        return _categorical(layout)
+        return _categorical(layout, copy)
     valid = index >= 0
     if valid.all() and len(index) and (np.diff(index) == 1).all():
-        return part(_walk(layout.content), int(index[0]), int(index[-1]) + 1)
-    if not len(layout.content):
-        return make("flat", len(layout), content=asarray(np.zeros(len(layout))), validity=bitmap_of(valid))
-    filled = sys.modules["awkward"].contents.IndexedArray(type(layout.index)(np.where(valid, index, 0)), layout.content)
-    return _with_bits(_walk(filled.project()), len(layout), None if valid.all() else bitmap_of(valid))
+        return part(_walk(layout.content, copy), int(index[0]), int(index[-1]) + 1)
+    forbidden(copy, "asnested", "elements that an awkward index leads to are put in order")
+    content = layout.content if len(layout.content) else _filler(layout.content)
+    filled = sys.modules["awkward"].contents.IndexedArray(type(layout.index)(np.where(valid, index, 0)), content)
+    return _with_bits(_walk(filled.project(), None), len(layout), None if valid.all() else bitmap_of(valid))
 
 
-def _indexed(layout: Any) -> Any:
+def _filler(content: Any) -> Any:
+    """One element of a content that has none, for what is missing to stand on: of zeros, and of its type."""
+    try:
+        return content.form.length_one_array(highlevel=False)
+    except TypeError:  # of a type that awkward does not know itself, as of an empty list
+        return sys.modules["awkward"].contents.NumpyArray(np.zeros(1))
+
+
+def _indexed(layout: Any, copy: bool | None) -> Any:
     if layout.parameter("__array__") == "categorical":
-        return _categorical(layout)
-    return _walk(layout.project())
+        return _categorical(layout, copy)
+    forbidden(copy, "asnested", "elements that an awkward index leads to are put in order")
+    return _walk(layout.project(), None)
 
 
-def _categorical(layout: Any) -> Any:
+def _categorical(layout: Any, copy: bool | None) -> Any:
     index = layout.index.data
     valid = index >= 0
     validity = None if valid.all() else bitmap_of(valid)
-    return make("categorical", len(layout), indices=asarray(index), content=_walk(layout.content), validity=validity)
+    content = _walk(layout.content, copy)
+    return make("categorical", len(layout), indices=asarray(index), content=content, validity=validity, copy=copy)
 
 
-_WAYS: dict[str, Callable[[Any], Any]] = {
+_WAYS: dict[str, Callable[[Any, bool | None], Any]] = {
     "BitMaskedArray": _bit_masked,
     "ByteMaskedArray": _by_mask,
-    "EmptyArray": lambda layout: asarray(np.zeros(0)),
+    "EmptyArray": lambda layout, copy: asarray(np.zeros(0)),
     "IndexedArray": _indexed,
     "IndexedOptionArray": _option,
     "ListArray": _list_array,
     "ListOffsetArray": _list,
-    "NumpyArray": lambda layout: asarray(layout.data),
+    "NumpyArray": lambda layout, copy: asarray(layout.data),
     "RecordArray": _record,
     "RegularArray": _regular,
-    "UnmaskedArray": lambda layout: _walk(layout.content),
+    "UnmaskedArray": lambda layout, copy: _walk(layout.content, copy),
 }

@@ -4,24 +4,27 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.copying import forbidden
 from arrayhub.conversion import asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, make, nested_of
 from arrayhub.nested.from_python import characters
 from arrayhub.nested.strings import from_string_dtype
 
 
-def from_numpy(array: Any) -> NestedArray:
+def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
     """Return an ndarray as a NestedArray: a record's fields are views, strings of every kind are a copy.
 
     Raises
     ------
     TypeError, BufferError
-        As `asarray`, for elements that are none of these.
+        As `asarray`, for elements that are none of these; BufferError for strings where `copy` is False.
     """
+    if array.dtype.kind in "STU":
+        forbidden(copy, "asnested", "NumPy's strings are in another form")
     if isinstance(array, np.ma.MaskedArray):
         return _masked(array)
     if array.dtype.names is not None and array.ndim == 1:
-        return _records(array)
+        return _records(array, copy)
     if array.dtype.kind == "T" and array.ndim == 1:
         return from_string_dtype(array)
     if array.dtype.kind == "S" and array.ndim == 1:
@@ -31,9 +34,9 @@ def from_numpy(array: Any) -> NestedArray:
     return nested_of(asarray(array))
 
 
-def _records(array: Any) -> NestedArray:
+def _records(array: Any, copy: bool | None) -> NestedArray:
     names = tuple(array.dtype.names)
-    parts = (from_numpy(array[name]) for name in names)
+    parts = (from_numpy(array[name], copy) for name in names)
     unwrapped = tuple(part.content if part.kind == "flat" and part.validity is None else part for part in parts)
     return make("record", len(array), names=names, parts=unwrapped)
 

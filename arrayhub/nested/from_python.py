@@ -165,7 +165,7 @@ def _are_alike(rows: Any) -> bool:
 
 
 def _joined(rows: Any) -> Any:
-    return asarray(np.concatenate(rows))
+    return asarray(np.ascontiguousarray(np.concatenate(rows)))
 
 
 def _dense(node: NestedArray) -> Any:

@@ -13,13 +13,14 @@ def is_jagged(obj: Any) -> bool:
     return torch is not None and isinstance(obj, torch.Tensor) and obj.is_nested
 
 
-def from_torch(obj: Any) -> NestedArray:
+def from_torch(obj: Any, copy: bool | None = None) -> NestedArray:
     """Return a jagged tensor as lists, on the memory of its values and offsets.
 
     Raises
     ------
     BufferError
-        Its layout is the strided one, or it is ragged elsewhere than in its second dimension.
+        Its layout is the strided one, or it is ragged elsewhere than in its second dimension; or its offsets lie
+        apart from each other, and `copy` is False.
     """
     torch = sys.modules["torch"]
     ragged = _ragged_in(obj) if obj.layout is torch.jagged else None
@@ -32,10 +33,9 @@ def from_torch(obj: Any) -> NestedArray:
     offsets, values = asarray(obj.offsets()), asarray(obj.values())
     lengths = obj.lengths()
     if lengths is None:
-        return make("list", offsets.shape[0] - 1, offsets=offsets, content=values)
-    return make(
-        "list_view", lengths.shape[0], offsets=offsets[: lengths.shape[0]], sizes=asarray(lengths), content=values
-    )
+        return make("list", offsets.shape[0] - 1, offsets=offsets, content=values, copy=copy)
+    return make("list_view", lengths.shape[0], offsets=offsets[: lengths.shape[0]], sizes=asarray(lengths),
+                content=values, copy=copy)  # fmt: skip
 
 
 def _ragged_in(obj: Any) -> int | None:

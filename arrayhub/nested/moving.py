@@ -192,6 +192,7 @@ def _joined(nodes: list[Any]) -> Any:
     nodes = [nested_of(node) for node in nodes]
     nodes = [_in_order(node) if node.kind == "list_view" else node for node in nodes]
     nodes = [with_offsets(node) if node.kind in _VIEWS else node for node in nodes]
+    nodes = _of_one_form(nodes)
     kinds = {(node.kind, node.width, node.meaning) for node in nodes}
     if len(kinds) != 1:
         raise TypeError(f"asnested: chunks of several types, {', '.join(sorted(str(node.type) for node in nodes))}")
@@ -201,7 +202,7 @@ def _joined(nodes: list[Any]) -> Any:
     mask = np.concatenate([valid_mask(node) for node in nodes])
     facts: dict[str, Any] = {"validity": None if mask.all() else bitmap_of(mask), "meaning": first.meaning}
     if first.kind == "flat":
-        content = asarray(np.concatenate([as_numpy(node.content) for node in nodes]))
+        content = asarray(np.ascontiguousarray(np.concatenate([as_numpy(node.content) for node in nodes])))
         return content if facts["validity"] is None and first.meaning is None else make("flat", length, content=content,
                                                                                        **facts)  # fmt: skip
     if first.kind == "bits":
@@ -217,6 +218,19 @@ def _joined(nodes: list[Any]) -> Any:
             "record", length, names=tuple(first.fields), parts=tuple(_joined(list(c)) for c in columns), **facts
         )
     return _joined_categories(nodes, length, facts)
+
+
+def _of_one_form(nodes: list[NestedArray]) -> list[NestedArray]:
+    """Rows of one length are dimensions of numbers where none is missing, and regular nodes elsewhere."""
+    if all(node.kind != "regular" for node in nodes):
+        return nodes
+    return [_regular(node) if node.kind == "flat" and node.content.ndim > 1 else node for node in nodes]
+
+
+def _regular(node: NestedArray) -> NestedArray:
+    length, width, *rest = node.content.shape
+    rows = asarray(np.reshape(as_numpy(node.content), (length * width, *rest)))
+    return make("regular", length, width=width, content=rows, validity=node.validity, bit=node.validity_offset)
 
 
 def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:

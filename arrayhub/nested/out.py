@@ -8,7 +8,7 @@ from arrayhub._core.copying import wanted
 from arrayhub._core.errors import needed
 from arrayhub.conversion import as_numpy as dense_as_numpy
 from arrayhub.conversion import register_nested
-from arrayhub.nested.array import NestedArray, is_on_host, nested_of, unpacked, valid_mask
+from arrayhub.nested.array import NestedArray, check, is_on_host, nested_of, unpacked, valid_mask
 from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.moving import as_polars_has_it, concatenate, in_order
 from arrayhub.nested.strings import to_string_dtype, with_offsets
@@ -126,6 +126,7 @@ def _numbers(awkward: Any, x: Any) -> Any:
 def _layout(awkward: Any, node: Any) -> Any:
     if not isinstance(node, NestedArray):
         return _numbers(awkward, node)
+    check(node)  # awkward itself follows offsets and indices wherever they lead
     layout = _LAYOUTS[node.kind](awkward, node)
     if node.validity is None or node.null_count == 0 or node.kind == "categorical":
         return layout

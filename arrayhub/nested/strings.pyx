@@ -16,7 +16,7 @@ from arrayhub._core.tree cimport (
     STRING_VIEW,
     VIEW_BYTES,
     Tree,
-    check_tree,
+    check_again,
     false_field_error,
     integer_at,
     is_missing,
@@ -183,7 +183,7 @@ def to_string_dtype(Tree t):
     InterfaceError
         A string is no UTF-8.
     """
-    check_tree(t)
+    check_again(t)
     check_utf8(t)
     dtype = np.dtypes.StringDType(na_object=None) if t.validity is not None else np.dtypes.StringDType()
     cdef cnp.ndarray result = np.empty(t.length, dtype)
@@ -283,7 +283,7 @@ cdef int check_utf8(Tree t) except -1:
 
 def with_offsets(Tree t):
     """Return strings by offsets into characters of their own, which are a copy of what the views lead to."""
-    check_tree(t)
+    check_again(t)
     cdef Characters place = characters_of(t)
     cdef const char* first = NULL
     cdef Py_ssize_t k, length = 0, total = 0
@@ -314,7 +314,7 @@ def with_views(Tree t):
     BufferError
         There are 2 GiB of characters or more, of which a view cannot say where one is.
     """
-    check_tree(t)
+    check_again(t)
     if t.kind != STRING and t.kind != BYTES:
         return t
     cdef Descriptor characters = <Descriptor> t.content

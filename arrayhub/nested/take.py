@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import wanted
+from arrayhub._core.copying import forbidden, wanted
 from arrayhub._core.errors import show
 from arrayhub.conversion import asarray
 from arrayhub.nested.array import NestedArray, from_arrow, nested_of
@@ -55,23 +55,22 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
 
 def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if isinstance(obj, (list, tuple)):
-        _forbidden(copy, "Python's lists have no memory to view")
+        forbidden(copy, "asnested", "Python's lists have no memory to view")
         return from_python(obj)
     if isinstance(obj, np.ndarray):
-        if obj.dtype.kind in "STU":
-            _forbidden(copy, "NumPy's strings are in another form")
-        return from_numpy(obj)
+        return from_numpy(obj, copy)
     if is_awkward(obj):
-        return from_awkward(obj)
+        return from_awkward(obj, copy)
     if is_jagged(obj):
-        return from_torch(obj)
+        return from_torch(obj, copy)
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and isinstance(obj, pyarrow.Scalar):  # which pyarrow does not export: an array of it is
+        forbidden(copy, "asnested", "pyarrow does not export a Scalar, of which an array is made")
         return _only(pyarrow.array([obj.as_py()], obj.type))
     if pyarrow is not None and hasattr(type(obj), "__arrow_array__"):  # pandas' arrays of Arrow's memory
         pandas = sys.modules.get("pandas")
         if pandas is None or not isinstance(obj, pandas.arrays.ArrowExtensionArray):
-            _forbidden(copy, f"pyarrow copies what is missing in a {type(obj).__name__}")
+            forbidden(copy, "asnested", f"pyarrow copies what is missing in a {type(obj).__name__}")
         return _only(pyarrow.array(obj))
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
 
@@ -81,11 +80,6 @@ def _only(obj: Any) -> NestedArray:
     taken = asnested(obj)
     one: NestedArray = asnested(obj, copy=True) if isinstance(taken, list) else taken
     return one
-
-
-def _forbidden(copy: bool | None, why: str) -> None:
-    if copy is False:
-        raise BufferError(f"asnested: {why}, and copy=False forbids a copy")
 
 
 def _with_a_dimension(array: Any) -> Any:

@@ -1,0 +1,288 @@
+"""What is not dense lies in memory of every kind: with gaps, backwards, out of order, rewritten while it is read."""
+
+import subprocess
+import sys
+
+import awkward as ak
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+
+import arrayhub as ah
+from arrayhub.nested.array import make
+
+RECORDS = np.array([(1, 2.5), (2, 3.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
+TENSORS = pa.ExtensionArray.from_storage(
+    pa.fixed_shape_tensor(pa.int64(), [3, 4], permutation=[1, 0]), pa.array([[*range(12)]], pa.list_(pa.int64(), 12))
+)
+
+
+def awkward_lists(content, offsets=(0, 2, 4)):
+    index = ak.index.Index64(np.asarray(offsets))
+    return ak.Array(ak.contents.ListOffsetArray(index, ak.contents.NumpyArray(content)))
+
+
+# What has elements with gaps between them, and its elements as a list.
+GAPS = {
+    "records": lambda: RECORDS,
+    "records backwards": lambda: RECORDS[::-1],
+    "records with arrays": lambda: np.array([(1, [1, 2, 3]), (2, [4, 5, 6])], [("a", "i1"), ("b", "i4", 3)]),
+    "masked backwards": lambda: np.ma.array(np.arange(10)[::-2], mask=[0, 1, 0, 0, 0]),
+    "content with gaps": lambda: awkward_lists(np.arange(8)[::2]),
+    "rows of a transposed matrix": lambda: torch.nested.nested_tensor_from_jagged(
+        torch.arange(8.0).reshape(2, 4).T, torch.tensor([0, 1, 4])
+    ),
+    "a permuted tensor in a struct": lambda: pa.StructArray.from_arrays([TENSORS], ["t"]),
+    "a permuted tensor in a table": lambda: pa.table({"t": TENSORS}),
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_gaps_are_not_read_as_elements(name):
+    source = GAPS[name]()
+    x = ah.asnested(source)
+    expected = x.to_list()
+    for take in (pa.array, pl.Series, ah.as_arrow, ah.as_polars, ah.as_pandas):
+        with pytest.raises(BufferError, match="not compact.*copy=True"):
+            take(x)
+    assert ah.as_awkward(x).to_list() == expected
+    copy = ah.asnested(source, copy=True)
+    assert copy.to_list() == expected
+    for array in (pa.array(copy), ah.as_arrow(source, copy=True)):
+        array.validate(full=True)
+        assert ah.asnested(array).to_list() == expected
+    assert len(ah.as_polars(source, copy=True)) == len(ah.as_pandas(source, copy=True)) == len(x)
+
+
+def test_swapped_bytes_in_records_are_put_in_order_by_a_copy():
+    swapped = RECORDS.astype([("a", ">i4"), ("b", ">f8")])
+    with pytest.raises(BufferError, match="byte order|not compact"):
+        ah.as_arrow(swapped)
+    assert ah.as_arrow(swapped, copy=True).to_pylist() == ah.asnested(RECORDS).to_list()
+
+
+def test_rows_of_arrays_in_fortran_order():
+    rows = [np.asfortranarray(np.arange(6).reshape(2, 3)), np.asfortranarray(np.ones((1, 3), int))]
+    assert ah.as_arrow(rows).to_pylist() == [[[0, 1, 2], [3, 4, 5]], [[1, 1, 1]]]
+
+
+# Offsets, sizes, indices, characters and bits that lie apart, by what they are in.
+APART = {
+    "offsets of torch": lambda: torch.nested.nested_tensor_from_jagged(
+        torch.arange(4.0), torch.tensor([0, 9, 2, 9, 4])[::2]
+    ),
+    "offsets of awkward": lambda: awkward_lists(np.arange(4.0), np.array([0, 9, 2, 9, 4])[::2]),
+    "characters": lambda: ak.Array(
+        ak.contents.ListOffsetArray(
+            ak.index.Index64(np.array([0, 1, 3])),
+            ak.contents.NumpyArray(np.frombuffer(b"a-b-c-", "u1")[::2], parameters={"__array__": "char"}),
+            parameters={"__array__": "string"},
+        )
+    ),
+    "starts": lambda: ak.Array(
+        ak.contents.ListArray(
+            ak.index.Index64(np.array([2, 9, 0, 9])[::2]),
+            ak.index.Index64(np.array([4, 9, 2, 9])[::2]),
+            ak.contents.NumpyArray(np.arange(4)),
+        )
+    ),
+    "bits": lambda: ak.Array(
+        ak.contents.BitMaskedArray(
+            ak.index.IndexU8(np.array([1, 0, 3, 0], "u1")[::2]), ak.contents.NumpyArray(np.arange(9)), True, 9, True
+        )
+    ),
+    "indices": lambda: ak.Array(
+        ak.contents.IndexedArray(
+            ak.index.Index64(np.array([1, 9, 0, 9])[::2]),
+            ak.contents.NumpyArray(np.array([10, 20])),
+            parameters={"__array__": "categorical"},
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_is_followed_lies_without_gaps(name):
+    source = APART[name]()
+    expected = [row.tolist() for row in source.unbind()] if isinstance(source, torch.Tensor) else source.to_list()
+    x = ah.asnested(source)
+    assert x.to_list() == expected
+    assert [row.tolist() if hasattr(row, "tolist") else row for row in x] == expected
+    assert pa.array(x).to_pylist() == expected
+    assert ah.as_awkward(x).to_list() == expected
+    if name in ("offsets of torch", "characters"):  # awkward itself copies indices that lie apart
+        with pytest.raises(BufferError, match="copy=False forbids"):
+            ah.asnested(source, copy=False)
+
+
+def test_sizes_are_as_wide_as_offsets():
+    with pytest.raises(TypeError, match="sizes are .*int32 or int64, sizes as the offsets"):
+        make("list_view", 1, offsets=ah.asarray(np.zeros(1, "i8")), sizes=ah.asarray(np.zeros(1, "i4")),
+             content=ah.asarray(np.zeros(1)))  # fmt: skip
+
+
+COPIES = {
+    "strings in records": lambda: np.zeros(2, [("s", "S3"), ("f", "f8")]),
+    "elements by an index": lambda: ak.Array(
+        ak.contents.IndexedArray(ak.index.Index64(np.array([2, 0])), ak.contents.NumpyArray(np.arange(3.0)))
+    ),
+    "elements by an index, and missing": lambda: ak.Array(
+        ak.contents.IndexedOptionArray(ak.index.Index64(np.array([2, -1])), ak.contents.NumpyArray(np.arange(3.0)))
+    ),
+    "strings out of order": lambda: ak.Array(["a", "bc", "d"])[[2, 0]],
+    "a scalar": lambda: pa.scalar([1, 2]),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_is_never_made_where_it_is_forbidden(name):
+    source = COPIES[name]()
+    assert len(ah.asnested(source)) > 0
+    with pytest.raises(BufferError, match="copy=False forbids a copy"):
+        ah.asnested(source, copy=False)
+
+
+# ------------------------------------------------------------------------------------------------ what is rewritten
+
+
+@pytest.mark.parametrize("values", [[[1], [2, 3]], ["a", "bc"], [b"a", b"bc"], [[1], None], [1, None]])
+def test_nobody_writes_what_is_followed(values):
+    x = ah.asnested(values)
+    x.to_list()
+    for array in (getattr(x, "offsets", None), x.validity):
+        if array is not None:
+            assert array.access == "readonly"
+            with pytest.raises((ValueError, TypeError)):
+                np.asarray(array)[0] = 2**7
+    assert x.access == x.content.access
+
+
+REWRITTEN = {
+    "rows": "x[0]",
+    "the list": "x.to_list()",
+    "awkward": "ah.as_awkward(x).to_list()",
+    "check": "sys.exit(0 if ah.check(x) else 1)",
+    "a copy": "ah.asnested(x, copy=True)",
+    "dense": "x.to_dense()",
+}
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+@pytest.mark.parametrize("text", [False, True])
+def test_offsets_that_their_owner_rewrites_lead_nowhere(name, text):
+    """In a process of its own, which would end."""
+    if name == "dense" and text:
+        pytest.skip("strings are never dense")
+    words = "parameters={'__array__': 'string'}" if text else ""
+    inner = "np.frombuffer(b'abc', 'u1'), parameters={'__array__': 'char'}" if text else "np.arange(3)"
+    code = f"""if True:
+        import sys, awkward as ak, numpy as np, arrayhub as ah
+        offsets = np.array([0, 1, 3])
+        x = ah.asnested(ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(offsets), ak.contents.NumpyArray({inner}),
+                                                             {words})))
+        x.to_list()
+        offsets[1:] = 2**30
+        try:
+            {REWRITTEN[name]}
+        except ah.InterfaceError:
+            sys.exit(0)
+        sys.exit(1)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_awkward_is_given_no_offsets_that_lead_out_of_the_content():
+    wrong = pa.Array.from_buffers(
+        pa.list_(pa.int64()), 2, [None, pa.py_buffer(np.array([0, 2**30, 2], "i4"))], children=[pa.array([1, 2])]
+    )
+    with pytest.raises(ah.InterfaceError, match="offsets"):
+        ah.as_awkward(wrong)
+
+
+# --------------------------------------------------------------------------------------------- records without fields
+
+
+EMPTY = {
+    "a table": lambda: pa.table({}),
+    "dicts": lambda: [{}, {}],
+    "dicts in dicts": lambda: [{"a": {}}, {"a": {}}],
+    "some missing": lambda: [{}, None],
+    "a struct": lambda: pa.array([{}, {}], pa.struct([])),
+    "lists of them": lambda: [[{}, {}], []],
+    "a frame": lambda: pl.DataFrame(),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_records_without_fields(name):
+    source = EMPTY[name]()
+    x = ah.asnested(source)
+    expected = source if isinstance(source, list) else [{}] * len(x)
+    assert x.to_list() == expected
+    assert "device='cpu'" in repr(x)
+    assert x.access in ("immutable", "readonly")
+    assert x.protocol
+    assert ah.check(x) == []
+    assert "size:" in ah.debug_repr(x)
+    assert ah.inspect(x)["arrmeta"]["length"] == len(x)
+    assert "<svg" in x._repr_html_()
+    assert pa.array(x).to_pylist() == expected
+    assert len(pa.chunked_array(x)) == len(x)
+    assert ah.asnested(x, copy=True).to_list() == x.to_host().to_list() == expected
+    assert ah.as_awkward(x).to_list() == expected
+    assert {v.verdict for v in ah.explain(x, "arrow").verdicts} == {"zero-copy"}
+    assert len(pa.Array._import_from_c_device_capsule(*x.__arrow_c_device_array__())) == len(x)
+
+
+# -------------------------------------------------------------------------------------------------------- many chunks
+
+
+@pytest.mark.parametrize("first", [[[1.0, 2.0]], []])
+@pytest.mark.parametrize("second", [[[None, 2.0]], [None, [1.0, 2.0]]])
+def test_chunks_of_rows_of_one_length_of_which_some_are_missing(first, second):
+    kind = pa.list_(pa.float64(), 2)
+    both = pa.chunked_array([pa.array(first, kind), pa.array(second, kind)])
+    assert ah.asnested(both, copy=True).to_list() == first + second
+    deep = pa.list_(kind, 1)
+    both = pa.chunked_array([pa.array([[row] for row in first], deep), pa.array([[row] for row in second], deep)])
+    assert ah.asnested(both, copy=True).to_list() == both.to_pylist()
+
+
+# ------------------------------------------------------------------------------------------------ what awkward allows
+
+
+def test_rows_without_elements_start_anywhere():
+    layout = ak.contents.ListArray(
+        ak.index.Index64(np.array([0, 999, 2])),
+        ak.index.Index64(np.array([2, 999, 4])),
+        ak.contents.NumpyArray(np.arange(4)),
+    )
+    assert ak.is_valid(layout)
+    assert ah.asnested(ak.Array(layout)).to_list() == [[0, 1], [], [2, 3]]
+
+
+def test_starts_of_four_bytes_without_a_sign():
+    layout = ak.contents.ListArray(
+        ak.index.IndexU32(np.array([2, 0], "u4")), ak.index.IndexU32(np.array([4, 2], "u4")),
+        ak.contents.NumpyArray(np.arange(4)),
+    )  # fmt: skip
+    assert ah.asnested(ak.Array(layout)).to_list() == [[2, 3], [0, 1]]
+
+
+@pytest.mark.parametrize("values", [["a", None], [[1, 2], None], [{"x": 1}, None], [b"a", None], [1, None]])
+def test_what_is_all_missing_keeps_its_type(values):
+    rest = ak.to_packed(ak.Array(values)[1:])
+    x = ah.asnested(rest)
+    assert x.to_list() == [None]
+    assert str(x.type) == str(rest.type)
+    assert ah.asnested(ak.Array([None, None])).to_list() == [None, None]
+
+
+def test_pandas_sees_what_a_copy_of_records_is():
+    frame = ah.as_pandas(RECORDS, copy=True)
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["b"].tolist() == [2.5, 3.5, 4.5]
