@@ -32,7 +32,7 @@ cdef extern from *:
             }
             if (answer == NULL && sequence != NULL &&
                 ((symbol[0] == '+' && sequence->sq_concat != NULL) ||
-                 (symbol[0] == '*' && symbol[1] == 0 && sequence->sq_repeat != NULL)))
+                 (symbol[0] == '*' && symbol[1] != '*' && sequence->sq_repeat != NULL)))
                 Py_RETURN_NOTIMPLEMENTED;
         }
         return arrayhub_refuse(symbol);
@@ -73,6 +73,29 @@ cdef extern from *:
         return arrayhub_refuse(symbols[op]);
     }
 
+    /* x += y: what the other operand has computed is copied into x, as x[...] = value does. Otherwise Python would bind the
+       name to it, and the memory would keep its values. */
+    static PyObject *arrayhub_into(PyObject *x, PyObject *result) {
+        int failed;
+        if (result == NULL || result == Py_NotImplemented) return result;
+        failed = PyObject_SetItem(x, Py_Ellipsis, result);
+        Py_DECREF(result);
+        return failed ? NULL : Py_NewRef(x);
+    }
+    #define ARRAYHUB_IN_PLACE(name, symbol)                                                                            \
+        static PyObject *arrayhub_nb_inplace_##name(PyObject *x, PyObject *other) {                                    \
+            return arrayhub_into(x, arrayhub_binary(x, other, offsetof(PyNumberMethods, nb_##name), symbol));          \
+        }
+    #define ARRAYHUB_IN_PLACES(IN_PLACE)                                                                               \
+        IN_PLACE(add, "+=") IN_PLACE(subtract, "-=") IN_PLACE(multiply, "*=") IN_PLACE(remainder, "%=")                \
+        IN_PLACE(floor_divide, "//=") IN_PLACE(true_divide, "/=") IN_PLACE(matrix_multiply, "@=")                      \
+        IN_PLACE(lshift, "<<=") IN_PLACE(rshift, ">>=") IN_PLACE(and, "&=") IN_PLACE(xor, "^=") IN_PLACE(or, "|=")
+    ARRAYHUB_IN_PLACES(ARRAYHUB_IN_PLACE)
+
+    static PyObject *arrayhub_nb_inplace_power(PyObject *x, PyObject *exponent, PyObject *modulus) {
+        return arrayhub_into(x, arrayhub_nb_power(x, exponent, modulus));
+    }
+
     static Py_hash_t arrayhub_hash(PyObject *Py_UNUSED(x)) {
         PyErr_SetString(PyExc_TypeError, "hash: a USMArray is no key, since elements may change; take id(x), x.item() of"
                         " one element, or arrayhub.as_numpy(x).tobytes()");
@@ -86,6 +109,9 @@ cdef extern from *:
         #define ARRAYHUB_FILL(slot, symbol) number->slot = arrayhub_##slot;
         ARRAYHUB_OPERATORS(ARRAYHUB_FILL, ARRAYHUB_FILL)
         number->nb_power = arrayhub_nb_power;
+        #define ARRAYHUB_FILL_IN_PLACE(name, symbol) number->nb_inplace_##name = arrayhub_nb_inplace_##name;
+        ARRAYHUB_IN_PLACES(ARRAYHUB_FILL_IN_PLACE)
+        number->nb_inplace_power = arrayhub_nb_inplace_power;
         type->tp_richcompare = arrayhub_compare;
         type->tp_hash = arrayhub_hash;
         if (PyDict_SetItemString(type->tp_dict, "__hash__", none) < 0) return -1;

@@ -1,17 +1,19 @@
 """``x[key] = value``: an explicit copy into the elements of an array that the host can write."""
 
+import datetime
+
 import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core import tracing
-from arrayhub._core.errors import show
+from arrayhub.fitting import check_fit
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
-# What NumPy makes an array of by itself, and checks value by value against the type of the elements.
-_VALUES = (bool, int, float, complex, str, bytes, list, tuple)
-# A Python value may go into elements of its own kind or a later one: 1 into floats, but not 1.5 into integers.
-_RANKS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+# What NumPy makes an array of by itself.
+_VALUES = (bool, int, float, complex, str, list, tuple)
+# What it makes objects of, although its elements can be them.
+_TIMES = (("M8", datetime.date), ("m8", datetime.timedelta))
 
 
 def assign(array, key, value, way_in, check_values):
@@ -21,10 +23,16 @@ def assign(array, key, value, way_in, check_values):
     _check_target(target)
     elements = ndarray(target)
     since = tracing.started()
+    if isinstance(value, bytes) and elements.dtype.kind in "SU":  # text there, memory elsewhere
+        value = np.asarray(value)
     if isinstance(value, _VALUES):
-        _put_values(elements, value, check_values)
+        check_values(value)
+        _put(elements, value if elements.dtype.names else _values(value))
     else:
-        _put_array(elements, target, way_in(value))
+        source = way_in(value)
+        if source.memory is target.memory and target.ndim < array.ndim:
+            _check_exchange(elements, ndarray(source))
+        _put(elements, ndarray(transfer.to_host(source)))
     tracing.copied("x[...] = value", type(value).__name__, str(target.device), target.nbytes, since)
 
 
@@ -38,25 +46,28 @@ def _check_target(target):
         raise ValueError("x[...] = value: the array is read-only; x.copy() can be written")
 
 
-def _put_values(elements, value, check_values):
-    given, own = np.asarray(value).dtype.kind, elements.dtype.kind
-    check_values(value)
-    if given in _RANKS and own in _RANKS and _RANKS[given] > _RANKS[own]:
-        raise TypeError(
-            f"x[...] = value: {show(value)} among elements of {elements.dtype!r} would lose what it is; convert"
-            " it first"
-        )
-    elements[...] = value
+def _values(value):
+    given = np.asarray(value)
+    for kind, cls in _TIMES:
+        if given.dtype == object and all(isinstance(item, cls) for item in given.flat):
+            return given.astype(kind)
+    return given
 
 
-def _put_array(elements, target, source):
-    if target.ndim == 0 and source.ndim == 0 and source.memory is target.memory:
+def _put(elements, given):
+    if isinstance(given, np.ndarray):
+        check_fit(given, elements.dtype)
+    elements[...] = given
+
+
+def _check_exchange(elements, source):
+    """Refuse ``x[i] = x[j]`` of two places of the same memory: it is half of ``x[i], x[j] = x[j], x[i]``."""
+    try:
+        overlap = np.shares_memory(elements, source, max_work=10_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        overlap = False
+    if elements.size and source.size and not overlap:
         raise TypeError(
-            "x[i] = x[j]: the value is a view of the same memory, so that exchanging two elements by x[i], x[j] ="
-            " x[j], x[i] would write one of them twice; take x[j].copy() or x[j].item()"
+            "x[i] = x[j]: the value is a view of the same memory, so that exchanging two elements or rows by x[i], x[j]"
+            " = x[j], x[i], as shuffle does, would write one of them twice; take x[j].copy() or x[j].item()"
         )
-    given = ndarray(transfer.to_host(source))
-    if elements.dtype.kind in _RANKS and given.dtype.kind in _RANKS:
-        np.copyto(elements, given, casting="same_kind")
-    else:
-        elements[...] = given

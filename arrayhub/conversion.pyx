@@ -12,11 +12,12 @@ from arrayhub.dispatch cimport VALUES, import_array, import_one, import_via
 from arrayhub.libraries cimport torch_emit
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
+from arrayhub.libraries.torch_as_consumer cimport steps_backwards
 from arrayhub.usm_array cimport USMArray, register_way_in
 
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
-from arrayhub._core.dtypes import requested_dtype
+from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, InterfaceError, show
 from arrayhub.dispatch import check_values
 from arrayhub.libraries import wrappers
@@ -133,7 +134,7 @@ cdef bint shares(Descriptor a, object result):
 
 
 cdef bint same_dtype(Descriptor a, object dtype) except -1:
-    return a.dtype == requested_dtype(dtype)
+    return satisfies(a.dtype, requested_dtype(dtype))
 
 
 def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
@@ -502,13 +503,13 @@ def _host_view(array):
     return transfer.to_host(array, copy=False) if array.device.type == "oneapi" else None
 
 
+def _capsule(array):
+    """None of a view that steps backwards: torch ends the process on one, and who takes a capsule is not seen."""
+    return None if array is None or steps_backwards(array) else array.__dlpack__()
+
+
 # What is offered to a library's from_dlpack, one after the other: not all take objects, and not all know SYCL devices.
-cdef tuple _OFFERS = (
-    lambda array: array,
-    lambda array: array.__dlpack__(),
-    _host_view,
-    lambda array: None if _host_view(array) is None else _host_view(array).__dlpack__(),
-)
+cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _capsule(_host_view(array)))
 
 
 cdef object handed_over(object take, Descriptor a, str to):

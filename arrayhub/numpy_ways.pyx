@@ -22,7 +22,7 @@ from arrayhub.libraries cimport numpy as numpy_library
 
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
-from arrayhub._core.dtypes import requested_dtype
+from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import show
 
 
@@ -77,7 +77,7 @@ cdef object astype(Descriptor a, object dtype, object order, object casting, obj
             f"astype: casting={casting!r} forbids to convert {get_dtype(a)!r} to {dtype!r}; accepted: what numpy.can_cast"
             " allows"
         )
-    if get_dtype(a) == dtype:
+    if satisfies(get_dtype(a), dtype):
         return transfer.copy(a, order="F" if fortran else "C") if copy else a
     return transpose(transfer.astype(transpose(a, None), dtype), None) if fortran else transfer.astype(a, dtype)
 

@@ -585,9 +585,12 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            The array is read-only, or the shapes do not go together.
+            The array is read-only, the shapes do not go together, text would be cut, or a time has no place in the unit.
         TypeError
-            The elements would lose what they are, such as the fractions of floats among integers.
+            The elements would lose what they are, such as the fractions of floats among integers, or `value` is another
+            place of the same memory.
+        OverflowError
+            Numbers are out of the range of the elements.
         BufferError
             The memory is on a device, which is written by its own library.
         """
@@ -810,6 +813,7 @@ cdef class USMArray(Descriptor):
             torch_as_consumer.refuse_negative_strides(self)
             return handed(self, "__dlpack__", dlpack.emit(self, stream, max_version, False))
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
+        torch_as_consumer.refuse_negative_strides(export)
         cdef bint own = block_of(export) is not block_of(self)
         # A copy for the host is done when it is there; on a device the consumer's stream must still be told to wait.
         return handed(self, "__dlpack__", dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own))

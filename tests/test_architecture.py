@@ -20,7 +20,7 @@ LAYERS = (
     ("adapters",),
     ("libraries",),
     ("transfer",),
-    ("arithmetic", "assignment", "construction", "elements", "flags", "numpy_ways", "usm_array"),
+    ("arithmetic", "assignment", "construction", "elements", "fitting", "flags", "numpy_ways", "usm_array"),
     ("dispatch", "conversion"),
     ("storage", "inspection", "engines", "native"),
     ("nested",),

@@ -102,6 +102,50 @@ def test_an_operand_that_answers_is_asked_once():
         x ** Answers()
 
 
+IN_PLACE = {
+    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "//": operator.ifloordiv, "%": operator.imod,
+    "**": operator.ipow, "<<": operator.ilshift, ">>": operator.irshift, "&": operator.iand, "|": operator.ior,
+    "^": operator.ixor,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("symbol", IN_PLACE)
+def test_in_place_the_memory_is_written(symbol):
+    """The name stays on the array: what NumPy computes is copied into its memory, and not lost."""
+    a = A.copy()
+    x = y = ah.asarray(a)
+    expected = BINARY[symbol](A, B)
+    x = IN_PLACE[symbol](x, B)
+    assert x is y
+    assert a.tolist() == expected.tolist()
+
+
+def test_in_place_parts_are_written_once():
+    a = np.arange(6.0).reshape(2, 3)
+    x = ah.asarray(a)
+    x[...] += np.ones(3)
+    x[1] *= np.full(3, 2.0)
+    x[0, 0] -= np.float64(3)
+    x /= np.full(3, 2.0)
+    m = ah.asarray(np.eye(2))
+    m @= np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert (a * 2).tolist() == [[-2.0, 2.0, 3.0], [8.0, 10.0, 12.0]]
+    assert m.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_in_place_nothing_is_lost():
+    a = A.copy()
+    x = ah.asarray(a)
+    with pytest.raises(TypeError, match="same_kind"):
+        x += np.array([0.5, 0.5, 0.5])
+    with pytest.raises(ValueError, match="broadcast"):
+        x += np.ones((2, 3), "i8")
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        x += B
+    assert a.tolist() == A.tolist()
+
+
 def test_in_place_and_to_a_power_modulo():
     x = ah.asarray(A)
     with pytest.raises(TypeError, match=r"as_numpy\(x\)"):

@@ -1,6 +1,9 @@
 """What NumPy's arrays can be asked without computing: view, ravel, astype, flatten, ctypes, flags, and assignment."""
 
 import ctypes
+import datetime
+import decimal
+import fractions
 import gc
 import random
 import re
@@ -207,6 +210,33 @@ def test_numpys_functions_compute():
         np.testing.assert_array_equal(function(x, *args), function(BASE, *args))
 
 
+WITHOUT_A_SIZE = [
+    np.array([1.5, -2.25]),
+    np.arange(3),
+    np.array(["a", "bcd"]),
+    np.array([b"ab", b""]),
+    np.array(["2020-01-01"]),
+    np.array(7),
+    np.array(["2020-01-01T12", "NaT"], "M8[ns]"),
+    np.array([True, False]),
+    np.zeros((2, 0)),
+    np.array(["xy"], ">U3"),
+]
+
+
+@pytest.mark.parametrize("dtype", [str, bytes, "U", "S", "V", "M8", "m8"])
+@pytest.mark.parametrize("a", WITHOUT_A_SIZE, ids=lambda a: str(a.dtype))
+def test_types_without_a_size_or_a_unit_get_numpys(a, dtype):
+    """Taken literally they would have elements of no bytes, and every value would be gone."""
+    x = ah.asarray(a)
+    expected = outcome(a.astype, dtype)
+    assert outcome(x.astype, dtype) == outcome(ah.asarray, a, dtype=dtype) == expected
+    if expected != "refused":
+        copied = a.astype(dtype, copy=False) is not a
+        assert (x.astype(dtype, copy=False) is not x) == copied
+        assert (ah.asarray(a, dtype=dtype).ptr != a.ctypes.data) == copied
+
+
 # ------------------------------------------------------------------------------------------------------- assignment
 
 
@@ -246,6 +276,95 @@ def test_nothing_is_lost_by_assignment(dtype, value):
     assert not a.any()
 
 
+NOON = np.array(["2024-01-01T12"], "M8[ns]")
+LOST = {
+    "integers that wrap": ("i1", np.int64(300)),
+    "their arrays": ("i2", np.array([1, 70000])),
+    "unsigned": ("u1", np.array([256], "u8")),
+    "signs": ("u1", np.array([-1])),
+    "one of them": ("u8", np.array([-1, 1], "i1")),
+    "fractions of bfloat16": ("i4", np.array([1.5], ml_dtypes.bfloat16)),
+    "of a scalar": ("i4", ml_dtypes.bfloat16(1.5)),
+    "complex": (ml_dtypes.bfloat16, np.array([1j])),
+    "complex scalar": (ml_dtypes.bfloat16, 1j),
+    "four bits": (ml_dtypes.int4, 300),
+    "fractions of four bits": (ml_dtypes.int4, 1.5),
+    "eight": (ml_dtypes.int4, 8),
+    "decimals": ("f8", [decimal.Decimal("1.1")]),
+    "fractions": ("i4", [fractions.Fraction(1, 3)]),
+    "missing": ("f8", [None, 1]),
+    "noon": ("M8[D]", NOON),
+    "noon's scalar": ("M8[D]", NOON[0]),
+    "far": ("M8[ns]", np.array(["9999-01-01"], "M8[s]")),
+    "not ASCII": ("S3", "é"),
+    "minutes": ("m8[h]", np.array([90], "m8[m]")),
+    "times among numbers": ("i8", NOON),
+    "dates": ("M8[D]", "2024-01-01"),
+    "cut text": ("S2", "abcdef"),
+    "cut text in arrays": ("U2", np.array(["ab", "abc"])),
+    "cut bytes": ("S2", b"abc"),
+    "text among numbers": ("f8", "5"),
+    "its arrays": ("i4", np.array(["5"])),
+    "its list": ("i4", ["5"]),
+    "bytes": ("i4", [b"51"]),
+    "numbers among text": ("U3", 5),
+    "large floats": ("f4", 1e300),
+    "their arrays, narrowed": ("f2", np.array([1.0, -70000.0], "f4")),
+    "large integers": ("f2", 100_000),
+    "halves": ("c8", np.array([1e300j])),
+    "no infinity": (ml_dtypes.float4_e2m1fn, 100.0),
+    "bytes of nothing": ("V2", np.array([b"abc"], "V3")),
+    "fields": ("i1,f4", np.array([(300, 1.5)], "i4,f4")),
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_values_that_do_not_fit_are_refused(case):
+    dtype, value = LOST[case]
+    a = np.zeros(2, dtype)
+    before = a.tobytes()
+    with pytest.raises((TypeError, ValueError, OverflowError), match="value|asarray|encode"):
+        ah.asarray(a)[...] = value
+    assert a.tobytes() == before
+
+
+KEPT = {
+    "narrower, as it fits": ("i1", np.array([-128, 127])),
+    "without signs": ("u1", np.array([0, 255])),
+    "the largest": ("f4", np.array([3.4028235e38, -3.4028235e38])),
+    "infinite": ("f4", np.array([np.inf, np.nan])),
+    "of another unit": ("M8[s]", np.array(["2024-01-01", "NaT"], "M8[D]")),
+    "midnight": ("M8[D]", NOON - np.timedelta64(12, "h")),
+    "dates": ("M8[D]", [datetime.date(2024, 1, 1)]),
+    "spans": ("m8[s]", [datetime.timedelta(1)]),
+    "text": ("U5", np.array(["abc", ""])),
+    "bytes": ("S3", b"ab"),
+    "letters as bytes": ("S3", "ab"),
+    "four bits": (ml_dtypes.int4, np.array([-8, 7])),
+    "widened": ("i4", np.array([3], ml_dtypes.int4)),
+    "fields": ("i1,f4", np.array([(30, 1.5)], "i4,f8")),
+    "none": ("i4", []),
+    "bfloat16": (ml_dtypes.bfloat16, np.array([1e38])),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_values_that_fit_are_assigned(case):
+    dtype, value = KEPT[case]
+    a, expected = np.zeros(2, dtype), np.zeros(2, dtype)
+    key = slice(0, 0) if case == "none" else ...
+    expected[key] = value
+    ah.asarray(a)[key] = value
+    assert a.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_are_memory_and_no_text(kind):
+    a = np.zeros(2)
+    ah.asarray(a)[...] = kind(b"51")
+    assert a.tolist() == [53.0, 49.0]
+
+
 def test_arrays_are_not_narrowed_to_another_kind():
     with pytest.raises(TypeError, match="same_kind"):
         ah.asarray(np.zeros(2, "i4"))[...] = np.array([1.5, 2.5])
@@ -279,6 +398,37 @@ def test_two_elements_cannot_be_exchanged_through_views():
         random.shuffle(x)
     x[0], x[1] = x[1].copy(), x[0].item()
     assert a.tolist() == [1, 0, 2, 3, 4]
+
+
+SHUFFLES = {
+    "Random": random.Random(1).shuffle,
+    "Generator": np.random.default_rng(1).shuffle,
+    "RandomState": np.random.RandomState(1).shuffle,
+}
+
+
+@pytest.mark.parametrize("shuffle", SHUFFLES.values(), ids=SHUFFLES)
+@pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
+@pytest.mark.parametrize("turn", ["ij", "ji", "backwards", "deep"])
+def test_nor_can_two_rows(shuffle, turn):
+    """Neither loses a row where the other way to exchange them would."""
+    a = np.arange(24).reshape(6, 4)
+    x = ah.asarray(a)
+    turned = {"ij": x, "ji": x.T, "backwards": x[::-1], "deep": x[:, None]}[turn]
+    with pytest.raises(TypeError, match=r"x\[j\]\.copy\(\)"):
+        shuffle(turned)
+    assert np.unique(a).size == a.size
+
+
+def test_what_is_no_exchange_is_assigned():
+    a = np.arange(12).reshape(4, 3)
+    x = ah.asarray(a)
+    x[1:] = x[:-1]
+    x[3] = x[3]
+    x[2, 1:] = x[2, :-1]
+    x[0] = x[3].copy()
+    x[1, 2] = ah.asarray(np.array(9))
+    assert a.tolist() == [[6, 7, 8], [0, 1, 9], [3, 3, 4], [6, 7, 8]]
 
 
 def test_read_only_memory_is_not_written():

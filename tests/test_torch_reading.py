@@ -148,3 +148,50 @@ def test_a_call_of_torchs_that_runs_python_may_write_bytes():
 
     torch.add(torch.ones(2).as_subclass(Tensor), 1)
     assert written
+
+
+BACKWARDS = {
+    "device": "torch.from_dlpack(x, device='cpu')",
+    "copy=False": "torch.from_dlpack(x, device='cpu', copy=False)",
+    "by name": "arrayhub.convert(x, 'torch.utils.dlpack')",
+    "by the name of another": "arrayhub.convert(x, 'reader')",
+}
+
+
+@pytest.mark.parametrize("memory", ["host", "shared"])
+@pytest.mark.parametrize("call", BACKWARDS)
+def test_whatever_torch_asks_for_negative_strides_are_refused(call, memory):
+    """Also where a device is asked for, and where `convert` would go on to what torch takes without being seen."""
+    if memory == "shared":
+        pytest.importorskip("dpctl")
+    made = "asarray(np.arange(6.0))" if memory == "host" else "USMArray((6,), 'f8', buffer='shared')"
+    code = f"""
+import sys, types
+import numpy as np, torch, torch.utils.dlpack, arrayhub
+sys.modules["reader"] = types.SimpleNamespace(from_dlpack=lambda x: torch.from_dlpack(x))
+x = arrayhub.{made}[::-1]
+try:
+    {BACKWARDS[call]}
+except BufferError as error:
+    print(error)
+"""
+    assert "negative, and torch ends the process" in python(code)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_so_are_those_of_usm(name):
+    pytest.importorskip("dpctl")
+    code = f"""
+import torch, arrayhub
+try:
+    torch.{name}(arrayhub.USMArray((4,), "f8", buffer="shared")[::-1])
+except BufferError as error:
+    print(error)
+"""
+    assert "as_torch(x, copy=True)" in python(code)
+
+
+def test_a_copy_of_negative_strides_is_taken():
+    x = ah.asarray(np.arange(3.0))[::-1]
+    assert ah.convert(x, "torch.utils.dlpack", copy=True).tolist() == [2.0, 1.0, 0.0]
+    assert torch.from_dlpack(x, copy=True).tolist() == [2.0, 1.0, 0.0]

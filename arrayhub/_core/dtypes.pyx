@@ -302,6 +302,15 @@ def requested_dtype(object said):
     )
 
 
+def satisfies(own, wanted):
+    """Whether elements of a dtype are what is asked for, which may be strings of any length, or times of any unit."""
+    if own == wanted:
+        return True
+    if own.kind != wanted.kind or wanted.names is not None:
+        return False
+    return np.datetime_data(wanted)[0] == "generic" if wanted.kind in "mM" else wanted.kind in "SUV" and not wanted.itemsize
+
+
 _SPEAKERS = {
     "numbers": "every protocol",
     "own": "DLPack (USMArray.__dlpack__, asarray(x, via='dlpack'))",

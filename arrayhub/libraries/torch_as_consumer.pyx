@@ -60,18 +60,23 @@ cdef bint asked_by(const char* name) noexcept:
     return arrayhub_asked_by(name)
 
 
+cdef bint steps_backwards(Descriptor a) noexcept:
+    """Whether a stride between two elements is negative."""
+    cdef int k
+    if a.flags_ & C_CONTIGUOUS or a.byte_strides_ == NULL:
+        return False
+    for k in range(a.nd_):
+        if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
+            return True
+    return False
+
+
 cdef int refuse_negative_strides(Descriptor a) except -1:
     """BufferError where torch is about to take a view that steps backwards, on which it aborts.
 
     All of its functions (``from_dlpack``, ``as_tensor``, ``tensor``) ask through one of Python's.
     """
-    cdef int k
-    if a.flags_ & C_CONTIGUOUS or a.byte_strides_ == NULL or "torch" not in sys.modules:
-        return 0
-    for k in range(a.nd_):
-        if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
-            break
-    else:
+    if not steps_backwards(a) or "torch" not in sys.modules:
         return 0
     if sys._getframe().f_globals.get("__name__") == "torch.utils.dlpack":
         raise BufferError(

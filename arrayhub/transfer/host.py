@@ -56,7 +56,14 @@ def write(fresh, source):
 
 
 def astype(array, dtype):
-    """Return a fresh C-contiguous host copy of host-readable `array` with another element type."""
+    """Return a fresh C-contiguous host copy of host-readable `array` with another element type.
+
+    Strings without a length, and times without a unit, get those that NumPy gives them, by their values where it must.
+    """
+    values = ndarray(array)
+    if dtype.kind in "SUVmM":
+        values = values.astype(dtype)
+        dtype = values.dtype
     fresh = typed_like(array, dtype)
-    ndarray(fresh)[...] = ndarray(array)
+    ndarray(fresh)[...] = values
     return fresh

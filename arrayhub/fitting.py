@@ -1,0 +1,101 @@
+"""Whether values stay what they are among elements of another type; nothing is rounded away, cut, wrapped or parsed."""
+
+import sys
+
+import numpy as np
+
+# Booleans, integers, real and complex numbers by the widest types of each: the kinds of ml_dtypes' types do not tell.
+_NUMBERS = (("?",), ("i8", "u8"), ("g",), ("G",))
+_INTEGERS = 1
+_WIDEST = tuple([tuple([np.dtype(name) for name in names]) for names in _NUMBERS])
+
+
+def check_fit(given, own):
+    """Refuse what the values of the ndarray `given` would lose as elements of the dtype `own`.
+
+    Raises
+    ------
+    TypeError
+        Values of another kind: floats among integers, text among numbers, objects.
+    OverflowError
+        Numbers that are too large.
+    ValueError
+        Text that is too long, times between two of the unit's.
+    """
+    kind = given.dtype
+    if kind == own or not given.size:
+        return
+    if kind.names and own.names and len(kind.names) == len(own.names):
+        for name, target in zip(kind.names, own.names, strict=True):
+            check_fit(given[name], own[target].base)
+        return
+    if not _is_allowed(kind, own):
+        raise TypeError(
+            f"x[...] = value: {kind!r} among elements of {own!r} would lose what it is, and is no same_kind of it;"
+            " convert it first"
+        )
+    if own.kind in "mM" or not np.can_cast(kind, own, "safe"):  # which says nothing of how far units reach
+        _check_values(given, own)
+
+
+def _is_allowed(kind, own):
+    if kind.kind in "SU" or own.kind in "SU":  # NumPy would read numbers out of text, and write them as text
+        return kind.kind in "SU" and own.kind in "SU"
+    before, after = _rank(kind), _rank(own)
+    if before is not None and after is not None:
+        return before <= after
+    return np.can_cast(kind, own, "safe" if own.kind == "V" else "same_kind")
+
+
+def _rank(dtype):
+    return next((rank for rank, tops in enumerate(_WIDEST) if any(np.can_cast(dtype, top) for top in tops)), None)
+
+
+def _check_values(given, own):
+    kind = given.dtype.kind
+    if own.kind in "SU":
+        _check_lengths(given, own)
+    elif own.kind in "mM" and own.kind == kind:  # integers are counts of the unit
+        _check_times(given, own)
+    elif _rank(own) == _INTEGERS:
+        _check_range(given, own, int(_limits(own, "iinfo").min), int(_limits(own, "iinfo").max))
+    elif _rank(own) is not None:
+        limits = _limits(own, "finfo")
+        most = np.longdouble(limits.max) * (
+            1 + np.longdouble(2) ** -(int(limits.nmant) + 2)
+        )  # from there on it rounds up
+        for part in (given.real, given.imag) if given.dtype.kind == "c" else (given,):
+            _check_range(part, own, -most, most)
+
+
+def _limits(own, name):
+    """What is said of a dtype by ml_dtypes, which knows its own and NumPy's, or where that is not loaded, by NumPy."""
+    ml_dtypes = sys.modules.get("ml_dtypes")
+    return getattr(np if ml_dtypes is None else ml_dtypes, name)(own)
+
+
+def _check_range(given, own, least, most):
+    values = given if given.dtype.kind in "biu" else given.astype("g")
+    finite = np.isfinite(values)
+    low = values.min(where=finite, initial=0)
+    high = values.max(where=finite, initial=0)
+    if low < least or high > most:
+        raise OverflowError(
+            f"x[...] = value: {low if low < least else high} is out of the range of elements of {own!r}; convert it"
+            " first, by value.astype(dtype) of NumPy's, to have what that makes of it"
+        )
+
+
+def _check_lengths(given, own):
+    length, most = int(np.strings.str_len(given).max()), np.dtype(own).itemsize // (4 if own.kind == "U" else 1)
+    if length > most:
+        raise ValueError(f"x[...] = value: text of {length} characters would be cut among elements of {own!r}")
+
+
+def _check_times(given, own):
+    kept = given.astype(own)
+    if not np.array_equal(kept.astype(given.dtype), given, equal_nan=True):
+        raise ValueError(
+            f"x[...] = value: elements of {own!r} have no such time as {given.dtype!r} has here; convert it first, by"
+            " value.astype(dtype) of NumPy's, which rounds"
+        )
