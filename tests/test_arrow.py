@@ -157,6 +157,15 @@ def test_truth_values_are_bytes():
     assert ah.asarray(taken).ptr == x.ptr
 
 
+def test_truth_values_of_several_dimensions_stay_truth_values():
+    source = np.array([[[True, False, True]], [[False, True, True]]])
+    for values in (source, source.transpose(0, 2, 1)):
+        taken = pa.array(ah.asarray(values))
+        assert taken.type.value_type.extension_name == "arrow.bool8"
+        assert ah.asarray(taken).dtype == bool
+        assert np.array_equal(np.asarray(ah.asarray(taken)), values)
+
+
 @pytest.mark.parametrize(
     ("x", "words"),
     [

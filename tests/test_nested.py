@@ -625,3 +625,82 @@ def test_zones_of_times_in_lists_are_kept():
         assert given.to_pylist()[0] == value
     with pytest.raises(TypeError, match="several zones"):
         ah.asnested([zurich, datetime.datetime(2020, 1, 1)])
+
+
+NOON = datetime.datetime(2020, 7, 1, 12)
+
+
+def test_a_day_and_a_point_in_time_are_two_kinds():
+    for values in ([NOON.date(), NOON], [NOON, NOON.date()], [np.datetime64("2020"), np.timedelta64(1, "D")],
+                   [1, np.timedelta64(1, "D")], [np.timedelta64(1, "D"), 1]):  # fmt: skip
+        with pytest.raises(TypeError, match="among elements such as.*all of one kind"):
+            ah.asnested(values)
+    assert ah.asnested([np.timedelta64(1, "D"), None]).to_list() == [datetime.timedelta(1), None]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pd.Timestamp("2020-01-01 00:00:00.123456789"),
+        pd.Timestamp("1950-01-01 00:00:00.000000001"),
+        pd.Timestamp("2020-07-01 12:00:00.000000001", tz="Europe/Zurich"),
+        pd.Timedelta(1500),
+        pd.Timedelta(-1),
+        datetime.timedelta(-1, 5, 7),
+        datetime.datetime.min,
+        datetime.datetime.max,
+    ],
+    ids=str,
+)
+def test_no_part_of_a_time_is_lost(value):
+    assert ah.as_arrow([value, None]).to_pylist() == [value, None]
+
+
+def test_times_beyond_64_bits_are_refused():
+    for values in ([datetime.timedelta.max], [datetime.timedelta.min], [pd.Timestamp("2500-01-01"), pd.Timestamp(1)]):
+        with pytest.raises(OverflowError, match="more than 64 bits"):
+            ah.asnested(values)
+
+
+def test_a_zone_of_a_fixed_offset_is_its_offset():
+    for zone, name in (
+        (datetime.timedelta(hours=2), "CEST"),
+        (datetime.timedelta(hours=-2, minutes=-30), "Newfoundland"),
+    ):
+        value = NOON.replace(tzinfo=datetime.timezone(zone, name))
+        taken = ah.as_arrow([value])
+        assert taken.type == pa.timestamp("us", "+02:00" if name == "CEST" else "-02:30")
+        assert taken.to_pylist() == [value]
+    with pytest.raises(TypeError, match="whole minutes"):
+        ah.asnested([NOON.replace(tzinfo=datetime.timezone(datetime.timedelta(seconds=5)))])
+
+
+def test_whole_numbers_stay_whole():
+    with pytest.raises(TypeError, match="no integer type holds -1 and 9223372036854775808"):
+        ah.asnested([[2**63], [-1]])
+    for values, kind in (([2**63, 1], "uint64"), ([np.uint64(1), np.int64(-1)], "int64"), ([2**63, 0.5], "float64")):
+        x = ah.asnested(values)
+        assert (x.to_list(), x.content.dtype) == (values, kind)
+
+
+def test_maps_are_lists_of_records():
+    source = pa.array([[("a", 1), ("b", None)], None, []], pa.map_(pa.string(), pa.int64()))
+    x = ah.asnested(source)
+    assert x.to_list() == [[{"key": "a", "value": 1}, {"key": "b", "value": None}], None, []]
+    assert ah.asnested(source[1:]).to_list() == [None, []]
+    assert ah.as_arrow(source).type == pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
+    assert ah.asnested(duckdb.sql("select map {'a': 1} as m")).to_list() == [{"m": [{"key": "a", "value": 1}]}]
+
+
+def test_formats_of_one_library_are_refused_by_their_name():
+    with pytest.raises(BufferError, match="_pli128.*polars"):
+        ah.asnested(pl.Series([1], dtype=pl.Int128))
+
+
+def test_dense_arrays_that_arrow_cannot_say_are_buffer_errors():
+    for take in (ah.as_arrow, ah.as_polars, ah.as_pandas):
+        with pytest.raises(BufferError, match="not compact.*copy=True"):
+            take(np.arange(6)[::-1])
+        assert list(take(np.arange(6)[::-1], copy=True)) == [
+            *map(pa.scalar if take is ah.as_arrow else int, range(5, -1, -1))
+        ]

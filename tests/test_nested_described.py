@@ -104,3 +104,23 @@ def test_pictures_of_everything_are_xml():
         ElementTree.fromstring(ah.asnested(values)._repr_html_())
     assert "…" in ah.asnested([[k] for k in range(100)])._repr_html_()
     assert "offsets[1]" in ah.asnested(lists([0, 4]))._repr_html_()
+
+
+@pytest.mark.parametrize("to", ["polars", "arrow", "pandas", "awkward"])
+@pytest.mark.parametrize(
+    "source",
+    [np.zeros(3, [("a", "i4"), ("b", "f8")]), np.array(["a", "b"]), np.zeros(2, [("s", "S3")]), np.zeros(3, "c8")],
+)
+def test_explain_says_of_records_and_strings_what_convert_does(source, to):
+    pytest.importorskip("pyarrow" if to == "arrow" else to)
+    (verdict,) = ah.explain(source, to).verdicts
+
+    def takes(copy):
+        try:
+            return len(ah.convert(source, to, copy=copy)) == len(source)
+        except BufferError:
+            return False
+
+    copied = source.dtype.kind == "U" or source.dtype.names == ("s",)  # whose memory no view shows: copy=None copies
+    expected = "copy=True" if copied else "zero-copy" if takes(None) else "copy=True" if takes(True) else "cannot"
+    assert verdict.verdict == expected

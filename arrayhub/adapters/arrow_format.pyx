@@ -20,7 +20,7 @@ from arrayhub._core.tree cimport (
 )
 
 cdef enum:
-    ROWS = 33
+    ROWS = 35
     ANY = -1
 
 cdef Format[ROWS] _TABLE
@@ -58,6 +58,8 @@ _TABLE[29] = Format(b"d:",  False, REFUSED,     0,     0,       ANY,      NULL, 
 _TABLE[30] = Format(b"+u",  False, REFUSED,     0,     0,       ANY,      NULL,    b"union")
 _TABLE[31] = Format(b"+r",  True,  REFUSED,     0,     0,       ANY,      NULL,    b"run_end_encoded")
 _TABLE[32] = Format(b"n",   True,  REFUSED,     0,     0,       ANY,      NULL,    b"null")
+_TABLE[33] = Format(b"+m",  True,  LIST,        4,     2,       1,        NULL,    b"map")     # in; a list on the way out
+_TABLE[34] = Format(b"_pl", False, REFUSED,     0,     0,       ANY,      NULL,    b"a type of polars' own")
 
 # The numbers, whose letters are the other table's: rows made from it, found by their letter.
 cdef Format[128] _NUMBERS

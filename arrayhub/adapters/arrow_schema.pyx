@@ -226,8 +226,7 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis
     if axis < a.nd_ - 1:
         new_schema(out, b"+w:%d" % a.shape_[axis + 1], name, None, 1, False)
         return fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM)
-    return new_schema(out, letter_of(a) if meaning is None else meaning.encode(), name,
-                      bool8_metadata() if a.dl_dtype_.code == BOOL_CODE else None, 0, False)
+    return new_schema(out, letter_of(a) if meaning is None else meaning.encode(), name, own_metadata(a), 0, False)
 
 
 cdef int fill_root_schema(ArrowSchema* out, object node, bint lists) except -1:
@@ -241,7 +240,12 @@ cdef int fill_root_schema(ArrowSchema* out, object node, bint lists) except -1:
     for axis in order:
         run *= a.shape_[axis]
     new_schema(out, b"+w:%d" % run, b"", tensor_metadata(a, order), 1, False)
-    return new_schema(out.children[0], letter_of(a), _ITEM, None, 0, False)
+    return new_schema(out.children[0], letter_of(a), _ITEM, own_metadata(a), 0, False)
+
+
+cdef bytes own_metadata(Descriptor a):
+    """What says that bytes are truth values; None of other numbers."""
+    return bool8_metadata() if a.dl_dtype_.code == BOOL_CODE else None
 
 
 cdef void _drop_schema_capsule(object capsule) noexcept:

@@ -64,7 +64,9 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     if array is None:
         nested = None if issubclass(type(obj), _VALUES) else not_dense("explain", obj, name, offers, to)
         return nested or _of_what_has_no_memory(obj, name, offers, why, to)
-    verdicts = tuple(_verdict(array, consumer, consumer == to) for consumer in (CONSUMERS if to is None else (to,)))
+    nested = None if to is None or to in CONSUMERS else not_dense("verdict", obj, to)  # of records, say
+    consumers = CONSUMERS if to is None else (to,)
+    verdicts = (nested,) if nested else tuple(_verdict(array, consumer, consumer == to) for consumer in consumers)
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, taken, why, verdicts)
 
 

@@ -32,6 +32,7 @@ register(picture_of=_picture_of)
 register_not_dense(
     view=_described("view_of"),
     explain=_described("explain_nested"),
+    verdict=_described("verdict_of"),
     inspect=_described("inspect_nested"),
     debug_repr=_described("debug_repr_of"),
     check=_described("check_nested"),

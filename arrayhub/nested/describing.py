@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from arrayhub._core.errors import InterfaceError
 from arrayhub.conversion import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt
@@ -33,6 +35,19 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     why = f"asnested takes it, by {x.protocol}; asarray gives dense arrays only"
     return Explanation(name, f"{x.type}, {x.access}, on {x.device}", (), offers, x.protocol, why,
                        tuple(_verdict(x, consumer) for consumer in consumers))  # fmt: skip
+
+
+def verdict_of(obj: Any, consumer: str) -> Verdict | None:
+    """Return what becomes of what `asarray` takes too, such as records and strings of fixed lengths, where it goes out
+    as not dense; None of what is nothing but numbers."""
+    x, refusal = attempt(asnested, obj, copy=False)
+    if isinstance(x, NestedArray):
+        dense = x.kind == "flat" and x.validity is None and x.meaning is None
+        return None if dense else _verdict(x, consumer)
+    if not isinstance(obj, np.ndarray) or obj.ndim != 1:
+        return None
+    obstacle = attempt(lambda: convert(asnested(obj[:0]), consumer))[1]  # strings, whose type no element changes
+    return Verdict(consumer, CANNOT if obstacle else COPY, obstacle or refusal)
 
 
 def _verdict(x: NestedArray, consumer: str) -> Verdict:

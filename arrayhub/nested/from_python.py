@@ -15,6 +15,7 @@ from arrayhub.nested.array import NestedArray, bitmap_of, make
 MAX_LEVELS = 64  # lists inside each other: one that contains itself has no end
 _LARGEST = 2**31 - 1  # of an offset of four bytes
 
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
@@ -31,6 +32,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     ------
     TypeError
         Elements of several kinds, or of one that no array has; the message names the first.
+    OverflowError
+        A time beyond the 64 bits of its unit.
     """
     if level > MAX_LEVELS:
         raise TypeError(f"asnested: lists inside each other, more than {MAX_LEVELS} levels")
@@ -42,8 +45,12 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
             return column(values, present, mask, level)
     if not present:
         return _numbers(values, present, mask, level)
+    raise _several_kinds(present)
+
+
+def _several_kinds(present: Any) -> TypeError:
     odd = next((value for value in present if type(value) is not type(present[0])), present[0])
-    raise TypeError(
+    return TypeError(
         f"asnested: {show(odd)} among elements such as {show(present[0])}; accepted: numbers, strings, bytes, times,"
         " lists or dicts, all of one kind, and None"
     )
@@ -74,6 +81,23 @@ def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     return make("flat", len(values), content=asarray(numbers, copy=True), validity=_bits(mask))
 
 
+def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    """Numbers of Python's or NumPy's; of whole ones that no integer type holds, NumPy would make floats."""
+    numbers = np.array(present)
+    if numbers.dtype.kind == "m":  # of numbers among durations
+        raise _several_kinds(present)
+    if numbers.dtype.kind == "f" and all(isinstance(value, (int, np.integer)) for value in present):
+        least, most = int(min(present)), int(max(present))
+        unsigned = least >= 0
+        if least < -(2**63) or most >= 2 ** (64 if unsigned else 63):
+            raise TypeError(
+                f"asnested: no integer type holds {least} and {most}; accepted: -2**63 to 2**63 - 1, or 0 to 2**64 - 1."
+                " Make them float, as in [float(value) for value in x]"
+            )
+        numbers = np.array(list(map(int, present)), np.uint64 if unsigned else np.int64)
+    return _numbers(values, numbers if numbers.dtype != object else present, mask, level)
+
+
 def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """Points in time, of one zone or of none."""
     zones = {_zone_of(value) for value in present}
@@ -83,9 +107,34 @@ def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
         )
     (zone,) = zones
     if zone is None:
-        return _numbers(values, np.array(present, "M8[us]"), mask, level)
-    in_utc = [value.astimezone(datetime.UTC).replace(tzinfo=None) for value in present]
-    return _meaning(f"tsu:{zone}", _numbers(values, np.array(in_utc, "M8[us]").astype(np.int64), mask, level))
+        return _numbers(values, _ticks(present, "M8"), mask, level)
+    ticks = _ticks([value.astimezone(datetime.UTC).replace(tzinfo=None) for value in present], "M8")
+    unit = np.datetime_data(ticks.dtype)[0][0]  # Arrow's letter
+    return _meaning(f"ts{unit}:{zone}", _numbers(values, ticks.astype(np.int64), mask, level))
+
+
+def _ticks(present: Any, kind: str) -> Any:
+    """Times in microseconds, as Python counts them; in nanoseconds where one of pandas' has some."""
+    fine = [getattr(value, "nanosecond", getattr(value, "nanoseconds", 0)) for value in present]
+    exact = [_microseconds(value) for value in present]
+    unit = "us"
+    if any(fine):
+        unit, exact = "ns", [1000 * whole + rest for whole, rest in zip(exact, fine, strict=True)]
+    least, most = min(exact), max(exact)
+    if least <= -(2**63) or most >= 2**63:  # the smallest is NumPy's NaT
+        odd = present[exact.index(most if most >= 2**63 else least)]
+        raise OverflowError(
+            f"asnested: {show(odd)} in {unit} has more than 64 bits; accepted: times within 2**63 {unit}"
+        )
+    return np.array(exact, np.int64).astype(f"{kind}[{unit}]")
+
+
+def _microseconds(value: Any) -> int:
+    """Those of a duration, or since 1970 of a point in time, without what pandas has below them."""
+    if isinstance(value, datetime.timedelta):
+        return (value.days * 86400 + value.seconds) * 1_000_000 + value.microseconds
+    seconds: int = (value.toordinal() - _EPOCH) * 86400 + value.hour * 3600 + value.minute * 60 + value.second
+    return seconds * 1_000_000 + int(value.microsecond)
 
 
 def _zone_of(value: datetime.datetime) -> str | None:
@@ -96,7 +145,7 @@ def _zone_of(value: datetime.datetime) -> str | None:
     if zone == datetime.UTC:
         return "UTC"
     if isinstance(zone, datetime.timezone):
-        return str(zone).removeprefix("UTC")  # as in UTC+02:00
+        return _fixed(value)
     name = getattr(zone, "key", getattr(zone, "zone", None))  # zoneinfo's, pytz's
     if not isinstance(name, str):
         raise TypeError(
@@ -105,12 +154,25 @@ def _zone_of(value: datetime.datetime) -> str | None:
     return name
 
 
-def _times(dtype: str) -> Any:
-    return lambda values, present, mask, level: _numbers(values, np.array(present, dtype), mask, level)
+def _fixed(value: datetime.datetime) -> str:
+    """An offset from UTC as Arrow has it, ``+02:00``, whatever it is called."""
+    seconds = int(_microseconds(value.utcoffset())) // 1_000_000
+    if seconds % 60 or _microseconds(value.utcoffset()) % 1_000_000:
+        raise TypeError(
+            f"asnested: the zone of {show(value)} is no whole minutes from UTC; accepted: hours and minutes"
+        )
+    hours, minutes = divmod(abs(seconds) // 60, 60)
+    return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}"
+
+
+def _durations(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
+    return _numbers(values, _ticks(present, "m8"), mask, level)
 
 
 def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Days of four bytes, as Arrow has them."""
+    """Days of four bytes, as Arrow has them. A point in time is a day to Python, which would lose its hours."""
+    if any(isinstance(value, datetime.datetime) for value in present):
+        raise _several_kinds(present)
     return _meaning("tdD", _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level))
 
 
@@ -183,13 +245,14 @@ def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 _COLUMNS = (
-    (_NUMBERS, _numbers),
+    (np.timedelta64, _numbers),
+    (np.datetime64, _numbers),
+    (_NUMBERS, _counts),
     (str, _texts),
     ((bytes, bytearray), _bytes),
     ((list, tuple, np.ndarray), _lists),
     (dict, _records),
     (datetime.datetime, _moments),
     (datetime.date, _days),
-    (datetime.timedelta, _times("m8[us]")),
-    ((np.datetime64, np.timedelta64), _numbers),
+    (datetime.timedelta, _durations),
 )

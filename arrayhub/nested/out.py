@@ -55,12 +55,22 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
     pyarrow = needed("pyarrow", "for its arrays")
     taken = _taken(obj, copy, "as_arrow")
     if is_on_host(taken):
+        _need_arrow(taken)
         take = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private; the public way takes longer
         return pyarrow.array(taken) if take is None else take(*taken.__arrow_c_array__())
     try:
         return pyarrow.array(taken)
     except (pyarrow.ArrowException, KeyError) as error:
         raise _elsewhere_error(taken, "pyarrow") from error
+
+
+def _need_arrow(taken: Any) -> None:
+    """Refuse an array whose memory or type keep Arrow's methods off it, in the words that those have."""
+    try:
+        taken.__arrow_c_schema__  # noqa: B018
+    except AttributeError as error:
+        why = str(error).removeprefix("__arrow_c_schema__: ").removeprefix("Arrow: ")
+        raise BufferError(f"Arrow: {why}{', or pass copy=True' if 'compact' in why else ''}") from None
 
 
 def _elsewhere_error(x: Any, library: str) -> BufferError:
@@ -83,7 +93,9 @@ def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
     as polars has them; it would copy the characters too.
     """
     polars = needed("polars", "for its arrays")
-    series = polars.Series(as_polars_has_it(_on_host(_taken(obj, copy, "as_polars"), "polars")))
+    taken = _on_host(_taken(obj, copy, "as_polars"), "polars")
+    _need_arrow(taken)
+    series = polars.Series(as_polars_has_it(taken))
     return series.struct.unnest() if series.dtype == polars.Struct else series
 
 

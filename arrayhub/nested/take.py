@@ -38,6 +38,8 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
     ------
     TypeError
         Elements of several kinds, or of one that no array has.
+    OverflowError
+        A time in a list has more than 64 bits in its unit.
     InterfaceError
         What `obj` says of its memory is not true or not allowed.
     BufferError
