@@ -89,6 +89,16 @@ def test_what_lies_between_the_fields_of_a_record_is_no_content(name, hashed):
     assert made(asarray(a).with_dims("I")) not in (tokens[0][0], made(asarray(a).with_dims("J")))
 
 
+def test_every_type_of_ml_dtypes_has_a_token():
+    import ml_dtypes
+
+    types = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith(("bfloat16", "float8"))]
+    assert len(types) > 5
+    tokens = [tokenize(asarray(np.ones(20, t))) for t in types]
+    assert tokens == [tokenize(asarray(np.ones(20, t))) for t in types]
+    assert len(set(tokens)) == len(types)
+
+
 def test_tokens_are_the_same_in_every_process():
     token = tokenize(asarray(np.arange(6.0).reshape(2, 3)))
     program = "import numpy, arrayhub, dask.base as b; x = arrayhub.asarray(numpy.arange(6.0).reshape(2, 3)); "

@@ -1,6 +1,8 @@
 """MPI between two real processes, started once; and what `as_mpi` refuses."""
 
 import contextlib
+import copy
+import gc
 import os
 import signal
 import subprocess
@@ -124,15 +126,53 @@ def test_what_is_read_only_is_not_received_into():
         SELF.Irecv(as_mpi(bytes(8)), source=0)
 
 
-def test_a_message_keeps_its_array_and_frees_its_datatype():
-    import gc
+@pytest.mark.parametrize(
+    "make", [lambda: [0.0, 0.0], lambda: (0.0, 0.0), lambda: 3.0, lambda: np.float64(3), lambda: range(2)]
+)
+def test_what_is_copied_is_not_received_into(make):
+    """The elements would arrive in a copy that nobody else has."""
+    assert np.array_equal(np.frombuffer(as_mpi(make())[0], asarray(make()).dtype), np.ravel(make()))
+    with pytest.raises(BufferError, match="not writable"):
+        SELF.Irecv(as_mpi(make()), source=0)
+    kept = asarray(make())
+    request = SELF.Irecv(as_mpi(kept), source=0)
+    SELF.Send(as_mpi(np.full(kept.shape, 7, kept.dtype)), dest=0)
+    request.Wait()
+    assert np.all(np.asarray(kept) == 7)
 
-    message = as_mpi(np.arange(6.0).reshape(2, 3)[:, ::2].copy()[:, ::-1])
-    datatype = message[2]
+
+TAKEN = {
+    "whole": lambda message: message,
+    "parts": lambda message: [*message],
+    "slice": lambda message: message[:],
+    "copy": copy.copy,
+    "deleted": lambda message: [message.pop(0), message.pop(0), message.pop(0)],
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_datatype_lives_as_long_as_it_is_referred_to(name):
+    source, target = np.arange(6.0).reshape(2, 3).T, np.zeros((3, 2))
+    message = TAKEN[name](as_mpi(source))
     gc.collect()
-    assert np.frombuffer(message[0]).tolist() == [0, 2, 3, 5]
+    request = SELF.Irecv(target, source=0)
+    SELF.Send(message, dest=0)
+    request.Wait()
+    assert np.array_equal(target, source)
+
+
+def test_a_message_keeps_its_array_and_its_datatype_is_freed():
+    message = as_mpi(np.arange(6.0).reshape(2, 3)[:, ::2].copy()[:, ::-1])
+    again = copy.copy(message)
     del message
-    assert datatype == MPI.DATATYPE_NULL
+    gc.collect()
+    assert np.frombuffer(again[0]).tolist() == [0, 2, 3, 5]
+    assert again[2].Get_size() == 32
+    del again
+    handles = {MPI._handleof(as_mpi(GRID.T)[2]) for _ in range(100)}
+    assert len(handles) < 10, "a handle that was freed is given again"
+    freed_by_hand = as_mpi(GRID.T)
+    freed_by_hand[2].Free()
 
 
 def test_contiguous_arrays_need_no_helper():
@@ -182,6 +222,84 @@ PROGRAM = """
         assert comm.recv(source=0) == "nothing was sent"
     print("rank", rank, "all right", flush=True)
 """
+
+
+COLLECTIVES = """
+    import ml_dtypes, numpy as np
+    from mpi4py import MPI
+    from arrayhub import as_mpi
+
+    comm = MPI.COMM_WORLD
+    rank, BLOCK = comm.rank, 6
+    RECORD = np.dtype([("a", "i1"), ("b", "f8")])
+
+
+    def counted(n, dtype, start=0):
+        if dtype == RECORD:
+            a = np.zeros(n, dtype)
+            a["a"] = a["b"] = np.arange(start, start + n)
+            return a
+        return np.arange(start, start + n, dtype="i8").astype(dtype)
+
+
+    def guarded(n, dtype):
+        memory = np.zeros(2 * n, dtype)
+        memory.view("u1")[:] = 85
+        return memory, memory[:n]
+
+
+    def has(memory, target, wanted, what):
+        beyond = np.ascontiguousarray(memory[len(target):]).view("u1")
+        assert target.tolist() == wanted.tolist(), (what, target, wanted)
+        assert (beyond == 85).all(), (what, "was written beyond the buffer")
+
+
+    for dtype in ["f8", "i4", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3, ">f8", "M8[s]", "U3", RECORD]:
+        dtype = np.dtype(dtype)
+        own, of_all = counted(BLOCK, dtype, rank * BLOCK), counted(2 * BLOCK, dtype)
+        for name in ("Allgather", "Allgatherv", "Gather", "Gatherv"):
+            memory, target = guarded(2 * BLOCK, dtype)
+            is_root = rank == 0 or name.startswith("All")
+            getattr(comm, name)(as_mpi(own), as_mpi(target) if is_root else None)
+            if is_root:
+                has(memory, target, of_all, (name, dtype))
+        for name in ("Scatter", "Scatterv"):
+            memory, target = guarded(BLOCK, dtype)
+            getattr(comm, name)(as_mpi(of_all) if rank == 0 else None, as_mpi(target))
+            has(memory, target, own, (name, dtype))
+        for name in ("Alltoall", "Alltoallv"):
+            memory, target = guarded(2 * BLOCK, dtype)
+            getattr(comm, name)(as_mpi(counted(2 * BLOCK, dtype)), as_mpi(target))
+            has(memory, target, np.concatenate([own, own]), (name, dtype))
+        # counts of the caller's own
+        memory, target = guarded(BLOCK + 1, dtype)
+        message = as_mpi(target)
+        message[1] = [BLOCK, 1]
+        comm.Allgatherv(as_mpi(own[: BLOCK if rank == 0 else 1]), message)
+        has(memory, target, of_all[: BLOCK + 1], ("Allgatherv", dtype))
+
+    memory, target = guarded(BLOCK, "f8")
+    comm.Reduce_scatter_block(as_mpi(np.arange(2.0 * BLOCK), op=MPI.SUM), as_mpi(target, op=MPI.SUM))
+    has(memory, target, 2 * (np.arange(float(BLOCK)) + rank * BLOCK), "Reduce_scatter_block")
+
+    # Strided: sent as one block, and not divided.
+    memory, target = guarded(2 * BLOCK, "f8")
+    comm.Allgather(as_mpi((np.arange(2.0 * BLOCK) // 2 + rank * BLOCK)[::2]), as_mpi(target))
+    has(memory, target, np.arange(2.0 * BLOCK), "strided")
+    for whole in (np.zeros((2 * BLOCK, 2))[:, 0], np.zeros((2, BLOCK)).T):
+        try:
+            comm.Allgather(as_mpi(np.zeros(BLOCK)), as_mpi(whole))
+        except ValueError as error:
+            assert "number of blocks" in str(error), error
+        else:
+            raise AssertionError("a strided array was divided")
+    print("rank", rank, "all right", flush=True)
+"""
+
+
+def test_collective_calls_keep_within_their_buffers():
+    """mpi4py takes a count that it is given as that of each block."""
+    assert run_two(COLLECTIVES).count("all right") == 2
 
 
 def launcher():

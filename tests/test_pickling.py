@@ -409,12 +409,101 @@ def test_a_forged_state_is_refused_in_words(place, value, words):
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"abc", (), (b"",), 7, None, "text", [1], np.zeros((4, 24), "u1")[:, ::2], memoryview(b"x" * 95)]
-)
+    "data",
+    [
+        b"", b"abc", (), (b"",), 7, None, "text", [1], np.zeros((4, 24), "u1")[:, ::2], memoryview(b"x" * 95),
+        np.array([None] * 12), np.zeros(12, [("a", "O")]), np.zeros(12, "f8,f8"), np.array(["a"] * 90, "T"),
+        memoryview(np.zeros((4, 24), "u1"))[::2],
+    ],
+    ids=lambda value: repr(value)[:30],
+)  # fmt: skip
 def test_forged_data_is_refused(data):
     state, _ = state_and_data()
     with pytest.raises(pickle.UnpicklingError):
         arrayhub._unpickle(tuple(state), data)
+
+
+# The state of a dtype of 8 bytes, which NumPy believes.
+SUB_ARRAY = ("V8", (3, "|", (np.dtype("f8"), (4,)), None, None, 8, 1, 0))
+FORGED_DTYPES = {
+    "hidden objects": ("V8", (3, "|", None, ("a",), {"a": (np.dtype("O"), 0)}, 8, 1, 0)),
+    "objects within": ("V8", (3, "|", None, ("a",), {"a": (np.dtype([("b", "O")]), 0)}, 8, 1, 0)),
+    "sub-array of objects": ("V8", (3, "|", None, ("a",), {"a": (np.dtype(("O", (1,))), 0)}, 8, 1, 0)),
+    "far beyond": ("V8", (3, "|", None, ("a",), {"a": (np.dtype("f8"), 1 << 27)}, 8, 1, 0)),
+    "beyond": ("V8", (3, "|", None, ("a",), {"a": (np.dtype("f8"), 1)}, 8, 1, 0)),
+    "before": ("V8", (3, "|", None, ("a",), {"a": (np.dtype("f8"), -8)}, 8, 1, 0)),
+    "large sub-array": SUB_ARRAY,
+    "large sub-array within": ("V8", (3, "|", None, ("a",), {"a": (SUB_ARRAY, 0)}, 8, 1, 0)),
+    "no offset": ("V8", (3, "|", None, ("a",), {"a": (np.dtype("f8"), "0")}, 8, 1, 0)),
+    "negative size": ("V8", (3, "|", None, None, None, -8, 1, 0)),
+    "odd letters": ("U2", (3, "<", None, None, None, 7, 4, 0)),
+}  # fmt: skip
+
+
+class ForgedDtype:
+    def __init__(self, said, state):
+        fields = {
+            key: (ForgedDtype(*field[0]) if type(field[0]) is tuple else field[0], *field[1:])
+            for key, field in (state[4] or {}).items()
+        }
+        self.said, self.state = said, (*state[:4], fields or state[4], *state[5:])
+
+    def __reduce__(self):
+        return np.dtype, (self.said, False, True), self.state
+
+
+class ForgedArray:
+    def __init__(self, said, state):
+        self.element = ForgedDtype(said, state)
+
+    def __reduce__(self):
+        return arrayhub._unpickle, ((1, (4,), None, 0, self.element, 2, None, None), (b"A" * 32,))
+
+
+@pytest.mark.parametrize("name", FORGED_DTYPES)
+def test_a_forged_dtype_is_refused(name):
+    """In a process of its own, which it may end: what is read is looked at."""
+    program = """
+        import pickle, sys, arrayhub
+        try:
+            y = pickle.loads(bytes.fromhex(sys.argv[1]))
+        except (pickle.UnpicklingError, ValueError) as error:
+            print("refused", error)
+        else:
+            print(arrayhub.as_numpy(y).tolist())
+    """
+    assert python(program, pickle.dumps(ForgedArray(*FORGED_DTYPES[name])).hex()).startswith("refused")
+
+
+@pytest.mark.parametrize("alignment", [0, -8, 3])
+def test_a_forged_alignment_counts_for_nothing(alignment):
+    forged = ForgedArray("V8", (3, "|", None, None, None, 8, alignment, 0))
+    program = """
+        import pickle, sys, arrayhub
+        y = pickle.loads(bytes.fromhex(sys.argv[1]))
+        print(y.dtype.alignment, y.tobytes())
+    """
+    assert python(program, pickle.dumps(forged).hex()) == f"1 {b'A' * 32}\n"
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        np.dtype([("a", "i1"), ("b", "f8")], align=True),
+        np.dtype([(("title", "a"), "i1"), ("b", ">q", (2, 3)), ("c", ml_dtypes.bfloat16)]),
+        np.dtype("f8", metadata={"unit": "m"}),
+        np.dtype((np.record, [("x", "f4")])),
+        np.dtype({"names": ["a", "b"], "formats": ["i4", "i2"], "offsets": [0, 2], "itemsize": 16}),
+        np.dtype([("a", [("b", "M8[3s]"), ("c", "S3", (0,))])], metadata={"of": "all"}),
+        np.dtype(">q"),
+        np.dtype("q"),
+    ],
+    ids=str,
+)
+def test_a_dtype_arrives_as_it_was(dtype):
+    y = pickle.loads(pickle.dumps(asarray(np.zeros(3, dtype)))).dtype
+    for fact in ("num", "flags", "alignment", "metadata", "type", "isalignedstruct", "fields", "str"):
+        assert getattr(y, fact) == getattr(dtype, fact), fact
 
 
 def test_a_state_that_is_none_is_refused():

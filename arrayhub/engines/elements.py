@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PASSES_ON, show
 
 # Parsed here before NumPy sees it: some versions of NumPy end the process over a unit with a divisor of zero.
 _TYPE_STRING = re.compile(
     r"(?:[<>|=]?[?bBhHiIlLqQefdgFDG]|[<>|=]?(?:b1|[iu](?:1|2|4|8)|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SUV]\d{1,9})"
     r"|[<>=]?[mM]8(?:\[\d{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
 )
+_FIRST_OF_USERS = 256  # numbers of types that NumPy is told of, such as those of ml_dtypes
 _known: dict[str, npt.DTypeLike] = {}
 _REMEMBERED = 256
 
@@ -29,8 +30,12 @@ def said(dtype: np.dtype[Any]) -> str | np.dtype[Any]:
     """Return what stands for a NumPy dtype in a pickle."""
     if dtype.names is None and dtype.metadata is None and _TYPE_STRING.match(dtype.str):
         # Where C has two names for one size, the string stands for the usual one of them only.
-        return dtype.str if np.dtype(dtype.str).num == dtype.num else dtype.char
+        return dtype.str if np.dtype(dtype.str).num == dtype.num else _order(dtype) + dtype.char
     return dtype
+
+
+def _order(dtype: np.dtype[Any]) -> str:
+    return "" if dtype.isnative else dtype.byteorder
 
 
 def read(element: object) -> np.dtype[Any]:
@@ -42,9 +47,14 @@ def read(element: object) -> np.dtype[Any]:
         It is none, or one of Python objects or of sub-arrays.
     """
     if isinstance(element, np.dtype):
-        if element.hasobject or element.subdtype is not None:
-            raise refused_error(element)
-        return element
+        try:
+            if element.subdtype is None:
+                return _made_again(element)
+        except PASSES_ON:
+            raise
+        except Exception as error:  # forged parts may be anything
+            raise refused_error(element) from error
+        raise refused_error(element)
     if type(element) is not str:
         raise refused_error(element)
     dtype = _known.get(element)
@@ -60,6 +70,38 @@ def read(element: object) -> np.dtype[Any]:
     return dtype  # type: ignore[return-value]
 
 
+def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type that a dtype out of a pickle says, made by NumPy, which holds its parts against each other.
+
+    NumPy reads a dtype without a look at its state: fields beyond the element, objects that nobody is told of, sizes
+    and boundaries of zero or less come in.
+    """
+    fresh: np.dtype[Any]
+    if dtype.names is not None:
+        fields: list[Any] = [dtype.fields[name] for name in dtype.names]  # type: ignore[index]
+        parts: Any = {
+            "names": list(dtype.names),
+            "formats": [_made_again(field[0]) for field in fields],
+            "offsets": [field[1] for field in fields],
+            "titles": [field[2] if len(field) > 2 else None for field in fields],
+            "itemsize": dtype.itemsize,
+        }
+        fresh = np.dtype(parts, align=dtype.isalignedstruct)
+        if dtype.type is np.record:
+            fresh = np.dtype((np.record, fresh))
+    elif dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        fresh = np.dtype((_made_again(base), shape))
+    elif dtype.num >= _FIRST_OF_USERS:
+        fresh = np.dtype(dtype.type)
+        fresh = fresh if dtype.isnative else fresh.newbyteorder()
+    else:
+        fresh = read(dtype.str if dtype.char in "SUVmM" else _order(dtype) + dtype.char)
+    if fresh.hasobject or (fresh.num, fresh.itemsize) != (dtype.num, dtype.itemsize):
+        raise ValueError("its parts do not fit each other")
+    return fresh if dtype.metadata is None else np.dtype(fresh, metadata=dict(dtype.metadata))
+
+
 def refused_error(element: object) -> pickle.UnpicklingError:
     """Return the error about a type that no array can have."""
     return pickle.UnpicklingError(
@@ -72,7 +114,8 @@ def refused_error(element: object) -> pickle.UnpicklingError:
 
 # x86's long double has ten bytes in sixteen; elsewhere all of them count.
 _EXTENDED = 10
-_PADDED = ("g", "G") if np.finfo(np.longdouble).nmant == 63 else ()
+# By number: types of others may have the same letters.
+_PADDED = (np.dtype("g").num, np.dtype("G").num) if np.finfo(np.longdouble).nmant == 63 else ()
 
 
 def counted(dtype: np.dtype[Any]) -> list[tuple[int, int]]:
@@ -98,7 +141,7 @@ def _parts(dtype: np.dtype[Any], at: int) -> Iterator[tuple[int, int]]:
         else:
             for start in range(at, at + dtype.itemsize, base.itemsize):
                 yield from ((start + offset, length) for offset, length in inner)
-    elif dtype.char in _PADDED:
+    elif dtype.num in _PADDED:
         for start in range(at, at + dtype.itemsize, np.dtype("g").itemsize):
             yield start, _EXTENDED
     else:

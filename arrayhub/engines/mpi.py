@@ -25,23 +25,12 @@ _NAMES = {
 }
 
 
-class Message(list[Any]):
-    """The list ``[buffer, count, datatype]`` that mpi4py takes. A datatype that was made for it is freed with it."""
-
-    _made: Any = None
-
-    def __del__(self) -> None:
-        if self._made is not None:
-            MPI = sys.modules.get("mpi4py.MPI")  # gone where the interpreter ends
-            if MPI is not None and not MPI.Is_finalized():
-                self._made.Free()
-
-
-def as_mpi(obj: Any, /, *, op: Any = None) -> Message:
+def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     """Return an array of any layout as a message for mpi4py's upper-case calls, without a copy.
 
     Elements go in C order whatever the strides are: ``comm.Send(as_mpi(x.T))`` sends the transpose, and a receiver
-    fills any layout of the same shape. Strided arrays become one derived datatype.
+    fills any layout of the same shape. Strided arrays become one derived datatype; it is freed with the last reference
+    to it.
 
     Parameters
     ----------
@@ -54,7 +43,10 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> Message:
     Returns
     -------
     list
-        ``[buffer, count, datatype]``. It keeps the array alive. A read-only array cannot be received into.
+        ``[buffer, None, datatype]``, of which mpi4py works out the count: in collective calls such as ``Allgather`` one
+        for each block. It keeps the array alive. mpi4py refuses to receive into what is read-only, and so it does into
+        the copies that `asarray` makes of lists and numbers, where nobody would see what has arrived. A strided or
+        packed array is one block: mpi4py refuses to divide it among several ranks.
 
     Raises
     ------
@@ -75,15 +67,20 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> Message:
     >>> grid[:, 0].tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-    array = _readable(asarray(obj))
+    array = asarray(obj)
+    received_unseen = array.is_copy and not isinstance(obj, USMArray)
+    array = _readable(array)
     element = _element(array)
     if op is not None:
         _refuse_reduction(array, element)
-    message = Message([reached(array), array.size, element])
-    if element is None or not array.flags.c_contiguous:
-        message[1:] = [min(array.size, 1), _derived(array, element)]
-        message._made = message[2]
-    return message
+    if not array.flags.c_contiguous or is_packed(array):
+        datatype = _whole(array, element)
+    else:
+        datatype = element or _made_of([_bytes(array.itemsize)], array.itemsize)
+    buffer = reached(array)
+    if received_unseen:
+        buffer.flags.writeable = False
+    return [buffer, None, datatype]
 
 
 def _readable(array: USMArray) -> USMArray:
@@ -118,15 +115,12 @@ def _refuse_reduction(array: USMArray, element: Any) -> None:
         raise BufferError("mpi: reductions take elements that are compact in C order; call x.copy() first")
 
 
-def _derived(array: USMArray, element: Any) -> Any:
+def _whole(array: USMArray, element: Any) -> Any:
     """Return a datatype of all elements in C order, counted from the lowest byte that the array reaches."""
-    from mpi4py import MPI
-
-    if is_packed(array) or element is None:  # a type of its own, which no operation of MPI takes
-        parts = [MPI.BYTE.Create_contiguous(array.nbytes if is_packed(array) else array.itemsize)]
-    else:
-        parts = [element.Dup()]
-    shape = () if is_packed(array) or not array.size else array.shape
+    if is_packed(array):
+        return _made_of([_bytes(array.nbytes)], array.nbytes)
+    parts = [_bytes(array.itemsize) if element is None else element.Dup()]
+    shape = array.shape if array.size else ()
     strides = array.byte_strides if shape else ()
     run = array.itemsize  # bytes that lie next to each other, which MPI copies as one; 0 once there are gaps
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
@@ -139,8 +133,38 @@ def _derived(array: USMArray, element: Any) -> Any:
     before = sum(-stride * (length - 1) for length, stride in zip(shape, strides, strict=True) if stride < 0)
     if before:
         parts.append(parts[-1].Create_hindexed([1], [before]))
-    derived = parts[-1].Create_resized(0, reached(array).nbytes)
-    derived.Commit()
+    return _made_of(parts, reached(array).nbytes)
+
+
+def _bytes(nbytes: int) -> Any:
+    """Return a type of its own, which no operation of MPI takes."""
+    from mpi4py import MPI
+
+    return MPI.BYTE.Create_contiguous(nbytes)
+
+
+def _made_of(parts: list[Any], extent: int) -> Any:
+    """Return the last of some datatypes, each made of the one before, as one of `extent` bytes; free them."""
+    made = _owned(parts[-1].Create_resized(0, extent))
+    made.Commit()
     for part in parts:
         part.Free()
-    return derived
+    return made
+
+
+_owned_type: list[Any] = []  # one class, made when there is an mpi4py
+
+
+def _owned(datatype: Any) -> Any:
+    """Return a datatype that is freed with the object: MPI keeps what a message under way still needs."""
+    from mpi4py import MPI
+
+    if not _owned_type:
+        _owned_type.append(type("Owned", (MPI.Datatype,), {"__del__": _free}))
+    return _owned_type[0](datatype)
+
+
+def _free(datatype: Any) -> None:
+    MPI = sys.modules.get("mpi4py.MPI")  # gone where the interpreter ends
+    if MPI is not None and not MPI.Is_finalized() and datatype != MPI.DATATYPE_NULL:  # by the user's own Free
+        datatype.Free()

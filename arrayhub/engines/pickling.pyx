@@ -304,14 +304,27 @@ cdef Descriptor memory_of(object data):
         return buffer_adapter.parse_bytes(data, None)
     if type(data) is tuple:
         memory = numpy_library.parse(mapped.opened(data), None)
-    elif isinstance(data, np.ndarray):
-        memory = numpy_library.parse(data, None)
     else:
-        memory = buffer_adapter.parse(data, None)
-        if memory is None:
-            raise broken_error("data", data, "an object with a buffer")
+        memory = memory_in(data)
     if not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
         raise broken_error("data", data, "one run of bytes")
+    return memory
+
+
+cdef Descriptor memory_in(object data):
+    """What an object with bytes shows of them; records, whose description is the stream's, are not looked into."""
+    cdef Descriptor memory = None
+    try:
+        if not isinstance(data, np.ndarray):
+            memory = buffer_adapter.parse(data, None)
+        elif data.dtype.num not in (cnp.NPY_OBJECT, cnp.NPY_VOID):
+            memory = numpy_library.parse(data, None)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise broken_error("data", data, f"an object with a buffer of bytes ({error})") from error
+    if memory is None:
+        raise broken_error("data", data, "an object with a buffer of bytes")
     return memory
 
 
