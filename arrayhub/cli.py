@@ -13,7 +13,7 @@ import runpy
 import sys
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from arrayhub import __version__
 
@@ -128,6 +128,7 @@ def trace(parser: argparse.ArgumentParser) -> Run:
 
         if not os.path.isfile(options.script):
             parser.error(f"argument script: there is no file {options.script!r}")
+        file = _opened(parser, options.json) if options.json else None  # before the script: its run cannot be had again
         sys.argv = [options.script, *options.arguments]
         sys.path[0] = os.path.dirname(os.path.abspath(options.script))
         traced = trace()
@@ -135,14 +136,21 @@ def trace(parser: argparse.ArgumentParser) -> Run:
             with traced:
                 runpy.run_path(options.script, run_name="__main__")
         finally:
-            if options.json:
-                with open(options.json, "w", encoding="utf-8") as file:
+            if file is not None:
+                with file:
                     json.dump([{**event._asdict(), "code": event.code} for event in traced.events], file, indent=1)
             else:
                 print(traced, file=sys.stderr)
         return 0
 
     return run
+
+
+def _opened(parser: argparse.ArgumentParser, path: str) -> TextIO:
+    try:
+        return open(path, "w", encoding="utf-8")
+    except OSError as error:
+        parser.error(f"argument --json: {path!r} cannot be written: {error.strerror}")
 
 
 def _find(parser: argparse.ArgumentParser, target: str) -> Any:

@@ -454,10 +454,11 @@ def convert(obj, to=..., *, copy=None, allow_readonly=False):
     if to is ...:
         warnings.warn("convert: name the library, as in convert(x, 'torch')", DeprecationWarning, stacklevel=2)
         to = "torch"
-    taker = _TAKERS.get(to)
+    name = to if isinstance(to, str) else None
+    taker = _TAKERS.get(name)
     if taker is not None:
         return give(obj, taker, copy, bool(allow_readonly))
-    taker = takers_besides().get(to)
+    taker = takers_besides().get(name)
     if taker is not None:
         return taker(obj, copy=copy)
     return give_by_name(obj, to, copy, bool(allow_readonly))

@@ -10,6 +10,7 @@ from libc.string cimport memset
 
 cimport numpy as cnp
 
+from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport NOTSWAPPED, Descriptor, host_readable, refuse_packed, row, size_of
 from arrayhub._core.integers cimport digit, is_digit
 from arrayhub._core.layout cimport MAX_NDIM
@@ -17,6 +18,8 @@ from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.libraries cimport numpy as numpy_library
 
 from arrayhub._core.errors import show
+from arrayhub._core.tracing import copied as tell_copy
+from arrayhub._core.tracing import started
 
 # One row per element type that Python has a value for: NumPy's number of it, C's type, and the value. Each makes a function
 # that reads a run of elements, none of which need be aligned, into the places of a list; NumPy reads all other types.
@@ -281,7 +284,11 @@ cdef object tobytes(Descriptor a, object order):
     if order not in ("C", "F", "A"):
         raise ValueError(f"tobytes: order is {show(order)}; accepted: 'C', 'F' or 'A'")
     make_readable(a, "tobytes")
-    return numpy_library.emit_raw(a).tobytes(order)
+    since = started() if tracing.active else None
+    copied = numpy_library.emit_raw(a).tobytes(order)
+    if since is not None:
+        tell_copy("tobytes", "cpu", "bytes", len(copied), since)
+    return copied
 
 
 cdef object iterator(Descriptor a):

@@ -51,6 +51,7 @@ from arrayhub._core.tracing import started
 from arrayhub.adapters import dimensions
 from arrayhub.arithmetic import names
 from arrayhub.assignment import assign
+from arrayhub.libraries import xarray
 from arrayhub.transfer.gather import footprint_bytes, gathered, row_boundary
 
 cdef extern from *:
@@ -303,7 +304,10 @@ cdef class USMArray(Descriptor):
     @property
     def dims(self):
         """tuple of str or None : the names of the dimensions. Views keep them; reshape and a new axis drop them."""
-        return getattr(labels_of(self), "dims", None)
+        dims = getattr(labels_of(self), "dims", None)
+        if dims is None:
+            xarray.refuse_no_names()
+        return dims
 
     @property
     def origin(self):
@@ -335,7 +339,8 @@ cdef class USMArray(Descriptor):
             dtype = get_dtype(self).__repr__().removeprefix("dtype(").removesuffix(")")
         except TypeError:
             dtype = repr(name_of_elements(self))     # for which NumPy has no type here
-        named = "" if self.dims is None else f"dims={self.dims}, "
+        dims = getattr(labels_of(self), "dims", None)
+        named = "" if dims is None else f"dims={dims}, "
         steps = "" if self.flags_ & C_CONTIGUOUS or self.byte_strides_ == NULL else f", byte_strides={self.byte_strides}"
         halo = "" if self.halo is None else f", halo={self.halo}"
         return (
@@ -701,7 +706,11 @@ cdef class USMArray(Descriptor):
         """
         host = transfer.to_host(self, copy=True) if wanted(copy, "to_numpy") else self
         values = numpy_library.emit(host)
-        return values if dtype is None else values.astype(dtype, copy=False)
+        since = started() if tracing.active else None
+        converted = values if dtype is None else values.astype(dtype, copy=False)
+        if converted is not values:
+            tell_copy("to_numpy", "cpu", "numpy.ndarray", converted.nbytes, since)
+        return converted
 
     def to_xarray(self):
         """Return an ``xarray.DataArray`` on the same memory, with the same names of the dimensions.
@@ -713,8 +722,6 @@ cdef class USMArray(Descriptor):
         ImportError
             xarray is not installed.
         """
-        from arrayhub.libraries import xarray
-
         return xarray.emit(self)
 
     # ---------------------------------------------------------------------------------------------- protocols

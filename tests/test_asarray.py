@@ -4,6 +4,7 @@ import array
 import sys
 import weakref
 
+import ml_dtypes
 import numpy as np
 import pytest
 from children import python
@@ -767,3 +768,30 @@ def test_values_of_a_chosen_type_are_numpys(given):
 
 def test_arrays_are_cast():
     assert np.asarray(ah.asarray(np.array([300]), dtype="i1")).tolist() == [44]
+
+
+ELEMENTS = [
+    np.array(["2020-01-01", "NaT"], "M8[D]"), np.array([1.5, 2], ml_dtypes.bfloat16), np.array([b"ab", b"c"]),
+    np.array([(1, 2.5), (3, 4.5)], "i4,f8"), np.array(["x", "yz"]), np.array([51, 52], "u1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("a", ELEMENTS, ids=lambda a: str(a.dtype))
+def test_lists_of_our_own_elements(a):
+    x = ah.asarray(a)
+    assert ah.asarray([x[0], x[1]]).tobytes() == ah.asarray([[x[0]], (x[1],)]).tobytes() == a.tobytes()
+    assert ah.asarray([x[0], x[1]]).dtype == a.dtype
+    assert ah.asarray((x[0], a[1]), dtype=a.dtype).tobytes() == a.tobytes()
+
+
+def test_a_list_in_itself_with_our_own_elements():
+    endless = [ah.asarray(np.array(["2020-01-01"], "M8[D]"))[0]]
+    endless.append(endless)
+    with pytest.raises((TypeError, ValueError)):
+        ah.asarray(endless)
+
+
+@pytest.mark.parametrize("name", [["numpy"], {}, 3, None, np])
+def test_convert_wants_a_name(name):
+    with pytest.raises(ValueError, match="convert: to is"):
+        ah.convert(np.zeros(2), name)

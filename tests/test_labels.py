@@ -566,3 +566,22 @@ def test_a_dimension_may_have_no_name():
     assert ah.empty_like(x).dims == x.dims
     with pytest.raises(ValueError, match="twice"):
         x.with_dims((None, "y", "y"))
+
+
+USES = {
+    "where": lambda xr, d, b, f: d.where(b),
+    "xr.where": lambda xr, d, b, f: xr.where(d > 1, d, f),
+    "fillna": lambda xr, d, b, f: d.fillna(f),
+    "clip": lambda xr, d, b, f: d.clip(f),
+    "apply_ufunc": lambda xr, d, b, f: xr.apply_ufunc(np.add, d, f),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_xarray_takes_arrays_without_names(use):
+    xr = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    d = xr.DataArray([0.0, np.nan, 2.0], dims="i")
+    b, f = np.array([True, False, True]), np.ones(3)
+    expected = USES[use](xr, d, b, f)
+    xr.testing.assert_identical(USES[use](xr, d, ah.asarray(b), ah.asarray(f)), expected)
+    assert ah.asarray(f).dims is None

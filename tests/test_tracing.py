@@ -3,6 +3,7 @@
 import importlib
 import io
 import json
+import pickle
 import sys
 import threading
 
@@ -251,3 +252,40 @@ def test_a_script_that_is_not_there(tmp_path):
     done = run("nowhere.py", cwd=tmp_path)
     assert done.returncode == 2
     assert "there is no file 'nowhere.py'" in done.stderr
+
+
+def test_a_trace_within_itself_hears_everything_once():
+    out = io.StringIO()
+    traced = ah.trace(file=out)
+    with traced:
+        with traced:
+            ah.asarray([1])
+        assert out.getvalue() == ""
+        ah.asarray([1, 2])
+    ah.asarray([1, 2, 3])
+    assert found(traced, "kind", "nbytes") == [("copy", 8), ("in", 8), ("copy", 16), ("in", 16)]
+    assert out.getvalue().count("hand-overs") == 1
+
+
+MADE = {
+    "tobytes": (lambda x: x.tobytes(), 64),
+    "to_numpy": (lambda x: x.to_numpy("f4"), 32),
+    "pickle": (lambda x: pickle.dumps(x, 4), 64),
+    "gaps": (lambda x: pickle.dumps(ah.asarray(np.arange(1000.0))[::2], 5, buffer_callback=[].append), 4000),
+}
+
+
+@pytest.mark.parametrize("call", MADE)
+def test_copies_outside_of_the_engines(call):
+    function, nbytes = MADE[call]
+    x = ah.asarray(np.arange(8.0))
+    with ah.trace() as traced:
+        function(x)
+    assert [event.nbytes for event in traced.events if event.kind == "copy"] == [nbytes]
+
+
+def test_events_that_could_not_be_written_are_no_run(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("print('ran')")
+    done = finished(sys.executable, "-m", "arrayhub", "trace", "--json", tmp_path / "none" / "o.json", script)
+    assert done.returncode == 2 and "argument --json" in done.stderr and not done.stdout

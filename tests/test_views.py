@@ -1,5 +1,6 @@
 """Views: indexing, transpose and reshape against NumPy as the judge, and what views share."""
 
+import operator
 import pickle
 import sys
 import weakref
@@ -579,6 +580,30 @@ def test_strides_are_no_byte_strides_to_anybody():
         with pytest.raises(TypeError, match=r"byte_strides, or arrayhub\.as_numpy\(x\)"):
             compute(x.strides)
     assert type(pickle.loads(pickle.dumps(x.strides))) is tuple
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda s: operator.add(s, (1,)), (4, 1, 1)), (lambda s: operator.add((1,), s), (1, 4, 1)),
+        (lambda s: s + s, (4, 1, 4, 1)), (lambda s: s * 2, (4, 1, 4, 1)), (lambda s: 2 * s, (4, 1, 4, 1)),
+        (lambda s: s[:1], (4,)), (lambda s: s[2:], ()), (lambda s: s[::-1], (1, 4)),
+    ],
+)  # fmt: skip
+def test_so_is_what_is_made_of_them(make, expected):
+    made = make(arrayhub.asarray(np.arange(16).reshape(4, 4)).strides)
+    assert made == expected and isinstance(made, tuple)
+    with pytest.raises(TypeError, match="byte_strides"):
+        np.array(made)
+
+
+def test_one_stride_is_an_integer_and_no_list_is_added():
+    steps = arrayhub.asarray(np.zeros((4, 4))).strides
+    assert type(steps[0]) is int and steps[-1] == 1
+    with pytest.raises(TypeError):
+        operator.add(steps, [1])
+    with pytest.raises(TypeError):
+        steps * 1.5
 
 
 def test_strides_are_made_and_freed():

@@ -1,5 +1,7 @@
 """Strides in elements, which readers of NumPy arrays take for bytes: NumPy is told that they are none."""
 
+from __future__ import annotations
+
 from typing import Any, NoReturn
 
 
@@ -11,6 +13,26 @@ class Strides(tuple[int, ...]):
     """
 
     __slots__ = ()
+
+    # What is made of them is steps in elements as well: x.strides[1:], x.strides + (1,), x.strides * 2.
+    def __getitem__(self, key: Any) -> Any:
+        found = tuple.__getitem__(self, key)
+        return Strides(found) if type(found) is tuple else found
+
+    def __add__(self, other: Any) -> Any:
+        made = tuple.__add__(self, other) if isinstance(other, tuple) else NotImplemented
+        return made if made is NotImplemented else Strides(made)
+
+    def __radd__(self, other: Any) -> Any:
+        return Strides(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        try:
+            return Strides(tuple.__mul__(self, times))
+        except TypeError:  # an array of NumPy's answers itself
+            return NotImplemented
+
+    __rmul__ = __mul__
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(

@@ -35,9 +35,12 @@ def listen(listener):
 
 
 def unlisten(listener):
+    """Take one of `listen` back."""
     global active, _listeners
     with _lock:
-        _listeners = tuple([other for other in _listeners if other != listener])
+        left = list(_listeners)
+        left.remove(listener)
+        _listeners = tuple(left)
         active = len(_listeners)
 
 

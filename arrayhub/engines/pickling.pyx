@@ -28,7 +28,7 @@ cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
-from arrayhub._core cimport dtypes, layout
+from arrayhub._core cimport dtypes, layout, tracing
 from arrayhub._core.descriptor cimport (
     ALIGNED,
     C_CONTIGUOUS,
@@ -58,6 +58,8 @@ from arrayhub.transfer.gather cimport footprint
 
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.labels import label
+from arrayhub._core.tracing import copied as tell_copy
+from arrayhub._core.tracing import started
 from arrayhub.transfer.gather import gathered
 from arrayhub.transfer.host import copy as host_copy
 from arrayhub.engines import elements, mapped, places
@@ -143,7 +145,10 @@ cdef object by_name(Descriptor a, Footprint* taken):
 
 
 def _compact(Descriptor pieces):
-    return host_copy(pieces, "C")
+    since = started() if tracing.active else None
+    copied = host_copy(pieces, "C")
+    tell_copy("pickle", "cpu", "cpu", copied.nbytes, since)
+    return copied
 
 
 cdef tuple state_of(Descriptor a, const Footprint* taken, object place, int access):
@@ -210,6 +215,8 @@ cdef object element_of(Descriptor a):
 
 cdef object data_of(Descriptor a, const Footprint* taken, int protocol, int access, bint lasting):
     """The bytes of an array without gaps, in the form that serves the protocol best; `lasting`: it is the user's own."""
+    if tracing.active and protocol < 5:      # later ones say only to pickle itself whether bytes go into the stream
+        tell_copy("pickle", "cpu", "bytes", taken.nbytes, started())
     if taken.nbytes > SMALL:
         # Other memory than the host's is waited for each time, so its views do not last.
         return kept_view(a, taken) if lasting and taken.nbytes >= KEPT else new_flat_view(a, taken)

@@ -92,17 +92,26 @@ class trace:
         if file is not None and not callable(getattr(file, "write", None)):
             raise TypeError(f"trace: file is of type {type(file).__name__}; accepted: None, or what can be written to")
         self._file = file
+        self._blocks = 0
         self.events: list[Event] = []
 
     def __enter__(self) -> Self:
-        _start(self._hear)
+        with _lock:
+            self._blocks += 1
+            first = self._blocks == 1
+        if first:  # within itself a trace hears everything already
+            _start(self._hear)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        _stop(self._hear)
-        if self._file is not None:
+        with _lock:
+            self._blocks -= 1
+            last = self._blocks == 0
+        if last:
+            _stop(self._hear)
+        if last and self._file is not None:
             print(self, file=self._file)
 
     def _hear(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:

@@ -80,7 +80,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
 cdef Descriptor copy_values(object obj):
     """Python numbers and nested sequences, through NumPy: the one copy that nobody has to ask for."""
     try:
-        array = np.array(obj)
+        array = array_of(obj, None)
     except PASSES_ON:
         raise
     except (RuntimeError, TypeError, ValueError) as error:      # the first two are those of arrays in a list
@@ -99,12 +99,34 @@ cdef Descriptor copy_values_as(object obj, object dtype):
     """The same with elements of a type that the caller chose: NumPy refuses integers that it does not hold, which a copy
     of the array from above would wrap."""
     try:
-        array = np.array(obj, dtype)
+        array = array_of(obj, dtype)
     except OverflowError as error:
         raise OverflowError(f"asarray: dtype is {dtype!r}: {error}") from None
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
     return a
+
+
+cdef object array_of(object obj, object dtype):
+    """What NumPy makes of values, among which may be arrays of ours: those of one element it knows by numbers alone."""
+    try:
+        return np.array(obj, dtype)
+    except (TypeError, ValueError):
+        shown = with_ndarrays(obj, ())
+        if shown is obj:
+            raise
+    return np.array(shown, dtype)
+
+
+cdef object with_ndarrays(object obj, tuple above):
+    """`obj` with an ndarray for each array of ours in it, or `obj` itself; `above` are the sequences that it is in."""
+    if isinstance(obj, Descriptor):
+        return emit(obj)
+    if not isinstance(obj, (list, tuple)) or id(obj) in above:      # a list in itself, which NumPy has refused
+        return obj
+    above = (*above, id(obj))
+    items = [with_ndarrays(item, above) for item in obj]
+    return items if any([new is not old for new, old in zip(items, obj)]) else obj
 
 
 cdef Descriptor copy_scalar(object obj, object stream):

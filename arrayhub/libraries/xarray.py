@@ -1,5 +1,7 @@
 """xarray: a DataArray on the memory of an array. The way in is conversion's own: what it wraps, and its ``dims``."""
 
+import sys
+
 from arrayhub._core.errors import needed
 from arrayhub.libraries import cupy
 from arrayhub.libraries.numpy import ndarray
@@ -18,6 +20,16 @@ def emit(array):
     """
     xarray = needed("xarray", "for to_xarray")
     return xarray.DataArray(_data(array), dims=array.dims)
+
+
+def refuse_no_names():
+    """Raise an AttributeError where xarray asks for the names of dimensions that have none.
+
+    It asks every operand, by ``getattr(x, "dims", ())``, and iterates over what it gets.
+    """
+    caller = sys._getframe(1).f_globals.get("__name__") if "xarray" in sys.modules else None
+    if isinstance(caller, str) and caller.partition(".")[0] == "xarray":
+        raise AttributeError("dims: the dimensions have no names; name them with x.with_dims(...)")
 
 
 def _data(array):
