@@ -1,13 +1,15 @@
 """What ``from arrayhub cimport USMArray`` gives: the public C struct of an array, and the functions that take and make
 arrays. See docs/c_interface.md and docs/howto/cython_author.md."""
 
+cimport cython
 from libc.stdint cimport uint8_t
 
 from arrayhub.native.structs cimport *
 
 cdef extern from "arrayhub.h":
     # Fields are added at the end, so an installed arrayhub may be larger than this declaration.
-    ctypedef class arrayhub.USMArray [object PyUSMArrayObject, check_size ignore]:
+    @cython.final      # a subclass would lay its own fields over the private ones
+    class arrayhub.USMArray [object PyUSMArrayObject, check_size ignore]:
         cdef int nd
         cdef char* data                    # element zero
         cdef Py_ssize_t* shape

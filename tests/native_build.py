@@ -20,7 +20,7 @@ SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 CC = (sysconfig.get_config_var("CC") or "cc").split()
 CXX = (sysconfig.get_config_var("CXX") or "c++").split()
 LIMITED = "-DPy_LIMITED_API=0x030B0000"
-STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers")
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-missing-field-initializers")
 SANITIZED = [flag for flag in os.environ.get("CFLAGS", "").split() if flag.startswith("-fsanitize")]
 
 

@@ -1,6 +1,7 @@
 """The C face: what docs/c_interface.md shows is compiled as it stands there, against arrayhub.get_include()."""
 
 import re
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -127,6 +128,16 @@ def test_cython_writes_where_it_may(cython_consumer):
 def test_cython_knows_strangers(cython_consumer, stranger):
     with pytest.raises(TypeError, match="USMArray"):
         cython_consumer.fields(stranger)
+
+
+def test_cython_makes_no_subclass(tmp_path):
+    """Its fields would lie over those of arrayhub that the declaration does not have."""
+    pytest.importorskip("Cython")
+    source = tmp_path / "subclass.pyx"
+    source.write_text("from arrayhub cimport USMArray\ncdef class Sub(USMArray):\n    cdef int extra\n")
+    command = [sys.executable, "-m", "cython", "-3", "-I", str(PACKAGE_ROOT), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "final" in done.stderr
 
 
 def test_the_header_is_cplusplus_too(tmp_path):

@@ -448,6 +448,44 @@ def test_views_inside_of_other_types(framework):
         framework.all([np.zeros(3)])
 
 
+INSIDE = {
+    "maybe_of": lambda x: x,
+    "all_of": lambda x: [x],
+    "two_of": lambda x: (x, x),
+    "named_of": lambda x: {"a": x},
+}
+
+
+@pytest.mark.parametrize("function", INSIDE)
+def test_overloads_of_views_inside_of_other_types(framework, function):
+    call, inside = getattr(framework, function), INSIDE[function]
+    for _ in range(3):
+        assert call(inside([1.0, 2.0])) == "float32"  # numbers have no type of their own
+        assert call(inside(np.zeros(3, "f4"))) == "float32"
+        assert call(inside(np.zeros(3))) == "float64"
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            call(inside(np.zeros((2, 2))))
+    if function in ("maybe_of", "all_of"):
+        assert call(inside(np.zeros(3, "i2"))) == "float64"
+
+
+class Right:
+    def __radd__(self, other):
+        return "right"
+
+    def __eq__(self, other):
+        return "right"
+
+
+def test_operators_leave_the_other_operand_its_turn(framework):
+    grid = framework.Grid()
+    assert grid + np.zeros(3) == 3 and grid == np.zeros(3)
+    assert grid + Right() == "right" and (grid == Right()) == "right"
+    assert (grid == "abc") is False and grid not in [None]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        grid + None
+
+
 class Owner:
     """A Python object that can be called, which nobody is to do."""
 
@@ -478,6 +516,7 @@ def keeps_and_does_not_call(hand_out):
 def plain_cpp(folder, *options):
     folder.mkdir(exist_ok=True)
     flags = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-pthread", *options)
+    flags += ("-Wpedantic", "-Wsign-conversion", "-isystem", build.PYTHON_INCLUDE)  # Python's own headers are not ours
     return build.compiled(folder, "plain", [build.SOURCES / "plain.cpp"], *flags, compiler=build.CXX)
 
 
@@ -640,6 +679,18 @@ def test_what_cannot_go_out(plain, way):
     with pytest.raises(ValueError, match=r"hand_out|data is 0"):
         plain.out(way)
     assert plain.alive() == before
+
+
+@pytest.mark.parametrize("way", ["as", "like", "view as", "view like", "queue", "view queue"])
+def test_what_is_empty_is_no_array(plain, way):
+    with pytest.raises(ValueError, match="this array is empty; accepted: one that holds an object"):
+        plain.empty(way)
+
+
+@pytest.mark.parametrize("way", ["null array", "null view"])
+def test_null_is_no_array(plain, way):
+    with pytest.raises(SystemError, match="PyUSMArray_.*: the object is NULL"):
+        plain.empty(way)
 
 
 THROWN = {

@@ -13,7 +13,7 @@ import arrayhub as ah
 
 F8, F4, F2, BF16, C8 = (2, 64, 1), (2, 32, 1), (2, 16, 1), (4, 16, 1), (5, 64, 1)
 I8, I4, I1, U1, BOOL = (0, 64, 1), (0, 32, 1), (0, 8, 1), (1, 8, 1), (6, 8, 1)
-C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, IMMUTABLE, WHOLE, COPIED = 1, 2, 4, 0x1000, 0x10000, 0x4000
+C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, IMMUTABLE, WHOLE, PACKED, COPIED = 1, 2, 4, 0x1000, 0x10000, 0x2000, 0x4000
 ON_HOST, ON_USM, ON_CUDA, ANYWHERE = 1, 2, 4, 15
 MAY_CAST, MAY_RELAYOUT, MAY_TRANSFER, MAY_BUILD = 1, 2, 4, 8
 KINDS = {
@@ -341,6 +341,25 @@ def test_an_explanation_is_what_a_request_says(probe, unsure):
     assert probe.explain(x, **wanted) == said
 
 
+TAKE_OBJECTS = (
+    "PyUSMArray_FromObject", "PyUSMArray_Request", "PyUSMArray_Explain", "PyUSMArray_ToHost", "PyUSMArray_Convert",
+    "PyUSMArray_Like", "PyUSMArray_Like, of a model", "PyUSMArray_HostReady", "PyUSMArray_Device",
+    "PyUSMArray_QueueRef", "PyUSMArray_TypeOfObject",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", TAKE_OBJECTS)
+def test_null_is_refused_or_the_error_of_the_call_before_is_passed_on(probe, call):
+    with pytest.raises(SystemError, match=f"^{call.partition(',')[0]}: the object is NULL"):
+        probe.of_null(call, False)
+    with pytest.raises(KeyError, match="of the call before"):
+        probe.of_null(call, True)
+
+
+def test_null_is_no_array(probe):
+    assert probe.of_null("PyUSMArray_Match", False) == 0
+
+
 def test_an_array_that_was_never_given_memory_is_refused(probe):
     bare = ah.USMArray.__new__(ah.USMArray)
     calls = (probe.from_object, probe.request, probe.host_ready, probe.device, probe.queue_ref)
@@ -499,6 +518,16 @@ SPECS = {
     "queue of the host": (64, dict(shape=(3,), device=(1, 0), queue=object()), r"device is \(1, 0\).*14"),
     "SYCL queue of the host": (64, dict(shape=(3,), device=(1, 0), queue_ref=64), r"device is \(1, 0\).*14"),
     "access": (64, dict(shape=(3,), access=2), "access is 2"),
+    "packed bytes": (64, dict(shape=(3,), access=PACKED), "access is .*PACKED for elements of less than a byte"),
+    "packed strides": (
+        64,
+        dict(shape=(3,), dtype=(0, 4, 1), byte_strides=(1,), access=PACKED),
+        "byte_strides is 'given'",
+    ),
+    "packed overflow": (64, dict(shape=(2**62, 4), dtype=(0, 4, 1), access=PACKED), "shape"),
+    "packed access": (64, dict(shape=(3,), dtype=(0, 4, 1), access=PACKED | 2), "access is 2"),
+    "no queue": (64, dict(shape=(3,), queue=3), "PyUSMArray_New: queue is 3; accepted: a dpctl.SyclQueue"),
+    "no device": (64, dict(shape=(3,), queue="no device"), "PyUSMArray_New: queue is 'no device'"),
     "device": (64, dict(shape=(3,), device=(99, 0)), r"device is \(99, 0\)"),
     "ordinal": (64, dict(shape=(3,), device=(2, -1)), r"device is \(2, -1\)"),
     "stream": (64, dict(shape=(3,), stream=1), "stream is 1"),
@@ -509,6 +538,8 @@ SPECS = {
 @pytest.mark.parametrize("name", SPECS)
 def test_a_spec_that_cannot_be_takes_nothing_over(probe, name):
     data, given, words = SPECS[name]
+    if name in ("no queue", "no device"):
+        pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
     spec = dict(given)
     owner = type("Owner", (), {})()
     count = sys.getrefcount(owner)
@@ -516,6 +547,18 @@ def test_a_spec_that_cannot_be_takes_nothing_over(probe, name):
         probe.make(data % 2**64, spec.pop("shape"), owner=owner, **spec)
     assert sys.getrefcount(owner) == count
     assert probe.take_released() == 0
+
+
+def test_elements_of_less_than_a_byte(probe):
+    memory = bytearray([0x21, 0x43])
+    data = np.frombuffer(memory, "u1").ctypes.data
+    packed = probe.make(data, (2, 2), dtype=(0, 4, 1), access=WRITEABLE | PACKED, owner=memory)
+    assert packed.nbytes == 2 and probe.fields(packed)["flags"] & PACKED and packed.access == "readwrite"
+    assert ah.from_dlpack(packed.__dlpack__(max_version=(1, 1))).nbytes == 2
+    single = probe.make(data, (), dtype=(0, 4, 1), access=PACKED, owner=memory)
+    assert single.nbytes == 1 and single.access == "readonly"
+    padded = probe.make(data, (2,), dtype=(0, 4, 1), owner=memory)
+    assert padded.nbytes == 2 and not probe.fields(padded)["flags"] & PACKED
 
 
 def test_somebody_has_to_keep_the_memory(probe):
@@ -551,7 +594,7 @@ def test_sycl_memory_handed_out(probe, queue):
     for pointer, shape in ((x.ctypes.data, (8,)), (address, (1 << 20,))):
         with pytest.raises(ValueError, match="USM of the queue's context"):
             probe.make(pointer, shape, owner=memory, queue=queue)
-    with pytest.raises(ValueError, match="syclobj"):
+    with pytest.raises(ValueError, match="PyUSMArray_New: queue is"):
         probe.make(address, (8,), owner=memory, queue=object())
     with pytest.raises(BufferError, match="no SYCL device"):
         probe.make(address, (8,), owner=memory, device=(14, 77))
@@ -600,9 +643,13 @@ def test_element_types(probe):
     ):
         with pytest.raises(ValueError, match="accepted"):
             call(*args)
-    for what in ("no type", object(), ">f8", [("a", ">f8")], "O", None):
-        with pytest.raises(TypeError):
+    for what in ("no type", object(), ">f8", [("a", ">f8")], "O", None, "torch.float3"):
+        with pytest.raises(TypeError, match="^PyUSMArray_TypeOfObject: "):
             probe.type_of_object(what)
+    for what in ("M8[s]", "M8[25us]", "m8[D]", "S3", "U2", "f4,i4", "S", "longdouble"):
+        name, dlpack, _, itemsize, alignment = probe.type_of_object(what)
+        dtype = np.dtype(what)
+        assert (name, dlpack[0], itemsize, alignment) == (dtype.name, 255, dtype.itemsize, dtype.alignment)
 
 
 def test_into_a_library(probe):
@@ -640,6 +687,16 @@ def test_like_the_libraries(c):
 
 
 # ------------------------------------------------------------------------------------------------------ nothing is lost
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "pandas", "awkward"])
+def test_like_the_libraries_that_take_what_is_not_dense(c, library):
+    module = pytest.importorskip(library, reason=f"{library} is part of the extra test")
+    make = {"polars": "Series", "pyarrow": "array", "pandas": "Series", "awkward": "Array"}[library]
+    model = getattr(module, make)([1.0])
+    result = c.like(ah.asarray(np.arange(3.0)), model, True)
+    assert type(result).__module__.partition(".")[0] == library
+    assert (result.to_list() if library == "polars" else result.tolist()) == [0, 1, 2]
 
 
 def test_nothing_grows(c):
@@ -718,13 +775,24 @@ def test_an_extension_of_a_newer_header_runs_where_it_asks_for_no_more(folder, n
     assert module.type_of_object("f8") == ("float64", F8, 12, 8, 8)
 
 
+LANGUAGES = {
+    "C": (build.CC, "-std=c11"),
+    "C++11": (build.CXX, "-x", "c++", "-std=c++11", "-O0"),
+    "C++14": (build.CXX, "-x", "c++", "-std=c++14", "-O0"),
+    "C++17": (build.CXX, "-x", "c++", "-std=c++17", "-O0"),
+}
+
+
 @pytest.mark.parametrize("limited", [(), (build.LIMITED,)], ids=["whole API", "limited"])
-def test_each_source_file_of_an_extension_finds_the_table(folder, limited):
-    """In a process of its own: the second file's pointer to it is null until somebody fills it."""
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_source_file_of_an_extension_finds_the_table(folder, language, limited):
+    """In a process of its own: the second file's pointer to it is null until somebody fills it. Without optimisation
+    the linker chooses among the files' copies of functions."""
+    compiler, *standard = LANGUAGES[language]
     sources = [build.SOURCES / "two_files_a.c", build.SOURCES / "two_files_b.c"]
-    there = folder / ("two_limited" if limited else "two")
+    there = folder / f"two_{language}_{len(limited)}"
     there.mkdir(exist_ok=True)
-    path = build.compiled(there, "two_files", sources, *build.STRICT, "-std=c11", *limited)
+    path = build.compiled(there, "two_files", sources, *build.STRICT, *standard, *limited, compiler=compiler)
     program = "import sys, numpy; sys.path.insert(0, sys.argv[1]); import two_files; print(two_files.nd({}))"
     done = build.python(program.format("[[1]]"), str(path.parent))
     assert (done.returncode, done.stdout) == (1, "") and "no array" in done.stderr

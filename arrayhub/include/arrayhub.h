@@ -4,7 +4,7 @@
  *     #include <Python.h>
  *     #include <arrayhub.h>            // compile with $(python -m arrayhub config --cflags)
  *
- *     static const PyUSMArrayDataType doubles[] = {USM_ARRAY_FLOAT64};
+ *     static const PyUSMArrayDataType doubles[] = {USM_ARRAY_FLOAT64_INIT};
  *     static const PyUSMArrayRequest wanted = {PyUSMArrayRequest_HEAD, .name = "total: x", .dtypes = doubles, .ndtypes = 1};
  *
  *     PyObject *array = PyUSMArray_Request(obj, &wanted);
@@ -15,7 +15,8 @@
  *
  * arrayhub is imported by the first function that needs it. All functions are called with the GIL held; fields may be
  * read without it while a reference to the array is held. References that come back are new but for
- * PyUSMArray_QueueRef's pointer. docs/abi.md has the rules by which all this may change.
+ * PyUSMArray_QueueRef's pointer. An object that is NULL, as a failed call of Python's gives it, fails with the exception
+ * that is set, or SystemError. docs/abi.md has the rules by which all this may change.
  */
 #ifndef ARRAYHUB_H
 #define ARRAYHUB_H
@@ -40,8 +41,9 @@ extern "C" {
 #error "ARRAYHUB_TARGET_VERSION is newer than this arrayhub.h"
 #endif
 
-/* C++ sees one copy of what is inline in each shared library, and none of another library's. */
-#ifdef __cplusplus
+/* C++ sees one copy of what is inline in each shared library, and none of another library's. C, and C++ before there were
+   inline variables, sees one in each source file: the functions use a pointer that is the file's own. */
+#if defined(__cplusplus) && __cplusplus >= 201703L
 #define ARRAYHUB_INLINE inline __attribute__((visibility("hidden")))
 #else
 #define ARRAYHUB_INLINE static inline
@@ -117,29 +119,48 @@ typedef struct PyUSMArrayFields {
     /* private fields follow */
 } PyUSMArrayFields;
 
-/* Element types, as PyUSMArrayDataType values: the names that NumPy and ml_dtypes give them. */
+/* Element types under the names that NumPy and ml_dtypes give them: USM_ARRAY_FLOAT64_INIT in initialisers, of static
+   variables too, and USM_ARRAY_FLOAT64 as a value anywhere else. */
 #ifdef __cplusplus
-#define USM_ARRAY_TYPE(code, bits) PyUSMArrayDataType{code, bits, 1}
+#define USM_ARRAY_VALUE PyUSMArrayDataType
 #else
-#define USM_ARRAY_TYPE(code, bits) (PyUSMArrayDataType){code, bits, 1}
+#define USM_ARRAY_VALUE (PyUSMArrayDataType)
 #endif
-#define USM_ARRAY_BOOL        USM_ARRAY_TYPE(6, 8)
-#define USM_ARRAY_INT8        USM_ARRAY_TYPE(0, 8)
-#define USM_ARRAY_INT16       USM_ARRAY_TYPE(0, 16)
-#define USM_ARRAY_INT32       USM_ARRAY_TYPE(0, 32)
-#define USM_ARRAY_INT64       USM_ARRAY_TYPE(0, 64)
-#define USM_ARRAY_UINT8       USM_ARRAY_TYPE(1, 8)
-#define USM_ARRAY_UINT16      USM_ARRAY_TYPE(1, 16)
-#define USM_ARRAY_UINT32      USM_ARRAY_TYPE(1, 32)
-#define USM_ARRAY_UINT64      USM_ARRAY_TYPE(1, 64)
-#define USM_ARRAY_FLOAT16     USM_ARRAY_TYPE(2, 16)
-#define USM_ARRAY_FLOAT32     USM_ARRAY_TYPE(2, 32)
-#define USM_ARRAY_FLOAT64     USM_ARRAY_TYPE(2, 64)
-#define USM_ARRAY_BFLOAT16    USM_ARRAY_TYPE(4, 16)
-#define USM_ARRAY_COMPLEX64   USM_ARRAY_TYPE(5, 64)
-#define USM_ARRAY_COMPLEX128  USM_ARRAY_TYPE(5, 128)
-#define USM_ARRAY_FLOAT8_E4M3FN USM_ARRAY_TYPE(10, 8)
-#define USM_ARRAY_FLOAT8_E5M2   USM_ARRAY_TYPE(12, 8)
+#define USM_ARRAY_TYPE(code, bits) USM_ARRAY_VALUE{code, bits, 1}
+#define USM_ARRAY_BOOL_INIT          {6, 8, 1}
+#define USM_ARRAY_INT8_INIT          {0, 8, 1}
+#define USM_ARRAY_INT16_INIT         {0, 16, 1}
+#define USM_ARRAY_INT32_INIT         {0, 32, 1}
+#define USM_ARRAY_INT64_INIT         {0, 64, 1}
+#define USM_ARRAY_UINT8_INIT         {1, 8, 1}
+#define USM_ARRAY_UINT16_INIT        {1, 16, 1}
+#define USM_ARRAY_UINT32_INIT        {1, 32, 1}
+#define USM_ARRAY_UINT64_INIT        {1, 64, 1}
+#define USM_ARRAY_FLOAT16_INIT       {2, 16, 1}
+#define USM_ARRAY_FLOAT32_INIT       {2, 32, 1}
+#define USM_ARRAY_FLOAT64_INIT       {2, 64, 1}
+#define USM_ARRAY_BFLOAT16_INIT      {4, 16, 1}
+#define USM_ARRAY_COMPLEX64_INIT     {5, 64, 1}
+#define USM_ARRAY_COMPLEX128_INIT    {5, 128, 1}
+#define USM_ARRAY_FLOAT8_E4M3FN_INIT {10, 8, 1}
+#define USM_ARRAY_FLOAT8_E5M2_INIT   {12, 8, 1}
+#define USM_ARRAY_BOOL               USM_ARRAY_VALUE USM_ARRAY_BOOL_INIT
+#define USM_ARRAY_INT8               USM_ARRAY_VALUE USM_ARRAY_INT8_INIT
+#define USM_ARRAY_INT16              USM_ARRAY_VALUE USM_ARRAY_INT16_INIT
+#define USM_ARRAY_INT32              USM_ARRAY_VALUE USM_ARRAY_INT32_INIT
+#define USM_ARRAY_INT64              USM_ARRAY_VALUE USM_ARRAY_INT64_INIT
+#define USM_ARRAY_UINT8              USM_ARRAY_VALUE USM_ARRAY_UINT8_INIT
+#define USM_ARRAY_UINT16             USM_ARRAY_VALUE USM_ARRAY_UINT16_INIT
+#define USM_ARRAY_UINT32             USM_ARRAY_VALUE USM_ARRAY_UINT32_INIT
+#define USM_ARRAY_UINT64             USM_ARRAY_VALUE USM_ARRAY_UINT64_INIT
+#define USM_ARRAY_FLOAT16            USM_ARRAY_VALUE USM_ARRAY_FLOAT16_INIT
+#define USM_ARRAY_FLOAT32            USM_ARRAY_VALUE USM_ARRAY_FLOAT32_INIT
+#define USM_ARRAY_FLOAT64            USM_ARRAY_VALUE USM_ARRAY_FLOAT64_INIT
+#define USM_ARRAY_BFLOAT16           USM_ARRAY_VALUE USM_ARRAY_BFLOAT16_INIT
+#define USM_ARRAY_COMPLEX64          USM_ARRAY_VALUE USM_ARRAY_COMPLEX64_INIT
+#define USM_ARRAY_COMPLEX128         USM_ARRAY_VALUE USM_ARRAY_COMPLEX128_INIT
+#define USM_ARRAY_FLOAT8_E4M3FN      USM_ARRAY_VALUE USM_ARRAY_FLOAT8_E4M3FN_INIT
+#define USM_ARRAY_FLOAT8_E5M2        USM_ARRAY_VALUE USM_ARRAY_FLOAT8_E5M2_INIT
 
 /* PyUSMArrayRequest.flags: USM_ARRAY_WRITEABLE, USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, and */
 #define USM_ARRAY_WHOLE_STRIDES 0x00010000 /* steps in elements exist: `strides` is not NULL */
@@ -154,10 +175,12 @@ typedef struct PyUSMArrayFields {
 #define USM_ARRAY_MAY_CAST     1 /* copy to the first accepted element type that takes the values, as NumPy's "same_kind" */
 #define USM_ARRAY_MAY_RELAYOUT 2 /* copy for layout, alignment or byte order */
 #define USM_ARRAY_MAY_TRANSFER 4 /* copy between host and device */
-#define USM_ARRAY_MAY_BUILD    8 /* make an array of numbers and of nested lists of numbers */
+#define USM_ARRAY_MAY_BUILD    8 /* make an array of numbers and of nested lists of numbers, of a type that holds them */
 
 /* PyUSMArraySpec.access: USM_ARRAY_WRITEABLE, USM_ARRAY_IMMUTABLE (nobody will ever write again), or */
 #define USM_ARRAY_READONLY 0
+/* Elements of less than a byte, such as DLPack's (0, 4, 1), lie one to a byte, padded. With | USM_ARRAY_PACKED they share
+   bytes, in C order, as DLPack has those that are not padded: byte_strides has to be NULL then. */
 
 /* What an array has to be. All of it may be zero but struct_size: then any aligned array in native byte order that the
    host can read meets it. */
@@ -186,7 +209,7 @@ typedef struct PyUSMArraySpec {
     const Py_ssize_t *byte_strides; /* nd steps; NULL for compact C order */
     PyUSMArrayDataType dtype;       /* element type; all zero where typenum says it */
     int typenum;                    /* for types that DLPack cannot say, such as long double; not 0, which is no type */
-    int access;                     /* USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE */
+    int access;                     /* USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE; see there */
     PyUSMArrayDevice device;        /* DLPack's numbers; all zero for the host, or for SYCL where a queue is given */
     PyObject *owner;                /* keeps the memory while the array lives; or NULL, and then: */
     void (*release)(void *context); /* called once, with the GIL held and no exception set, from whatever thread; a C++
@@ -273,7 +296,7 @@ ARRAYHUB_INLINE int PyUSMArray_Check(PyObject *obj) {
         PyErr_WriteUnraisable(obj);
         return 0;
     }
-    return PyObject_TypeCheck(obj, arrayhub_api->array_type);
+    return obj != NULL && PyObject_TypeCheck(obj, arrayhub_api->array_type);
 }
 
 #if ARRAYHUB_TARGET_VERSION >= 2
@@ -295,8 +318,9 @@ ARRAYHUB_INLINE PyObject *PyUSMArray_FromObject(PyObject *obj) {
 }
 
 /* Any array as a USMArray that meets a request, or NULL with an exception whose message is for the user: TypeError (no
-   array, or its element type), ValueError (its shape, or it is read-only), BufferError (its place or its layout), and what
-   arrayhub.asarray raises. Where the host is to read, the producer's queue or stream has been waited for. */
+   array, or its element type), ValueError (its shape, or it is read-only), BufferError (its place or its layout),
+   OverflowError (a number that no accepted type holds), and what arrayhub.asarray raises. Where the host is to read, the
+   producer's queue or stream has been waited for. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Request(PyObject *obj, const PyUSMArrayRequest *request) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->request(obj, request);
 }
@@ -352,7 +376,8 @@ ARRAYHUB_INLINE int PyUSMArray_TypeOfObject(PyObject *dtype, PyUSMArrayElement *
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->type_of_object(dtype, out);
 }
 
-/* Any array as one of the library that is named: "numpy", "torch", "jax", "cupy", "dpnp", "numba". */
+/* Any array as one of the library that is named, as Python's arrayhub.convert has them: "numpy", "torch", "jax", "cupy",
+   "dpnp", "numba", "arrow", "polars", "pandas", "awkward". */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Convert(PyObject *obj, const char *library) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->convert(obj, library);
 }

@@ -263,12 +263,19 @@ class array : public object {
     int ndim() const noexcept { return fields().nd; }
     index_t extent(int k) const noexcept { return fields().shape[k]; }
     // In the library that is named: "numpy", "torch", "jax", "cupy", "dpnp", "numba".
-    object as(const char *library) const { return steal(detail::checked(PyUSMArray_Convert(ptr(), library))); }
+    object as(const char *library) const { return steal(detail::checked(PyUSMArray_Convert(held(), library))); }
     // In the library that `model` came from.
     object like(PyObject *model, bool may_copy = false) const {
-        return steal(detail::checked(PyUSMArray_Like(ptr(), model, may_copy)));
+        return steal(detail::checked(PyUSMArray_Like(held(), model, may_copy)));
     }
     object like(const object &model, bool may_copy = false) const { return like(model.ptr(), may_copy); }
+    // The object, or std::invalid_argument where nothing is held, as after array() and view().
+    PyObject *held() const {
+        if (ptr() == nullptr)
+            throw std::invalid_argument(
+                "arrayhub: this array is empty; accepted: one that holds an object, which `if (a)` tells");
+        return ptr();
+    }
 };
 
 // ------------------------------------------------------------------------------------------------------- element types
@@ -400,8 +407,8 @@ template <class T> class strided_iterator {
 // hold the view meanwhile.
 template <class T, int N> struct ref {
     T *data;
-    index_t extents[N > 0 ? N : 1];
-    index_t strides[N > 0 ? N : 1];
+    index_t extents[static_cast<std::size_t>(N > 0 ? N : 1)];
+    index_t strides[static_cast<std::size_t>(N > 0 ? N : 1)];
 
     index_t extent(int k) const { return extents[k]; }
     index_t stride(int k) const { return strides[k]; }
@@ -554,8 +561,8 @@ template <class T, int N = any_rank, class... Options> class view {
 
     template <class M, class Extents, class Mapping, class Size, int... K> M mdspan_of(std::integer_sequence<int, K...>) const {
         for (int k = 0; k < N; ++k)
-            if (Extents::static_extent(k) != static_cast<std::size_t>(-1) &&
-                Extents::static_extent(k) != static_cast<std::size_t>(extent(k)))
+            if (const std::size_t fixed = Extents::static_extent(static_cast<std::size_t>(k));
+                fixed != static_cast<std::size_t>(-1) && fixed != static_cast<std::size_t>(extent(k)))
                 throw std::invalid_argument("arrayhub::view::mdspan: a length differs from that of the type");
         refuse_indices<Size>();
         const bool empty = size() == 0; // nothing is addressed then: any strides will do
@@ -563,7 +570,7 @@ template <class T, int N = any_rank, class... Options> class view {
         if constexpr (std::is_constructible_v<Mapping, Extents> && Mapping::is_always_exhaustive()) {
             const Mapping mapping(extents);
             for (int k = 0; k < N && !empty; ++k)
-                if (extent(k) > 1 && static_cast<index_t>(mapping.stride(k)) != stride(k))
+                if (extent(k) > 1 && static_cast<index_t>(mapping.stride(static_cast<std::size_t>(k))) != stride(k))
                     throw std::invalid_argument("arrayhub::view::mdspan: its layout cannot say these strides; accepted: a "
                                                 "layout_stride, or an array in that order");
             return M(ref_.data, mapping);
@@ -574,13 +581,15 @@ template <class T, int N = any_rank, class... Options> class view {
                 if (steps && stride(k) <= 0)
                     throw std::invalid_argument("arrayhub::view::mdspan: it has no negative strides and none of zero; "
                                                 "accepted: x.copy()");
-                strides[k] = static_cast<Size>(steps ? stride(k) : 1);
+                strides[static_cast<std::size_t>(k)] = static_cast<Size>(steps ? stride(k) : 1);
             }
             return M(ref_.data, Mapping(extents, strides));
         }
     }
     // the array of the mdspan's own library, where it says which
-    template <class Mapping, class Size, class = void> struct strides_type { using type = std::array<Size, N>; };
+    template <class Mapping, class Size, class = void> struct strides_type {
+        using type = std::array<Size, static_cast<std::size_t>(N)>;
+    };
     template <class Mapping, class Size>
     struct strides_type<Mapping, Size, std::void_t<decltype(std::declval<const Mapping &>().strides())>> {
         using type = std::decay_t<decltype(std::declval<const Mapping &>().strides())>;
@@ -864,7 +873,7 @@ array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queu
 // The queue of a view of SYCL memory: `sycl::queue &q = arrayhub::queue_of<sycl::queue>(a);`, valid while the view lives.
 template <class Queue> Queue &queue_of(const array &a) {
     void *queue = nullptr;
-    if (PyUSMArray_QueueRef(a.ptr(), &queue) < 0) throw python_error();
+    if (PyUSMArray_QueueRef(a.held(), &queue) < 0) throw python_error();
     return *static_cast<Queue *>(queue);
 }
 template <class Queue, class T, int N, class... Options> Queue &queue_of(const view<T, N, Options...> &v) {

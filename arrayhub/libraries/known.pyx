@@ -187,7 +187,8 @@ Library("dpnp", "pip install dpnp", _dpnp_array) \
 Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILENT_ON_DEFAULT) \
     .gives(to_numba, "cuda", True)
 
-Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0]), traits=ARROW_ARRAY_FIRST) \
+Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0]), traits=ARROW_ARRAY_FIRST,
+        like="arrow") \
     .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"), pyarrow.parse, pyarrow.parse)
 
 # Recognised by Arrow's interfaces, as wrappers, or by `asnested`: these rows are for reports.

@@ -1,6 +1,7 @@
 """An array that meets the conditions of C code, or an error that names the argument: one list of what may not fit, and
 what may be done about each."""
 
+from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
 from libc.string cimport memcmp
 
@@ -77,11 +78,19 @@ cdef extern from *:
     PyObject* attempt "arrayhub_attempt_array"(Way way, object obj, PyObject* stream) noexcept
 
 
+cdef int refuse_null(str call) except -1:
+    """Raise the exception that is set, of whatever gave NULL, or else one of our own."""
+    if PyErr_Occurred() != NULL:
+        return raise_on()
+    raise SystemError(f"{call}: the object is NULL; accepted: a Python object. Look at what the call that gave it returned")
+
+
 # ------------------------------------------------------------------------------------------------------- three questions
 
 
 cdef object request(object obj, const PyUSMArrayRequest* said):
     """`obj` as an array that meets a request; PyUSMArray_Request."""
+    given(<PyObject*> obj, "PyUSMArray_Request")
     cdef PyUSMArrayRequest whole
     cdef const PyUSMArrayRequest* r = checked(said, &whole)
     cdef PyObject* answer = attempt(import_array, obj, <PyObject*> None if r.stream == NULL else r.stream)
@@ -100,7 +109,7 @@ cdef object request(object obj, const PyUSMArrayRequest* said):
 cdef int match(object array, const PyUSMArrayRequest* said) noexcept:
     """Whether an array meets a request as it is; PyUSMArray_Match."""
     cdef PyUSMArrayRequest whole
-    if not isinstance(array, Descriptor) or said == NULL:
+    if <PyObject*> array == NULL or not isinstance(array, Descriptor) or said == NULL:
         return False
     if said.struct_size != sizeof(PyUSMArrayRequest):
         if not resized(said, said.struct_size, &whole, sizeof(PyUSMArrayRequest)):
@@ -115,6 +124,7 @@ cdef object explain(object obj, const PyUSMArrayRequest* said):
     The array is made: whether a copy can be had is not known before (its type, memory for it, a device that is there).
     """
     cdef PyUSMArrayRequest whole
+    given(<PyObject*> obj, "PyUSMArray_Explain")
     checked(said, &whole)
     try:
         request(obj, said)

@@ -9,6 +9,7 @@ from arrayhub._core.descriptor cimport (
     CONSTRUCTED,
     IMMUTABLE,
     NOT_USM,
+    PACKED,
     USM_DEVICE,
     WRITEABLE,
     Descriptor,
@@ -25,7 +26,7 @@ from arrayhub.native.header cimport PyUSMArraySpec, resized
 from arrayhub.runtimes cimport cuda, sycl
 
 from arrayhub._core.device import TYPE_NAMES
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import InterfaceError, interface_error
 from arrayhub.native.request import size_error
 
 cdef str NAME = "PyUSMArray_New"
@@ -106,22 +107,41 @@ cdef Descriptor laid_out(const PyUSMArraySpec* spec):
     a.device_ = DLDevice(kDLCPU, 0)
     a.data_ = <char*> spec.data
     set_type(a, type_of(spec))
-    set_access(a, spec.access)
-    if nd > 0:
-        for k in range(nd):       # no memcpy, which compilers turn into a string instruction that starts slowly
-            a.shape_[k] = spec.shape[k]
+    set_access(a, spec.access & ~<int> PACKED)
+    for k in range(nd):       # no memcpy, which compilers turn into a string instruction that starts slowly
+        a.shape_[k] = spec.shape[k]
+    if spec.access & PACKED:
+        pack(a, spec)
+    elif nd > 0:
         if spec.byte_strides != NULL:
             for k in range(nd):
                 a.byte_strides_[k] = spec.byte_strides[k]
         elif layout.fill_strides(nd, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise interface_error(NAME, "shape", [a.shape_[k] for k in range(nd)], "less than 2**63 bytes in all")
+            raise shape_error(a)
     seal(a)
     return a
 
 
+cdef int pack(Descriptor a, const PyUSMArraySpec* spec) except -1:
+    """Let elements of less than a byte share bytes, as DLPack has them without its flag for padded ones."""
+    if a.dl_dtype_.code == dtypes.NO_DLPACK or a.dl_dtype_.bits >= 8:
+        raise interface_error(NAME, "access", spec.access, "USM_ARRAY_PACKED for elements of less than a byte alone")
+    if spec.byte_strides != NULL:
+        raise interface_error(NAME, "byte_strides", "given", "NULL for elements that share bytes, in C order")
+    a.flags_ |= PACKED
+    if layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
+        raise shape_error(a)
+    return 0
+
+
+cdef object shape_error(Descriptor a):
+    return interface_error(NAME, "shape", [a.shape_[k] for k in range(a.nd_)], "less than 2**63 bytes in all")
+
+
 cdef int set_access(Descriptor a, int access) except -1:
     if access != WRITEABLE and access != IMMUTABLE and access != 0:
-        raise interface_error(NAME, "access", access, "USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE")
+        raise interface_error(NAME, "access", access, "USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE,"
+                              " with USM_ARRAY_PACKED or without")
     a.flags_ |= access
     return 0
 
@@ -201,7 +221,11 @@ cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
 cdef object queue_of(const PyUSMArraySpec* spec, char* pointer):
     """The ``dpctl.SyclQueue`` of a spec."""
     if spec.queue != NULL:
-        return sycl.queue_from(<object> spec.queue, pointer)
+        try:
+            return sycl.queue_from(<object> spec.queue, pointer)
+        except InterfaceError as error:
+            raise interface_error(NAME, "queue", <object> spec.queue, "a dpctl.SyclQueue or SyclContext, the capsule of one, or"
+                                  " a filter string that selects a device here") from error
     if spec.queue_ref != NULL:
         return sycl.queue_of_ref(spec.queue_ref)
     if spec.device.device_id < 0:

@@ -1,5 +1,7 @@
 """The functions of the capsule's table: what each C function of arrayhub.h calls."""
 
+from cpython.object cimport PyObject
+
 from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport Descriptor, c_api
 from arrayhub._core.device cimport DLDevice
@@ -9,6 +11,7 @@ from arrayhub.dispatch cimport import_array
 from arrayhub.libraries.known cimport Library, library_of_type
 from arrayhub.native cimport request, spec
 from arrayhub.native.header cimport MOST_STRUCT, PyUSMArrayAPI, PyUSMArrayDataType, PyUSMArrayDevice, PyUSMArrayElement
+from arrayhub.native.request cimport given
 from arrayhub.runtimes cimport sycl
 
 from arrayhub import conversion
@@ -19,6 +22,7 @@ from arrayhub.native.request import size_error
 
 
 cdef object from_object(object obj):
+    given(<PyObject*> obj, "PyUSMArray_FromObject")
     cdef Descriptor a = import_array(obj, None)
     if a.shape_ == NULL:
         device_of(a)      # which says what is wrong
@@ -26,11 +30,13 @@ cdef object from_object(object obj):
 
 
 cdef object to_host(object obj):
+    given(<PyObject*> obj, "PyUSMArray_ToHost")
     return conversion.to_host(obj)
 
 
 cdef Descriptor checked(object array, str call):
     """`array`, if it is a USMArray with memory."""
+    given(<PyObject*> array, call)
     if not isinstance(array, Descriptor):
         raise TypeError(f"{call}: {show(array)} is no USMArray; accepted: what PyUSMArray_FromObject gives")
     if (<Descriptor> array).shape_ == NULL:
@@ -63,8 +69,11 @@ cdef int queue_ref(object array, void** out) except -1:
 # -------------------------------------------------------------------------------------------------------- element types
 
 
-cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out) except -1:
-    """Fill in what is asked for of a row, in the size of the caller's struct; zeros where that is a newer, longer one."""
+cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out, object dtype=None) except -1:
+    """Fill in what is asked for of a row, in the size of the caller's struct; zeros where that is a newer, longer one.
+
+    Of types with a length, a unit or fields a NumPy `dtype` says what these are.
+    """
     cdef PyUSMArrayElement told
     cdef Py_ssize_t size = out.struct_size
     if size < <Py_ssize_t> sizeof(Py_ssize_t) or size > MOST_STRUCT:
@@ -76,6 +85,10 @@ cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out) except -1:
     told.typenum = row.typenum
     told.itemsize = row.itemsize
     told.alignment = row.alignment
+    if dtype is not None and row.typestr == NULL and row.kind != c"E":
+        told.name = kept_name(dtype.name)
+        told.itemsize = dtype.itemsize
+        told.alignment = dtype.alignment
     copy_first(out, &told, min(size, <Py_ssize_t> sizeof(told)))
     return 0
 
@@ -85,16 +98,21 @@ cdef extern from "string.h":
     void* copy_first "memcpy"(void* to, const void* source, size_t nbytes)
 
 
-cdef dict _kept_names = {}
+cdef dict _names = {}           # of types, by their numbers
+cdef dict _kept_names = {}      # what C code has pointers to
 
 
 cdef const char* name_of(const dtypes.ElementType* row) except NULL:
     """The name that NumPy or ml_dtypes has for a type, kept."""
-    name = _kept_names.get(row.typenum)
+    name = _names.get(row.typenum)
     if name is None:
-        name = row.name if row.kind == c"E" or row.itemsize == 0 else dtypes.dtype_of(row).name.encode()
-        name = _kept_names.setdefault(row.typenum, name)
-    return name
+        name = row.name.decode() if row.kind == c"E" or row.itemsize == 0 else dtypes.dtype_of(row).name
+        _names[row.typenum] = name
+    return kept_name(name)
+
+
+cdef const char* kept_name(str name) except NULL:
+    return _kept_names.get(name) or _kept_names.setdefault(name, name.encode())
 
 
 cdef int type_of_number(int typenum, PyUSMArrayElement* out) except -1:
@@ -114,18 +132,24 @@ cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except
 
 cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
     cdef const dtypes.ElementType* row
+    given(<PyObject*> dtype, "PyUSMArray_TypeOfObject")
     if dtype is None:      # NumPy's own default is nobody's element type here
         raise TypeError("PyUSMArray_TypeOfObject: dtype is None; accepted: a string, a NumPy dtype or type, a torch.dtype")
     name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
     known = by_own_name().get(name) if isinstance(name, str) else None
     if known is not None:
-        row = dtypes.by_typenum(known)
-    else:
+        return tell(dtypes.by_typenum(known), out)
+    try:
         wanted = requested_dtype(name)
-        row = dtypes.by_dtype(wanted)
-        if row == NULL or not dtypes.is_native(wanted):
-            raise TypeError(f"PyUSMArray_TypeOfObject: {wanted!r} is none of arrayhub's element types in native byte order")
-    return tell(row, out)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"PyUSMArray_TypeOfObject: {show(dtype)} is no element type; accepted: a string such as 'float32', a NumPy dtype or"
+            " type, a torch.dtype"
+        ) from error
+    row = dtypes.by_dtype(wanted)
+    if row == NULL or not dtypes.is_native(wanted):
+        raise TypeError(f"PyUSMArray_TypeOfObject: {wanted!r} is none of arrayhub's element types in native byte order")
+    return tell(row, out, wanted)
 
 
 cdef dict _own_names = {}
@@ -144,19 +168,27 @@ cdef dict by_own_name():
 
 
 cdef object convert(object obj, const char* library):
+    given(<PyObject*> obj, "PyUSMArray_Convert")
     if library == NULL:
         raise ValueError(f"PyUSMArray_Convert: library is NULL; accepted: {', '.join(conversion.CONSUMERS)}")
     return conversion.convert(obj, library.decode("utf-8", "replace"))
 
 
 cdef object like(object obj, object model, int may_copy):
+    given(<PyObject*> obj, "PyUSMArray_Like")
+    given(<PyObject*> model, "PyUSMArray_Like")
     if model is None:
         raise like_error(model)
-    while wrappers.unwraps(type(model)):
-        model = wrappers.inside(model)
-    if isinstance(model, Descriptor):
-        return from_object(obj)
-    library = library_of(model)
+    library = library_among(conversion.further_takers(), type(model))      # before it counts as a wrapper of NumPy's
+    if library is None:
+        inner = model
+        while wrappers.unwraps(type(inner)):
+            inner = wrappers.inside(inner)
+        if isinstance(inner, Descriptor):
+            return from_object(obj)
+        library = library_among(conversion.CONSUMERS, type(inner))
+    if library is None:
+        raise like_error(model)
     try:
         return conversion.convert(obj, library)
     except BufferError:
@@ -165,21 +197,20 @@ cdef object like(object obj, object model, int may_copy):
     return conversion.convert(obj, library, copy=True)
 
 
-cdef str library_of(object model):
-    """The name by which `convert` knows the library of an array."""
+cdef object library_among(tuple names, type cls):
+    """The name by which `convert` knows the library of a type of arrays, if it is one of `names`; else None."""
     cdef Library row
-    for cls in type(model).__mro__[:-1]:      # but for `object`
-        row = library_of_type(<type> cls, 0)
-        name = None if row is None else row.like
-        if name in conversion.CONSUMERS:
-            return name
-    raise like_error(model)
+    for base in cls.__mro__[:-1]:      # but for `object`
+        row = library_of_type(<type> base, 0)
+        if row is not None and row.like in names:
+            return row.like
+    return None
 
 
 cdef object like_error(object model):
     return TypeError(
         f"PyUSMArray_Like: the model {show(model)} is of type {type(model).__name__}; accepted: an array of"
-        f" {', '.join(conversion.CONSUMERS)}, or a USMArray"
+        f" {', '.join([*conversion.CONSUMERS, *conversion.further_takers()])}, or a USMArray"
     )
 
 

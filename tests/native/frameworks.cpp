@@ -1,7 +1,10 @@
 // What pybind11 and nanobind functions do with arrayhub's views, the same in both; compiled once with each.
 #ifdef WITH_NANOBIND
 #include <arrayhub/nanobind.hpp>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 namespace py = nanobind;
@@ -20,7 +23,24 @@ using doubles = view<const double, 1>;
 static double three[3] = {1, 1, 1};
 static constexpr char x_of_called[] = "called: x";
 
+struct grid {};
+
 MODULE {
+    py::class_<grid>(m, "Grid")
+        .def(py::init<>())
+        .def("__add__", [](const grid &, doubles x) { return x.size(); }, py::arg("x").noconvert(), py::is_operator())
+        .def("__eq__", [](const grid &, doubles) { return true; }, py::arg("x").noconvert(), py::is_operator());
+
+    // views inside of other types, of which the second overload takes more
+    m.def("maybe_of", [](std::optional<floats>) { return "float32"; });
+    m.def("maybe_of", [](std::optional<view<const double, 1, may_cast>>) { return "float64"; });
+    m.def("all_of", [](std::vector<floats>) { return "float32"; });
+    m.def("all_of", [](std::vector<view<const double, 1, may_cast>>) { return "float64"; });
+    m.def("two_of", [](std::pair<floats, floats>) { return "float32"; });
+    m.def("two_of", [](std::pair<doubles, doubles>) { return "float64"; });
+    m.def("named_of", [](std::map<std::string, floats>) { return "float32"; });
+    m.def("named_of", [](std::map<std::string, doubles>) { return "float64"; });
+
     arrayhub::init(m);
     m.def("kept_by", [](py::object owner) { return arrayhub::hand_out(three, {3}, owner); });
     m.def("kept_by_handle", [](py::object owner) { return arrayhub::hand_out(three, {3}, py::handle(owner)); });

@@ -109,7 +109,7 @@ template <class Layout> static PyObject *sum_of_mdspan(PyObject *obj) {
 // Lengths of an mdspan whose indices are narrow.
 template <class Index, int N> static PyObject *narrow_mdspan(PyObject *obj) {
     return guarded([&] {
-        using narrow = md::mdspan<const double, md::dextents<Index, N>, md::layout_stride>;
+        using narrow = md::mdspan<const double, md::dextents<Index, static_cast<std::size_t>(N)>, md::layout_stride>;
         auto m = view<const double, N>(obj).template mdspan<narrow>();
         return PyLong_FromLong(static_cast<long>(m.extent(0)));
     });
@@ -297,6 +297,24 @@ static PyObject *drop_late(PyObject *, PyObject *obj) {
     });
 }
 
+// What is empty, or NULL, used as if it were an array.
+static PyObject *empty(PyObject *, PyObject *way_) {
+    return guarded([&]() -> PyObject * {
+        const std::string way = PyUnicode_AsUTF8AndSize(way_, nullptr);
+        const arrayhub::array none;
+        const view<const double, 1> nothing;
+        if (way == "as") return none.as("numpy").release();
+        if (way == "like") return none.like(way_).release();
+        if (way == "view as") return nothing.as("numpy").release();
+        if (way == "view like") return nothing.like(way_).release();
+        if (way == "queue") return PyLong_FromVoidPtr(&arrayhub::queue_of<char>(none));
+        if (way == "view queue") return PyLong_FromVoidPtr(&arrayhub::queue_of<char>(nothing));
+        if (way == "null array") return arrayhub::array(static_cast<PyObject *>(nullptr)).release();
+        if (way == "null view") return PyLong_FromSsize_t(view<const double, 1>(nullptr).size());
+        return Py_BuildValue("");
+    });
+}
+
 static PyMethodDef methods[] = {
     {"total", total, METH_O, nullptr},
     {"span_sum", span_sum, METH_O, nullptr},
@@ -318,6 +336,7 @@ static PyMethodDef methods[] = {
     {"alive", alive, METH_NOARGS, nullptr},
     {"in_threads", in_threads, METH_O, nullptr},
     {"keep", keep, METH_O, nullptr},
+    {"empty", empty, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "plain", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};

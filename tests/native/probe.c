@@ -118,6 +118,32 @@ static PyObject *fields(PyObject *module, PyObject *obj) {
                          a->device.device_type, a->device.device_id, "usm_type", a->usm_type);
 }
 
+/* of_null(function, pending): what a function makes of NULL in place of an object, while an exception is set or not. */
+static PyObject *of_null(PyObject *module, PyObject *args) {
+    const char *call;
+    int pending;
+    PyUSMArrayRequest any = {PyUSMArrayRequest_HEAD};
+    PyUSMArrayDevice found;
+    PyUSMArrayElement element;
+    void *queue;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sp", &call, &pending)) return NULL;
+    if (pending) PyErr_SetString(PyExc_KeyError, "of the call before");
+    if (strcmp(call, "PyUSMArray_FromObject") == 0) return PyUSMArray_FromObject(NULL);
+    if (strcmp(call, "PyUSMArray_Request") == 0) return PyUSMArray_Request(NULL, &any);
+    if (strcmp(call, "PyUSMArray_Explain") == 0) return PyUSMArray_Explain(NULL, &any);
+    if (strcmp(call, "PyUSMArray_ToHost") == 0) return PyUSMArray_ToHost(NULL);
+    if (strcmp(call, "PyUSMArray_Convert") == 0) return PyUSMArray_Convert(NULL, "numpy");
+    if (strcmp(call, "PyUSMArray_Like") == 0) return PyUSMArray_Like(NULL, Py_None, 0);
+    if (strcmp(call, "PyUSMArray_Like, of a model") == 0) return PyUSMArray_Like(Py_None, NULL, 0);
+    if (strcmp(call, "PyUSMArray_HostReady") == 0) return PyUSMArray_HostReady(NULL) < 0 ? NULL : Py_BuildValue("");
+    if (strcmp(call, "PyUSMArray_Device") == 0) return PyUSMArray_Device(NULL, &found) < 0 ? NULL : Py_BuildValue("");
+    if (strcmp(call, "PyUSMArray_QueueRef") == 0) return PyUSMArray_QueueRef(NULL, &queue) < 0 ? NULL : Py_BuildValue("");
+    if (strcmp(call, "PyUSMArray_TypeOfObject") == 0) return PyUSMArray_TypeOfObject(NULL, &element) < 0 ? NULL : Py_BuildValue("");
+    PyErr_Clear();
+    return PyLong_FromLong(PyUSMArray_Match(NULL, &any) + PyUSMArray_Check(NULL));
+}
+
 /* ------------------------------------------------------------------------------------------------- arrays of memory */
 
 static int released = 0;
@@ -267,6 +293,7 @@ static PyMethodDef methods[] = {
     KEYWORDS(make),
     {"request_longer", request_longer, METH_VARARGS, NULL},
     {"request_null", request_null, METH_O, NULL},
+    {"of_null", of_null, METH_VARARGS, NULL},
     {"from_object", from_object, METH_O, NULL},
     {"check", check, METH_O, NULL},
     {"fields", fields, METH_O, NULL},

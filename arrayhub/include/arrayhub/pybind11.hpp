@@ -10,6 +10,7 @@
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
+#include <array>
 #include <pthread.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -71,61 +72,51 @@ struct stack_bounds {
 inline constexpr bool arguments_on_heap =
     std::is_same_v<decltype(pybind11::detail::function_call::args), std::vector<pybind11::handle>>;
 
-// Refusals without conversions, which a caster that asks twice itself (std::variant's) comes back to with them.
+// Where Python code is: in which frame, and at which of its instructions. What is called there is called again in a loop, and
+// hardly ever another function.
+struct call_site {
+    PyFrameObject *frame = PyEval_GetFrame();
+    int at = frame == nullptr ? -1 : PyFrame_GetLasti(frame);
+    bool operator==(const call_site &other) const noexcept { return frame == other.frame && at == other.at; }
+};
+
+// The last refusals without conversions: of which kind of view, and from where it was called. Who asks again from there, with
+// conversions, has overloads, or is a caster that asks twice itself (std::variant's).
 class refusals {
-    using refusal = std::pair<PyObject *, const void *>;
-    std::vector<refusal> seen_;
+    using refusal = std::pair<call_site, const void *>;
+    std::array<refusal, 8> seen_{};
+    std::size_t next_ = 0;
 
     static refusals &of_thread() {
         static thread_local refusals r;
         return r;
     }
-    static void forget(PyObject *capsule) {
-        std::vector<refusal> &seen = of_thread().seen_;
-        const auto known = static_cast<refusal *>(PyCapsule_GetPointer(capsule, nullptr));
-        const auto found = std::find(seen.begin(), seen.end(), *known);
-        if (found != seen.end()) seen.erase(found);
-        delete known;
-    }
 
   public:
-    // Until the overload that pybind11 is asking has answered; outside of its functions for no time.
-    static void remember(PyObject *obj, const void *kind) {
-        if constexpr (arguments_on_heap) { // for the second pass, of which nothing else tells: the last eight
-            std::vector<refusal> &seen = of_thread().seen_;
-            if (seen.size() == 8) seen.erase(seen.begin());
-            seen.emplace_back(obj, kind);
-            return;
-        }
-        auto known = std::make_unique<refusal>(obj, kind);
-        auto capsule = pybind11::reinterpret_steal<pybind11::object>(PyCapsule_New(known.get(), nullptr, forget));
-        if (!capsule) return PyErr_Clear();
-        of_thread().seen_.push_back(*known.release());
-        try {
-            pybind11::detail::loader_life_support::add_patient(capsule);
-        } catch (const pybind11::cast_error &) {
-        }
+    static void remember(const void *kind) {
+        if (knows(kind)) return;
+        refusals &r = of_thread();
+        r.seen_[r.next_] = refusal(call_site(), kind);
+        r.next_ = (r.next_ + 1) % r.seen_.size();
     }
-    static bool knows(PyObject *obj, const void *kind) {
-        std::vector<refusal> &seen = of_thread().seen_;
-        const auto found = std::find(seen.begin(), seen.end(), refusal(obj, kind));
-        if (found == seen.end()) return false;
-        if constexpr (arguments_on_heap) seen.erase(found);
-        return true;
+    static bool knows(const void *kind) {
+        const auto &seen = of_thread().seen_;
+        return std::find(seen.begin(), seen.end(), refusal(call_site(), kind)) != seen.end();
     }
 };
 
 // Whether the exception that is set is to be raised; else it is cleared, and another overload may be asked.
 //
 // pybind11 has the arguments of an overload on the stack while it asks for the first time, and on the heap where it comes
-// back to it. So what is asked with conversions on the stack has no overloads. The arguments of functions of more than six
-// are always on the heap: then nothing is raised, and pybind11 says that no overload fits. So they are before 3.1, whatever
-// their number: there the objects that were refused in first passes are remembered.
+// back to it. So what is asked with conversions on the stack has no overloads, or is inside of something else: of an optional,
+// a vector, a pair. There, and before 3.1, where all arguments are on the heap, the refusals of the first pass tell. The
+// arguments of functions of more than six are always on the heap: then nothing is raised, and pybind11 says that no overload
+// fits.
 inline bool raises(const pybind11::handle &src, const void *kind, bool converts) {
     if (concerns_all_overloads()) return true;
-    if (converts && (arguments_on_heap || stack_bounds::has(&src)) && !refusals::knows(src.ptr(), kind)) return true;
+    if (converts && (arguments_on_heap || stack_bounds::has(&src)) && !refusals::knows(kind)) return true;
     PyErr_Clear();
-    if (!converts) refusals::remember(src.ptr(), kind);
+    if (!converts) refusals::remember(kind);
     return false;
 }
 
