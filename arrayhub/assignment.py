@@ -1,19 +1,15 @@
 """``x[key] = value``: an explicit copy into the elements of an array that the host can write."""
 
-import datetime
-
 import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core import tracing
-from arrayhub.fitting import check_fit
+from arrayhub.fitting import check_fit, values_of
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
 # What NumPy makes an array of by itself.
 _VALUES = (bool, int, float, complex, str, list, tuple)
-# What it makes objects of, although its elements can be them.
-_TIMES = (("M8", datetime.date), ("m8", datetime.timedelta))
 
 
 def assign(array, key, value, way_in, check_values):
@@ -26,8 +22,9 @@ def assign(array, key, value, way_in, check_values):
     if isinstance(value, bytes) and elements.dtype.kind in "SU":  # text there, memory elsewhere
         value = np.asarray(value)
     if isinstance(value, _VALUES):
-        check_values(value)
-        _put(elements, value if elements.dtype.names else _values(value))
+        given = value if elements.dtype.names else values_of(value)
+        check_values(value)  # last: what is regular has an end
+        _put(elements, given)
     else:
         source = way_in(value)
         if source.memory is target.memory and target.ndim < array.ndim:
@@ -46,17 +43,9 @@ def _check_target(target):
         raise ValueError("x[...] = value: the array is read-only; x.copy() can be written")
 
 
-def _values(value):
-    given = np.asarray(value)
-    for kind, cls in _TIMES:
-        if given.dtype == object and all(isinstance(item, cls) for item in given.flat):
-            return given.astype(kind)
-    return given
-
-
 def _put(elements, given):
     if isinstance(given, np.ndarray):
-        check_fit(given, elements.dtype)
+        check_fit(given, elements.dtype, "x[...] = value")
     elements[...] = given
 
 

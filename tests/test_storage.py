@@ -1,7 +1,9 @@
 """New arrays: their plan against GT4Py's own allocator, their alignment, their memory, and what is refused."""
 
+import datetime
 import enum
 import math
+import re
 from itertools import permutations
 from pathlib import Path
 
@@ -542,9 +544,24 @@ def test_types_that_are_no_elements():
 def test_fill_values():
     with pytest.raises(ValueError, match=r"full: fill_value is \[1, 2\]"):
         arrayhub.full(2, [1, 2])
-    for value, dtype, words in (("x", "f8", "could not convert"), (300, "u1", "out of bounds"), (1j, "f8", "complex")):
-        with pytest.raises(ValueError, match=f"full: fill_value is {value!r}; accepted: one element of dtype.*{words}"):
+    for value, dtype, words in (
+        ("x", "f8", "same_kind"), (300, "u1", "out of the range"), (np.int64(300), "u1", "out of the range"),
+        (1j, "f8", "same_kind"), (np.complex128(1j), "f8", "same_kind"), (1.5, "i4", "same_kind"),
+        (None, "f8", "same_kind"), (np.timedelta64(5, "s"), "i8", "same_kind"), ("abc", "U2", "cut"),
+        ("x", "?", "same_kind"), (1.5, "?", "same_kind"),
+        (b"3", "f8", "same_kind"), (1e300, "f4", "out of the range"),
+    ):  # fmt: skip
+        with pytest.raises(
+            ValueError, match=rf"full: fill_value is {re.escape(repr(value))}; accepted: one element of dtype.*{words}"
+        ):
             arrayhub.full(2, value, dtype)
+    with pytest.raises(ValueError, match="full: fill_value is 2.7"):
+        arrayhub.full_like(np.zeros(2, "i4"), 2.7)
+    for value, dtype in (
+        (1, "?"), (7, "?"), (7, "f2"), (True, "i4"), (float("inf"), "f4"), (datetime.datetime(2020, 1, 2), "M8[s]"),
+        (datetime.timedelta(1), "m8[h]"), (1, "complex64"), (np.float32(2), "f8"),
+    ):  # fmt: skip
+        assert host(arrayhub.full(2, value, dtype)).tolist() == np.full(2, value, dtype).tolist()
     with pytest.raises(ValueError, match=r"full: fill_value is .*to_host\(x\)"):
         arrayhub.full(2, arrayhub.ones((), memory="usm_device"))
 

@@ -13,6 +13,7 @@ from arrayhub._core.errors import show
 from arrayhub._core.fresh import as_copy, slowest_first
 from arrayhub.conversion import asarray
 from arrayhub.dispatch import check_values
+from arrayhub.fitting import check_fit, values_of
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
@@ -61,7 +62,9 @@ def ones(
     shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]
 ) -> USMArray:
     """Return a new array of ones; see `empty` for everything else."""
-    return full(shape, 1, dtype, **_known("ones", options))
+    _known("ones", options)
+    element = element_type(dtype)
+    return _filled(empty(shape, element, **options), np.ones((), element))
 
 
 def full(
@@ -75,12 +78,12 @@ def full(
     Raises
     ------
     ValueError
-        `fill_value` is no single element, or none of that type.
+        `fill_value` is no single element, or none of that type: 1.5 is no integer, and 300 no byte.
     """
     _known("full", options)
     element = element_type(dtype)
     try:
-        value = np.asarray(fill_value, element)
+        value = _element(fill_value, element)
         check_values(fill_value)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
@@ -89,6 +92,14 @@ def full(
     if value.ndim:
         raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one element of {element!r}")
     return _filled(empty(shape, value.dtype, **options), value)
+
+
+def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A value as an element of a type in which it loses nothing."""
+    given = values_of(value) if element.names is None else np.asarray(value, element)
+    if element.kind != "b" or given.dtype.kind not in "iu":  # whole numbers are true or false, as in `ones`
+        check_fit(given, element, "fill_value")
+    return given.astype(element)
 
 
 def from_array(
@@ -162,7 +173,10 @@ def zeros_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpac
 
 def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array of ones with the shape of another one; see `empty_like`."""
-    return full_like(obj, 1, dtype, **_known("ones_like", options))
+    model = asarray(obj)
+    return ones(
+        model.shape, model.dtype if dtype is None else dtype, **_options_of(model, _known("ones_like", options))
+    )
 
 
 def full_like(obj: Any, /, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:

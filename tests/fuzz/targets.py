@@ -26,7 +26,7 @@ import arrayhub as ah
 from arrayhub.adapters.format_reader import parse_format
 from arrayhub.inspection.datashape_parser import parse_type
 
-from . import arrow, chance
+from . import arrow, chance, values
 
 REFUSALS = (ValueError, TypeError, BufferError, MemoryError, pickle.UnpicklingError)
 
@@ -680,6 +680,7 @@ TARGETS = {
     "datashape": draw_datashape, "index": draw_index, "constructor": draw_constructor, "storage": draw_storage,
     "reshape": draw_reshape, "unpickle": draw_unpickle, "pickle": draw_pickle,
     "by_name": draw_by_name, "name_pickle": draw_name_pickle, "arrow": arrow.draw,
+    "values": values.draw,
 }  # fmt: skip
 if importlib.util.find_spec("distributed") is not None:
     TARGETS["frames"] = draw_frames
