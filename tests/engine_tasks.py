@@ -1,6 +1,8 @@
 """What engines' workers run: functions of a module that they can import, whatever they pickle functions by."""
 
+import multiprocessing
 import os
+import pickle
 import signal
 
 import numpy as np
@@ -67,6 +69,17 @@ class FromLater:
 
 def make_later():
     return FromLater()
+
+
+def read_in_a_task():
+    """The name of the error that a queue of the task's own raises."""
+    queue = multiprocessing.SimpleQueue()
+    queue.put(FromLater())
+    try:
+        queue.get()
+    except pickle.UnpicklingError as error:
+        return type(error).__name__
+    return "nothing"
 
 
 def make_nested():

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import mmap
 import multiprocessing
 import os
 import pickle
@@ -54,6 +55,33 @@ def test_a_memmap_travels_by_name_unless_it_is_private(tmp_path, mode):
     mapped_there, access = child_of("fork", tasks.where_mapped_by_mmap, asarray(mapped)[::3])
     assert mapped_there == (mode != "c")
     assert access == {"r": "readonly"}.get(mode, "readwrite")
+
+
+@pytest.mark.parametrize("offset", [1, 3, 4097])
+def test_what_lies_off_a_boundary_is_shared_too(tmp_path, offset):
+    path = tmp_path / "elements"
+    path.write_bytes(bytes(9000))
+    mapped = np.memmap(path, "f8", mode="r+", offset=offset, shape=(100,))
+    there = pickle.loads(bytes(ForkingPickler.dumps(asarray(mapped))))
+    assert (there.is_copy, there.access) == (False, "readwrite")
+    np.asarray(there)[::2] = 7
+    assert mapped.sum() == 350
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff\xfe", "\u00e4\u20ac".encode(), b"two\nlines", b"back\\slash", b" blank "], ids=repr
+)
+def test_files_of_any_name(tmp_path, name):
+    path = os.path.join(os.fsencode(tmp_path), name)
+    with open(path, "w+b") as file:
+        file.write(bytes(8000))
+        file.flush()
+        memory = mmap.mmap(file.fileno(), 8000)
+    x = asarray(np.frombuffer(memory, "f8"))
+    stream = bytes(ForkingPickler.dumps(x))
+    assert len(stream) < 1000
+    np.asarray(pickle.loads(stream))[3] = 7
+    assert np.asarray(x)[3] == 7
 
 
 def by_name(tmp_path, dumps=ForkingPickler.dumps):
@@ -154,6 +182,37 @@ def test_a_queue_says_what_it_does_not_take(capfd):
 
 
 METHODS = ["spawn", "fork", "forkserver"]
+
+
+def check_refused(arrived):
+    with pytest.raises(pickle.PicklingError, match="form 99"):
+        np.asarray(arrived)
+
+
+@pytest.mark.timeout(2 * WAIT)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pool_is_told_of_an_array_that_cannot_be_had(method):
+    """The task fails in words, a result does where it is used, and what comes next is done."""
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        with pytest.raises(pickle.PicklingError, match="form 99"):
+            pool.apply_async(tasks.total, (tasks.FromLater(),)).get(WAIT)
+        check_refused(pool.apply_async(tasks.make_later).get(WAIT))
+        assert pool.apply_async(tasks.total, (tasks.make(4),)).get(WAIT) == 6
+
+
+@pytest.mark.timeout(2 * WAIT)
+@pytest.mark.parametrize("method", METHODS)
+def test_an_executor_is_told_of_an_array_that_cannot_be_had(method):
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        with pytest.raises(pickle.PicklingError, match="form 99"):
+            pool.submit(tasks.total, tasks.FromLater()).result(WAIT)
+        check_refused(pool.submit(tasks.make_later).result(WAIT))
+        assert pool.submit(tasks.total, tasks.make(4)).result(WAIT) == 6
+
+
+def test_who_reads_a_queue_hears_of_an_error():
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+        assert pool.submit(tasks.read_in_a_task).result(WAIT) == "UnpicklingError"
 
 
 @pytest.mark.timeout(2 * WAIT)

@@ -689,6 +689,28 @@ class TestDevices:
             with arrayhub.pickling(arrive="host"):
                 assert pickle.loads(stream).device.type == "cpu"
 
+    @pytest.mark.parametrize(
+        "source",
+        [
+            np.arange(3).astype(ml_dtypes.bfloat16),
+            np.arange(3).astype("M8[s]"),
+            np.zeros(3, [("a", "M8[s]"), ("b", ml_dtypes.bfloat16)]),
+            np.ones(3, {"names": ["a", "b"], "formats": ["i4", "i2"], "offsets": [0, 2], "itemsize": 12}),
+        ],
+        ids=["bfloat16", "dates", "record", "overlapping"],
+    )
+    def test_keep_what_no_buffer_describes(self, source):
+        with arrayhub.pickling(device="keep"):
+            y = pickle.loads(pickle.dumps(self.device(source)))
+        assert (y.usm_type, y.dtype) == ("device", source.dtype)
+        assert arrayhub.to_host(y).tobytes() == asarray(source).tobytes()
+
+    def test_keep_packed_elements(self):
+        x = self.device(packed_int4())
+        with arrayhub.pickling(device="keep"):
+            y = pickle.loads(pickle.dumps(x))
+        assert (y.usm_type, y.shape) == ("device", x.shape)
+
     @pytest.mark.parametrize("kind", ["usm_shared", "usm_host"])
     def test_memory_that_the_host_can_read(self, kind):
         check_readable(kind)

@@ -75,12 +75,15 @@ def _is_mapped(owner: object) -> bool:
 
 def _mapping_at(address: int, nbytes: int) -> tuple[int, str, int, int, str] | None:
     try:
-        with open(_MAPS) as lines:
+        with open(_MAPS, "rb") as lines:  # names of files are bytes
             for line in lines:
-                start, end = (int(part, 16) for part in line.partition(" ")[0].split("-"))
+                start, end = (int(part, 16) for part in line.partition(b" ")[0].split(b"-"))
                 if start <= address and address + nbytes <= end:
-                    _, permissions, offset, _, inode, *path = line.rstrip("\n").split(None, 5)
-                    return (start, permissions, int(offset, 16), int(inode), path[0]) if path else None
+                    _, permissions, offset, _, inode, *path = line.rstrip(b"\n").split(None, 5)
+                    if not path:
+                        return None
+                    name = os.fsdecode(path[0].replace(b"\\012", b"\n"))
+                    return start, permissions.decode(), int(offset, 16), int(inode), name
     except OSError:
         pass
     return None

@@ -287,7 +287,8 @@ cdef object unpickled(object state, object data):
         raise broken_error("access", access, "0, 1 or 2")
     check_inside(a, start, memory)
     lay(a, memory, start)
-    if not a.flags_ & ALIGNED and (<size_t> memory.data_) % a.alignment_ != 0:
+    # What travels by name is shared, wherever it lies.
+    if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
         memory = aligned_copy(memory)
         lay(a, memory, start)
     set_access(a, access, memory)
@@ -316,6 +317,10 @@ cdef Descriptor memory_of(object data):
     if not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
         raise broken_error("data", data, "one run of bytes")
     return memory
+
+
+cdef bint is_name(object data) noexcept:
+    return type(data) is tuple and len(<tuple> data) != 1
 
 
 cdef Descriptor memory_in(object data):

@@ -16,7 +16,7 @@ from arrayhub.engines.refusal import is_read_by_scheduler
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
 from arrayhub.storage.creation import KINDS
-from arrayhub.transfer.gather import gathered
+from arrayhub.transfer.gather import gathered, reached
 from arrayhub.usm_array import USMArray
 
 _KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # an array of the host's needs no note
@@ -71,8 +71,8 @@ def brought_back(array: USMArray, place: object) -> Any:
     device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
 
     def there(pieces: USMArray) -> USMArray:
-        # As bytes: what has no dtype here can lie there all the same.
-        run = np.frombuffer(pieces, np.uint8)  # type: ignore[call-overload]
+        # As bytes: what no buffer describes can lie there all the same.
+        run = reached(pieces if pieces.flags.c_contiguous else pieces.copy())
         fresh = empty(run.size, np.uint8, memory=kind, device=device)  # type: ignore[arg-type]
         transfer.write(fresh, asarray(run))
         return fresh

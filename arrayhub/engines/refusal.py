@@ -1,6 +1,7 @@
 """A refusal to pickle that has to reach somebody: much of dask sends or waits again, and tells nobody why.
 
-So in a message of dask a stand-in is sent in place of an array, and one is made of what has arrived and cannot be had.
+So in a message of dask a stand-in is sent in place of an array, and one is made of what has arrived and cannot be had,
+there and in the pools of processes that Python has.
 Any use of it raises the refusal, within the task that wanted the array, and that is what the client is told. Where the
 reader of a message hears of errors, the stand-in raises on arrival.
 """
@@ -17,6 +18,10 @@ from typing import Any, NoReturn
 # scheduler says that versions differ, and who asks a worker for data leaves it waiting for thanks, so that it takes the
 # next question for those.
 _DEAF = {"distributed.actor", "distributed.scheduler", "distributed.worker"}
+
+# Pools of processes: an error about a task or a result that arrives ends the thread or the process that reads it.
+_POOLS = {"multiprocessing.pool", "concurrent.futures.process"}
+_TRANSPORTS = {"multiprocessing.queues", "multiprocessing.connection"}
 
 
 def refused(error: Exception) -> tuple[Callable[[str], Any], tuple[str]]:
@@ -57,6 +62,8 @@ def _is_tried_for_an_error() -> bool:
 
 
 def _is_read_unheard() -> bool:
+    if _is_read_by_pool():
+        return True
     callers = _modules_calling()
     if callers.isdisjoint({"distributed.protocol.pickle", "distributed.protocol.serialize"}):
         return False
@@ -68,6 +75,17 @@ def _is_read_unheard() -> bool:
         return False
     # A large message is read in a thread of its own, where nobody can be seen who waits for it.
     return "distributed.core" not in callers or _is_of_a_worker(callers)
+
+
+def _is_read_by_pool() -> bool:
+    """Return whether a pool of processes reads, and not a task that has a queue of its own."""
+    reading = False
+    for frame in _calling():
+        module = _module(frame)
+        if reading and module not in _TRANSPORTS:
+            return module in _POOLS
+        reading = reading or module in _TRANSPORTS
+    return False
 
 
 def _is_of_a_worker(callers: set[str]) -> bool:
