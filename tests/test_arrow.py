@@ -326,3 +326,20 @@ def test_arrays_that_outlive_the_interpreter():
         "pyarrow.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)))"
     )
     python(program, silent=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "string", "bool_", "timestamp"])
+def test_another_type_is_refused_in_words(dtype):
+    """pyarrow asks for it, and cannot cast what did not convert."""
+    requested = pa.timestamp("s") if dtype == "timestamp" else getattr(pa, dtype)()
+    x = ah.asarray(np.arange(3.0))
+    with pytest.raises(BufferError, match=r"requested_schema is of format .*x\.astype\(dtype\).*as_numpy\(x\)"):
+        pa.array(x, type=requested)
+
+
+def test_what_the_refusal_names_works():
+    x = ah.asarray(np.arange(3.0))
+    assert pa.array(x.astype("f4"), type=pa.float32()).equals(pa.array(ah.as_numpy(x), type=pa.float32()))
+    assert pa.array(x, type=pa.float64()).to_pylist() == [0.0, 1.0, 2.0]
+    t = ah.asarray(np.array(["2024-01-01"], "M8[s]"))
+    assert pa.array(t, type=pa.timestamp("s")).type == pa.timestamp("s")

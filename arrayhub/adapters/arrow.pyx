@@ -213,6 +213,21 @@ cdef Import import_array_first(object obj):
 # ------------------------------------------------------------------------------------------------ attributes of arrays
 
 
+cdef int check_request(object array, tuple request, str method) except -1:
+    """Refuse a request for other elements: to convert them takes a copy, which nobody asked for.
+
+    The specification lets a producer pass over a request, but pyarrow does not get to the cast that it then means to make.
+    """
+    asked, parts = request
+    said, own_parts = described(emit_schema(array, None))
+    if parts or own_parts or asked == said:
+        return 0
+    raise BufferError(
+        f"{method}: requested_schema is of format {asked!r}, and the elements of {said!r}; convert them first, by"
+        " x.astype(dtype), or give arrayhub.as_numpy(x), of which pyarrow.array(..., type=) makes another type"
+    )
+
+
 @cython.final
 cdef class Export:
     """A method of Arrow's on an array: it exists only where it tells the truth, so it is made when asked for."""
@@ -230,6 +245,8 @@ cdef class Export:
             tracing.gave(node, first, _ATTRIBUTES[self.what])
         if requested_schema is not None and self.conform is not None:
             node = self.conform(node, described(requested_schema))
+        elif requested_schema is not None and not isinstance(node, Tree):
+            check_request(node, described(requested_schema), _ATTRIBUTES[self.what])
         if self.what == DEVICE_ARRAY:
             return emit_device(node, requested_schema, keywords)
         if self.what == DEVICE_STREAM:
