@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 import torch
 from arrow_by_hand import given
+from numpy.dtypes import StringDType
 from producers import lives
 
 import arrayhub as ah
@@ -704,3 +705,59 @@ def test_dense_arrays_that_arrow_cannot_say_are_buffer_errors():
         assert list(take(np.arange(6)[::-1], copy=True)) == [
             *map(pa.scalar if take is ah.as_arrow else int, range(5, -1, -1))
         ]
+
+
+DAYS = [datetime.date(2020, 1, 1), datetime.date(1950, 12, 31)]
+
+
+@pytest.mark.parametrize("values", [DAYS, [*DAYS, None], [[DAYS[0]], [DAYS[1]]], [{"a": DAYS[0]}]], ids=str)
+def test_days_are_days_elsewhere(values):
+    x = ah.asnested(values)
+    assert ah.as_awkward(x).to_list() == values
+    if values[-1] is not None:
+        assert ah.as_numpy(x, copy=True).tolist() in (
+            values,
+            [tuple(row.values()) for row in values if isinstance(row, dict)],
+        )
+    if values == DAYS:
+        assert x.to_dense(copy=True).dtype == "M8[D]"
+        with pytest.raises(BufferError, match=r"days of four bytes.*copy=True"):
+            x.to_dense()
+        with pytest.raises(BufferError, match="days"):
+            ah.as_torch(x, copy=True)
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "Europe/Zurich"), pa.time32("s"), pa.time64("ns")], ids=str)
+def test_times_that_others_have_no_words_for_are_refused(kind):
+    x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))
+    for take in (ah.as_awkward, lambda x: ah.as_numpy(x, copy=True), lambda x: x.to_dense(copy=True), ah.as_torch):
+        with pytest.raises(BufferError, match=rf"Arrow's type '{x.meaning}'.*x\.content"):
+            take(x)
+
+
+@pytest.mark.parametrize(
+    "source", [np.array([["a"]], StringDType()), np.array("a", StringDType()), np.array("a"), np.array(1)]
+)
+def test_ndarrays_of_other_dimensions_are_told_what_helps(source):
+    with pytest.raises(TypeError, match=rf"of {source.ndim} dimensions.*reshape\(-1\)"):
+        ah.asnested(source)
+    assert len(ah.asnested(source.reshape(-1))) == 1
+
+
+def test_columns_that_pyarrow_has_no_array_of():
+    assert ah.asnested(pd.Series([1j, 2])).to_list() == [1j, 2]
+    sparse = pd.Series(pd.arrays.SparseArray([0, 1]))
+    for source in (sparse, pd.Series([1, "a"]), pd.DataFrame({"a": [1j]})):
+        with pytest.raises(BufferError, match=r"pyarrow makes no array of this .*x\.to_numpy\(\) of a sparse one"):
+            ah.asnested(source)
+    assert ah.asnested(sparse.to_numpy()).to_list() == [0, 1]
+
+
+def test_a_tensor_alone():
+    tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(8.0).reshape(2, 2, 2))
+    assert ah.asnested(tensors[1]).to_list() == [[[4, 5], [6, 7]]]
+
+
+def test_records_of_which_one_is_missing_name_their_fields():
+    with pytest.raises(BufferError, match=r"x\[name\] of each field"):
+        ah.as_numpy(ah.asnested([{"a": 1}, None]), copy=True)

@@ -607,7 +607,7 @@ cdef object densified(object node, bint copy):
     if t.validity is not None and count_nulls(t):
         raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without missing values")
     if t.kind == FLAT:
-        return t.content
+        return t.content if t.meaning is None else of_numpys_type(t, copy)
     if t.kind == BITS:
         if not copy:
             raise BufferError("to_dense: eight values share a byte; call to_dense(copy=True), which unpacks them")
@@ -632,6 +632,23 @@ cdef object densified(object node, bint copy):
                               " copy=True).to_dense()")
     dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
     return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
+
+
+cdef object of_numpys_type(Tree t, bint copy):
+    """Numbers that mean more than their type says, as NumPy's type that says it."""
+    if t.meaning == "tdm":      # milliseconds, which NumPy's type says: whole days of them
+        return t.content
+    if t.meaning != "tdD":
+        raise BufferError(
+            f"to_dense: elements of Arrow's type {t.meaning!r}, of which NumPy's says less; take x.content and x.meaning, or"
+            " call as_arrow(x)"
+        )
+    if not copy:
+        raise BufferError("to_dense: days of four bytes, and NumPy's have eight; pass copy=True, which makes datetime64[D] of"
+                          " them, or take x.content")
+    from arrayhub.conversion import asarray
+
+    return asarray(as_numpy(t.content).astype("M8[D]"), copy=True)
 
 
 cdef inline Py_ssize_t start_of_row(Tree t, Py_ssize_t k) noexcept:

@@ -19,6 +19,11 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
     TypeError, BufferError
         As `asarray`, for elements that are none of these; BufferError for strings where `copy` is False.
     """
+    if array.ndim == 0 or (array.dtype.kind == "T" and array.ndim > 1):
+        raise TypeError(
+            f"asnested: an ndarray of {array.ndim} dimensions and {array.dtype}; accepted: one or more, of StringDType"
+            " one. Take x.reshape(-1)"
+        )
     if array.dtype.kind in "STU":
         forbidden(copy, "asnested", "NumPy's strings are in another form")
     if isinstance(array, np.ma.MaskedArray):

@@ -118,7 +118,8 @@ def _column(pandas: Any, array: Any) -> Any:
 def as_awkward(obj: Any, /, *, copy: bool | None = None) -> Any:
     """Return an ``awkward.Array`` on the memory of `obj`; see `as_arrow`. pyarrow is not needed.
 
-    Numbers, offsets, characters and bits are shared; string views and list views in any order are put in order first.
+    Numbers, offsets, characters and bits are shared; string views and list views in any order are put in order first,
+    and days of four bytes become ``datetime64[D]``.
     """
     awkward = needed("awkward", "for its arrays")
     return awkward.Array(_layout(awkward, _on_host(_taken(obj, copy, "as_awkward"), "awkward")))
@@ -151,7 +152,15 @@ def _layout(awkward: Any, node: Any) -> Any:
 
 
 def _flat(awkward: Any, node: NestedArray) -> Any:
-    return _numbers(awkward, node.content)
+    if node.meaning is None or node.meaning == "tdm":
+        return _numbers(awkward, node.content)
+    if node.meaning != "tdD":
+        raise BufferError(
+            f"awkward: it has no elements of Arrow's type {node.meaning!r}, such as zones and times of a day; take"
+            " x.content, the numbers alone"
+        )
+    days = dense_as_numpy(node.content).astype("M8[D]")  # of eight bytes each
+    return awkward.contents.NumpyArray(days)
 
 
 def _bits(awkward: Any, node: NestedArray) -> Any:
@@ -217,8 +226,8 @@ def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
     x = x.to_host() if copy else x
     if x.null_count and x.kind != "string" and x.kind != "string_view":
         raise BufferError(
-            f"numpy: {x.null_count} of {len(x)} elements are missing, which NumPy cannot say; take x.content and"
-            " x.validity"
+            f"numpy: {x.null_count} of {len(x)} elements are missing, which NumPy cannot say; take"
+            f" {'x[name] of each field, or x.to_list()' if x.kind == 'record' else 'x.content and x.validity'}"
         )
     if x.kind in ("string", "string_view"):
         _need_copy(copy, "strings become NumPy's StringDType, which keeps them in an arena of its own")
@@ -246,7 +255,8 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
     if x.kind == "flat" and x.null_count == 0:
         from arrayhub.conversion import as_torch
 
-        return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
+        content = x.content if x.meaning is None else x.to_dense()  # which refuses what torch would take for numbers
+        return as_torch(content, copy=copy, allow_readonly=allow_readonly)
     return as_jagged(concatenate([x]) if copy else x, copy, allow_readonly)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import forbidden, wanted
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PASSES_ON, module_of, show
 from arrayhub.conversion import asarray
 from arrayhub.nested.array import NestedArray, from_arrow, nested_of
 from arrayhub.nested.from_awkward import from_awkward, is_awkward
@@ -47,12 +47,41 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
     """
     if copy is not None:
         copy = wanted(copy, "asnested")
-    chunks = from_arrow(obj)  # first: a look at what is known of the type
+    chunks = _by_arrow(obj)  # first: a look at what is known of the type
     if chunks is None:
         chunks = [_without_arrow(obj, copy)]
     if copy:
         return concatenate(chunks)
     return chunks[0] if len(chunks) == 1 else chunks
+
+
+def _by_arrow(obj: Any) -> list[NestedArray] | None:
+    """The chunks of Arrow's interfaces; where pyarrow fails behind them, what `asarray` makes of it."""
+    try:
+        return from_arrow(obj)
+    except Exception as error:
+        if module_of(type(error)).partition(".")[0] != "pyarrow":
+            raise
+        column = _dense_column(obj)
+        if column is not None:
+            return [column]
+        said = str(error).partition("\n")[0]
+        raise BufferError(
+            f"asnested: pyarrow makes no array of this {type(obj).__name__}: {said}; accepted: columns of one type that"
+            " Arrow has. Take the columns of a frame one by one, x.to_numpy() of a sparse one, and x.tolist() once its"
+            " values are of one kind"
+        ) from error
+
+
+def _dense_column(obj: Any) -> NestedArray | None:
+    """Numbers that Arrow has no format of, such as complex ones; a frame would lose the names of its columns."""
+    try:
+        array = asarray(obj)
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
+    return nested_of(array) if array.ndim == 1 else None
 
 
 def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
@@ -68,13 +97,22 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and isinstance(obj, pyarrow.Scalar):  # which pyarrow does not export: an array of it is
         forbidden(copy, "asnested", "pyarrow does not export a Scalar, of which an array is made")
-        return _only(pyarrow.array([obj.as_py()], obj.type))
+        return _only(_array_of(pyarrow, obj))
     if pyarrow is not None and hasattr(type(obj), "__arrow_array__"):  # pandas' arrays of Arrow's memory
         pandas = sys.modules.get("pandas")
         if pandas is None or not isinstance(obj, pandas.arrays.ArrowExtensionArray):
             forbidden(copy, "asnested", f"pyarrow copies what is missing in a {type(obj).__name__}")
         return _only(pyarrow.array(obj))
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
+
+
+def _array_of(pyarrow: Any, scalar: Any) -> Any:
+    """An array of one element; of an extension type by what it is stored as."""
+    if not isinstance(scalar, pyarrow.ExtensionScalar):
+        return pyarrow.array([scalar.as_py()], scalar.type)
+    stored = None if scalar.value is None else scalar.value.as_py()
+    storage = pyarrow.array([stored], scalar.type.storage_type)
+    return pyarrow.ExtensionArray.from_storage(scalar.type, storage)
 
 
 def _only(obj: Any) -> NestedArray:
