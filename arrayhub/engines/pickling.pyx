@@ -115,8 +115,8 @@ cdef object reduced(Descriptor array, int protocol):
         if name is not None:
             return _unpickle, (state_of(array, &taken, None, access), name)
     if hashing and may_have_padding(sent) and elements.has_padding(get_dtype(sent)):
-        sent = numpy_library.parse(elements.with_zeros_between(np.asarray(sent)), None)
-        label(sent, dims=array.dims, origin=array.origin, halo=array.halo)
+        sent = without_padding(sent)
+    sent = without_unused_bits(sent)
     footprint(sent, &taken)
     if taken.levels:
         sent = gathered(sent, _compact)
@@ -127,6 +127,39 @@ cdef object reduced(Descriptor array, int protocol):
 cdef bint may_have_padding(Descriptor a) noexcept:
     """Whether some bytes of an element may be no part of its value: records, and the long double of x86."""
     return a.typenum_ in (cnp.NPY_VOID, cnp.NPY_LONGDOUBLE, cnp.NPY_CLONGDOUBLE)
+
+
+cdef Descriptor without_padding(Descriptor a):
+    """A copy in which the bytes are zero that are no part of a value; what is repeated is not unrolled."""
+    cdef Descriptor fresh
+    cdef int k
+    for k in range(a.nd_):
+        if a.shape_[k] > 1 and a.byte_strides_[k] % a.itemsize_ != 0:      # what pads one element may be another's value
+            fresh = _zeros_between(a)
+            label(fresh, dims=a.dims, origin=a.origin, halo=a.halo)
+            return fresh
+    return gathered(a, _zeros_between)
+
+
+def _zeros_between(Descriptor a):
+    return numpy_library.parse(elements.with_zeros_between(np.asarray(a)), None)
+
+
+def without_unused_bits(Descriptor array):
+    """Return `array`, or a copy where it is packed and its last byte has bits of no element that are set."""
+    cdef int used
+    if not array.flags_ & PACKED or array.nbytes == 0:
+        return array
+    used = array.dl_dtype_.bits * (size_of(array) % 8) % 8
+    if used == 0 or (<unsigned char> array.data_[array.nbytes - 1]) >> used == 0:
+        return array
+
+    def masked(Descriptor pieces):
+        cdef Descriptor fresh = host_copy(pieces, "C")
+        fresh.data_[array.nbytes - 1] &= (1 << used) - 1
+        return fresh
+
+    return gathered(array, masked)
 
 
 cdef bint multiprocessing_is_loaded() noexcept:

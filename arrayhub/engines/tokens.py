@@ -16,7 +16,7 @@ import numpy as np
 
 from arrayhub.conversion import asarray
 from arrayhub.engines import elements
-from arrayhub.engines.pickling import identity
+from arrayhub.engines.pickling import identity, without_unused_bits
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.transfer.gather import pieces
@@ -40,7 +40,7 @@ def token(array: USMArray) -> tuple[Any, ...]:
         return ("arrayhub.USMArray", str(array.device), _unique(array))
     content = hashlib.sha1(usedforsecurity=False)
     quick = _hash_of_dask()
-    for part in _without_padding(host_view(array)):
+    for part in _without_padding(without_unused_bits(host_view(array))):
         for chunk in _cut(_runs(pieces(part))):
             content.update(chunk if quick is None else quick(chunk).encode())
     return ("arrayhub.USMArray", *identity(array), content.hexdigest())
