@@ -44,10 +44,42 @@ def test_explain_what_is_not_dense():
     assert found.summary.startswith("4 * option[var * float64], immutable, on cpu")
     assert "asnested" in found.why
     assert verdicts(RAGGED)["torch"] == "cannot"
-    assert verdicts(pa.array(["a"]), "numpy") == {"numpy": "copy=True"}
+    assert verdicts(ah.asnested(pa.array(["a"])), "numpy") == {"numpy": "copy=True"}
     assert verdicts(ah.asnested(RAGGED), "arrow") == {"arrow": "zero-copy"}
     with pytest.raises(ValueError, match="numpy.*awkward"):
         ah.explain(RAGGED, "cuneiform")
+
+
+CHUNKS = pa.chunked_array([[1], [2]])
+OBJECTS = [
+    CHUNKS,
+    pa.array(["a"]),
+    pa.table({"a": [1]}),
+    pa.array([True, False]),
+    pa.array([[1], [2, 3]]),
+    ["a"],
+    [[1], [2, 3]],
+]
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "arrow", "polars", "pandas", "awkward"])
+@pytest.mark.parametrize("number", range(len(OBJECTS)))
+def test_a_verdict_is_what_the_call_does(number, to):
+    obj = OBJECTS[number]
+    (verdict,) = ah.explain(obj, to).verdicts
+    if verdict.verdict == "zero-copy":
+        ah.convert(obj, to)
+    elif verdict.verdict == "copy=True":
+        ah.convert(obj, to, copy=True)
+    else:
+        with pytest.raises((BufferError, TypeError)):
+            ah.convert(obj, to)
+        with pytest.raises((BufferError, TypeError)):
+            ah.convert(obj, to, copy=True)
+    if verdict.verdict == "copy=True" and not isinstance(obj, list):  # whose copies nobody has to ask for
+        with pytest.raises(BufferError):
+            ah.convert(obj, to)
+    assert ("asnested(x" in verdict.reason) == (verdict.verdict == "cannot" and not isinstance(obj, list))
 
 
 def test_check_follows_offsets_and_strings():

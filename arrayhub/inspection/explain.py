@@ -265,6 +265,9 @@ def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: 
     consumers = [*CONSUMERS] if to is None else [to]
     if not issubclass(type(obj), _VALUES):
         return _no_array(name, offers, why, consumers)
+    nested = None if to is None or to in CONSUMERS else not_dense("values", obj, to)
+    if nested:
+        return Explanation(name, "a value, which is copied", (), offers, None, why, (nested,))
     dtype, refusal = attempt(_dtype_of_value, obj)
     if not refusal:
         empty, refusal = attempt(lambda: asarray(np.empty(0, dtype)))

@@ -33,6 +33,7 @@ register_not_dense(
     view=_described("view_of"),
     explain=_described("explain_nested"),
     verdict=_described("verdict_of"),
+    values=_described("verdict_of_values"),
     inspect=_described("inspect_nested"),
     debug_repr=_described("debug_repr_of"),
     check=_described("check_nested"),

@@ -58,9 +58,8 @@ from arrayhub._core.tree cimport (
     visit_arrays,
     wait_for,
 )
-from arrayhub.adapters cimport arrow
+from arrayhub.adapters cimport arrow, arrow_device
 
-from arrayhub._core.device import CPU
 from arrayhub._core.errors import show
 from arrayhub._core.tree import KIND_NAMES
 from arrayhub.conversion import as_numpy
@@ -168,8 +167,7 @@ cdef class NestedArray(Tree):
     @property
     def device(self):
         """Device : where the arrays lie; the host of records without fields."""
-        cdef Descriptor a = first_array(self)
-        return CPU if a is None else make_device(device_of(a))
+        return make_device(arrow_device.device_of_node(self))
 
     @property
     def access(self):

@@ -34,7 +34,30 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     consumers = _CONSUMERS if to is None else (to,)
     why = f"asnested takes it, by {x.protocol}; asarray gives dense arrays only"
     return Explanation(name, f"{x.type}, {x.access}, on {x.device}", (), offers, x.protocol, why,
-                       tuple(_verdict(x, consumer) for consumer in consumers))  # fmt: skip
+                       tuple(_verdict_of_taken(obj, x, consumer) for consumer in consumers))  # fmt: skip
+
+
+def _verdict_of_taken(obj: Any, x: NestedArray, consumer: str) -> Verdict:
+    """What becomes of an object that `asnested` takes as `x`, or as chunks of which `x` is the first."""
+    verdict = _verdict(x, consumer)
+    chunks = attempt(asnested, obj, copy=False)[0]
+    if consumer in TAKERS:
+        many = isinstance(chunks, list) and verdict.verdict == ZERO_COPY
+        return Verdict(consumer, COPY, "it has chunks, of which a copy makes one") if many else verdict
+    if isinstance(obj, NestedArray):
+        return verdict
+    call = "arrayhub.asnested(x, copy=True)" if isinstance(chunks, list) else "arrayhub.asnested(x)"
+    then = verdict.verdict + (f": {verdict.reason}" if verdict.reason else "")
+    return Verdict(consumer, CANNOT, f"it is not dense; take {call} first, of which this is said: {then}")
+
+
+def verdict_of_values(obj: Any, consumer: str) -> Verdict:
+    """Return what becomes of Python's values, which go out as a copy, found by trying the first of them."""
+    first = obj[:LOOKED_AT] if isinstance(obj, (list, tuple)) else obj
+    obstacle = attempt(convert, first, consumer)[1]
+    return Verdict(
+        consumer, CANNOT if obstacle else COPY, obstacle or "values have no memory to view: asnested copies them"
+    )
 
 
 def verdict_of(obj: Any, consumer: str) -> Verdict | None:
