@@ -4,7 +4,6 @@ from typing import Any, NoReturn, final
 import numpy as np
 import numpy.typing as npt
 
-from arrayhub._core.device import CPU as CPU
 from arrayhub._core.device import Device, _DeviceLike
 from arrayhub.inspection.datashape import Type
 from arrayhub.usm_array import USMArray

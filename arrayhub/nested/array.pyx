@@ -23,7 +23,6 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport make_device
 from arrayhub._core.integers cimport integer
-from arrayhub._core.runtime cimport device_of
 from arrayhub._core.tree cimport (
     BITS,
     BYTES,
