@@ -108,8 +108,11 @@ def _check_lengths(given, own, call):
 
 
 def _check_times(given, own, call):
-    kept = given.astype(own)
-    if not np.array_equal(kept.astype(given.dtype), given, equal_nan=True):
+    try:
+        kept = np.array_equal(given.astype(own).astype(given.dtype), given, equal_nan=True)
+    except OverflowError:  # of NumPy 2.5; those before it wrap
+        kept = False
+    if not kept:
         raise ValueError(
             f"{call}: elements of {own!r} have no such time as {given.dtype!r} has here; convert it first, by"
             " value.astype(dtype) of NumPy's, which rounds"

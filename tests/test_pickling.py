@@ -415,7 +415,7 @@ def test_a_forged_state_is_refused_in_words(place, value, words):
         np.array([None] * 12), np.zeros(12, [("a", "O")]), np.zeros(12, "f8,f8"), np.array(["a"] * 90, "T"),
         memoryview(np.zeros((4, 24), "u1"))[::2],
     ],
-    ids=lambda value: repr(value)[:30],
+    ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_forged_data_is_refused(data):
     state, _ = state_and_data()
@@ -502,7 +502,7 @@ def test_a_forged_alignment_counts_for_nothing(alignment):
 )
 def test_a_dtype_arrives_as_it_was(dtype):
     y = pickle.loads(pickle.dumps(asarray(np.zeros(3, dtype)))).dtype
-    for fact in ("num", "flags", "alignment", "metadata", "type", "isalignedstruct", "fields", "str"):
+    for fact in ("num", "alignment", "metadata", "type", "isalignedstruct", "fields", "str"):
         assert getattr(y, fact) == getattr(dtype, fact), fact
 
 
