@@ -38,7 +38,6 @@ def empty_like(Descriptor array, object order="C"):
     fresh.flags_ |= WRITEABLE | COPIED
     fresh.protocol_ = CONSTRUCTED
     if not array.flags_ & PACKED:
-        fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL where the array's are no whole number of elements
         compact(fresh, array, order)
         seal(fresh)
     return fresh
@@ -67,6 +66,7 @@ cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
     """Compact byte strides for `fresh`: C order, Fortran order, or the order of `array`'s own strides."""
     cdef Py_ssize_t step = array.itemsize_
     cdef int k
+    fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL where the array's are no whole number of elements; `seal` fills them
     if order != "K":
         layout.fill_strides(fresh.nd_, fresh.shape_, fresh.itemsize_, order == "F", fresh.byte_strides_)
         return 0

@@ -341,7 +341,6 @@ def on_memory(Descriptor model, memory, order):
     fresh.block_ = None
     sycl.place(fresh, block, sycl.memory_usm_type(memory))
     if not model.flags_ & PACKED:
-        fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL where the model's are no whole number of elements
         compact(fresh, model, order)
         seal(fresh)
     return fresh

@@ -45,6 +45,16 @@ def test_there_and_back(cp, dtype, layout):
     assert same(arrayhub.to_host(there), host)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_strides_that_are_no_whole_number_of_elements(cp, dtype):
+    records = np.zeros((4, 6), [("a", "i1"), ("b", dtype)])
+    records["b"] = sample(dtype)
+    for host in (records["b"], records["b"].T, records["b"][::-1, ::2], records["b"][0]):
+        for memory in ("cuda", "cuda_managed", "cuda_host"):
+            assert same(arrayhub.to_host(arrayhub.from_array(host, memory=memory)), host)
+        assert same(arrayhub.to_host(arrayhub.to_device(host, "cuda:0")), host)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_strided_on_the_device(cp, dtype, layout):

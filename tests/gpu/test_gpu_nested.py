@@ -126,3 +126,11 @@ def test_a_dense_device_stream_waits_for_the_producers_stream(cp):
     back = ah.asarray(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
     assert back.ptr == x.ptr
     assert (cp.asarray(back) == 50).all()
+
+
+def test_fields_of_numpys_records_are_moved(cp):
+    """Their strides are no whole number of elements."""
+    records = np.array([(1, 2.5), (2, 3.5)], [("a", "i4"), ("b", "f8")])
+    there = ah.asnested(records).to_device("cuda:0")
+    assert there.device == ah.Device("cuda:0")
+    assert there.to_host().to_list() == [{"a": 1, "b": 2.5}, {"a": 2, "b": 3.5}]
