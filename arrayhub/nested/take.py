@@ -59,6 +59,8 @@ def _by_arrow(obj: Any) -> list[NestedArray] | None:
     """The chunks of Arrow's interfaces; where pyarrow fails behind them, what `asarray` makes of it."""
     try:
         return from_arrow(obj)
+    except PASSES_ON:
+        raise
     except Exception as error:
         if module_of(type(error)).partition(".")[0] != "pyarrow":
             raise
