@@ -86,13 +86,16 @@ COPIED = {
 }
 
 
+def copies_told(call, x):
+    with ah.trace() as traced:
+        call(x)
+    return [event for event in traced.events if event.kind == "copy"]
+
+
 @pytest.mark.parametrize("by", COPIED)
 def test_copies(by):
     call, nbytes = COPIED[by]
-    x = ah.asarray(np.arange(5.0))
-    with ah.trace() as traced:
-        call(x)
-    copies = [event for event in traced.events if event.kind == "copy"]
+    copies = copies_told(call, ah.asarray(np.arange(5.0)))
     assert [(event.by, event.nbytes) for event in copies] == [(by, nbytes)]
     assert copies[0].seconds > 0 and copies[0].file == __file__
 
@@ -278,10 +281,7 @@ MADE = {
 @pytest.mark.parametrize("call", MADE)
 def test_copies_outside_of_the_engines(call):
     function, nbytes = MADE[call]
-    x = ah.asarray(np.arange(8.0))
-    with ah.trace() as traced:
-        function(x)
-    assert [event.nbytes for event in traced.events if event.kind == "copy"] == [nbytes]
+    assert [event.nbytes for event in copies_told(function, ah.asarray(np.arange(8.0)))] == [nbytes]
 
 
 def test_events_that_could_not_be_written_are_no_run(tmp_path):

@@ -100,6 +100,11 @@ def show(value: object) -> str:
         return f"<{type(value).__name__} object>"
 
 
+def first_line(error: object) -> str:
+    """Return the first line of what an error says, for a message of ours that tells it; "" where it says nothing."""
+    return (str(error).splitlines() or [""])[0]
+
+
 def interface_error(protocol: str, key: str, value: object, accepted: str) -> InterfaceError:
     """Build the one form that every error about a producer has.
 

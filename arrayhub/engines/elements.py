@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import PASSES_ON, show
 
 # Parsed here before NumPy sees it: some versions of NumPy end the process over a unit with a divisor of zero.
@@ -21,7 +22,6 @@ _TYPE_STRING = re.compile(
     r"(?:[<>|=]?[?bBhHiIlLqQefdgFDG]|[<>|=]?(?:b1|[iu](?:1|2|4|8)|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SUV]\d{1,9})"
     r"|[<>=]?[mM]8(?:\[\d{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
 )
-_FIRST_OF_USERS = 256  # numbers of types that NumPy is told of, such as those of ml_dtypes
 _known: dict[str, npt.DTypeLike] = {}
 _REMEMBERED = 256
 
@@ -92,7 +92,7 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
     elif dtype.subdtype is not None:
         base, shape = dtype.subdtype
         fresh = np.dtype((_made_again(base), shape))
-    elif dtype.num >= _FIRST_OF_USERS:
+    elif dtype.num >= FIRST_USER_TYPENUM:
         fresh = np.dtype(dtype.type)
         fresh = fresh if dtype.isnative else fresh.newbyteorder()
     else:

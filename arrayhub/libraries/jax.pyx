@@ -12,7 +12,7 @@ from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_handle, stream_handle
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PASSES_ON, needed
+from arrayhub._core.errors import PASSES_ON, first_line, needed
 
 
 cdef bint _on_gpu = False       # where the last array lay, which is where the next one is looked for first
@@ -77,9 +77,8 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
     except Exception as error:     # jax raises many kinds, and NoneType's own for a deleted array
         if obj.is_deleted():
             raise BufferError("jax: the array was deleted or donated, so its memory is gone; keep a copy of it") from None
-        reason = (str(error).splitlines() or [""])[0]
         raise BufferError(
-            f"jax: no protocol can show the array of dtype {obj.dtype} ({reason}); convert it with x.astype"
+            f"jax: no protocol can show the array of dtype {obj.dtype} ({first_line(error)}); convert it with x.astype"
         ) from error
     raise BufferError(
         f"jax: the array is spread over {len(devices)} devices; take x.addressable_shards[i].data one by one, or gather it"

@@ -1,7 +1,7 @@
 """numba: what its compiled functions take. That they take a USMArray itself is in numba_typing."""
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import PASSES_ON
+from arrayhub._core.errors import PASSES_ON, first_line
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
@@ -34,9 +34,8 @@ def emit(array):
     except PASSES_ON:
         raise
     except Exception as error:  # the driver, or the part of numba for it, is not here
-        reason = (str(error).splitlines() or [""])[0]
         raise BufferError(
-            f"numba: it refuses this array on {array.device} ({reason}); call arrayhub.to_host(x)"
+            f"numba: it refuses this array on {array.device} ({first_line(error)}); call arrayhub.to_host(x)"
         ) from error
 
 

@@ -17,7 +17,7 @@ from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI, DLTensor, kDLInt, kDLUInt
 from arrayhub.runtimes.cuda cimport remember_handle, stream_handle
 
-from arrayhub._core.errors import PASSES_ON, needed
+from arrayhub._core.errors import PASSES_ON, first_line, needed
 
 cdef object _torch = None
 cdef object _tensor_type = None
@@ -204,8 +204,9 @@ cdef object tensor_error(object tensor, object reason):
             raise
         except Exception:      # a private name of another torch, or a subclass that refuses the question
             continue
-    lines = str(reason).splitlines() or [""]
-    return BufferError(f"torch: {type(tensor).__name__} cannot be shown as memory ({lines[0]}); accepted: dense tensors")
+    return BufferError(
+        f"torch: {type(tensor).__name__} cannot be shown as memory ({first_line(reason)}); accepted: dense tensors"
+    )
 
 
 cdef object pending_as_tensor_error(object tensor):

@@ -59,6 +59,7 @@ from arrayhub._core.tree cimport (
 )
 from arrayhub.adapters cimport arrow, arrow_device
 
+from arrayhub._core.copying import forbidden
 from arrayhub._core.errors import show
 from arrayhub._core.tree import KIND_NAMES
 from arrayhub.conversion import as_numpy
@@ -727,8 +728,7 @@ def without_gaps(Descriptor a=None, str what="it", copy=None):
     """Return an array whose elements lie one after another: itself, or a copy, which ``copy=False`` forbids."""
     if a is None or a.flags_ & C_CONTIGUOUS:
         return a
-    if copy is False:
-        raise BufferError(f"asnested: {what} of byte strides {a.byte_strides} have to be copied, and copy=False forbids that")
+    forbidden(copy, "asnested", f"{what} of byte strides {a.byte_strides} have to be copied")
     return (<object> a).copy()
 
 

@@ -21,32 +21,37 @@ _PARTS = ("validity", "offsets", "sizes", "indices", "content")
 
 def view_of(obj: Any) -> NestedArray | None:
     """Return `obj` as a NestedArray without a copy, its first chunk of several; None where there is no way."""
+    chunks = _chunks_of(obj)
+    return chunks[0] if chunks else None
+
+
+def _chunks_of(obj: Any) -> list[NestedArray]:
+    """What `asnested` takes an object as without a copy: one array or several, or none where there is no way."""
     found: Any = attempt(asnested, obj, copy=False)[0]
-    first: NestedArray | None = found[0] if isinstance(found, list) else found
-    return first
+    return found if isinstance(found, list) else [] if found is None else [found]
 
 
 def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
     """Return what `explain` says of what `asarray` refuses and `asnested` takes; None where that refuses it too."""
-    x = view_of(obj)
-    if x is None:
+    chunks = _chunks_of(obj)
+    if not chunks:
         return None
+    x = chunks[0]
     consumers = _CONSUMERS if to is None else (to,)
     why = f"asnested takes it, by {x.protocol}; asarray gives dense arrays only"
     return Explanation(name, f"{x.type}, {x.access}, on {x.device}", (), offers, x.protocol, why,
-                       tuple(_verdict_of_taken(obj, x, consumer) for consumer in consumers))  # fmt: skip
+                       tuple(_verdict_of_taken(obj, chunks, consumer) for consumer in consumers))  # fmt: skip
 
 
-def _verdict_of_taken(obj: Any, x: NestedArray, consumer: str) -> Verdict:
-    """What becomes of an object that `asnested` takes as `x`, or as chunks of which `x` is the first."""
-    verdict = _verdict(x, consumer)
-    chunks = attempt(asnested, obj, copy=False)[0]
+def _verdict_of_taken(obj: Any, chunks: list[NestedArray], consumer: str) -> Verdict:
+    """What becomes of an object that `asnested` takes as these chunks, mostly one."""
+    verdict = _verdict(chunks[0], consumer)
     if consumer in TAKERS:
-        many = isinstance(chunks, list) and verdict.verdict == ZERO_COPY
+        many = len(chunks) > 1 and verdict.verdict == ZERO_COPY
         return Verdict(consumer, COPY, "it has chunks, of which a copy makes one") if many else verdict
     if isinstance(obj, NestedArray):
         return verdict
-    call = "arrayhub.asnested(x, copy=True)" if isinstance(chunks, list) else "arrayhub.asnested(x)"
+    call = "arrayhub.asnested(x, copy=True)" if len(chunks) > 1 else "arrayhub.asnested(x)"
     then = verdict.verdict + (f": {verdict.reason}" if verdict.reason else "")
     return Verdict(consumer, CANNOT, f"it is not dense; take {call} first, of which this is said: {then}")
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import forbidden, wanted
-from arrayhub._core.errors import PASSES_ON, module_of, show
+from arrayhub._core.errors import PASSES_ON, first_line, root_of, show
 from arrayhub.conversion import asarray
 from arrayhub.nested.array import NestedArray, from_arrow, nested_of
 from arrayhub.nested.from_awkward import from_awkward, is_awkward
@@ -62,15 +62,14 @@ def _by_arrow(obj: Any) -> list[NestedArray] | None:
     except PASSES_ON:
         raise
     except Exception as error:
-        if module_of(type(error)).partition(".")[0] != "pyarrow":
+        if root_of(type(error)) != "pyarrow":
             raise
         column = _dense_column(obj)
         if column is not None:
             return [column]
-        said = str(error).partition("\n")[0]
         raise BufferError(
-            f"asnested: pyarrow makes no array of this {type(obj).__name__}: {said}; accepted: columns of one type that"
-            " Arrow has. Take the columns of a frame one by one, x.to_numpy() of a sparse one, and x.tolist() once its"
+            f"asnested: pyarrow makes no array of this {type(obj).__name__}: {first_line(error)}; accepted:"
+            " columns of one type that Arrow has. Take the columns of a frame one by one, x.to_numpy() of a sparse one, and x.tolist() once its"
             " values are of one kind"
         ) from error
 
