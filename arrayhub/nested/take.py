@@ -68,9 +68,9 @@ def _by_arrow(obj: Any) -> list[NestedArray] | None:
         if column is not None:
             return [column]
         raise BufferError(
-            f"asnested: pyarrow makes no array of this {type(obj).__name__}: {first_line(error)}; accepted:"
-            " columns of one type that Arrow has. Take the columns of a frame one by one, x.to_numpy() of a sparse one, and x.tolist() once its"
-            " values are of one kind"
+            f"asnested: pyarrow makes no array of this {type(obj).__name__}: {first_line(error)}; accepted: columns of"
+            " one type that Arrow has. Take the columns of a frame one by one, x.to_numpy() of a sparse one, and"
+            " x.tolist() once its values are of one kind"
         ) from error
 
 
