@@ -3,6 +3,7 @@ what may be done about each."""
 
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
 from libc.string cimport memcmp
 
 from arrayhub._core cimport dtypes, layout
@@ -41,7 +42,7 @@ from arrayhub.native.header cimport (
     PyUSMArrayRequest,
     resized,
 )
-from arrayhub.runtimes cimport sycl
+from arrayhub.runtimes cimport cuda, sycl
 
 import numpy
 
@@ -453,14 +454,22 @@ cdef Descriptor left_in_place(Descriptor made, Descriptor a, const PyUSMArrayReq
 
 
 cdef str target_place(const PyUSMArrayRequest* r):
-    """The device to copy to: the host, that of the caller's queue, or the first of a kind."""
+    """The device to copy to: the host, that of the caller's queue or stream, the current one of CUDA, or the first of SYCL."""
     if where_of(r) & <int> USM_ARRAY_ON_HOST:
         return "cpu"
     if not where_of(r) & <int> USM_ARRAY_ON_USM:
-        return "cuda:0"
+        return f"cuda:{cuda.device_of(stream_of(r))}"
     if r.stream != NULL and sycl.is_queue(<object> r.stream):
         return str(Device(<object> r.stream))
     return "oneapi:0"
+
+
+cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
+    """The handle of the caller's CUDA stream; the default one where there is none."""
+    cdef intptr_t handle = cuda.NO_STREAM
+    if r.stream != NULL and not sycl.is_queue(<object> r.stream):
+        handle = cuda.checked_handle(<object> r.stream)
+    return cuda.LEGACY_STREAM if handle == cuda.NO_STREAM else handle
 
 
 cdef object stream_for(str place, object stream):

@@ -57,6 +57,7 @@ cdef int check(int error, str call) except -1
 cdef Context primary_context(int device) except NULL
 cdef bint enter(intptr_t stream, int device) except -1
 cdef void leave(bint pushed) noexcept nogil
+cdef int device_of(intptr_t stream) except -1
 cdef int locate(Descriptor a) except -1
 cdef int locate_start(Descriptor a) except -1
 cdef DLDevice device_at(uint64_t address) except *

@@ -202,6 +202,22 @@ cdef void leave(bint pushed) noexcept nogil:
         _driver.context_pop(&ignored)
 
 
+cdef int device_of(intptr_t stream) except -1:
+    """The ordinal of the device that a stream is on. The default streams are those of the current device, which is the first
+    one until somebody chooses; and so it is without a driver."""
+    cdef int device = 0
+    cdef bint pushed = False
+    if not driver_present():
+        return 0
+    check_handle(stream)
+    if stream > PER_THREAD_STREAM:
+        pushed = enter(stream, 0)
+    if _driver.context_device(&device) != 0:
+        device = 0
+    leave(pushed)
+    return device
+
+
 # ----------------------------------------------------------------------------------------------------- where it lies
 
 

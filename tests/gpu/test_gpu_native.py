@@ -64,6 +64,19 @@ def test_both_directions_by_a_copy_where_it_is_allowed(c):
         c.request(source, where=ON_HOST, may=MAY_TRANSFER, flags=WRITEABLE)
 
 
+def test_a_copy_goes_to_the_device_that_the_caller_works_on(c):
+    """The current one, or that of the stream of the request."""
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("one device")
+    with cupy.cuda.Device(1):
+        stream = cupy.cuda.Stream(non_blocking=True)
+        assert c.device(c.request(np.arange(6.0), where=ON_CUDA, may=MAY_TRANSFER)) == (2, 1)
+        assert "'cuda:1'" in c.explain(np.arange(6.0), where=ON_CUDA)
+    for given, device in ((None, 0), (1, 0), (stream, 1)):
+        x = c.request(np.arange(6.0), where=ON_CUDA, may=MAY_TRANSFER, stream=given)
+        assert c.device(x) == (2, device) and np.asarray(c.to_host(x)).tolist() == list(range(6))
+
+
 def test_pinned_and_managed_memory_is_of_both_places(c):
     pinned = np.frombuffer(cupy.cuda.alloc_pinned_memory(64), "f8", 8)
     managed = cupy.ndarray(8, "f8", cupy.cuda.malloc_managed(64))
