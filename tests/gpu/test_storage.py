@@ -114,7 +114,7 @@ def test_values_arrive_behind_earlier_work_of_the_stream(cp, spin):
         seen = old.copy()
         del old
         fresh = arrayhub.full(1 << 20, 6.0, memory="cuda")
-    # Waits for the stream by itself; cupy's own copy goes by the stream that is current, and nothing waits for this one.
+    # Waits for the stream by itself; a copy of cupy's goes by the current stream, which does not wait for this one.
     assert (host(fresh) == 6).all()
     assert (seen.get(stream=ours) == 5).all()
 
