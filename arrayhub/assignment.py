@@ -1,15 +1,17 @@
 """``x[key] = value``: an explicit copy into the elements of an array that the host can write."""
 
+import datetime
+
 import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core import tracing
-from arrayhub.fitting import check_fit, values_of
-from arrayhub.libraries.numpy import ndarray
+from arrayhub.fitting import check_fit, checked, converted
+from arrayhub.libraries.numpy import ndarray, with_ndarrays
 from arrayhub.runtimes.host import is_host_readable
 
 # What NumPy makes an array of by itself.
-_VALUES = (bool, int, float, complex, str, list, tuple)
+_VALUES = (bool, int, float, complex, str, list, tuple, datetime.date, datetime.timedelta)
 
 
 def assign(array, key, value, way_in, check_values):
@@ -19,17 +21,18 @@ def assign(array, key, value, way_in, check_values):
     _check_target(target)
     elements = ndarray(target)
     since = tracing.started()
-    if isinstance(value, bytes) and elements.dtype.kind in "SU":  # text there, memory elsewhere
-        value = np.asarray(value)
-    if isinstance(value, _VALUES):
-        given = value if elements.dtype.names else values_of(value)
-        check_values(value)  # last: what is regular has an end
-        _put(elements, given)
+    text = isinstance(value, bytes) and elements.dtype.kind in "SUV"  # memory elsewhere
+    if text or isinstance(value, _VALUES):
+        given = checked(with_ndarrays(value), elements.dtype, "x[...] = value")
+        check_values(value)  # behind that: what is regular has an end
+        given = converted(given, elements.dtype)
     else:
         source = way_in(value)
         if source.memory is target.memory and target.ndim < array.ndim:
             _check_exchange(elements, ndarray(source))
-        _put(elements, ndarray(transfer.to_host(source)))
+        given = ndarray(transfer.to_host(source))
+        check_fit(given, elements.dtype, "x[...] = value")
+    elements[...] = given
     tracing.copied("x[...] = value", type(value).__name__, str(target.device), target.nbytes, since)
 
 
@@ -41,12 +44,6 @@ def _check_target(target):
         )
     if not target.flags.writeable:
         raise ValueError("x[...] = value: the array is read-only; x.copy() can be written")
-
-
-def _put(elements, given):
-    if isinstance(given, np.ndarray):
-        check_fit(given, elements.dtype, "x[...] = value")
-    elements[...] = given
 
 
 def _check_exchange(elements, source):

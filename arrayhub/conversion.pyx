@@ -6,6 +6,7 @@ import warnings
 from cpython.object cimport PyTypeObject, Py_TYPE
 
 from arrayhub._core cimport tracing
+from arrayhub._core.dtypes cimport FIRST_OWN_TYPENUM, FIRST_USER_TYPENUM
 from arrayhub._core.descriptor cimport COPIED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
 from arrayhub._core.shared cimport refer_from_everywhere
 from arrayhub.dispatch cimport VALUES, import_array, import_one, import_via
@@ -20,6 +21,7 @@ from arrayhub._core.copying import wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, InterfaceError, show
 from arrayhub.dispatch import check_values
+from arrayhub.fitting import out_of_range, rank
 from arrayhub.libraries import wrappers
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.streams import ordered
@@ -110,8 +112,20 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
 cdef Descriptor of_type(Descriptor a, object obj, object dtype):
     """A copy of `a`, which came in of `obj`, with another element type."""
     if isinstance(obj, VALUES) and came_as_copy(a, obj) and host_readable(a):
+        if a.typenum_ < FIRST_OWN_TYPENUM:
+            check_whole(numpy_library.emit(a), dtype)
         return numpy_library.copy_values_as(obj, dtype)
     return transfer.astype(a, dtype)
+
+
+cdef int check_whole(object given, object dtype) except -1:
+    """Refuse whole numbers that a type of integers of ml_dtypes would wrap, as NumPy does for its own types."""
+    if dtype.num >= FIRST_USER_TYPENUM and rank(dtype) == rank(given.dtype) == 1:
+        number = out_of_range(given, dtype)
+        if number is not None:
+            raise OverflowError(f"asarray: dtype is {dtype!r}: {number} is out of its range; convert it first, by"
+                                " value.astype(dtype) of NumPy's, to have what that makes of it")
+    return 0
 
 
 cdef bint came_as_copy(Descriptor a, object obj) except -1:

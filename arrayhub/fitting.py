@@ -1,26 +1,142 @@
-"""Whether values stay what they are among elements of another type; nothing is rounded away, cut, wrapped or parsed."""
+"""Whether values stay what they are among elements of another type; nothing is rounded away, cut, wrapped or parsed.
+
+What NumPy makes of values of several kinds at once has lost something already (large integers are floats, numbers among
+text are text, the finest unit of several times wraps), so that they are looked at kind by kind.
+"""
 
 import datetime
+import functools
 import sys
+from typing import Any
 
 import numpy as np
 
-# What NumPy makes objects of, although its elements can be them.
-_TIMES = (("M8", datetime.date), ("m8", datetime.timedelta))
+from arrayhub._core.dtypes import FIRST_USER_TYPENUM
+from arrayhub._core.errors import show
 
 # Booleans, integers, real and complex numbers by the widest types of each: the kinds of ml_dtypes' types do not tell.
 _NUMBERS = (("?",), ("i8", "u8"), ("g",), ("G",))
 _INTEGERS = 1
 _WIDEST = tuple([tuple([np.dtype(name) for name in names]) for names in _NUMBERS])
+_WHOLE = (int, np.integer, np.bool_)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
-def values_of(value):
-    """Return a value, or a sequence of them, as an ndarray of the type that says what they are."""
+# ------------------------------------------------------------------------------------------------------ Python's values
+
+
+def checked(value, own, call):
+    """Return a number, text, a time, or a sequence of them, of which nothing is lost as elements of the dtype `own`.
+
+    It comes as the ndarray that NumPy makes of it where that says as much, else as it is; `converted` takes either.
+
+    Raises
+    ------
+    TypeError, OverflowError, ValueError
+        As `check_fit`.
+    """
+    if type(value) is float and own.char in "dgDG":
+        return value
+    if own.names:
+        _check_fields(value, own, call)
+        return value
+    given = exact(value)
+    kind = given.dtype.kind
+    if kind in "SU" and not all(map(_is_text, _leaves(value))):
+        raise TypeError(f"{call}: {show(value)} holds text and values that are none; convert them first")
+    if kind in "mM" or (kind == "O" and not _is_whole(given)):
+        for alike in _by_kind(_leaves(value), call):
+            check_fit(alike, own, call)
+        return value
+    check_fit(given, own, call)
+    if own.char in "gG":  # wider than what NumPy makes of integers and floats together
+        return value
+    return given.astype("g") if kind == "O" and not _is_numpys(own) else given
+
+
+def converted(given, own):
+    """Return what `checked` has returned as an ndarray that can be assigned to elements of the dtype `own`."""
+    return given if isinstance(given, np.ndarray) else np.array(given, own)
+
+
+def exact(value):
+    """Return what NumPy makes of a value, or of a sequence; of whole numbers that no integer type holds together, of
+    which NumPy would make floats, an ndarray of objects."""
     given = np.asarray(value)
-    for kind, cls in _TIMES:
-        if given.dtype == object and all(isinstance(item, cls) for item in given.flat):
-            return given.astype(kind)
+    if given.dtype.kind in "fcO" and given.size and all(isinstance(leaf, _WHOLE) for leaf in _leaves(value)):
+        return np.array(value, object)
     return given
+
+
+def _check_fields(value, own, call):
+    if isinstance(value, list):
+        for item in value:
+            _check_fields(item, own, call)
+    elif getattr(getattr(value, "dtype", None), "names", None):
+        check_fit(np.asarray(value), own, call)
+    else:  # a tuple has a value for each field, any other value is that of all
+        items = value if isinstance(value, tuple) else [value] * len(own.names)
+        for item, name in zip(items, own.names, strict=False):
+            checked(item, own[name].base, call)
+
+
+def _leaves(value):
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _is_text(leaf):
+    return isinstance(leaf, (str, bytes)) or getattr(getattr(leaf, "dtype", None), "kind", None) in ("S", "U", "T")
+
+
+def _by_kind(leaves, call):
+    """Yield times and durations by their units, and everything else by its type."""
+    groups: dict[Any, list[Any]] = {}
+    for leaf in leaves:
+        groups.setdefault(getattr(leaf, "dtype", type(leaf)), []).append(leaf)
+    for kind, some in groups.items():
+        if not isinstance(kind, type):
+            yield np.array(some)
+        elif issubclass(kind, (datetime.datetime, datetime.timedelta)):
+            times = [value for value in some if value == value]  # pandas' NaT is a datetime, too
+            if times:
+                yield ticks(times, "M8" if issubclass(kind, datetime.datetime) else "m8", call)
+        else:
+            yield np.array(some, "M8[D]" if issubclass(kind, datetime.date) else None)
+
+
+def ticks(values, kind, call):
+    """Return times ("M8") or durations ("m8") of Python's in microseconds, in nanoseconds if one of pandas' has some.
+
+    Raises
+    ------
+    OverflowError
+        They have more than 64 bits.
+    """
+    fine = [getattr(value, "nanosecond", getattr(value, "nanoseconds", 0)) for value in values]
+    exact = [microseconds(value) for value in values]
+    unit = "us"
+    if any(fine):
+        unit, exact = "ns", [1000 * whole + rest for whole, rest in zip(exact, fine, strict=True)]
+    least, most = min(exact), max(exact)
+    if least <= -(2**63) or most >= 2**63:  # the smallest is NumPy's NaT
+        odd = values[exact.index(most if most >= 2**63 else least)]
+        raise OverflowError(f"{call}: {show(odd)} in {unit} has more than 64 bits; accepted: times within 2**63 {unit}")
+    return np.array(exact, np.int64).astype(f"{kind}[{unit}]")
+
+
+def microseconds(value):
+    """Return those of a duration, or since 1970 of a point in time, without what pandas has below them."""
+    if isinstance(value, datetime.timedelta):
+        return (value.days * 86400 + value.seconds) * 1_000_000 + value.microseconds
+    seconds = (value.toordinal() - _EPOCH) * 86400 + value.hour * 3600 + value.minute * 60 + value.second
+    return seconds * 1_000_000 + int(value.microsecond)
+
+
+# ------------------------------------------------------------------------------------------------------------- ndarrays
 
 
 def check_fit(given, own, call):
@@ -31,7 +147,7 @@ def check_fit(given, own, call):
     TypeError
         Values of another kind: floats among integers, text among numbers, objects.
     OverflowError
-        Numbers that are too large.
+        Numbers that are too large, and those that the type does not have: an infinity, no number.
     ValueError
         Text that is too long, times between two of the unit's.
     """
@@ -40,65 +156,132 @@ def check_fit(given, own, call):
         return
     if kind.names and own.names and len(kind.names) == len(own.names):
         for name, target in zip(kind.names, own.names, strict=True):
+            if kind[name].shape and kind[name].shape != own[target].shape:
+                raise TypeError(
+                    f"{call}: field {name!r} has elements of shape {kind[name].shape}, and {target!r} of"
+                    f" {own[target].shape}; convert it first"
+                )
             check_fit(given[name], own[target].base, call)
         return
-    if not _is_allowed(kind, own):
+    if not is_of_kind(given, own):
         raise TypeError(
             f"{call}: {kind!r} among elements of {own!r} would lose what it is, and is no same_kind of it;"
             " convert it first"
         )
-    if own.kind in "mM" or not np.can_cast(kind, own, "safe"):  # which says nothing of how far units reach
-        _check_values(given, own, call)
+    if own.kind in "SU":
+        _check_lengths(given, own, call)
+    elif own.kind in "mM" and kind.kind == own.kind:
+        _check_times(given, own, call)
+    else:
+        number = out_of_range(given, own)
+        if number is not None:
+            raise OverflowError(
+                f"{call}: {number} is out of the range of elements of {own!r}; convert it first, by"
+                " value.astype(dtype) of NumPy's, to have what that makes of it"
+            )
 
 
-def _is_allowed(kind, own):
-    if kind.kind in "SU" or own.kind in "SU":  # NumPy would read numbers out of text, and write them as text
-        return kind.kind in "SU" and own.kind in "SU"
-    before, after = _rank(kind), _rank(own)
-    if before is not None and after is not None:
-        return before <= after
-    return np.can_cast(kind, own, "safe" if own.kind == "V" else "same_kind")
+def is_of_kind(given, own):
+    """Whether the values of the ndarray `given` keep their meaning as elements of the dtype `own`, if it holds them."""
+    kind = given.dtype
+    if own.kind in "SU":  # NumPy would write numbers as text, and read them out of it
+        return kind.kind in "SU"
+    if own.kind == "V" and rank(own) is None:
+        return kind.kind in "SV" and np.can_cast(kind, own, "safe")
+    before, after = (_INTEGERS if _is_whole(given) else rank(kind)), rank(own)
+    if before is None or after is None:
+        counts = before == _INTEGERS and own.kind in "mM"  # of its unit
+        return counts or (kind.kind not in "SUO" and np.can_cast(kind, own, "same_kind"))
+    return before <= after
 
 
-def _rank(dtype):
+@functools.lru_cache(512)
+def rank(dtype):
+    """Return 0 for booleans, 1 for integers, 2 for real and 3 for complex numbers, else None."""
+    if dtype.kind in "mMSUO" or dtype.names:
+        return None
     return next((rank for rank, tops in enumerate(_WIDEST) if any(np.can_cast(dtype, top) for top in tops)), None)
 
 
-def _check_values(given, own, call):
-    kind = given.dtype.kind
-    if own.kind in "SU":
-        _check_lengths(given, own, call)
-    elif own.kind in "mM" and own.kind == kind:
-        _check_times(given, own, call)
-    elif own.kind in "mM":  # integers count its unit, and the least one is NaT
-        _check_range(given, own, call, 1 - 2**63, 2**63 - 1)
-    elif _rank(own) == _INTEGERS:
-        _check_range(given, own, call, int(_limits(own, "iinfo").min), int(_limits(own, "iinfo").max))
-    elif _rank(own) is not None:
-        limits = _limits(own, "finfo")
-        most = np.longdouble(limits.max) * (
-            1 + np.longdouble(2) ** -(int(limits.nmant) + 2)
-        )  # from there on it rounds up
-        for part in (given.real, given.imag) if given.dtype.kind == "c" else (given,):
-            _check_range(part, own, call, -most, most)
+def out_of_range(given, own):
+    """Return a number of the ndarray `given` that the dtype `own`, of its kind or a wider one, lacks; or None."""
+    kind, wide = given.dtype, rank(own)
+    if not given.size or (_is_numpys(kind) and _is_numpys(own) and np.can_cast(kind, own, "safe")):
+        return None
+    if own.kind in "mM":  # integers count its unit, and the least one is NaT
+        return _outside(given, 1 - 2**63, 2**63 - 1)
+    if wide is None:
+        return None
+    if not _is_numpys(kind):
+        given = given.astype("i1" if rank(kind) == _INTEGERS else "f4")
+    if wide <= _INTEGERS:
+        limits = _limits(own, "iinfo") if wide else None
+        return _outside(given, int(limits.min) if limits else 0, int(limits.max) if limits else 1)
+    numbers = _numbers(own)
+    parts = _parts(given) if kind.kind == "c" else (given,)
+    return next((odd for part in parts if (odd := numbers.odd(part)) is not None), None)
 
 
+def _parts(given):
+    """Complex numbers as real ones, at once where they lie in one run."""
+    if given.ndim and given.flags.c_contiguous:
+        return (given.view(given.real.dtype),)
+    return given.real, given.imag
+
+
+def _is_numpys(dtype):
+    """Whether NumPy knows what an element type holds, which for those of ml_dtypes it does not."""
+    return dtype.num < FIRST_USER_TYPENUM or dtype.kind == "T"
+
+
+def _is_whole(given):
+    return given.dtype == object and all(isinstance(item, _WHOLE) for item in given.flat)
+
+
+@functools.lru_cache(512)
 def _limits(own, name):
     """What is said of a dtype by ml_dtypes, which knows its own and NumPy's, or where that is not loaded, by NumPy."""
     ml_dtypes = sys.modules.get("ml_dtypes")
     return getattr(np if ml_dtypes is None else ml_dtypes, name)(own)
 
 
-def _check_range(given, own, call, least, most):
-    values = given if given.dtype.kind in "biu" else given.astype("g")
-    finite = np.isfinite(values)
-    low = values.min(where=finite, initial=0)
-    high = values.max(where=finite, initial=0)
-    if low < least or high > most:
-        raise OverflowError(
-            f"{call}: {low if low < least else high} is out of the range of elements of {own!r}; convert it"
-            " first, by value.astype(dtype) of NumPy's, to have what that makes of it"
-        )
+def _outside(numbers, least, most):
+    low, high = numbers.min(), numbers.max()
+    return low if low < least else high if high > most else None
+
+
+@functools.lru_cache(512)
+def _numbers(own):
+    return _Numbers(own)
+
+
+class _Numbers:
+    """The numbers that a type of real or complex ones holds."""
+
+    def __init__(self, own):
+        limits = _limits(own, "finfo")
+        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # from there on it rounds up
+        self.least, self.most = np.longdouble(limits.min) * half, np.longdouble(limits.max) * half
+        if limits.min > 0:  # of exponents alone, without a zero and negative numbers
+            self.least = np.longdouble(limits.min)
+        with np.errstate(all="ignore"):
+            self.infinite = bool(np.isinf(np.array([np.inf]).astype(own).astype("c8"))[0])
+            self.nan = bool(np.isnan(np.array([np.nan]).astype(own).astype("c8"))[0])
+
+    def odd(self, part):
+        """Return a number of an ndarray that is none of them, or None."""
+        if part.dtype.kind != "f":
+            return _outside(part, self.least, self.most)
+        with np.errstate(invalid="ignore"):
+            low, high = np.fmin.reduce(part, None), np.fmax.reduce(part, None)
+            if self.least <= low and high <= self.most and (self.nan or not np.isnan(part).any()):
+                return None
+            fits = (part >= self.least) & (part <= self.most)
+        if self.nan:
+            fits |= np.isnan(part)
+        if self.infinite:
+            fits |= np.isinf(part)
+        return None if fits.all() else part[~fits][0]
 
 
 def _check_lengths(given, own, call):

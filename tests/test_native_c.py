@@ -214,6 +214,10 @@ BUILT = {
     "nothing": ([], (I8,), "i8"),
     "nothing twice": ([[], []], (U1,), "u1"),
     "the first that holds them": ([300], (I1, I4), "i4"),
+    "all of the widest type": ([0, 1, 2**40, 2**63], ((1, 64, 1),), "u8"),
+    "small ones in the widest type": ([0, 5], ((1, 64, 1),), "u8"),
+    "all of a wide type": ([0, 1, 2**32 - 1], ((1, 32, 1),), "u4"),
+    "the ends of a wide type": ([-(2**31), 2**31 - 1], (I4,), "i4"),
     "a number": (7, (U1,), "u1"),
     "a scalar": (np.int64(7), (I1,), "i1"),
     "truth as numbers": ([True], (I1,), "i1"),
@@ -227,6 +231,8 @@ BUILT = {
     "beyond 64 bits with a sign": ([2**63], (I8,), "9223372036854775808, out of the range of int64"),
     "beyond all that are accepted": ([300], (I1, U1), "300, .*numbers that int8 or uint8 holds"),
     "no truth": ([2], (BOOL,), "2, out of the range of bool"),
+    "past 32 bits": ([1, 2**32], ((1, 32, 1),), "4294967296, out of the range of uint32"),
+    "a sign in the widest type": ([-1], ((1, 64, 1),), "-1, out of the range of uint64"),
     "a large float": ([1e300], (F4,), r"1e\+300, out of the range of float32"),
     "a large integer among halves": ([70000], (F2,), "70000, out of the range of float16"),
 }
@@ -251,6 +257,12 @@ def test_numbers_become_types_that_numpy_lacks(probe):
         probe.request([10**6], dtypes=((10, 8, 1),), may=MAY_BUILD)
     with pytest.raises(OverflowError, match="holds 8, out of the range of int4"):
         probe.request([8], dtypes=((0, 4, 1),), may=MAY_BUILD)
+    for infinite in ([np.inf], [np.nan, -np.inf]):
+        with pytest.raises(OverflowError, match="inf, out of the range of float8_e4m3fn"):
+            probe.request(infinite, dtypes=((10, 8, 1),), may=MAY_BUILD)
+    with pytest.raises(TypeError, match="int4") as caught:
+        probe.request([1.5], dtypes=((0, 4, 1),), may=MAY_BUILD)
+    assert "dtype=" not in str(caught.value)  # which would drop the fraction
 
 
 @pytest.mark.parametrize("x", [np.frombuffer(bytes(16)), bytes(16), "jax", "pandas"], ids=type)

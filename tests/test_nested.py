@@ -761,3 +761,10 @@ def test_a_tensor_alone():
 def test_records_of_which_one_is_missing_name_their_fields():
     with pytest.raises(BufferError, match=r"x\[name\] of each field"):
         ah.as_numpy(ah.asnested([{"a": 1}, None]), copy=True)
+
+
+def test_half_a_character_is_no_text():
+    with pytest.raises(ValueError, match=r"asnested: '\\ud800x' is no text that UTF-8 has .*surrogatepass"):
+        ah.asnested(["a", "\ud800x"])
+    with pytest.raises(ValueError, match="asarray: dtype is"):
+        ah.asarray(["\ud800"], dtype="M8[s]")

@@ -102,6 +102,8 @@ cdef Descriptor copy_values_as(object obj, object dtype):
         array = array_of(obj, dtype)
     except OverflowError as error:
         raise OverflowError(f"asarray: dtype is {dtype!r}: {error}") from None
+    except UnicodeError as error:
+        raise ValueError(f"asarray: dtype is {dtype!r}: {error}") from None
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
     return a
@@ -112,17 +114,22 @@ cdef object array_of(object obj, object dtype):
     try:
         return np.array(obj, dtype)
     except (TypeError, ValueError):
-        shown = with_ndarrays(obj, ())
+        shown = with_ndarrays(obj)
         if shown is obj:
             raise
     return np.array(shown, dtype)
 
 
-cdef object with_ndarrays(object obj, tuple above):
+cdef frozenset _PLAIN = frozenset((bool, int, float, complex, str, bytes))     # as most values are; no array among them
+
+
+cpdef object with_ndarrays(object obj, tuple above=()):
     """`obj` with an ndarray for each array of ours in it, or `obj` itself; `above` are the sequences that it is in."""
     if isinstance(obj, Descriptor):
         return emit(obj)
     if not isinstance(obj, (list, tuple)) or id(obj) in above:      # a list in itself, which NumPy has refused
+        return obj
+    if _PLAIN.issuperset(map(type, obj)):
         return obj
     above = (*above, id(obj))
     items = [with_ndarrays(item, above) for item in obj]

@@ -49,6 +49,7 @@ import numpy
 from arrayhub import transfer
 from arrayhub._core.device import Device
 from arrayhub._core.errors import PASSES_ON, root_of, show
+from arrayhub.fitting import exact, is_of_kind, out_of_range, rank
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
@@ -341,15 +342,14 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
         accepted = [dtype_of(&r.dtypes[k]) for k in range(r.ndtypes)]
     except TypeError:      # a type that NumPy does not have converts to nothing here
         return None
+    numbers = exact(numpy_library.with_ndarrays(obj)) if values else None
+    if numbers is not None:
+        accepted = [wanted for wanted in accepted if wanted is not None and holds(wanted, numbers)]
     for wanted in accepted:
         if wanted is not None and numpy.can_cast(dtype, wanted, "safe"):
             return wanted
-    numbers = numpy_library.emit(a) if values else None
-    for k, wanted in enumerate(accepted):
-        if wanted is not None and (
-            numpy.can_cast(dtype, wanted, "same_kind") if numbers is None
-            else are_of_kind(numbers, &r.dtypes[<int> k]) and misfits(numbers, &r.dtypes[<int> k], wanted) is None
-        ):
+    for wanted in accepted:
+        if wanted is not None and (numbers is not None or is_of_kind(numpy.empty(0, dtype), wanted)):
             return wanted
     return None
 
@@ -362,55 +362,27 @@ cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except 
     return bool(r.may & <int> USM_ARRAY_MAY_BUILD and isinstance(obj, VALUES) and came_as_copy(a, obj))
 
 
-cdef enum:      # DLPack's codes that are no floating-point numbers
-    INTEGER = 0
-    UNSIGNED = 1
-    COMPLEX = 5
-    BOOL = 6
-
-
-# What numbers of NumPy's kinds may become, lowest first: no number becomes one of a lower kind.
-cdef dict _KINDS = {"b": 0, "i": 0, "u": 0, "f": 1, "c": 2}
-
-
-cdef inline bint is_whole(const PyUSMArrayDataType* dtype) noexcept:
-    return dtype.code == INTEGER or dtype.code == UNSIGNED or dtype.code == BOOL
-
-
-cdef bint are_of_kind(object numbers, const PyUSMArrayDataType* dtype) except -1:
+cdef bint are_of_kind(object numbers, object wanted) except -1:
     """Whether numbers keep their meaning in an element type that holds them; no numbers at all do in any."""
-    cdef int wanted = 0 if is_whole(dtype) else 2 if dtype.code == COMPLEX else 1
-    kind = _KINDS.get(numbers.dtype.kind, 3)
-    return numbers.size == 0 or kind <= wanted
+    if numbers.size == 0 or is_of_kind(numbers, wanted):
+        return True
+    return rank(wanted) == 0 and rank(numbers.dtype) == 1       # 0 and 1 are false and true to C
 
 
-cdef object misfits(object numbers, const PyUSMArrayDataType* dtype, object wanted):
-    """The first of an ndarray's numbers that an element type does not hold, or None: conversion would wrap an integer, and
-    make a large number infinite."""
-    if numbers.size == 0:
-        return None
-    if is_whole(dtype):
-        least, most = 0, 1
-        if dtype.code == INTEGER:
-            least, most = -(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1
-        elif dtype.code == UNSIGNED:
-            most = (1 << dtype.bits) - 1
-        outside = [int(number) for number in (numbers.min(), numbers.max()) if not least <= int(number) <= most]
-        return outside[0] if outside else None
-    with numpy.errstate(all="ignore"):
-        lost = numpy.isfinite(numbers) & ~numpy.isfinite(numbers.astype(wanted))
-    return numbers[lost][0].item() if lost.any() else None
+cdef bint holds(object wanted, object numbers) except -1:
+    return are_of_kind(numbers, wanted) and out_of_range(numbers, wanted) is None
 
 
 cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
     """The error for numbers of which no accepted type holds all, or None where they are of another kind."""
     cdef int k
-    numbers = numpy_library.emit(a)
+    numbers = exact(numpy_library.with_ndarrays(obj))
     for k in range(r.ndtypes):
-        if are_of_kind(numbers, &r.dtypes[k]):
-            wanted = dtype_of(&r.dtypes[k])
-            number = None if wanted is None else misfits(numbers, &r.dtypes[k], wanted)
+        wanted = dtype_of(&r.dtypes[k])
+        if wanted is not None and are_of_kind(numbers, wanted):
+            number = out_of_range(numbers, wanted)
             if number is not None:
+                number = number if type(number) is int else number.item()
                 return error_about(r, OverflowError, obj, f"holds {show(number)}, out of the range of {name_of_accepted(r, k)};"
                                    f" accepted: numbers that {accepted_types(r)} holds")
     return None
@@ -432,6 +404,8 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
         if wrong == TYPE:
             if not host_readable(a) and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & <int> USM_ARRAY_ON_HOST:
                 a = transfer.to_host(a, stream=stream)
+            if is_built(a, obj, r):
+                return left_in_place(numpy_library.copy_values_as(obj, target_type(a, obj, r)), a, r)
             return left_in_place(transfer.astype(a, target_type(a, obj, r)), a, r)
         if wrong == PLACE:
             place = target_place(r)
@@ -617,7 +591,7 @@ cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
         dtype, wanted = get_dtype(a), dtype_of(&r.dtypes[0])
     except TypeError:      # a type that NumPy does not have
         return False
-    return wanted is not None and numpy.can_cast(dtype, wanted, "same_kind")
+    return wanted is not None and is_of_kind(numpy.empty(0, dtype), wanted)
 
 
 cdef object layout_error(Descriptor a, object obj, const PyUSMArrayRequest* r):

@@ -10,12 +10,12 @@ import numpy as np
 
 from arrayhub._core.errors import show
 from arrayhub.conversion import asarray
+from arrayhub.fitting import microseconds, ticks
 from arrayhub.nested.array import NestedArray, bitmap_of, make
 
 MAX_LEVELS = 64  # lists inside each other: one that contains itself has no end
 _LARGEST = 2**31 - 1  # of an offset of four bytes
 
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
@@ -107,34 +107,10 @@ def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
         )
     (zone,) = zones
     if zone is None:
-        return _numbers(values, _ticks(present, "M8"), mask, level)
-    ticks = _ticks([value.astimezone(datetime.UTC).replace(tzinfo=None) for value in present], "M8")
-    unit = np.datetime_data(ticks.dtype)[0][0]  # Arrow's letter
-    return _meaning(f"ts{unit}:{zone}", _numbers(values, ticks.astype(np.int64), mask, level))
-
-
-def _ticks(present: Any, kind: str) -> Any:
-    """Times in microseconds, as Python counts them; in nanoseconds where one of pandas' has some."""
-    fine = [getattr(value, "nanosecond", getattr(value, "nanoseconds", 0)) for value in present]
-    exact = [_microseconds(value) for value in present]
-    unit = "us"
-    if any(fine):
-        unit, exact = "ns", [1000 * whole + rest for whole, rest in zip(exact, fine, strict=True)]
-    least, most = min(exact), max(exact)
-    if least <= -(2**63) or most >= 2**63:  # the smallest is NumPy's NaT
-        odd = present[exact.index(most if most >= 2**63 else least)]
-        raise OverflowError(
-            f"asnested: {show(odd)} in {unit} has more than 64 bits; accepted: times within 2**63 {unit}"
-        )
-    return np.array(exact, np.int64).astype(f"{kind}[{unit}]")
-
-
-def _microseconds(value: Any) -> int:
-    """Those of a duration, or since 1970 of a point in time, without what pandas has below them."""
-    if isinstance(value, datetime.timedelta):
-        return (value.days * 86400 + value.seconds) * 1_000_000 + value.microseconds
-    seconds: int = (value.toordinal() - _EPOCH) * 86400 + value.hour * 3600 + value.minute * 60 + value.second
-    return seconds * 1_000_000 + int(value.microsecond)
+        return _numbers(values, ticks(present, "M8", "asnested"), mask, level)
+    times = ticks([value.astimezone(datetime.UTC).replace(tzinfo=None) for value in present], "M8", "asnested")
+    unit = np.datetime_data(times.dtype)[0][0]  # Arrow's letter
+    return _meaning(f"ts{unit}:{zone}", _numbers(values, times.astype(np.int64), mask, level))
 
 
 def _zone_of(value: datetime.datetime) -> str | None:
@@ -156,8 +132,8 @@ def _zone_of(value: datetime.datetime) -> str | None:
 
 def _fixed(value: datetime.datetime) -> str:
     """An offset from UTC as Arrow has it, ``+02:00``, whatever it is called."""
-    seconds = int(_microseconds(value.utcoffset())) // 1_000_000
-    if seconds % 60 or _microseconds(value.utcoffset()) % 1_000_000:
+    seconds = int(microseconds(value.utcoffset())) // 1_000_000
+    if seconds % 60 or microseconds(value.utcoffset()) % 1_000_000:
         raise TypeError(
             f"asnested: the zone of {show(value)} is no whole minutes from UTC; accepted: hours and minutes"
         )
@@ -166,7 +142,7 @@ def _fixed(value: datetime.datetime) -> str:
 
 
 def _durations(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    return _numbers(values, _ticks(present, "m8"), mask, level)
+    return _numbers(values, ticks(present, "m8", "asnested"), mask, level)
 
 
 def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
@@ -189,8 +165,18 @@ def offsets_of(lengths: Any) -> Any:
 
 
 def _texts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    parts = [b"" if value is None else str.encode(value) for value in values]
+    parts = [b"" if value is None else _utf8(value) for value in values]
     return characters("string", parts, mask)
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return str.encode(text)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"asnested: {show(text)} is no text that UTF-8 has ({error}); as bytes it is"
+            " text.encode(errors='surrogatepass')"
+        ) from None
 
 
 def _bytes(values: Any, present: Any, mask: Any, level: int) -> NestedArray:

@@ -13,7 +13,8 @@ from arrayhub._core.errors import show
 from arrayhub._core.fresh import as_copy, slowest_first
 from arrayhub.conversion import asarray
 from arrayhub.dispatch import check_values
-from arrayhub.fitting import check_fit, values_of
+from arrayhub.fitting import checked, converted
+from arrayhub.libraries.numpy import with_ndarrays
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
@@ -84,8 +85,7 @@ def full(
     element = element_type(dtype)
     try:
         value = _element(fill_value, element)
-        check_values(fill_value)
-    except (OverflowError, TypeError, ValueError) as error:
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(
             f"full: fill_value is {show(fill_value)}; accepted: one element of {element!r} ({error})"
         ) from error
@@ -96,10 +96,12 @@ def full(
 
 def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A value as an element of a type in which it loses nothing."""
-    given = values_of(value) if element.names is None else np.asarray(value, element)
-    if element.kind != "b" or given.dtype.kind not in "iu":  # whole numbers are true or false, as in `ones`
-        check_fit(given, element, "fill_value")
-    return given.astype(element)
+    if element.kind == "b" and isinstance(value, (int, np.integer)) and np.asarray(value).dtype != object:
+        return np.array(value, element)  # true or false, as in `ones`
+    given = checked(with_ndarrays(value), element, "fill_value")
+    check_values(value)
+    made: np.ndarray[Any, Any] = converted(given, element).astype(element)
+    return made
 
 
 def from_array(

@@ -109,7 +109,7 @@ def draw(r):
         if what == "dtype":
             return np.array(drawn, dtype)
         if what == "full":
-            return np.full(into.shape, drawn, dtype)
+            return np.full(into.shape, np.array(drawn, dtype), dtype)  # full(1, 2**63, bool) alone is refused by itself
         try:
             into[...] = drawn
         except ValueError:  # of a sequence with more dimensions, which an array may have in front

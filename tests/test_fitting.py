@@ -1,0 +1,138 @@
+"""Values among elements of another type keep what they are, or are refused: by x[...] = value, full and asarray."""
+
+import datetime
+import tracemalloc
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+D, T = np.datetime64, np.timedelta64
+RECORD = np.dtype([("a", "i4"), ("s", "U3")])
+NESTED = np.dtype([("r", RECORD), ("x", "i8", 2)])
+
+
+def put(own, value, shape):
+    x = np.zeros(shape, own)
+    ah.asarray(x)[...] = value
+    return x
+
+
+KEPT = {  # as NumPy stores them, which loses nothing of them
+    "a count of a unit beside a duration": ("m8[s]", [T(1, "D"), 5]),
+    "a date and a time": ("M8[s]", [datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3)]),
+    "a date alone": ("M8[D]", datetime.date(2020, 1, 2)),
+    "a duration alone": ("m8[ms]", datetime.timedelta(milliseconds=7)),
+    "the largest integer beside a small one": ("g", [2**64 - 1, 1]),
+    "an integer past 63 bits beside a small one": ("u8", [2**63, 1]),
+    "an integer past 64 bits": ("f8", 2**70),
+    "integers past 64 bits": ("f4", [2**70, -(2**70)]),
+    "an integer past 64 bits, complex": ("c16", [2**65]),
+    "bytes": ("V3", b"abc"),
+    "bytes in a list": ("V3", [b"abc", b"a"]),
+    "shorter bytes": ("V4", b"abc"),
+    "a tuple for a record": (RECORD, (7, "abc")),
+    "tuples for records": (RECORD, [(7, "abc"), (-1, "")]),
+    "a tuple for a record of records": (NESTED, ((7, "abc"), [1, 2])),
+    "a number for all fields": (np.dtype([("a", "i4"), ("b", "f8")]), 3),
+    "a record": (RECORD, np.array((5, "ab"), [("a", "i8"), ("s", "U9")])[()]),
+    "one number for an array in a field": ([("x", "i8", 2)], np.array((3,), [("x", "i4")])),
+    "infinities": ("f4", [np.inf, -np.inf, np.nan, 1.5]),
+    "an infinite part": ("c8", [complex(np.inf, 1.0), complex(1.0, np.nan)]),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_what_nothing_is_lost_of_is_stored_as_by_numpy(case):
+    own, value = KEPT[case]
+    expected = np.zeros(np.shape(np.array(value, own)), own)
+    expected[...] = value
+    made = put(own, value, expected.shape)
+    assert made.tobytes() == expected.tobytes()
+    if expected.shape == ():
+        assert ah.as_numpy(ah.full(2, value, own)).tobytes() == expected.tobytes() * 2
+
+
+LOST = {
+    "a duration past 64 bits": ("m8[us]", [datetime.timedelta.max], OverflowError, "more than 64 bits"),
+    "a time that the unit does not reach": (
+        "M8[ns]", [D("2000-01-01T00:00:00.000000001"), D("9999-01-01")], ValueError, "no such time",
+    ),
+    "hours among days": ("M8[D]", [datetime.datetime(2020, 1, 2, 3)], ValueError, "no such time"),
+    "numbers among text": ("U8", ["a", 1.25, True], TypeError, "text and values that are none"),
+    "a time among numbers": ("f8", [D("2000-01-01")], TypeError, "same_kind"),
+    "an integer past 64 bits": ("u8", 2**64, OverflowError, "18446744073709551616 is out of the range"),
+    "a negative one past 64 bits": ("i8", -(2**63) - 1, OverflowError, "-9223372036854775809 is out of the range"),
+    "an integer past all floats": ("f2", [2**70], OverflowError, "out of the range"),
+    "a float for an integer's field": (RECORD, (1.5, "abc"), TypeError, "same_kind"),
+    "long text for a field": (RECORD, (1, "abcdef"), ValueError, "cut"),
+    "text for a number's field": (RECORD, ("7", "ab"), TypeError, "same_kind"),
+    "a large number for a field": (RECORD, [(2**40, "ab")], OverflowError, "out of the range"),
+    "a float deep in a record": (NESTED, ((1.5, "abc"), [1, 2]), TypeError, "same_kind"),
+    "a large number in a record": (
+        RECORD, np.array((2**40, "ab"), [("a", "i8"), ("s", "U9")]), OverflowError, "out of the range",
+    ),
+    "more elements than a field": ([("x", "i8", 2)], np.array(([1, 2, 3],), [("x", "i8", 3)]), TypeError, "of shape"),
+    "fewer elements than a field has": ([("x", "i8", 3)], np.array(([1, 2],), [("x", "i8", 2)]), TypeError, "of shape"),
+    "long bytes": ("V2", b"abc", TypeError, "same_kind"),
+    "numbers as bytes": ("V3", np.array([1, 2], "u1"), TypeError, "same_kind"),
+    "a large integer for float4": (ml_dtypes.float4_e2m1fn, np.array([15, -6], "i1"), OverflowError, "15 is out"),
+    "a large integer for float8": (ml_dtypes.float8_e4m3fnuz, np.array([255], "u1"), OverflowError, "255 is out"),
+    "a zero for exponents alone": (ml_dtypes.float8_e8m0fnu, [0.0, 1.0], OverflowError, "out of the range"),
+    "a negative number for exponents alone": (ml_dtypes.float8_e8m0fnu, np.array([-1]), OverflowError, "-1 is out"),
+    "an infinity without one": (ml_dtypes.float8_e4m3fn, float("inf"), OverflowError, "inf is out"),
+    "no number without one": (ml_dtypes.float4_e2m1fn, [1.0, float("nan")], OverflowError, "nan is out"),
+    "a large int4": (ml_dtypes.int2, np.array([7], ml_dtypes.int4), OverflowError, "7 is out"),
+    "an infinite part too large": ("c8", [complex(1e300, np.inf)], OverflowError, "out of the range"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_what_something_would_be_lost_of_is_refused(case):
+    own, value, error, words = LOST[case]
+    with pytest.raises(error, match=words):
+        put(own, value, np.shape(value) if own != RECORD and own != NESTED else ())
+    if np.shape(value) == () and own is not RECORD:
+        with pytest.raises(ValueError, match="fill_value"):
+            ah.full(1, value, own)
+
+
+def test_no_nanosecond_of_pandas_is_lost():
+    """NumPy takes its times for Python's, without what they have below microseconds."""
+    pandas = pytest.importorskip("pandas")
+    when = pandas.Timestamp("2020-01-02T03:04:05.000000007")
+    for value in (when, [when], [pandas.NaT], [datetime.datetime(2020, 1, 2), when]):
+        with pytest.raises(TypeError, match="Timestamp|NaT"):
+            put("M8[ns]", value, np.shape(value))
+    assert put("M8[ns]", [when.to_datetime64()], 1)[0] == when.to_datetime64()
+
+
+@pytest.mark.parametrize("dtype", ["M8[D]", ml_dtypes.bfloat16, "S2", [("a", "i4"), ("b", "f8")]])
+def test_lists_may_hold_elements_of_ours(dtype):
+    source = np.ones(2, "i4").astype(dtype)
+    x = ah.asarray(source)
+    assert put(dtype, [x[0], x[1]], 2).tobytes() == source.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [([20, -9], ml_dtypes.int4), ([3, -3], ml_dtypes.int2), (-1, ml_dtypes.uint4), ([300], "u1")],
+    ids=["int4", "int2", "uint4", "u1"],
+)
+def test_a_list_with_a_type_wraps_no_integer(value, dtype):
+    with pytest.raises(OverflowError, match="dtype is"):
+        ah.asarray(value, dtype=dtype)
+
+
+@pytest.mark.parametrize(("dtype", "source"), [("f4", "f8"), ("F", "D"), ("f2", "f4"), ("i4", "i8")])
+def test_nothing_as_long_as_the_array_is_made_to_look_at_it(dtype, source):
+    x, value = ah.asarray(np.zeros(1 << 20, dtype)), np.ones(1 << 20, source)
+    x[...] = value
+    tracemalloc.start()
+    try:
+        x[...] = value
+        assert tracemalloc.get_traced_memory()[1] < 1 << 17
+    finally:
+        tracemalloc.stop()
