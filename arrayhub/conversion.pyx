@@ -21,7 +21,7 @@ from arrayhub._core.copying import wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, InterfaceError, show
 from arrayhub.dispatch import check_values
-from arrayhub.fitting import out_of_range, rank
+from arrayhub import fitting
 from arrayhub.libraries import wrappers
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.streams import ordered
@@ -80,10 +80,26 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     """
     # Who copies orders the copy; elsewhere it is the target's stream.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
-    cdef Descriptor a = import_array(obj, order) if via is None else import_via(obj, order, via)
+    cdef Descriptor a
+    if dtype is not None and via is None and isinstance(obj, VALUES):
+        a = import_values(obj, requested_dtype(dtype), order)
+    else:
+        a = import_array(obj, order) if via is None else import_via(obj, order, via)
     if dtype is None and device is None and copy is None:
         return a
     return converted(a, obj, dtype, device, copy, stream)
+
+
+cdef Descriptor import_values(object obj, object dtype, object order):
+    """Numbers and sequences; with their type where NumPy, which does not know it, would make Python objects of them."""
+    try:
+        return import_array(obj, order)
+    except TypeError:
+        if not fitting.need_a_type(obj):
+            raise
+        fitting.checked(obj, dtype, "asarray")
+        check_values(obj)
+        return ordered(numpy_library.copy_values_as(obj, dtype), order)
 
 
 cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
@@ -120,8 +136,8 @@ cdef Descriptor of_type(Descriptor a, object obj, object dtype):
 
 cdef int check_whole(object given, object dtype) except -1:
     """Refuse whole numbers that a type of integers of ml_dtypes would wrap, as NumPy does for its own types."""
-    if dtype.num >= FIRST_USER_TYPENUM and rank(dtype) == rank(given.dtype) == 1:
-        number = out_of_range(given, dtype)
+    if dtype.num >= FIRST_USER_TYPENUM and fitting.rank(dtype) == fitting.rank(given.dtype) == 1:
+        number = fitting.out_of_range(given, dtype)
         if number is not None:
             raise OverflowError(f"asarray: dtype is {dtype!r}: {number} is out of its range; convert it first, by"
                                 " value.astype(dtype) of NumPy's, to have what that makes of it")

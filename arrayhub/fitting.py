@@ -68,6 +68,16 @@ def exact(value):
     return given
 
 
+def need_a_type(value):
+    """Whether values are integers or times of Python's, of which NumPy makes objects unless it is told their type."""
+    try:
+        given = np.asarray(value)
+    except (TypeError, ValueError):  # no regular sequence
+        return False
+    known = int, datetime.date, datetime.timedelta
+    return given.dtype == object and all(isinstance(leaf, known) for leaf in _leaves(value))
+
+
 def _check_fields(value, own, call):
     if isinstance(value, list):
         for item in value:

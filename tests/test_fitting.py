@@ -126,6 +126,41 @@ def test_a_list_with_a_type_wraps_no_integer(value, dtype):
         ah.asarray(value, dtype=dtype)
 
 
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        ([2**70, 1], "f8"), (-(2**70), "f4"), ([datetime.date(2020, 1, 2)] * 2, "M8[D]"),
+        ([[datetime.datetime(2020, 1, 2, 3)]], "M8[s]"), ((datetime.timedelta(1),), "m8[h]"),
+    ],
+    ids=["integers", "an integer", "dates", "times", "durations"],
+)  # fmt: skip
+def test_a_type_makes_elements_of_what_is_none_by_itself(value, dtype):
+    """NumPy would make Python objects of it."""
+    with pytest.raises(TypeError, match="asarray"):
+        ah.asarray(value)
+    made, expected = ah.asarray(value, dtype=dtype), np.array(value, dtype)
+    assert (made.dtype, made.shape, made.is_copy) == (expected.dtype, expected.shape, True)
+    assert ah.as_numpy(made).tobytes() == expected.tobytes()
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.asarray(value, dtype=dtype, copy=False)
+    with pytest.raises(TypeError, match="stream"):
+        ah.asarray(value, dtype=dtype, stream="nonsense")
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "error"),
+    [
+        ([2**64], "u8", OverflowError), ([None, 1], "f8", TypeError), ([datetime.date(2020, 1, 2)], "i8", TypeError),
+        ([datetime.datetime(2020, 1, 2, 3)], "M8[D]", ValueError), ([2**64, "a"], "U30", TypeError),
+        ([datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)], "M8[s]", TypeError), ([2**64], object, TypeError),
+        ([[1], [2, 3]], "f8", TypeError), (["a", "b"], "f8", ValueError),
+    ],
+)  # fmt: skip
+def test_a_type_takes_nothing_that_would_be_lost(value, dtype, error):
+    with pytest.raises(error):
+        ah.asarray(value, dtype=dtype)
+
+
 @pytest.mark.parametrize(("dtype", "source"), [("f4", "f8"), ("F", "D"), ("f2", "f4"), ("i4", "i8")])
 def test_nothing_as_long_as_the_array_is_made_to_look_at_it(dtype, source):
     x, value = ah.asarray(np.zeros(1 << 20, dtype)), np.ones(1 << 20, source)
