@@ -44,6 +44,8 @@ def checked(value, own, call):
     kind = given.dtype.kind
     if kind in "SU" and not all(map(_is_text, _leaves(value))):
         raise TypeError(f"{call}: {show(value)} holds text and values that are none; convert them first")
+    if given.dtype.char == "b" and any(isinstance(leaf, bytes) for leaf in _leaves(value)):
+        raise TypeError(f"{call}: {show(value)} holds text, of whose class NumPy makes numbers; take bytes(value)")
     if kind in "mM" or (kind == "O" and not _is_whole(given)):
         for alike in _by_kind(_leaves(value), call):
             check_fit(alike, own, call)

@@ -76,6 +76,7 @@ LOST = {
     ),
     "more elements than a field": ([("x", "i8", 2)], np.array(([1, 2, 3],), [("x", "i8", 3)]), TypeError, "of shape"),
     "fewer elements than a field has": ([("x", "i8", 3)], np.array(([1, 2],), [("x", "i8", 2)]), TypeError, "of shape"),
+    "bytes of a class of their own": ("M8[s]", [type("Own", (bytes,), {})(b"3")], TypeError, "makes numbers"),
     "long bytes": ("V2", b"abc", TypeError, "same_kind"),
     "numbers as bytes": ("V3", np.array([1, 2], "u1"), TypeError, "same_kind"),
     "a large integer for float4": (ml_dtypes.float4_e2m1fn, np.array([15, -6], "i1"), OverflowError, "15 is out"),
