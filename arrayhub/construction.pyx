@@ -202,6 +202,9 @@ cdef int take_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) excep
     options = {name: value for name, value in options.items() if value is not None and name != "copy"}
     # dpctl cannot allocate nothing, so an empty array gets one byte that it never shows.
     cdef MemoryBlock block = sycl.block_of_memory(sycl.new_memory(kind, max(nbytes, 1), options))
+    alignment = options.get("alignment") or 1
+    if <size_t> block.address_ % alignment != 0:      # the runtime passes over an alignment that it does not have
+        raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{kind} memory on a boundary of {alignment} bytes")
     block.nbytes_ = nbytes
     sycl.place(a, block, _USM_TYPES[kind])
     a.flags_ |= WRITEABLE

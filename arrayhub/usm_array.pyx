@@ -133,6 +133,8 @@ cdef class USMArray(Descriptor):
         An element would lie outside the memory; strides of another length than the shape; an unknown kind.
     ImportError
         USM memory is asked for and dpctl is not installed; the message names the extra.
+    MemoryError
+        There is not enough, or none on a boundary of ``alignment`` bytes.
     """
 
     # `inspect.getmodule` asks the array itself, and goes through the files of all modules where it does not say: half a

@@ -417,6 +417,7 @@ def test_copy_of_memory(kind):
         ("device", {"size": 3}, TypeError), ("cpu", {3: 4, "b": 5}, TypeError), ("cpu", {"alignment": 3}, ValueError),
         ("cpu", {"alignment": -8}, ValueError), ("cpu", {"alignment": 8.0}, TypeError),
         ("cpu", {"alignment": True}, TypeError), ("device", {"alignment": 24}, ValueError),
+        *((kind, {"alignment": 1 << 50}, MemoryError) for kind in KINDS),
         ("device", {"queue": 3}, TypeError), ("cpu", 3, TypeError), ("cpu", "no", TypeError),
         ("cpu", {"queue": dpctl.SyclQueue()}, ValueError),
         (bytearray(64), {"copy": True}, ValueError), (dpm.MemoryUSMShared(64), {"alignment": 1 << 40}, ValueError),

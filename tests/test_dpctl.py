@@ -98,6 +98,24 @@ def test_memory_that_the_dict_does_not_mean():
     assert list(np.asarray(x)) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_dpnp_gets_memory_of_whole_elements(kind):
+    """As which it reads all of it, and fails where something is left over."""
+    memory = CLASSES[kind](33)
+    memory.copy_from_host(np.arange(33, dtype="u1"))
+    x = ah.USMArray((4,), "i8", memory)
+    words = np.arange(32, dtype="u1").view("i8")
+    narrow, shorts = x.view("i2")[::-3], words.view("i2")[::-3]
+    for a, shown in ((x, words), (x[1:3], words[1:3]), (x[1:1], words[1:1]), (narrow, shorts)):
+        made = ah.as_dpnp(a)
+        assert dpnp.asnumpy(made).tolist() == made.tolist() == shown.tolist()
+        assert dpt.asnumpy(dpt.asarray(a)).tolist() == shown.tolist()
+    assert ah.as_dpnp(x).get_array().usm_data.nbytes == 32 and x.base is memory and x.memory.nbytes == 33
+    assert ah.as_dpnp(ah.USMArray((33,), "u1", memory)).get_array().usm_data is memory
+    other = dpctl.SyclQueue(property="in_order")
+    assert dpnp.asnumpy(ah.as_dpnp(ah.asarray(x, stream=other))).tolist() == words.tolist()
+
+
 # ------------------------------------------------------------------------------------------------------- memory objects
 
 

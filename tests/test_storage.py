@@ -222,6 +222,53 @@ def test_without_options_it_is_compact_and_on_a_boundary(memory, shape):
     assert len({x.ptr for x in kept}) == len(kept)
 
 
+@pytest.mark.parametrize("memory", HERE)
+@pytest.mark.parametrize("dtype", ["?", "i2", "f4", "f8", "c16"])
+def test_the_memory_has_as_many_bytes_as_were_asked_for(memory, dtype):
+    x = empty((3, 5), dtype, memory=memory)
+    assert x.memory.nbytes == x.nbytes == 15 * x.itemsize
+    assert empty((3, 5), dtype, memory=memory, alignment=4096).memory.nbytes == 3 * 4096
+    assert empty((3, 0), dtype, memory=memory).memory.nbytes == 0
+
+
+ON_BOUNDARIES = {
+    "plain": {},
+    "F": {"layout": "F"},
+    "rows": {"alignment": 64},
+    "a halo": {"alignment": 64, "halo": (1, 2)},
+    "an origin": {"alignment": 32, "origin": (1, 1)},
+    "an index": {"alignment": 128, "aligned_index": (2, 3), "layout": "F"},
+    "less than a word": {"alignment": 1},
+    "a page": {"alignment": 4096, "aligned_index": (0, 2)},
+    "a huge page": {"alignment": 2 << 20, "aligned_index": (0, 2)},
+    "no power of two": {"alignment": 48},
+    "no power of two and an index": {"alignment": 48, "aligned_index": (1, 2)},
+}
+
+
+@pytest.mark.parametrize("memory", USM)
+@pytest.mark.parametrize("options", ON_BOUNDARIES.values(), ids=ON_BOUNDARIES.keys())
+@pytest.mark.parametrize("dtype", ["?", "i2", "f4", "f8", "c16"])
+def test_dpnp_reads_it(memory, options, dtype):
+    """All of the memory, as elements of the type."""
+    import dpnp
+
+    kept = []
+    for shape in ((3, 5), (3, 5), (3, 5), (0, 5), (3, 0)):
+        if 0 in shape:
+            options = {**options, "aligned_index": (0, 0), "halo": None}
+        x = arrayhub.ones(shape, dtype, memory=memory, **options)
+        made, index = options.get("alignment", 1), x.aligned_index
+        if x.size and index is None:
+            assert x.ptr % 64 == 0 or x.ptr % made == 0
+        elif x.size:
+            assert x[index].ptr % made == 0
+        kept.append(arrayhub.as_dpnp(x))
+        assert dpnp.asnumpy(kept[-1]).tolist() == np.ones(shape, dtype).tolist()
+        assert kept[-1].tolist() == np.ones(shape, dtype).tolist()
+    assert dpnp.asnumpy(kept[0][1:, 2]).tolist() == [1, 1]
+
+
 def test_the_default_type_is_float64():
     assert {f(3).dtype for f in (arrayhub.empty, arrayhub.zeros, arrayhub.ones)} == {np.dtype("f8")}
 

@@ -508,13 +508,20 @@ cdef object base_of(Descriptor a):
 
 
 cdef object memory_on_queue(Descriptor a):
-    """The same on the queue of the array, which is another than that of its memory once a caller has named one."""
+    """The same on the queue of the array, which is another than that of its memory once a caller has named one, and with
+    a whole number of its elements, as which dpnp reads all of it."""
     memory = base_of(a)
-    queue = a.producer_
-    if queue is None or not is_a(queue, _queue_type) or not is_memory(memory) or memory.sycl_queue == queue:
+    if not is_memory(memory):
         return memory
-    cdef void* start = _dpctl.memory_pointer(<PyObject*> memory)
-    return _dpctl.memory_make(start, memory.nbytes, _dpctl.queue_ref(<PyObject*> queue), memory)
+    queue = a.producer_
+    cdef bint elsewhere = queue is not None and is_a(queue, _queue_type) and memory.sycl_queue != queue
+    cdef Py_ssize_t nbytes = memory_nbytes(memory)
+    cdef Py_ssize_t whole = nbytes - nbytes % a.itemsize_ or nbytes     # too little for one: the array is empty
+    if not elsewhere and whole == nbytes:
+        return memory
+    cdef PyObject* owner = <PyObject*> memory
+    cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue) if elsewhere else <QueueRef> _dpctl.memory_queue(owner)
+    return _dpctl.memory_make(_dpctl.memory_pointer(owner), whole, ref, memory)
 
 
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):

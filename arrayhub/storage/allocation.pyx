@@ -22,7 +22,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.integers cimport is_bool
-from arrayhub._core.memory cimport BOUNDARY, allocate, to_boundary
+from arrayhub._core.memory cimport BOUNDARY, PAGE, allocate, to_boundary
 from arrayhub._core.runtime cimport runtime_of
 from arrayhub._core.shared cimport found
 from arrayhub.construction cimport take_usm
@@ -93,9 +93,16 @@ cdef int take_host(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
 
 
 cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
+    """USM of whole elements: dpnp reads all of an array's memory as elements of its type.
+
+    SYCL has boundaries that are powers of two, and passes over large ones in silence; for others there is space to spare.
+    """
+    cdef Py_ssize_t boundary = recipe.boundary
+    cdef bint alignable = boundary <= PAGE and boundary & (boundary - 1) == 0
+    cdef Py_ssize_t spare = recipe.behind if alignable else boundary - a.itemsize_
     try:
-        queue = None if device is None else queue_for(device)
-        return take_usm(a, kind.name[4:].decode(), {"queue": queue}, recipe.nbytes + recipe.boundary - 1)
+        options = {"queue": None if device is None else queue_for(device), "alignment": boundary if alignable else None}
+        return take_usm(a, kind.name[4:].decode(), options, recipe.nbytes + spare)
     except (ImportError, TypeError):
         raise
     except PASSES_ON:
@@ -120,6 +127,9 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
         raise
     except Exception as error:      # cupy's errors of the CUDA runtime
         raise misplaced_error(kind, device, f"a CUDA device of this machine ({error})") from error
+    # As of the host's memory, the block is what was asked for, without what was to spare.
+    a.block_.address_ += to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
+    a.block_.nbytes_ = recipe.nbytes
     return 0
 
 

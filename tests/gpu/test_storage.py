@@ -53,6 +53,7 @@ def test_the_plan_is_kept(memory, options):
         aligned_index=x.aligned_index,
     )
     assert x.strides == made.strides and x.ptr % made.alignment == made.offset * 4 % made.alignment
+    assert (x.memory.nbytes, x.memory.address) == (plain.memory.nbytes, x.ptr)
 
 
 def test_records_and_other_words():
