@@ -188,6 +188,30 @@ def test_ml_dtypes_keep_their_type_through_numpy(name):
             getattr(u, attribute)
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4"])
+@pytest.mark.parametrize("place", ["a field", "a sub-array", "a record within", "behind padding"])
+def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place):
+    """Of which NumPy's own dict says '<V2', or '<f1', which it does not read itself."""
+    number = np.dtype(getattr(ml_dtypes, name))
+    x = np.ones(
+        3,
+        {
+            "a field": np.dtype([("a", number), ("b", "i4")]),
+            "a sub-array": np.dtype([("a", number, (2,)), ("b", "i4")]),
+            "a record within": np.dtype([("q", [("a", number)], 2), ("b", "i4")]),
+            "behind padding": np.dtype([("b", "i1"), ("c", "f8"), ("a", number)], align=True),
+        }[place],
+    )
+    u = arrayhub.asarray(x)
+    for attribute in ("__array_interface__", "__array_struct__"):
+        with pytest.raises(AttributeError, match=f"{attribute}: cannot say .*as_numpy"):
+            getattr(u, attribute)
+    seen = np.asarray(u)
+    assert seen.dtype == x.dtype and seen.ctypes.data == x.ctypes.data
+    for via in ("array_interface", "array_struct"):
+        assert arrayhub.asarray(x, via=via).dtype == x.dtype
+
+
 def test_a_lying_typestr_is_taken_at_its_word():
     """The dict of an ml_dtypes array says '<V2'; whoever passes on just that dict means two bytes of anything."""
     x = np.arange(3).astype(ml_dtypes.bfloat16)

@@ -307,8 +307,14 @@ def test_host_memory_has_no_such_attribute():
 
 def test_a_type_without_typestr_has_no_such_attribute():
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    a = asarray(np.ones(3, ml_dtypes.bfloat16))
-    assert not hasattr(a, "__cuda_array_interface__")
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4"):
+        number = np.dtype(getattr(ml_dtypes, name))
+        for dtype in (number, [("a", number), ("b", "i4")], [("q", [("a", number)], 2)], [("a", number, (3,))]):
+            dtype = np.dtype(dtype)
+            a = take(typestr="|u1", shape=(2 * dtype.itemsize,)).view(dtype)
+            assert a.dtype == dtype
+            with pytest.raises(AttributeError, match="__cuda_array_interface__: no (typestr|descr) says"):
+                _ = a.__cuda_array_interface__
 
 
 def test_no_host_protocol_reads_device_memory():

@@ -38,6 +38,7 @@ cdef const ElementType* by_arrow(int letter) noexcept nogil
 cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
 cdef const ElementType* by_plain_dtype(object dtype) noexcept
 cdef const ElementType* by_dtype(object dtype)
+cdef bint has_user_types(object dtype) except -1
 cpdef bint is_native(object dtype) except -1
 cdef object dtype_of(const ElementType* row)
 cdef str names_of(str protocol)

@@ -221,6 +221,18 @@ cdef const ElementType* by_dtype(object dtype):
     return by_typenum(own)
 
 
+cdef bint has_user_types(object dtype) except -1:
+    """Whether an element is of a type that another library has added to NumPy, or a field of it is. Their type strings say
+    something else: '<V2' of ml_dtypes' bfloat16, '<f1' of its float8_e5m2."""
+    dtype = dtype.base
+    if dtype.names is None:
+        return not 0 <= (<int> dtype.num) < FIRST_USER_TYPENUM
+    for name in dtype.names:
+        if has_user_types(dtype.fields[name][0]):
+            return True
+    return False
+
+
 cpdef bint is_native(object dtype) except -1:
     """Whether every value of a NumPy dtype is in the machine's byte order, those of sub-arrays too, which NumPy's own
     ``isnative`` overlooks."""

@@ -148,10 +148,12 @@ cdef Descriptor described(object obj, const Entries* entries, object dtype):
 
 
 cdef object own_dtype(object obj):
-    """The dtype of an ndarray of one of ml_dtypes' types, else None: its dict says ``<V2``, or ``<f1`` for a float8."""
-    if not isinstance(obj, numpy.ndarray) or obj.dtype.num < dtypes.FIRST_USER_TYPENUM or dtypes.by_dtype(obj.dtype) == NULL:
+    """The dtype of an ndarray of one of ml_dtypes' types, or of records with such fields, else None: its dict says ``<V2``,
+    or ``<f1`` for a float8."""
+    if not isinstance(obj, numpy.ndarray):
         return None
-    return obj.dtype
+    dtype = obj.dtype
+    return dtype if dtypes.has_user_types(dtype) and dtypes.by_dtype(dtype) != NULL else None
 
 
 cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -1:
@@ -217,6 +219,8 @@ cdef list record_descr(Descriptor a, object dtype):
     """
     from arrayhub.adapters.format_writer import write_format
 
+    if dtypes.has_user_types(dtype):
+        raise emit_error(a, "__array_interface__")
     try:
         descr = dtype.descr
         if numpy.dtype(descr) != dtype:

@@ -130,6 +130,8 @@ cdef tuple type_keys(Descriptor a):
     dtype = get_dtype(a)
     if dtype.names is None:
         return dtype.str, None
+    if dtypes.has_user_types(dtype):
+        raise AttributeError(f"__cuda_array_interface__: no descr says {dtype!r}; view the memory as bytes, or field by field")
     try:
         return dtype.str, dtype.descr
     except ValueError as error:      # overlapping fields, or fields out of order
