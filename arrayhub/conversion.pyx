@@ -246,7 +246,8 @@ def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
     obj : object
         Anything `asarray` takes.
     device : Device, str, tuple or object
-        Where to; see `Device`.
+        Where to; see `Device`. Of a ``dpctl.SyclQueue`` the memory is then that queue's, in its context; what is in that
+        context already is not copied.
     copy : bool, optional
         True: copy even if it is there. False: BufferError if it is not.
     stream : optional

@@ -534,6 +534,80 @@ def test_streams_that_are_no_queue_of_that_memory_are_refused(sycl):
     assert arrayhub.to_device(np.arange(3), "oneapi:0", stream=queue).base.sycl_queue == queue
 
 
+QUEUES = ["another queue", "in order", "another context", "a sub-device"]
+
+
+def queue_of_kind(kind):
+    import dpctl
+
+    device = dpctl.SyclQueue().sycl_device
+    if kind == "a sub-device":
+        if device.partition_max_sub_devices < 2:
+            pytest.skip("the device has no sub-devices")
+        return dpctl.SyclQueue(device.create_sub_devices(partition=1)[0])
+    if kind == "another context":
+        return dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    return new_queue(kind == "in order")
+
+
+TO_QUEUE = {
+    "to_device": lambda x, queue: arrayhub.to_device(x, queue),
+    "the method": lambda x, queue: arrayhub.asarray(x).to_device(queue),
+    "asarray": lambda x, queue: arrayhub.asarray(x, device=queue),
+    "a type besides": lambda x, queue: arrayhub.asarray(x, dtype="f8", device=queue),
+    "as the stream too": lambda x, queue: arrayhub.to_device(x, queue, stream=queue),
+    "a copy": lambda x, queue: arrayhub.to_device(x, queue, copy=True),
+}
+
+
+@pytest.mark.parametrize("kind", QUEUES)
+@pytest.mark.parametrize("way", TO_QUEUE)
+def test_a_queue_says_where_to_and_has_the_memory(sycl, kind, way):
+    queue = queue_of_kind(kind)
+    y = TO_QUEUE[way](np.arange(3.0), queue)
+    assert y.base.sycl_queue == y.__sycl_usm_array_interface__["syclobj"] == queue
+    assert np.asarray(y.to_host()).tolist() == [0, 1, 2]
+    assert arrayhub.to_device(y, queue) is y and arrayhub.to_device(y, queue, copy=False) is y
+
+
+@pytest.mark.parametrize("kind", QUEUES)
+@pytest.mark.parametrize("before", ["cpu", "oneapi:0"])
+def test_what_is_not_dense_goes_to_a_queue_too(sycl, kind, before):
+    queue = queue_of_kind(kind)
+    y = arrayhub.asnested([[0.0, 1.0], [2.0], []]).to_device(before).to_device(queue)
+    for part, values in ((y.offsets, [0, 2, 3, 3]), (y.content, [0, 1, 2])):
+        assert part.__sycl_usm_array_interface__["syclobj"] == queue
+        assert np.asarray(part.to_host()).tolist() == values
+
+
+@pytest.mark.parametrize("kind", QUEUES)
+@pytest.mark.parametrize("way", TO_QUEUE)
+@pytest.mark.parametrize("memory", ["usm_device", "usm_shared"])
+def test_memory_of_the_queues_context_is_not_copied_and_other_is(sycl, kind, way, memory):
+    queue = queue_of_kind(kind)
+    x = arrayhub.from_array(np.arange(6.0), memory=memory)[::2]
+    near = queue.sycl_context == x.base.sycl_context
+    y = TO_QUEUE[way](x, queue)
+    assert (y.ptr == x.ptr) is (near and way != "a copy")
+    assert y.__sycl_usm_array_interface__["syclobj"] == queue
+    assert np.asarray(y.to_host()).tolist() == [0, 2, 4]
+    if near:
+        assert arrayhub.to_device(x, queue, copy=False).ptr == x.ptr
+    else:
+        with pytest.raises(BufferError, match="from oneapi:0 to oneapi:0 in the context of its queue takes a copy"):
+            arrayhub.to_device(x, queue, copy=False)
+        back = arrayhub.to_device(y, x.base.sycl_queue)
+        assert back.base.sycl_context == x.base.sycl_context and np.asarray(back.to_host()).tolist() == [0, 2, 4]
+
+
+def test_two_queues_at_once_are_refused(sycl):
+    one, other = queue_of_kind("in order"), queue_of_kind("in order")
+    for x in (np.arange(3), arrayhub.to_device(np.arange(3), "oneapi:0"), arrayhub.to_device(np.arange(3), one)):
+        for stream in (other, 7, np.zeros(2)):
+            with pytest.raises(BufferError, match="another than the queue that says where to"):
+                arrayhub.to_device(x, one, stream=stream)
+
+
 # ----------------------------------------------------------------------------------------------------------------- out=
 
 

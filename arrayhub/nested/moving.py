@@ -25,6 +25,7 @@ from arrayhub.nested.array import (
     valid_mask,
 )
 from arrayhub.nested.strings import with_offsets, with_views
+from arrayhub.runtimes.sycl import named_queue
 
 _BY_OFFSETS = ("list", "string", "bytes")
 _VIEWS = ("string_view", "bytes_view")
@@ -41,9 +42,9 @@ def to_host(x: NestedArray) -> NestedArray:
 def to_device(x: NestedArray, device: Any) -> NestedArray:
     """Return `x` on a device; see `NestedArray.to_device`."""
     target = device if isinstance(device, Device) else Device(device)
-    if target == x.device:
+    if target == x.device and named_queue(device) is None:
         return x
-    return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(target))
+    return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(device))
 
 
 def moved(node: Any, move: Callable[[Any], Any]) -> Any:

@@ -751,6 +751,16 @@ def queue_for(device):
     return queue_of_ordinal(wanted.id)
 
 
+def named_queue(device):
+    """Return what names a device if it is a queue, whose own context its new memory is to be of; else None."""
+    return device if is_queue(device) else None
+
+
+def shares_context(Descriptor array, queue):
+    """Return whether USM is of the context of a queue, which may then use it."""
+    return queue_of(array).sycl_context == checked_queue(queue).sycl_context
+
+
 def queue_of_array(Descriptor array):
     """Return the queue that the memory of `array` belongs to."""
     return queue_of(array)

@@ -24,6 +24,7 @@ from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import show
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.runtimes.streams import ordered
+from arrayhub.runtimes.sycl import named_queue, queue_of_array, shares_context
 from arrayhub.transfer import host
 from arrayhub.transfer import out as outs
 from arrayhub.transfer.progress import reporting
@@ -149,8 +150,12 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
 def to_device(array, device, *, copy=None, stream=None, progress=None):
     """Return `array` on `device`. See ``arrayhub.to_device``."""
     copy = wanted(copy, "to_device")
+    queue = named_queue(device)
     device = device if isinstance(device, Device) else Device(device)
-    if device == array.device:
+    there = device == array.device and (queue is None or shares_context(array, queue))
+    if queue is not None and not (there and stream is None and queue == queue_of_array(array)):
+        stream = _only(queue, stream)
+    if there:
         return _copy(array, stream=stream) if copy else ordered(array, stream)
     target = _engine_name(device)
     if target == "host":
@@ -161,7 +166,8 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
             " to_host(x, out=...), or name a cuda device"
         )
     if copy is False:
-        raise BufferError(f"to_device: from {array.device} to {device} takes a copy, and copy=False forbids one")
+        there = device if queue is None else f"{device} in the context of its queue"
+        raise BufferError(f"to_device: from {array.device} to {there} takes a copy, and copy=False forbids one")
     elsewhere = _ENGINES.get(array.device.type) != target
     source = "host" if elsewhere and is_host_readable(array) else _engine_name(array.device)
     *to_there, last = _ROUTES[source, target]
@@ -169,6 +175,15 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
         for function in to_there:
             array = getattr(_engine(source), function)(array, progress=report)
         return getattr(_engine(target), last)(array, device.id, stream=stream, progress=report)
+
+
+def _only(queue, stream):
+    """The queue that says where to, which is the stream as well, unless another one is given as that."""
+    if stream is not None and named_queue(stream) != queue:
+        raise BufferError(
+            f"to_device: stream is {show(stream)}, another than the queue that says where to; accepted: one of the two"
+        )
+    return queue
 
 
 def to_memory_of(model, array):
