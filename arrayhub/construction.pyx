@@ -6,6 +6,7 @@ from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     CONSTRUCTED,
+    COPIED,
     F_CONTIGUOUS,
     IMMUTABLE,
     OTHER_CONTEXT,
@@ -220,6 +221,7 @@ cdef int take_memory_object(Descriptor a, object memory, dict options) except -1
         fresh = sycl.new_memory(memory.get_usm_type(), memory.nbytes, options)
         fresh.copy_from_device(memory)
         memory = fresh
+        a.flags_ |= COPIED
     sycl.place(a, sycl.block_of_memory(memory), sycl.memory_usm_type(memory))
     check_options(a, options, None if options.get("queue") is None else memory.sycl_queue)
     a.flags_ |= WRITEABLE
@@ -252,7 +254,7 @@ cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
     a.usm_type_ = other.usm_type_
     a.stream_ = other.stream_
     a.producer_ = other.producer_
-    a.flags_ |= other.flags_ & (WRITEABLE | IMMUTABLE | OTHER_CONTEXT)
+    a.flags_ |= other.flags_ & (WRITEABLE | IMMUTABLE | OTHER_CONTEXT | COPIED)
     check_options(a, options, sycl.queue_of(other) if other.usm_type_ and options.get("queue") is not None else None)
     return 0
 

@@ -406,6 +406,9 @@ def test_copy_of_memory(kind):
     before = sys.getrefcount(source)
     a = USMArray((3,), "f8", source, buffer_ctor_kwargs={"copy": True})
     assert a.ptr != source._pointer
+    assert a.is_copy and a[1:].is_copy and USMArray((2,), "f8", a).is_copy
+    assert not USMArray((3,), "f8", source).is_copy
+    assert not USMArray((3,), "f8", source, buffer_ctor_kwargs={"copy": False}).is_copy
     assert a.usm_type == kind
     assert np.asarray(a.to_host()).tolist() == [0, 1, 2]
     assert sys.getrefcount(source) == before  # dpctl's own copy=True keeps its source for ever
