@@ -16,6 +16,7 @@ from gt4py.storage.cartesian.utils import allocate_cpu
 
 import arrayhub
 from arrayhub import empty, layout_for, layouts, plan
+from arrayhub.storage.creation import Options
 
 USM = ("usm_host", "usm_shared", "usm_device")
 HERE = ("cpu", *USM)
@@ -430,6 +431,15 @@ def test_like(memory):
             assert getattr(like, name) == getattr(x, name), name
     assert arrayhub.empty_like(x, "i8", memory="cpu", layout="C", dims="KJ").dims == ("K", "J")
     assert arrayhub.empty_like(x, "i8").dtype == np.int64
+    nothing = dict.fromkeys(Options.__annotations__)
+    for like in (
+        arrayhub.empty_like(x, **nothing),
+        arrayhub.zeros_like(x, None, **nothing),
+        arrayhub.ones_like(x, **nothing),
+        arrayhub.full_like(x, 9, **nothing),
+    ):
+        for name in ("shape", "strides", "dtype", "dims", "origin", "halo", "device", "usm_type"):
+            assert getattr(like, name) == getattr(x, name), name
 
 
 def test_like_a_part_of_an_array():

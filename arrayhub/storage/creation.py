@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,7 @@ KINDS: dict[tuple[str, str | None], _Memory] = {
 }
 
 
-class Options(TypedDict, total=False):
-    """The keywords of `empty`, which every function here takes and hands on."""
-
+class _Options(TypedDict, total=False):
     aligned_index: Sequence[SupportsIndex] | None
     halo: _Halo | None
     dimensions: Sequence[str] | None
@@ -46,11 +44,25 @@ class Options(TypedDict, total=False):
     backend: str | None
     alignment: SupportsIndex | None
     origin: Sequence[SupportsIndex] | None
-    memory: _Memory
     device: Any
 
 
-def _known(call: str, options: Options) -> Options:
+class Options(_Options, total=False):
+    """The keywords of `empty`, which every function here takes and hands on."""
+
+    memory: _Memory
+
+
+class LikeOptions(_Options, total=False):
+    """The same where None means as in the array that another is made like."""
+
+    memory: _Memory | None
+
+
+_AnyOptions = TypeVar("_AnyOptions", Options, LikeOptions)
+
+
+def _known(call: str, options: _AnyOptions) -> _AnyOptions:
     """Return `options`, in which there is no keyword that `empty` does not take."""
     for name in options:
         if name not in Options.__annotations__:
@@ -143,7 +155,7 @@ def from_array(
     return copied
 
 
-def empty_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+def empty_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
     """Return a new array with the shape of another one, whose elements have any values.
 
     Parameters
@@ -166,14 +178,14 @@ def empty_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpac
     return empty(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
-def zeros_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+def zeros_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
     """Return a new array of zeros with the shape of another one; see `empty_like`."""
     _known("zeros_like", options)
     model = asarray(obj)
     return zeros(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
-def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
     """Return a new array of ones with the shape of another one; see `empty_like`."""
     model = asarray(obj)
     return ones(
@@ -181,7 +193,9 @@ def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack
     )
 
 
-def full_like(obj: Any, /, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
+def full_like(
+    obj: Any, /, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]
+) -> USMArray:
     """Return a new array with the shape of another one, all elements `fill_value`; see `empty_like` and `full`."""
     _known("full_like", options)
     model = asarray(obj)
@@ -203,7 +217,7 @@ def _closer(data: Any, device_data: Any, memory: _Memory) -> USMArray:
     return asarray(data)
 
 
-def _labelled_as(model: USMArray, options: Options) -> Options:
+def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
     """Return `options` with the labels that they leave out as they are in `model`."""
     if options.get("dims") is None and options.get("dimensions") is None:
         options["dims"] = model.dims
@@ -214,17 +228,17 @@ def _labelled_as(model: USMArray, options: Options) -> Options:
     return options
 
 
-def _options_of(model: USMArray, options: Options) -> Options:
-    """Return `options` with what they leave out as it is in `model`."""
-    options = _labelled_as(model, options)
+def _options_of(model: USMArray, given: LikeOptions) -> Options:
+    """Return the options given with what they leave out as it is in `model`."""
+    options = _labelled_as(model, given)
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)
         options["layout"] = [order.index(axis) for axis in range(model.ndim)]
-    if "memory" not in options:
+    if options.get("memory") is None:
         options["memory"] = _kind_of(model)
         if options.get("device") is None:
             options["device"] = _device_of(model)
-    return options
+    return cast(Options, options)
 
 
 def _kind_of(model: USMArray) -> _Memory:
