@@ -517,6 +517,15 @@ def test_arguments_of_subclasses_are_what_they_are_subclasses_of():
     assert arrayhub.convert(a, np.str_("numpy")) is not None
 
 
+@pytest.mark.parametrize("truth", [True, np.True_])
+def test_a_bool_is_no_number_of_a_device(truth):
+    x = arrayhub.asarray(np.arange(6.0))
+    for pair in ((truth, 0), (1, truth), (truth, truth), (2, not truth)):
+        for call in (arrayhub.Device, x.to_device, lambda pair: x.__dlpack__(dl_device=pair)):
+            with pytest.raises(TypeError, match="is no DLPack pair; accepted: two integers"):
+                call(pair)
+
+
 def test_integers_in_other_sequences_are_taken():
     x = arrayhub.asarray(np.arange(6.0))
     assert x.reshape(np.array([2, 3])).shape == (2, 3)

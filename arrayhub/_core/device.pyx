@@ -3,6 +3,8 @@
 import operator
 import re
 
+from arrayhub._core.integers cimport is_bool
+
 from arrayhub._core.errors import root_of, show
 
 # One row per device type: DLPack's number and the name in "name:id".
@@ -133,12 +135,18 @@ cdef DLDevice _parse_string(object spec) except *:
     return _parse_pair(reader(spec))
 
 
+cdef object _whole(object part):
+    if is_bool(part):
+        raise TypeError
+    return operator.index(part)
+
+
 cdef DLDevice _parse_pair(object pair) except *:
     cdef DLDevice dl
     if len(pair) != 2:
         raise ValueError(f"device: {show(pair)} is no DLPack pair; accepted: two integers, (device_type, device_id)")
     try:
-        device_type, device_id = (operator.index(part) for part in pair)
+        device_type, device_id = (_whole(part) for part in pair)
     except TypeError:
         raise TypeError(
             f"device: {show(pair)} is no DLPack pair; accepted: two integers, (device_type, device_id), or {_ACCEPTED}"
