@@ -167,6 +167,13 @@ REWRITTEN = {
     "check": "sys.exit(0 if ah.check(x) else 1)",
     "a copy": "ah.asnested(x, copy=True)",
     "dense": "x.to_dense()",
+    "pyarrow": "pa.array(x).to_pylist()",
+    "as_arrow": "ah.as_arrow(x).to_pylist()",
+    "as_pandas": "ah.as_pandas(x).tolist()",
+    "as_polars": "ah.as_polars(x).to_list()",
+    "the array's interface": "x.__arrow_c_array__()",
+    "a stream": "pa.chunked_array(x).to_pylist()",
+    "a stream on a device": "x.__arrow_c_device_stream__()",
 }
 
 
@@ -179,7 +186,7 @@ def test_offsets_that_their_owner_rewrites_lead_nowhere(name, text):
     words = "parameters={'__array__': 'string'}" if text else ""
     inner = "np.frombuffer(b'abc', 'u1'), parameters={'__array__': 'char'}" if text else "np.arange(3)"
     code = f"""if True:
-        import sys, awkward as ak, numpy as np, arrayhub as ah
+        import sys, awkward as ak, numpy as np, pyarrow as pa, arrayhub as ah
         offsets = np.array([0, 1, 3])
         x = ah.asnested(ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(offsets), ak.contents.NumpyArray({inner}),
                                                              {words})))
@@ -195,12 +202,57 @@ def test_offsets_that_their_owner_rewrites_lead_nowhere(name, text):
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-def test_awkward_is_given_no_offsets_that_lead_out_of_the_content():
-    wrong = pa.Array.from_buffers(
-        pa.list_(pa.int64()), 2, [None, pa.py_buffer(np.array([0, 2**30, 2], "i4"))], children=[pa.array([1, 2])]
-    )
-    with pytest.raises(ah.InterfaceError, match="offsets"):
-        ah.as_awkward(wrong)
+def misled(kind, buffers, children=()):
+    """Two elements whose Arrow buffers nobody has looked at."""
+    return pa.Array.from_buffers(kind, 2, [None, *map(pa.py_buffer, buffers)], children=list(children))
+
+
+MISLED = {
+    "lists": lambda: misled(pa.list_(pa.int64()), [np.array([0, 2**30, 2], "i4")], [pa.array([1, 2])]),
+    "strings": lambda: misled(pa.string(), [np.array([0, 2**30, 2], "i4"), b"ab"]),
+    "list views": lambda: misled(
+        pa.list_view(pa.int64()), [np.array([0, 2**30], "i4"), np.array([1, 1], "i4")], [pa.array([1, 2])]
+    ),
+    "string views": lambda: misled(pa.string_view(), [np.array([[20, 0, 5, 0]] * 2, "i4")]),
+    "categories": lambda: awkward_categories([0, 10**9]),
+    "lists in records": lambda: ak.Array(
+        ak.contents.RecordArray([awkward_lists(np.arange(3), [0, 99, 9999]).layout], ["a"])
+    ),
+    "lists in lists": lambda: awkward_lists_of(awkward_lists(np.arange(3), [0, 99, 9999]).layout),
+}
+
+
+def awkward_categories(numbers):
+    words, index = ak.Array(["x", "y"]).layout, ak.index.Index64(np.array(numbers))
+    return ak.Array(ak.contents.IndexedArray(index, words, parameters={"__array__": "categorical"}))
+
+
+def awkward_lists_of(content):
+    return ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(np.array([0, 1, 2])), content))
+
+
+@pytest.mark.parametrize("take", [ah.as_awkward, ah.as_arrow, ah.as_pandas, ah.as_polars, pa.array, pa.chunked_array])
+@pytest.mark.parametrize("name", MISLED)
+def test_nobody_is_given_what_leads_out_of_its_content(name, take):
+    """It could end the process of who follows it, so that nothing here does."""
+    x = ah.asnested(MISLED[name]())
+    with pytest.raises(ah.InterfaceError, match="offsets|views|indices"):
+        take(x)
+
+
+def test_a_stream_says_so_where_offsets_were_rewritten_before_it_is_read():
+    offsets = np.array([0, 1, 3])
+    x = ah.asnested(awkward_lists(np.arange(3), offsets))
+    stream = x.__arrow_c_stream__()
+    offsets[1:] = 2**30
+    with pytest.raises(pa.ArrowInvalid, match="offsets"):
+        pa.ChunkedArray._import_from_c_capsule(stream)
+
+
+def test_arrays_without_elements_go_out_without_offsets():
+    """Arrow lets arrays of no elements have no offsets."""
+    for kind in (pa.list_(pa.int64()), pa.string(), pa.list_view(pa.int64()), pa.map_(pa.string(), pa.int8())):
+        assert pa.array(ah.asnested(pa.array([], kind))).to_pylist() == []
 
 
 # --------------------------------------------------------------------------------------------- records without fields

@@ -54,6 +54,7 @@ cdef Py_ssize_t count_nulls(Tree t) except -1
 cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil
 cdef int check_tree(Tree t) except -1
 cdef int check_again(Tree t) except -1
+cdef int check_below(object node) except -1
 cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field)
 cdef object false_field_error(Tree t, str field, object value, str accepted)
 cdef int wait_for(Descriptor a, str what) except -1

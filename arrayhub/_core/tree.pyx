@@ -300,11 +300,48 @@ cdef int check_tree(Tree t) except -1:
 
 cdef int check_again(Tree t) except -1:
     """`check_tree`, once more where somebody may have written since: for those who follow all of it at once."""
-    views = t.content if t.kind == STRING_VIEW or t.kind == BYTES_VIEW else None
-    for a in (t.validity, t.offsets, t.sizes, t.indices, views):
-        if a is not None and not (<Descriptor> a).flags_ & IMMUTABLE:
-            t.checked = False
+    if may_change(t.validity) or may_change(t.offsets) or may_change(t.sizes) or may_change(t.indices) \
+            or may_change(views_of(t)):
+        t.checked = False
     return check_tree(t)
+
+
+cdef int check_below(object node) except -1:
+    """`check_again` of a node and of all nodes that it leads into, as far as the host can read what they follow: for those
+    who follow it without a look."""
+    if not isinstance(node, Tree):
+        return 0
+    cdef Tree t = <Tree> node
+    if is_followed_on_host(t):
+        check_again(t)
+    check_below(t.content)
+    if t.kind == RECORD:
+        for part in t.parts:
+            check_below(part)
+    return 0
+
+
+cdef inline Descriptor views_of(Tree t):
+    return <Descriptor> t.content if t.kind == STRING_VIEW or t.kind == BYTES_VIEW else None
+
+
+cdef inline bint may_change(Descriptor a) noexcept:
+    return a is not None and not a.flags_ & IMMUTABLE
+
+
+cdef inline bint is_readable(Descriptor a) noexcept:
+    return a is None or host_readable(a)
+
+
+cdef bint is_followed_on_host(Tree t) noexcept:
+    """Whether the host can read all that `check_tree` reads of a node."""
+    if not (is_readable(t.validity) and is_readable(t.offsets) and is_readable(t.sizes) and is_readable(t.indices)):
+        return False
+    if t.kind == STRING_VIEW or t.kind == BYTES_VIEW:
+        for part in t.parts:
+            if not host_readable(<Descriptor> part):
+                return False
+    return is_readable(views_of(t))
 
 
 cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
@@ -322,6 +359,8 @@ cdef object false_field_error(Tree t, str field, object value, str accepted):
 cdef int check_offsets(Tree t) except -1:
     cdef Py_ssize_t k, last, first, size = t.offsets.itemsize_, end = length_of(t.content)
     wait_for(t.offsets, "offsets")
+    if t.offsets.shape_[0] == 0:      # a node without elements may have none
+        return 0
     cdef const char* data = t.offsets.data_
     if not (arrayhub_never_fall_32(data, t.length) if size == 4 else arrayhub_never_fall_64(data, t.length)):
         for k in range(t.length):

@@ -8,7 +8,7 @@ from libc.string cimport memset
 from arrayhub._core.descriptor cimport OTHER_CONTEXT, Descriptor
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged
 from arrayhub._core.runtime cimport device_of, host_ready
-from arrayhub._core.tree cimport first_array, visit_arrays
+from arrayhub._core.tree cimport check_below, first_array, visit_arrays
 from arrayhub.adapters.arrow_abi cimport DEVICE_NAME, ArrowDeviceArray
 from arrayhub.adapters.arrow_emit cimport Body, fill_root_array
 from arrayhub.adapters.arrow_owner cimport Import, pointer_in, released_error
@@ -98,12 +98,12 @@ cdef DLDevice device_of_node(object node) except *:
 
 cdef int ready_on_device(object node) except -1:
     """Return once the work on every array of a node is done, or where an event will stand for it; BufferError where the
-    interface cannot say where they lie."""
+    interface cannot say where they lie, InterfaceError where the host can read that they lead out of their content."""
     cdef DLDevice device = device_of_node(node)
     visit_arrays(node, check_place, &device)
     if not has_events(device):
         visit_arrays(node, wait_on_device, NULL)
-    return 0
+    return check_below(node)
 
 
 cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) except -1:

@@ -29,6 +29,7 @@ from arrayhub._core.tree cimport (
     UNCOUNTED,
     VIEW_BYTES,
     Tree,
+    check_below,
     visit_arrays,
 )
 from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, ArrowArray
@@ -267,8 +268,17 @@ cdef int fill_root_array(ArrowArray* out, object node, bint lists) except -1:
 
 
 cdef int ready_for_host(object node) except -1:
-    """Return once the host may read every array of a node."""
-    return visit_arrays(node, be_ready_for_host, NULL)
+    """Return once the host may read every array of a node, and what it leads into is there: most consumers do not look.
+
+    Raises
+    ------
+    InterfaceError
+        Offsets, sizes, views or indices lead out of what they lead into.
+    BufferError
+        The host cannot read it.
+    """
+    visit_arrays(node, be_ready_for_host, NULL)
+    return check_below(node)
 
 
 cdef int be_ready_for_host(Descriptor a, void* argument) except -1:
@@ -293,6 +303,8 @@ cdef tuple emit(object node, object requested_schema):
     ------
     BufferError
         It lies on a device; Arrow has no words for its type; or it is not compact.
+    InterfaceError
+        It leads out of its content.
     """
     cdef bint lists = wants_lists(requested_schema)
     cdef ArrowArray* array
