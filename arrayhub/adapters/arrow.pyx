@@ -31,7 +31,7 @@ from arrayhub.adapters.arrow_device cimport emit_device, take_device_array
 from arrayhub.adapters.arrow_emit cimport emit
 from arrayhub.adapters.arrow_owner cimport Import, drop_schema, new_import, take_array, take_schema
 from arrayhub.adapters.arrow_parse cimport build_root
-from arrayhub.adapters.arrow_schema cimport described, emit_schema, why_not
+from arrayhub.adapters.arrow_schema cimport described, difference, emit_schema, why_not
 from arrayhub.adapters.arrow_stream cimport (
     emit_device_stream,
     emit_stream,
@@ -213,19 +213,17 @@ cdef Import import_array_first(object obj):
 # ------------------------------------------------------------------------------------------------ attributes of arrays
 
 
-cdef int check_request(object array, tuple request, str method) except -1:
+cdef int check_request(object node, object requested, str method) except -1:
     """Refuse a request for other elements: to convert them takes a copy, which nobody asked for.
 
-    The specification lets a producer pass over a request, but pyarrow does not get to the cast that it then means to make.
+    The specification lets a producer pass over a request, but ``pyarrow.array(x, type=)`` does not get to the cast that it then
+    means to make. Of what comes by a stream it does, so those pass over it.
     """
-    asked, parts = request
-    said, own_parts = described(emit_schema(array, None))
-    if parts or own_parts or asked == said:
+    found = difference(requested, emit_schema(node, requested))
+    if found is None:
         return 0
-    raise BufferError(
-        f"{method}: requested_schema is of format {asked!r}, and the elements of {said!r}; convert them first, by"
-        " x.astype(dtype), or give arrayhub.as_numpy(x), of which pyarrow.array(..., type=) makes another type"
-    )
+    others = "" if isinstance(node, Tree) else ", or convert them first, by x.astype(dtype)"
+    raise BufferError(f"{method}: {found}; call pyarrow.array(x).cast(type){others}")
 
 
 @cython.final
@@ -243,10 +241,11 @@ cdef class Export:
         cdef Descriptor first = first_array(node) if tracing.active else None
         if first is not None:
             tracing.gave(node, first, _ATTRIBUTES[self.what])
-        if requested_schema is not None and self.conform is not None:
-            node = self.conform(node, described(requested_schema))
-        elif requested_schema is not None and not isinstance(node, Tree):
-            check_request(node, described(requested_schema), _ATTRIBUTES[self.what])
+        if requested_schema is not None:
+            asked = described(requested_schema)
+            node = node if self.conform is None else self.conform(node, asked)
+            if self.what == ARRAY or self.what == DEVICE_ARRAY:
+                check_request(node, requested_schema, _ATTRIBUTES[self.what])
         if self.what == DEVICE_ARRAY:
             return emit_device(node, requested_schema, keywords)
         if self.what == DEVICE_STREAM:

@@ -13,3 +13,4 @@ cdef int fill_root_schema(ArrowSchema* out, object node, bint lists) except -1
 cdef object schema_capsule(object node, bint lists)
 cdef object emit_schema(object node, object requested_schema)
 cdef tuple described(object capsule)
+cdef str difference(object requested, object own)

@@ -6,7 +6,7 @@ cimport numpy as cnp
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, strlen
+from libc.string cimport memcpy, strcmp, strlen
 
 from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
@@ -286,10 +286,68 @@ cdef tuple described_node(ArrowSchema* schema, int depth, int* nodes):
     if depth > MAX_DEPTH or nodes[0] > MAX_NODES or schema.release == NULL or schema.format == NULL \
             or schema.n_children < 0 or (schema.n_children > 0 and schema.children == NULL):
         raise interface_error("Arrow", "requested_schema", None, "a schema of the C data interface")
-    text = schema.format[:min(<Py_ssize_t> strlen(schema.format), 80)].decode("utf-8", "replace")
+    text = spelled(schema)
     cdef list children = []
     for k in range(schema.n_children):
         if schema.children[k] == NULL:
             raise interface_error("Arrow", f"requested_schema.children[{k}]", None, "a pointer to a child")
         children.append(described_node(schema.children[k], depth + 1, nodes))
+    if schema.dictionary != NULL:
+        described_node(schema.dictionary, depth + 1, nodes)
     return (text, children)
+
+
+cdef str difference(object requested, object own):
+    """How a requested type and that of an array's schema differ, in words; None where they are one, as pyarrow compares types:
+    what a list calls its items does not count.
+
+    A schema of columns, which is a record that is never missing itself, differs in nothing: who asks for one casts columns.
+    """
+    cdef ArrowSchema* asked = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
+    if asked.format[0] == c"+" and asked.format[1] == c"s" and not asked.flags & ARROW_FLAG_NULLABLE:
+        return None
+    return difference_below(asked, <ArrowSchema*> PyCapsule_GetPointer(own, SCHEMA_NAME), "requested_schema")
+
+
+cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
+    """The same of a node and what lies in it; `described` has been through what is asked for."""
+    cdef int64_t k
+    cdef str found
+    if strcmp(asked.format, given.format) != 0:
+        return f"{path} is of format {spelled(asked)!r}, and the elements of {spelled(given)!r}"
+    if extension_of(asked) != extension_of(given):
+        return f"{path} is of {extension_of(asked)}, and the elements of {extension_of(given)}"
+    if asked.dictionary != NULL and (asked.flags ^ given.flags) & ARROW_FLAG_DICTIONARY_ORDERED:
+        return f"{path} and the elements differ in whether the dictionary is ordered"
+    if (asked.dictionary == NULL) != (given.dictionary == NULL):
+        return f"{path} has {'no' if asked.dictionary == NULL else 'a'} dictionary, and the elements have" \
+            f" {'none' if given.dictionary == NULL else 'one'}"
+    if asked.dictionary != NULL:
+        found = difference_below(asked.dictionary, given.dictionary, f"{path}.dictionary")
+        if found is not None:
+            return found
+    if asked.n_children != given.n_children:
+        return f"{path} has {asked.n_children} children, and the elements have {given.n_children}"
+    for k in range(asked.n_children):
+        found = difference_of_fields(asked.children[k], given.children[k], asked.format[1] == c"s", f"{path}.children[{k}]")
+        if found is not None:
+            return found
+    return None
+
+
+cdef str difference_of_fields(ArrowSchema* asked, ArrowSchema* given, bint named, str path):
+    if named and (asked.name == NULL or strcmp(asked.name, given.name) != 0):
+        name = None if asked.name == NULL else asked.name.decode("utf-8", "replace")
+        return f"{path} is called {name!r}, and the field {given.name.decode()!r}"
+    if (asked.flags ^ given.flags) & ARROW_FLAG_NULLABLE:
+        return f"{path} says that nothing may be missing, and the elements may"
+    return difference_below(asked, given, path)
+
+
+cdef str spelled(ArrowSchema* schema):
+    return schema.format[:min(<Py_ssize_t> strlen(schema.format), 80)].decode("utf-8", "replace")
+
+
+cdef str extension_of(ArrowSchema* schema):
+    name = None if schema.metadata == NULL else pairs_of(schema).get(b"ARROW:extension:name")
+    return "no extension type" if name is None else f"extension type {name.decode('utf-8', 'replace')!r}"
