@@ -85,7 +85,8 @@ def test_a_verdict_is_what_the_call_does(number, to):
 def test_check_follows_offsets_and_strings():
     assert ah.check(RAGGED) == []
     assert ah.check(pa.array([1.0, 2.0])) == []
-    (fault,) = ah.check(ah.asnested(lists([0, 4])))
+    beyond = lists([0, 4])
+    (fault,) = ah.check(ah.asnested(beyond))
     assert "offsets[1]" in fault
     wrong = Producer(b"u", [None, int32(0, 1), ctypes.create_string_buffer(b"\xff", 1)], length=1)
     (fault,) = ah.check(ah.asnested(wrong))

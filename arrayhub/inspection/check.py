@@ -63,7 +63,8 @@ def check(obj: Any, /) -> list[str]:
     if not found:
         nested = not_dense("view", obj)
         if nested is not None:
-            return texts + list(not_dense("check", nested))
+            own = nested is obj  # whose interfaces refuse for what is found here
+            return ([] if own else texts) + list(not_dense("check", nested))
         _explain_nothing(obj, texts)
     for name, facts in found[1:]:
         first, held_to = found[0]
