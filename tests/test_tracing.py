@@ -191,6 +191,17 @@ def test_one_within_another_and_errors():
     assert found(again, "kind") == [("in",)]
 
 
+def test_a_block_that_has_not_begun_does_not_end():
+    traced = ah.trace()
+    with pytest.raises(RuntimeError, match="__exit__ was called without __enter__"):
+        traced.__exit__(None, None, None)
+    with traced:
+        ah.asarray(np.zeros(3))
+    with pytest.raises(RuntimeError, match="__exit__ was called without __enter__"):
+        traced.__exit__(None, None, None)
+    assert found(traced, "kind") == [("in",)]
+
+
 def test_other_threads_are_recorded_too():
     with ah.trace() as traced:
         thread = threading.Thread(target=lambda: ah.asarray(np.zeros(3)).copy())

@@ -107,6 +107,8 @@ class trace:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         with _lock:
+            if self._blocks == 0:
+                raise RuntimeError("trace: __exit__ was called without __enter__; use it in a with statement")
             self._blocks -= 1
             last = self._blocks == 0
         if last:
@@ -115,7 +117,7 @@ class trace:
             print(self, file=self._file)
 
     def _hear(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:
-        file, line = _who_asked(sys._getframe(1))
+        file, line = _who_asked(sys._getframe().f_back)
         self.events.append(Event(kind, by, source, target, nbytes, seconds, file, line))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
