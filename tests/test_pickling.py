@@ -25,6 +25,10 @@ def grid(*shape, dtype="f8"):
     return np.arange(np.prod(shape)).astype(dtype).reshape(shape)
 
 
+class OwnRecord(np.void):
+    """A class of a user's for the elements of records."""
+
+
 def record():
     made = np.zeros(5, np.dtype([("a", "i2"), ("b", ">f8"), ("c", "S3")], align=True))
     made["a"] = range(5)
@@ -493,6 +497,14 @@ def test_a_forged_alignment_counts_for_nothing(alignment):
         np.dtype([(("title", "a"), "i1"), ("b", ">q", (2, 3)), ("c", ml_dtypes.bfloat16)]),
         np.dtype("f8", metadata={"unit": "m"}),
         np.dtype((np.record, [("x", "f4")])),
+        np.dtype((OwnRecord, [("x", "f4")])),
+        np.dtype([("x", np.dtype((OwnRecord, np.dtype([("y", "i1"), ("z", "f8")], align=True))))]),
+        np.dtype(("i4", {"lo": ("i2", 0), "hi": ("i2", 2)})),
+        np.dtype((">i4", {"lo": (">i2", 2), "hi": (">i2", 0)})),
+        np.dtype(("f8", [("a", "S8")])),
+        np.dtype(("S4", {"a": ("u1", 1), "b": ("u1", 3)})),
+        np.dtype(("M8[3s]", {"a": ("i4", 0), "b": ("i4", 4)})),
+        np.dtype([("x", np.dtype(("u4", {"lo": ("u2", 0), "hi": ("u2", 2)})), (2,))]),
         np.dtype({"names": ["a", "b"], "formats": ["i4", "i2"], "offsets": [0, 2], "itemsize": 16}),
         np.dtype([("a", [("b", "M8[3s]"), ("c", "S3", (0,))])], metadata={"of": "all"}),
         np.dtype(">q"),
@@ -502,6 +514,7 @@ def test_a_forged_alignment_counts_for_nothing(alignment):
 )
 def test_a_dtype_arrives_as_it_was(dtype):
     y = pickle.loads(pickle.dumps(asarray(np.zeros(3, dtype)))).dtype
+    assert y == dtype
     for fact in ("num", "alignment", "metadata", "type", "isalignedstruct", "fields", "str"):
         assert getattr(y, fact) == getattr(dtype, fact), fact
 
@@ -767,6 +780,11 @@ def test_the_policy_of_a_block_is_taken_back():
     for wrong in ({"device": "away"}, {"arrive": "keep"}, {"device": 3}):
         with pytest.raises(ValueError, match="accepted: 're"):
             arrayhub.pickling(**wrong)
+
+
+def test_a_block_that_has_not_begun_does_not_end():
+    with pytest.raises(RuntimeError, match="__exit__ was called without __enter__"):
+        arrayhub.pickling().__exit__(None, None, None)
 
 
 def test_blocks_end_in_any_order():

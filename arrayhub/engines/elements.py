@@ -22,6 +22,7 @@ _TYPE_STRING = re.compile(
     r"(?:[<>|=]?[?bBhHiIlLqQefdgFDG]|[<>|=]?(?:b1|[iu](?:1|2|4|8)|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SUV]\d{1,9})"
     r"|[<>=]?[mM]8(?:\[\d{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
 )
+_VOID = np.dtype("V").num
 _known: dict[str, npt.DTypeLike] = {}
 _REMEMBERED = 256
 
@@ -75,6 +76,9 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
     NumPy reads a dtype without a look at its state: fields beyond the element, objects that nobody is told of, sizes
     and boundaries of zero or less come in.
+
+    The class of a record's elements, ``np.record`` or a subclass of ``np.void`` of the user's, is kept: the pickle has
+    it by name, so the unpickler's ``find_class`` has let it in or not before this is asked, as for NumPy's own pickles.
     """
     fresh: np.dtype[Any]
     if dtype.names is not None:
@@ -87,8 +91,10 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
             "itemsize": dtype.itemsize,
         }
         fresh = np.dtype(parts, align=dtype.isalignedstruct)
-        if dtype.type is np.record:
-            fresh = np.dtype((np.record, fresh))
+        if dtype.num != _VOID:  # numbers or characters whose bytes have names besides
+            fresh = np.dtype((_plain(dtype), fresh))
+        elif dtype.type is not np.void and issubclass(dtype.type, np.void):
+            fresh = np.dtype((dtype.type, fresh))
     elif dtype.subdtype is not None:
         base, shape = dtype.subdtype
         fresh = np.dtype((_made_again(base), shape))
@@ -96,10 +102,15 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
         fresh = np.dtype(dtype.type)
         fresh = fresh if dtype.isnative else fresh.newbyteorder()
     else:
-        fresh = read(dtype.str if dtype.char in "SUVmM" else _order(dtype) + dtype.char)
+        fresh = _plain(dtype)
     if fresh.hasobject or (fresh.num, fresh.itemsize) != (dtype.num, dtype.itemsize):
         raise ValueError("its parts do not fit each other")
     return fresh if dtype.metadata is None else np.dtype(fresh, metadata=dict(dtype.metadata))
+
+
+def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return one of NumPy's own types by its letter, without fields and metadata."""
+    return read(dtype.str if dtype.char in "SUVmM" else _order(dtype) + dtype.char)
 
 
 def refused_error(element: object) -> pickle.UnpicklingError:
