@@ -346,3 +346,46 @@ def test_many_types_by_dlpack():
         assert arrayhub.asarray(producers[(turn * (thread + 1)) % 64]).shape == (3, 4)
 
     together(job)
+
+
+# What C code may ask of an array on a thread that runs no Python code, so that nobody can be seen to ask.
+WITHOUT_PYTHON = {
+    "dims": "getattr, (x, 'dims')",
+    "interface": "getattr, (x, '__array_interface__')",
+    "dlpack": "x.__dlpack__, ()",
+    "dlpack backwards": "x[::-1].__dlpack__, ()",
+    "dlpack of USM": "u.__dlpack__, ()",
+    "pickle": "x.__reduce_ex__, (5,)",
+    "asarray": "arrayhub.asarray, (numpy.zeros(3),)",
+    "copy": "x.copy, ()",
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_PYTHON)
+@pytest.mark.parametrize("traced", [False, True], ids=["", "traced"])
+def test_threads_without_any_python_code(name, traced):
+    pytest.importorskip("torch")
+    pytest.importorskip("joblib")
+    pytest.importorskip("xarray")
+    program = f"""
+        import _thread, sys, time
+        import joblib.hashing, numpy, torch.utils.dlpack, xarray
+        import arrayhub
+
+        x, failures = arrayhub.asarray(numpy.zeros(3)), []
+        try:
+            u = arrayhub.empty(3, memory="usm_shared")
+        except (BufferError, ImportError, RuntimeError):
+            u = x
+        sys.unraisablehook = lambda raised: failures.append((raised.exc_type.__name__, str(raised.exc_value)))
+        if {traced}:
+            arrayhub.trace().__enter__()
+        for _ in range(2):
+            before = _thread._count()
+            _thread.start_new_thread({WITHOUT_PYTHON[name]})
+            while _thread._count() > before:
+                time.sleep(0.001)
+        time.sleep(0.05)
+        print(failures)
+    """
+    assert python(program).strip() == "[]"

@@ -29,6 +29,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout, tracing
+from arrayhub._core.caller cimport calling_frame
 from arrayhub._core.descriptor cimport (
     ALIGNED,
     C_CONTIGUOUS,
@@ -206,7 +207,7 @@ cdef bint joblib_is_hashing() except -1:
     workers are read-only maps of what the caller has."""
     if "joblib.hashing" not in _modules:
         return False
-    frame = sys._getframe()
+    frame = calling_frame()
     # Between lie the functions of Python's pickler, and when it is a process's first pickle one of the package.
     while frame is not None and frame.f_globals.get("__name__") in ("pickle", "arrayhub.engines"):
         frame = frame.f_back

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 
+from arrayhub._core.caller cimport calling_module
 from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub.libraries.torch_as_consumer cimport asked_by
 
@@ -44,7 +45,7 @@ cdef object numpys_version():
 
 cdef str package_that_asks():
     """The reader whose Python code called, or None. A torch that was built for Intel's GPUs knows their devices."""
-    name = sys._getframe().f_globals.get("__name__")
+    name = calling_module()
     root = name.partition(".")[0] if type(name) is str else None
     if root == "torch" and getattr(getattr(sys.modules.get(root), "version", None), "xpu", None) is not None:
         return None

@@ -10,6 +10,7 @@ import warnings
 
 from cpython.exc cimport PyErr_SetInterrupt
 
+from arrayhub._core.caller cimport calling_module
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor, stride_tuple
 
 cdef extern from *:
@@ -78,7 +79,7 @@ cdef int refuse_negative_strides(Descriptor a) except -1:
     """
     if not steps_backwards(a) or "torch" not in sys.modules:
         return 0
-    if sys._getframe().f_globals.get("__name__") == "torch.utils.dlpack":
+    if calling_module() == "torch.utils.dlpack":
         raise BufferError(
             f"torch: byte strides {stride_tuple(a)} are negative, and torch ends the process on them; call"
             " arrayhub.as_torch(x, copy=True), or x.copy() first"

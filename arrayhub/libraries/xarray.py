@@ -27,7 +27,10 @@ def refuse_no_names():
 
     It asks every operand, by ``getattr(x, "dims", ())``, and iterates over what it gets.
     """
-    caller = sys._getframe(1).f_globals.get("__name__") if "xarray" in sys.modules else None
+    if "xarray" not in sys.modules:
+        return
+    frame = sys._getframe().f_back  # none on a thread that runs no Python code
+    caller = None if frame is None else frame.f_globals.get("__name__")
     if isinstance(caller, str) and caller.partition(".")[0] == "xarray":
         raise AttributeError("dims: the dimensions have no names; name them with x.with_dims(...)")
 
