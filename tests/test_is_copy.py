@@ -90,6 +90,32 @@ def test_bytes_that_only_a_new_dict_has_are_a_copy(look, is_copy):
     assert ah.asarray(Producer(), via="array_interface").is_copy == is_copy
 
 
+class Lender:
+    """Has bytes in an attribute, and makes a dict at each look."""
+
+    def __init__(self, data):
+        self.data = data
+
+    @property
+    def __array_interface__(self):
+        return {"shape": (len(self.data),), "typestr": "|u1", "version": 3, "data": self.data}
+
+
+class Slotted:
+    __slots__ = ("data",)
+    __init__ = Lender.__init__
+    __array_interface__ = Lender.__array_interface__
+
+
+@pytest.mark.parametrize("data", [b"", b"a", b"\0", b"ab", bytearray(), bytearray(b"a"), bytearray(b"ab")], ids=repr)
+@pytest.mark.parametrize("cls", [Lender, Slotted])
+def test_bytes_that_a_producer_keeps_are_no_copy(cls, data):
+    """Of one byte Python has one object for everybody."""
+    x = ah.asarray(cls(data), copy=False)
+    assert not x.is_copy
+    assert x.tobytes() == data
+
+
 def test_memory_of_ones_own_is_no_copy():
     assert not ah.USMArray(3, buffer="cpu").is_copy
     assert not ah.zeros((2, 3), "f8").is_copy

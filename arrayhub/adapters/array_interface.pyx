@@ -42,6 +42,8 @@ from arrayhub.adapters.interface_dict cimport new_from_dict, set_pointer
 from arrayhub.adapters.interface_keys cimport DATA, OFFSET, Entries, begin, dict_error, entry, let_go, read, whole
 from arrayhub.adapters.typestr cimport dtype_from_descr
 
+from gc import get_referents
+
 import numpy
 
 
@@ -111,7 +113,7 @@ cdef Descriptor parse_as(object obj, object dtype):
     begin(&entries)
     try:
         read(interface, ARRAY_INTERFACE, &entries)
-        copied = is_made_for_a_look(<PyObject*> interface, entries.values[<int> DATA])
+        copied = is_made_for_a_look(obj, <PyObject*> interface, entries.values[<int> DATA])
         a = described(obj, &entries, dtype)
     finally:
         let_go(&entries)
@@ -120,14 +122,27 @@ cdef Descriptor parse_as(object obj, object dtype):
     return a
 
 
-cdef bint is_made_for_a_look(PyObject* interface, PyObject* data) noexcept:
-    """Whether `data` are bytes that nobody has but a dict which nobody has but the caller, as an image of PIL's gives them."""
+cdef bint is_made_for_a_look(object obj, PyObject* interface, PyObject* data) except -1:
+    """Whether `data` are bytes that nobody has but a dict which nobody has but the caller, as an image of PIL's gives them.
+
+    Python has one object for each ``bytes`` of one byte, so that its references say nothing: those are the producer's own
+    where it refers to the object itself. Of no bytes there is no copy.
+    """
     if data == NULL or not (PyBytes_CheckExact(<object> data) or PyByteArray_CheckExact(<object> data)):
         return False
     if Py_REFCNT(interface) > 1:
         return False
-    # The dict's reference and that of the entries. Python has one object for each bytes of one.
-    return Py_REFCNT(data) <= 2 or PyBytes_CheckExact(<object> data) and PyBytes_GET_SIZE(<object> data) <= 1
+    if PyBytes_CheckExact(<object> data) and PyBytes_GET_SIZE(<object> data) <= 1:
+        return PyBytes_GET_SIZE(<object> data) == 1 and not refers_to(obj, <object> data)
+    return Py_REFCNT(data) <= 2      # the dict's reference and that of the entries
+
+
+cdef bint refers_to(object obj, object held) except -1:
+    """Whether an object, or the dict of its attributes, has `held`."""
+    for found in get_referents(obj):
+        if found is held or type(found) is dict and any([value is held for value in list((<dict> found).values())]):
+            return True
+    return False
 
 
 cdef Descriptor described(object obj, const Entries* entries, object dtype):
