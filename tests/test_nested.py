@@ -663,6 +663,15 @@ def test_times_beyond_64_bits_are_refused():
             ah.asnested(values)
 
 
+@pytest.mark.parametrize(("moment", "hours"), [(datetime.datetime.min, 5), (datetime.datetime.max, -5)])
+def test_times_whose_utc_python_does_not_have_are_refused_by_name(moment, hours):
+    zone = datetime.timezone(datetime.timedelta(hours=hours))
+    with pytest.raises(
+        OverflowError, match=r"asnested: (0001-01-01|9999-12-31)T.* before the year 1 or after 9999 in UTC"
+    ):
+        ah.asnested([moment.replace(tzinfo=zone)])
+
+
 def test_a_zone_of_a_fixed_offset_is_its_offset():
     for zone, name in (
         (datetime.timedelta(hours=2), "CEST"),

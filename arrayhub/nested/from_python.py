@@ -108,9 +108,19 @@ def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     (zone,) = zones
     if zone is None:
         return _numbers(values, ticks(present, "M8", "asnested"), mask, level)
-    times = ticks([value.astimezone(datetime.UTC).replace(tzinfo=None) for value in present], "M8", "asnested")
+    times = ticks([_in_utc(value) for value in present], "M8", "asnested")
     unit = np.datetime_data(times.dtype)[0][0]  # Arrow's letter
     return _meaning(f"ts{unit}:{zone}", _numbers(values, times.astype(np.int64), mask, level))
+
+
+def _in_utc(value: Any) -> Any:
+    try:
+        return value.astimezone(datetime.UTC).replace(tzinfo=None)
+    except OverflowError as error:
+        raise OverflowError(
+            f"asnested: {value.isoformat()} is before the year 1 or after 9999 in UTC, in which times of a zone are"
+            " counted; accepted: times of the years 1 to 9999 there"
+        ) from error
 
 
 def _zone_of(value: datetime.datetime) -> str | None:
