@@ -311,7 +311,7 @@ def array_or_nested(obj, /):
     except InterfaceError:
         raise
     except (BufferError, TypeError) as error:
-        if _load_nested is None or isinstance(obj, VALUES):
+        if _load_nested is None:
             raise
         try:
             taken = _load_nested().asnested(obj)

@@ -88,6 +88,20 @@ def test_spaces_and_quotes_are_free():
     assert ah.parse_type(" 2*3 * { x :int32,'y':  bool}\n") == ah.parse_type("2 * 3 * {x: int32, y: bool}")
 
 
+@pytest.mark.parametrize(
+    ("text", "usual"), [('{"c": int8}', "{c: int8}"), ("option[int8]", "?int8"), ("007 * int8", "7 * int8")]
+)
+def test_the_text_of_a_type_is_in_the_usual_form(text, usual):
+    assert str(ah.parse_type(text)) == usual
+    assert ah.parse_type(usual) == ah.parse_type(text)
+
+
+@pytest.mark.parametrize("values", [[[1], [2, 3]], ["a", None], [1, None], [{"a": 1}, {"a": 2}], ([1], [])], ids=str)
+def test_the_type_of_lists_that_are_not_dense(values):
+    assert ah.datashape(values) == str(ah.asnested(values).type)
+    assert ah.datashape(values, symbolic=True).startswith("strided * ")
+
+
 def test_a_type_cannot_be_changed():
     t = ah.parse_type("2 * int32")
     with pytest.raises(AttributeError):
@@ -100,7 +114,13 @@ def test_types_that_differ_are_not_equal():
 
 
 @pytest.mark.parametrize(
-    "text", ["var * int32", "string", "?int32", "{x: ?bool}", "string[3,'utf8']", "fixed_bytes[8,8]", "3 * {x: string}"]
+    "text",
+    [
+        *("var * int32", "string", "?int32", "{x: ?bool}", "string[3,'utf8']", "fixed_bytes[8,8]", "3 * {x: string}"),
+        *("{x: strided * int8}", "{x: 9999999999 * int8}", "{x: 2000000000 * int64}", "{x: {y: strided * int8}}"),
+        *("{x: 99999 * 99999 * int8}", "string[1999999999,'utf32']", "string[9999999999,'utf32']"),
+        *("fixed_bytes[9999999999,1]", "void[9999999999]"),
+    ],
 )
 def test_what_numpy_has_no_dtype_for(text):
     with pytest.raises(TypeError, match="NumPy has none"):

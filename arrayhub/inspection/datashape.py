@@ -62,6 +62,18 @@ class Type:
         return f"parse_type({str(self)!r})"
 
 
+def _numpys(said: Any, of: Type) -> np.dtype[Any]:
+    """Return the dtype that NumPy makes of what is said to it; TypeError where it makes none."""
+    try:
+        dtype: np.dtype[Any] = np.dtype(said)
+    except (TypeError, ValueError) as error:  # fields' dimensions without a length, or more bytes than a dtype counts
+        raise TypeError(
+            f"dtype: NumPy has none for {of} ({error}); accepted: elements of less than 2 GiB, of which each field's"
+            " dimensions have a length"
+        ) from error
+    return dtype
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Dimension(Type):
     """``3 * T``, ``strided * T`` or ``var * T``."""
@@ -123,7 +135,7 @@ class String(Type):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(f"U{self.length}") if self.encoding == "utf32" else super(String, self).dtype
+        return _numpys(f"U{self.length}", self) if self.encoding == "utf32" else super(String, self).dtype
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -156,7 +168,7 @@ class FixedBytes(Type):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(f"S{self.size}") if self.alignment == 1 else super(FixedBytes, self).dtype
+        return _numpys(f"S{self.size}", self) if self.alignment == 1 else super(FixedBytes, self).dtype
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -170,7 +182,7 @@ class Void(Type):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(f"V{self.size}")
+        return _numpys(f"V{self.size}", self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -199,7 +211,7 @@ class Structure(Type):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype([(name, field.dtype, field.shape) for name, field in self.fields])
+        return _numpys([(name, field.dtype, field.shape) for name, field in self.fields], self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

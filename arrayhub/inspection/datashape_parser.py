@@ -45,7 +45,8 @@ def parse_type(s: str) -> Type:
     Returns
     -------
     Type
-        Hashable; its `str` is `s`, spaces apart.
+        Hashable; its `str` says the same in the language's usual form, and `parse_type` of that is equal: of
+        ``'{"c": option[int8]}'`` it is ``{c: ?int8}``.
 
     Raises
     ------
