@@ -8,6 +8,7 @@ import textwrap
 
 import jsonschema
 import numpy as np
+import pyarrow as pa
 import pytest
 from children import python, without
 from dlpack_by_hand import Handmade
@@ -145,6 +146,18 @@ def test_references_are_counted_without_the_call_itself():
     views = [a[1:] for _ in range(3)]
     assert ah.inspect(a)["data"]["memory_block"]["refcount"] == 1 + len(views)
     assert " refcount: 2\n" in ah.debug_repr(a)
+
+
+def test_references_to_what_is_not_dense_are_counted_so_too():
+    n = ah.asnested(pa.array([[["a"]], [["b"], None]]))
+    found = ah.inspect(n)
+    assert found["refcount"] == 1
+    assert found["data"]["content"]["refcount"] == found["data"]["content"]["data"]["content"]["refcount"] == 1
+    assert found["data"]["offsets"]["refcount"] == 1
+    kept = n, n.content  # noqa: F841
+    assert ah.inspect(n)["refcount"] == ah.inspect(n)["data"]["content"]["refcount"] == 2
+    assert " refcount: 2\n" in ah.debug_repr(n)
+    assert ah.inspect(pa.array([["a"]]))["refcount"] == 1
 
 
 def test_elements_that_share_bytes_have_no_stride():

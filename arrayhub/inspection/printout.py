@@ -22,7 +22,7 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     Parameters
     ----------
     obj : object
-        Anything `asarray` or `asnested` takes without a copy.
+        Anything `asarray` takes, and what is not dense that `asnested` takes without a copy.
 
     Returns
     -------
@@ -53,10 +53,10 @@ def inspect(obj: Any, /) -> dict[str, Any]:
         As `asarray`.
     """
     obj = _taken(obj)
-    if not isinstance(obj, USMArray):
-        nested: dict[str, Any] = not_dense("inspect", obj)
-        return nested
     refcount = shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
+    if not isinstance(obj, USMArray):
+        nested: dict[str, Any] = not_dense("inspect", obj, refcount)
+        return nested
     return facts_of(obj, refcount)
 
 
@@ -66,7 +66,7 @@ def debug_repr(obj: Any, /) -> str:
     Parameters
     ----------
     obj : object
-        Anything `asarray` or `asnested` takes without a copy.
+        Anything `asarray` takes, and what is not dense that `asnested` takes without a copy.
 
     Returns
     -------
@@ -79,9 +79,9 @@ def debug_repr(obj: Any, /) -> str:
         As `asarray`.
     """
     obj = _taken(obj)
-    if not isinstance(obj, USMArray):
-        return str(not_dense("debug_repr", obj))
     refcount = shared(sys.getrefcount(obj))  # as in `inspect`
+    if not isinstance(obj, USMArray):
+        return str(not_dense("debug_repr", obj, refcount))
     return "\n".join(_lines(facts_of(obj, refcount)))
 
 

@@ -108,11 +108,12 @@ def _nodes(x: NestedArray) -> Iterator[NestedArray]:
 # ------------------------------------------------------------------------------------------------------ taken apart
 
 
-def inspect_nested(x: NestedArray) -> dict[str, Any]:
-    """Return what a NestedArray is made of, as a dict that ``json`` can write."""
+def inspect_nested(x: NestedArray, refcount: int) -> dict[str, Any]:
+    """Return what a NestedArray is made of, as a dict that ``json`` can write; `refcount` is what that is to say."""
+    parts = dict(parts_of(x))
     return {
         "address": id(x),
-        "refcount": shared(sys.getrefcount(x)),
+        "refcount": refcount,
         "type": {"fixed": str(x.type), "symbolic": f"strided * {str(x.type).partition(' * ')[2]}"},
         "arrmeta": {
             "flags": FLAGS[x.access],
@@ -122,14 +123,16 @@ def inspect_nested(x: NestedArray) -> dict[str, Any]:
             "validity_offset": x.validity_offset,
             "meaning": x.meaning,
         },
-        "data": {name: _part_facts(array) for name, array in parts_of(x)},
+        "data": {name: _part_facts(parts, name) for name in list(parts)},
     }
 
 
-def _part_facts(array: Any) -> dict[str, Any]:
+def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
+    array = parts.pop(name)  # so that nobody but its node refers to it besides
+    refcount = shared(sys.getrefcount(array))
     if isinstance(array, NestedArray):
-        return inspect_nested(array)
-    return {**facts_of(array, 1), "nbytes": array.nbytes}
+        return inspect_nested(array, refcount)
+    return {**facts_of(array, refcount), "nbytes": array.nbytes}
 
 
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
@@ -144,9 +147,9 @@ def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
         yield f"buffers[{k}]", buffer
 
 
-def debug_repr_of(x: NestedArray) -> str:
+def debug_repr_of(x: NestedArray, refcount: int) -> str:
     """Return the same in the form of DyND's ``debug_repr``."""
-    return "\n".join(["------ array", *_lines(inspect_nested(x)), "------"])
+    return "\n".join(["------ array", *_lines(inspect_nested(x, refcount)), "------"])
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
