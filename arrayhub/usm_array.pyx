@@ -819,10 +819,10 @@ cdef class USMArray(Descriptor):
         if self.device_.device_type == kDLOneAPI and dl_device is None and host_readers.wants_host(self, max_version):
             dl_device = HOST_PAIR
         if dl_device is None and (copy is None or copy is False):
-            torch_as_consumer.refuse_negative_strides(self)
+            torch_as_consumer.hand_to_torch(self)
             return handed(self, "__dlpack__", dlpack.emit(self, stream, max_version, False))
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
-        torch_as_consumer.refuse_negative_strides(export)
+        torch_as_consumer.hand_to_torch(export)
         cdef bint own = block_of(export) is not block_of(self)
         # A copy for the host is done when it is there; on a device the consumer's stream must still be told to wait.
         return handed(self, "__dlpack__", dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own))

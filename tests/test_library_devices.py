@@ -25,6 +25,21 @@ def test_jax():
         arrayhub.Device(jax.numpy.ones(2))
 
 
+def test_dpnp():
+    """Its device has a queue, which the memory is of then."""
+    dpnp = pytest.importorskip("dpnp")
+    x = dpnp.zeros(2, sycl_queue=pytest.importorskip("dpctl").SyclQueue())
+    assert arrayhub.Device(x.device) == arrayhub.Device(dpnp.tensor.zeros(2).device) == arrayhub.asarray(x).device
+    for made in (
+        arrayhub.to_device([1.0, 2.0], x.device),
+        arrayhub.asarray([1.0, 2.0], device=x.device),
+        arrayhub.full(2, 1.5, memory="usm_shared", device=x.device),
+    ):
+        assert made.base.sycl_queue == x.sycl_queue and (arrayhub.as_dpnp(made) + x).tolist() == arrayhub.to_host(made).tolist()
+    with pytest.raises(TypeError, match=r"accepted: its x\.device"):
+        arrayhub.Device(x)
+
+
 def test_jax_arrays_come_in_immutable():
     jax = pytest.importorskip("jax")
     for dtype, protocol in (("float32", "buffer"), ("bfloat16", "dlpack")):

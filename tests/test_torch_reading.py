@@ -45,6 +45,21 @@ except BufferError as error:
     assert "as_torch(x, copy=True)" in python(code)
 
 
+@pytest.mark.parametrize("name", ["from_dlpack", "as_tensor"])
+def test_read_only_memory_is_warned_of(name):
+    """torch passes over what DLPack says of it; of NumPy's arrays it warns, too."""
+    take = getattr(torch, name)
+    for x in (ah.asarray(b"hello"), ah.asarray(np.broadcast_to(np.zeros(1), 3))):
+        with pytest.warns(UserWarning, match="read-only.*allow_readonly") as caught:
+            assert take(x).tolist() == np.asarray(x).tolist()
+        assert [warning.filename for warning in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        take(ah.asarray(np.zeros(3)))
+        ah.as_torch(x, allow_readonly=True)
+        np.from_dlpack(x)
+
+
 def test_a_stride_that_nobody_takes_is_no_negative_one():
     x = ah.asarray(np.arange(6.0).reshape(2, 3))
     assert torch.from_dlpack(x[:1, :][::-1, ::2]).tolist() == [[0.0, 2.0]]

@@ -11,7 +11,7 @@ import warnings
 from cpython.exc cimport PyErr_SetInterrupt
 
 from arrayhub._core.caller cimport calling_module
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor, stride_tuple
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, stride_tuple
 
 cdef extern from *:
     """
@@ -72,18 +72,26 @@ cdef bint steps_backwards(Descriptor a) noexcept:
     return False
 
 
-cdef int refuse_negative_strides(Descriptor a) except -1:
-    """BufferError where torch is about to take a view that steps backwards, on which it aborts.
+cdef int hand_to_torch(Descriptor a) except -1:
+    """BufferError where torch is about to take a view that steps backwards, on which it aborts; and a warning, as of arrays
+    of NumPy's, where it takes read-only memory, which a tensor cannot be.
 
     All of its functions (``from_dlpack``, ``as_tensor``, ``tensor``) ask through one of Python's.
     """
-    if not steps_backwards(a) or "torch" not in sys.modules:
+    cdef bint backwards = steps_backwards(a)
+    if (a.flags_ & WRITEABLE and not backwards) or "torch" not in sys.modules or calling_module() != "torch.utils.dlpack":
         return 0
-    if calling_module() == "torch.utils.dlpack":
+    if backwards:
         raise BufferError(
             f"torch: byte strides {stride_tuple(a)} are negative, and torch ends the process on them; call"
             " arrayhub.as_torch(x, copy=True), or x.copy() first"
         )
+    warnings.warn(
+        "torch: the memory is read-only, and a tensor that shares it lets itself be written, which must not be done; call"
+        " arrayhub.as_torch(x, copy=True) to write, or arrayhub.as_torch(x, allow_readonly=True) to read",
+        UserWarning,
+        stacklevel=2,      # torch's function, in Python, is the first
+    )
     return 0
 
 

@@ -33,7 +33,7 @@ from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, l
 from arrayhub import sycl_runtime
 from arrayhub._core.descriptor import USM_NAMES
 from arrayhub._core.device import READERS, Device
-from arrayhub._core.errors import PASSES_ON, interface_error, needed, show
+from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
 
 ctypedef void* (*MemoryPointer)(PyObject*)
 ctypedef size_t (*MemorySize)(PyObject*)
@@ -743,8 +743,9 @@ def queue_for_ordinal(int ordinal):
 def queue_for(device):
     """Return the queue to allocate on for whatever names a device: a queue itself, or what ``Device`` takes."""
     import_dpctl()
-    if is_a(device, _queue_type):
-        return device
+    queue = named_queue(device)
+    if queue is not None:
+        return queue
     wanted = Device(device)
     if wanted.type != "oneapi":
         raise ValueError(f"{wanted} is no SYCL device")
@@ -752,8 +753,17 @@ def queue_for(device):
 
 
 def named_queue(device):
-    """Return what names a device if it is a queue, whose own context its new memory is to be of; else None."""
+    """Return the queue whose own context new memory is to be of, where a queue or dpnp's device, which has one, names the
+    device; else None."""
+    if is_tensor_device(device):
+        device = device.sycl_queue
     return device if is_queue(device) else None
+
+
+cdef bint is_tensor_device(object obj) except -1:
+    """Whether an object is the ``x.device`` of dpnp's arrays, which have been dpctl's until its version 0.22."""
+    cls = type(obj)
+    return cls.__name__ == "Device" and root_of(cls) in ("dpnp", "dpctl")
 
 
 def shares_context(Descriptor array, queue):
@@ -772,6 +782,13 @@ def _read_device(obj):
         raise TypeError(f"device: {show(obj)} has no memory; accepted: dpctl's devices, queues, and memory objects with memory")
     device = obj.sycl_device if hasattr(obj, "sycl_device") else obj
     return (kDLOneAPI, device.get_device_id())
+
+
+def _read_tensor_device(obj):
+    """The DLPack pair of dpnp's device."""
+    if not is_tensor_device(obj):
+        raise TypeError(f"device: {show(obj)} of dpnp is no device; accepted: its x.device")
+    return _read_device(obj)
 
 
 def _read_filter(selector):
@@ -797,4 +814,5 @@ cdef str cause_of(object error):
 
 
 READERS["dpctl"] = _read_device
+READERS["dpnp"] = _read_tensor_device
 READERS["str"] = _read_filter
