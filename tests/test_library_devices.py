@@ -35,7 +35,8 @@ def test_dpnp():
         arrayhub.asarray([1.0, 2.0], device=x.device),
         arrayhub.full(2, 1.5, memory="usm_shared", device=x.device),
     ):
-        assert made.base.sycl_queue == x.sycl_queue and (arrayhub.as_dpnp(made) + x).tolist() == arrayhub.to_host(made).tolist()
+        assert made.base.sycl_queue == x.sycl_queue
+        assert (arrayhub.as_dpnp(made) + x).tolist() == arrayhub.to_host(made).tolist()
     with pytest.raises(TypeError, match=r"accepted: its x\.device"):
         arrayhub.Device(x)
 
