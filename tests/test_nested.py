@@ -414,6 +414,37 @@ def test_zones_and_days_keep_their_meaning():
     assert ah.asnested(pa.array([1], pa.date32())).to_list() == [datetime.date(1970, 1, 2)]
 
 
+LISTED = {
+    **{f"{unit}, {zone}": pa.array([0, None, 86399 * 10**9], pa.timestamp("ns", zone)).cast(pa.timestamp(unit, zone))
+       for unit in ("s", "ms", "us") for zone in ("Europe/Zurich", "UTC", "+05:30", "-00:30")},
+    "seconds": pa.array([0, None, 86399], pa.time32("s")),
+    "milliseconds": pa.array([1, None, 86399999], pa.time32("ms")),
+    "microseconds": pa.array([1, None, 86399999999], pa.time64("us")),
+    "days": pa.array([1, None, -1], pa.date32()),
+    "times in lists": pa.array([[1, 2], None, []], pa.list_(pa.time32("s"))),
+    "times in records": pa.array([{"a": datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)}, {"a": None}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LISTED)
+def test_a_list_has_the_times_that_python_has(case):
+    x, expected = ah.asnested(LISTED[case]), LISTED[case].to_pylist()
+    assert x.to_list() == expected
+    for made, wanted in zip(x.to_list(), expected, strict=True):
+        assert getattr(made, "utcoffset", int)() == getattr(wanted, "utcoffset", int)()
+
+
+def test_a_list_has_counts_where_python_has_no_time():
+    assert ah.asnested(pa.array([5], pa.time64("ns"))).to_list() == [5]
+    assert ah.asnested(pa.array([5], pa.timestamp("ns", "UTC"))).to_list() == [5]
+    times = pa.array([86400, -1, 7], pa.int32()).view(pa.time32("s"))
+    assert ah.asnested(times).to_list() == [86400, -1, datetime.time(0, 0, 7)]
+    unknown = ah.asnested(pa.array([0], pa.timestamp("s", "Nowhere/Land"))).to_list()
+    assert unknown == [datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)]
+    (late,) = ah.asnested(pa.array([253402300799], pa.timestamp("s", "+05:00"))).to_list()  # the last second of 9999
+    assert late == datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.UTC)
+
+
 @pytest.mark.parametrize("key", [2, -3, 2**63, -(2**70)])
 def test_an_index_out_of_range_is_an_index_error(key):
     for x in (ah.asnested([[1], [2]]), ah.asnested(["a", "b"])):

@@ -63,6 +63,7 @@ from arrayhub._core.copying import forbidden
 from arrayhub._core.errors import show
 from arrayhub._core.tree import KIND_NAMES
 from arrayhub.conversion import as_numpy
+from arrayhub.nested import meanings
 
 cdef object _type_of = None        # of a layer above: what prints types
 cdef object _picture_of = None
@@ -513,7 +514,7 @@ cdef object listed(object node):
 
 cdef list list_flat(Tree t):
     numbers = as_numpy(t.content)
-    return (numbers.astype("M8[D]") if t.meaning == "tdD" else numbers).tolist()
+    return numbers.tolist() if t.meaning is None else meanings.listed(numbers, t.meaning)
 
 
 cdef list list_lists(Tree t):
