@@ -50,6 +50,9 @@ def test_what_nothing_is_lost_of_is_stored_as_by_numpy(case):
     expected = np.zeros(np.shape(np.array(value, own)), own)
     expected[...] = value
     made = put(own, value, expected.shape)
+    if own == "g":  # of sixteen bytes, of which six are anything
+        assert (made == expected).all()
+        return
     assert made.tobytes() == expected.tobytes()
     if expected.shape == ():
         assert ah.as_numpy(ah.full(2, value, own)).tobytes() == expected.tobytes() * 2
