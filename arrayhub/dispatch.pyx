@@ -189,7 +189,7 @@ cdef inline unsigned int speaks_of(unsigned int record) noexcept nogil:
 
 
 cdef inline int way_of(unsigned int record) noexcept nogil:
-    return record >> KNOWN_AT & 0xFF
+    return record >> KNOWN_AT & MOST_WAYS - 1
 
 
 cdef inline Labelled labels_of(unsigned int record) noexcept nogil:

@@ -738,6 +738,23 @@ def test_formats_of_one_library_are_refused_by_their_name():
         ah.asnested(pl.Series([1], dtype=pl.Int128))
 
 
+class Series(pl.Series):
+    """Of somebody's own, with polars' methods."""
+
+
+@pytest.mark.parametrize("take", [ah.asarray, ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward])
+@pytest.mark.parametrize(
+    "make",
+    [lambda s: s, lambda s: s[:0], pl.DataFrame, lambda s: pl.DataFrame({"n": range(2), "o": s}), lambda s: Series(s)],
+    ids=["series", "empty", "frame", "columns", "subclass"],
+)
+def test_python_objects_of_polars_are_refused(make, take):
+    """polars hands over their addresses, as bytes of a fixed size."""
+    source = make(pl.Series("o", [object(), None], dtype=pl.Object))
+    with pytest.raises(TypeError, match=f"{type(source).__name__} holds Python objects.*to_list"):
+        take(source)
+
+
 def test_dense_arrays_that_arrow_cannot_say_are_buffer_errors():
     for take in (ah.as_arrow, ah.as_polars, ah.as_pandas):
         with pytest.raises(BufferError, match="not compact.*copy=True"):

@@ -6,6 +6,7 @@ layouts, and of the canonical extension types ``arrow.fixed_shape_tensor`` and `
 """
 
 cimport cython
+cimport numpy as cnp
 
 from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport Descriptor, host_readable
@@ -26,6 +27,7 @@ from arrayhub._core.tree cimport (
     Tree,
     count_nulls,
     first_array,
+    visit_arrays,
 )
 from arrayhub.adapters.arrow_device cimport emit_device, take_device_array
 from arrayhub.adapters.arrow_emit cimport emit
@@ -39,7 +41,13 @@ from arrayhub.adapters.arrow_stream cimport (
     import_stream,
     make_empty,
 )
-from arrayhub.adapters.producer_types cimport ARROW_ARRAY, ARROW_ARRAY_FIRST, ARROW_DEVICE, record_of
+from arrayhub.adapters.producer_types cimport (
+    ARROW_ARRAY,
+    ARROW_ARRAY_FIRST,
+    ARROW_BYTES_ARE_OBJECTS,
+    ARROW_DEVICE,
+    record_of,
+)
 
 from arrayhub._core.errors import PASSES_ON, interface_error
 
@@ -152,7 +160,20 @@ cdef list streamed(object obj):
             make_empty(&owner.array, &owner.schema, 0)
         chunks.append(build_root(owner, &first.schema))
     drop_schema(&first.schema)
+    if record_of(obj) & ARROW_BYTES_ARE_OBJECTS:
+        for node in chunks:
+            visit_arrays(node, refuse_objects, <void*> obj)
     return chunks
+
+
+cdef int refuse_objects(Descriptor a, void* producer) except -1:
+    """Refuse the addresses of Python objects, which is what the producer's bytes of a fixed size are."""
+    if a.typenum_ == cnp.NPY_VOID:
+        raise TypeError(
+            f"Arrow: {type(<object> producer).__name__} holds Python objects, and hands over their addresses; accepted:"
+            " elements of a type that Arrow has. Take x.to_list() of the column, or make it anew, of numbers, strings or lists"
+        )
+    return 0
 
 
 cdef bint speaks(object cls) except -1:

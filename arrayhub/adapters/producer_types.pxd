@@ -11,10 +11,11 @@ from arrayhub._core.type_notes cimport TypeNote, recall
 
 cdef enum:
     # A record, from the lowest bit on: a bit for each protocol that may answer, in the order in which they are asked;
-    # the number of the way of its own; how its objects name dimensions; and what follows, a bit each.
+    # the number of the way of its own; what follows, a bit each, but for how its objects name dimensions.
     KNOWN_AT = 10
     LABELS_AT = 18
 
+    ARROW_BYTES_ARE_OBJECTS = 1 << 16    # its fixed-size bytes in Arrow are the addresses of Python objects
     EXPORTS = 1 << 20                # has __dlpack__
     SAYS_DEVICE = 1 << 21            # has __dlpack_device__
     LEGACY_IS_WRITABLE = 1 << 22     # its legacy DLPack capsules mean memory that may be written, as all its arrays may

@@ -13,6 +13,7 @@ import numpy as np
 from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.adapters.producer_types cimport (
     ARROW_ARRAY_FIRST,
+    ARROW_BYTES_ARE_OBJECTS,
     BORROWS,
     DLPACK_BY_OWN_WAY,
     LEGACY_IS_WRITABLE,
@@ -191,8 +192,9 @@ Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.
         like="arrow") \
     .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"), pyarrow.parse, pyarrow.parse)
 
-# Recognised by Arrow's interfaces, as wrappers, or by `asnested`: these rows are for reports.
-Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]))
+# Recognised by Arrow's interfaces, as wrappers, or by `asnested`: these rows are for reports, and for what polars (2.1.0 and
+# before) hands over of its dtype Object. It has no other bytes of a fixed size, and its schema says nothing besides.
+Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]), traits=ARROW_BYTES_ARE_OBJECTS)
 
 Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))
 
@@ -233,8 +235,16 @@ cdef int way_of_type(type cls) except -1:
 
 
 cdef Library library_of_type(type cls, int way):
-    """The row that a type belongs to: that of its way in, else of the library that defines it, or None."""
-    return _by_root.get(root_of(cls)) if way == 0 else _library_of[way]
+    """The row that a type belongs to: that of its way in, else of the library that defines it or the first of its bases that
+    one defines, or None."""
+    cdef Library row
+    if way != 0:
+        return _library_of[way]
+    for base in cls.__mro__[:-1]:      # but for `object`
+        row = _by_root.get(root_of(base))
+        if row is not None:
+            return row
+    return None
 
 
 cdef Library library(str name):
