@@ -111,8 +111,7 @@ def test_through_polars(name):
     x = ah.asnested(source)
     frame = ah.as_polars(x)
     taken = frame.to_struct().to_list() if isinstance(frame, pl.DataFrame) else frame.to_list()
-    if "missing records" not in name:
-        assert taken == x.to_list()
+    assert taken == x.to_list()
     assert ah.asnested(frame).to_list() == (taken if isinstance(frame, pl.Series) else frame.to_dicts())
 
 
@@ -277,6 +276,18 @@ def test_missing_records_are_missing_in_their_fields():
     x = ah.asnested(source)
     assert x.to_list() == [{"x": 1}, None, {"x": None}]
     assert x["x"].to_list() == [1, None, None]
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_missing_records_are_missing_elsewhere(start):
+    """Columns have no word for a record that is missing itself: a Series of records has."""
+    source = pa.array([{"a": 1}, None, {"a": None}])[start:]
+    for take in (ah.as_polars, ah.as_pandas, ah.as_awkward, ah.asnested):
+        taken = take(source, copy=False)
+        assert [None if row is pd.NA else row for row in taken.to_list()] == source.to_pylist()
+        assert ah.asnested(taken).to_list() == source.to_pylist()
+    whole = source[-1:]
+    assert ah.as_polars(whole).to_dicts() == ah.as_pandas(whole).to_dict("records") == [{"a": None}]
 
 
 def test_what_is_missing_in_either_is_missing():
@@ -517,6 +528,7 @@ def test_pandas_arrays_of_arrows_memory():
     assert ah.asnested(pd.array([1, None], dtype="Int64")).to_list() == [1, None]
     with pytest.raises(BufferError, match="copy=False"):
         ah.asnested(pd.array([1, None], dtype="Int64"), copy=False)
+
 
 
 def test_asarray_names_asnested():

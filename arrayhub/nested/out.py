@@ -89,6 +89,7 @@ def _on_host(x: Any, library: str) -> Any:
 def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
     """Return a ``polars.Series`` on the memory of `obj`, or a ``polars.DataFrame`` of records; see `as_arrow`.
 
+    Records of which some are missing are a Series too: a row of a DataFrame can only have missing fields.
     The numbers and characters are shared. Offsets of four bytes become eight, and strings get views of 16 bytes each,
     as polars has them; it would copy the characters too.
     """
@@ -96,16 +97,19 @@ def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
     taken = _on_host(_taken(obj, copy, "as_polars"), "polars")
     _need_arrow(taken)
     series = polars.Series(as_polars_has_it(taken))
-    return series.struct.unnest() if series.dtype == polars.Struct else series
+    return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
 
 
 def as_pandas(obj: Any, /, *, copy: bool | None = None) -> Any:
     """Return a ``pandas.Series`` of Arrow's type on the memory of `obj`, or a ``pandas.DataFrame`` of records; see
-    `as_arrow`."""
+    `as_arrow`.
+
+    Records of which some are missing are a Series too: a row of a DataFrame can only have missing fields.
+    """
     pandas = needed("pandas", "for its arrays")
     array = as_arrow(obj, copy=copy)
     pyarrow = needed("pyarrow", "for its arrays")
-    if pyarrow.types.is_struct(array.type):
+    if pyarrow.types.is_struct(array.type) and not array.null_count:
         columns = zip((field.name for field in array.type), array.flatten(), strict=True)
         return pandas.DataFrame({name: _column(pandas, column) for name, column in columns})
     return _column(pandas, array)
