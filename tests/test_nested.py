@@ -530,6 +530,38 @@ def test_pandas_arrays_of_arrows_memory():
         ah.asnested(pd.array([1, None], dtype="Int64"), copy=False)
 
 
+INDEXES = {
+    "strings": (pd.Index(["a", None]), "2 * ?string"),
+    "objects": (pd.Index(["a", "b"], dtype=object), "2 * string"),
+    "categories": (pd.CategoricalIndex(["a", "b"]), "2 * categorical[type=string]"),
+    "zones": (pd.date_range("2020-01-01", periods=2, tz="UTC", unit="s"), "2 * datetime64[s]"),
+    "missing": (pd.Index([1, None], dtype="Int64"), "2 * ?int64"),
+    "intervals": (pd.interval_range(0, 2), "2 * {left: int64, right: int64}"),
+    "numbers": (pd.Index([1, 2]), "2 * int64"),
+    "categories of a Series": (pd.Series(["a", "b"], dtype="category").array, "2 * categorical[type=string]"),
+    "objects of a Series": (pd.Series(["a", "b"], dtype=object).array, "2 * string"),
+}
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_an_index_comes_in_as_its_series_does(name):
+    source, kind = INDEXES[name]
+    for copy in (None, False, True):
+        x = ah.asnested(source, copy=copy)
+        assert str(x.type) == kind
+        assert x.to_list() == ah.asnested(pd.Series(source)).to_list()
+        assert x.meaning == ah.asnested(pd.Series(source)).meaning
+    assert ah.as_arrow(source).equals(ah.as_arrow(pd.Series(source)))
+
+
+def test_an_index_without_a_type_of_arrows_is_refused():
+    with pytest.raises(BufferError, match="pyarrow makes no array"):
+        ah.asnested(pd.Index([1, "a"]))
+    with pytest.raises(BufferError, match=r"x\.to_numpy\(\) of a sparse one"):
+        ah.asnested(pd.arrays.SparseArray([0, 1]))
+    with pytest.raises(TypeError, match="get_level_values"):
+        ah.asnested(pd.MultiIndex.from_tuples([(1, "a")]))
+
 
 def test_asarray_names_asnested():
     jagged = torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)], layout=JAGGED)

@@ -49,7 +49,7 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
         copy = wanted(copy, "asnested")
     chunks = _by_arrow(obj)  # first: a look at what is known of the type
     if chunks is None:
-        chunks = [_without_arrow(obj, copy)]
+        chunks = _by_series(obj) or [_without_arrow(obj, copy)]
     if copy:
         return concatenate(chunks)
     return chunks[0] if len(chunks) == 1 else chunks
@@ -72,6 +72,17 @@ def _by_arrow(obj: Any) -> list[NestedArray] | None:
             " one type that Arrow has. Take the columns of a frame one by one, x.to_numpy() of a sparse one, and"
             " x.tolist() once its values are of one kind"
         ) from error
+
+
+def _by_series(obj: Any) -> list[NestedArray] | None:
+    """The chunks of a pandas Index or ExtensionArray that is neither Arrow's nor numbers, as a Series of it has them;
+    None of all else."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or hasattr(type(obj), "__arrow_array__") or isinstance(obj, pandas.MultiIndex):
+        return None
+    if not isinstance(obj, (pandas.Index, pandas.api.extensions.ExtensionArray)):
+        return None
+    return None if _dense_column(obj) is not None else _by_arrow(pandas.Series(obj, copy=False))
 
 
 def _dense_column(obj: Any) -> NestedArray | None:
