@@ -828,6 +828,44 @@ def test_days_are_days_elsewhere(values):
             ah.as_torch(x, copy=True)
 
 
+NUMPYS_DAYS = np.array([*DAYS, None], "M8[D]")
+MASKED_DAYS = ak.mask(ak.Array(NUMPYS_DAYS), [False, True, True])
+DAYS_OF_OTHERS = {
+    "ndarray": (NUMPYS_DAYS, [*DAYS, None]),
+    "swapped": (NUMPYS_DAYS.astype(">M8[D]"), [*DAYS, None]),
+    "matrix": (NUMPYS_DAYS.reshape(1, 3), [[*DAYS, None]]),
+    "none": (NUMPYS_DAYS[:0], []),
+    "records": (NUMPYS_DAYS[:2].view([("a", "M8[D]")]), [{"a": day} for day in DAYS]),
+    "Arrow's by awkward": (ah.as_awkward(pa.array([*DAYS, None])), [*DAYS, None]),
+    "lists": (ah.as_awkward(pa.array([[*DAYS], [], [None]])), [[*DAYS], [], [None]]),
+    "missing in both": (MASKED_DAYS, [None, DAYS[1], None]),
+}
+
+
+@pytest.mark.parametrize("name", DAYS_OF_OTHERS)
+def test_days_of_eight_bytes_go_out_as_arrows_by_a_copy(name):
+    source, expected = DAYS_OF_OTHERS[name]
+    for take in (ah.as_arrow, ah.as_polars, ah.as_pandas):
+        with pytest.raises(BufferError, match=r"x\.astype\('M8\[s\]'\), or pass copy=True to as_arrow"):
+            take(source)
+    assert ah.as_arrow(source, copy=True).to_pylist() == expected
+    assert "date32" in str(ah.as_arrow(source, copy=True).type)
+    series = ah.as_polars(source, copy=True)
+    assert (series.to_list() if isinstance(series, pl.Series) else series.to_dicts()) == expected
+    assert ah.asnested(ah.as_pandas(source, copy=True)).to_list() == expected
+    assert ah.explain(source, to="arrow").verdicts[0].verdict == "copy=True"
+
+
+def test_times_that_arrow_has_no_unit_of_name_the_call():
+    for unit in ("M8[M]", "M8[h]", "m8[D]", "M8[10s]"):
+        array = np.zeros(1, unit)
+        with pytest.raises(BufferError, match=r"x\.astype\('[mM]8\[s\]'\)$"):
+            ah.as_arrow(array, copy=True)
+        assert len(ah.as_arrow(array.astype(f"{unit[0]}8[s]"))) == 1
+    with pytest.raises(BufferError, match=r"day 4000000000 .*x\.astype\('M8\[s\]'\)"):
+        ah.as_arrow(np.array([1, 4_000_000_000]).view("M8[D]"), copy=True)
+
+
 @pytest.mark.parametrize("kind", [pa.timestamp("us", "Europe/Zurich"), pa.time32("s"), pa.time64("ns")], ids=str)
 def test_times_that_others_have_no_words_for_are_refused(kind):
     x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))

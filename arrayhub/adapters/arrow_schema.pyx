@@ -55,8 +55,18 @@ cdef bytes letter_of(Descriptor a):
             return _FORMATS_OF_UNITS[unit][0 if dtype.kind == "M" else 1]
     raise BufferError(
         f"Arrow: no format for dtype {dtype!r}; accepted: integers, float16 to float64, bool, times in s, ms, us and ns and"
-        " bytes without a meaning, in the machine's byte order. Convert it first"
+        f" bytes without a meaning, in the machine's byte order. Convert it first{call_for(dtype)}"
     )
+
+
+cdef str call_for(object dtype):
+    """The call that makes elements of times such as Arrow has; nothing of others."""
+    if dtype.kind not in "mM":
+        return ""
+    call = f", by x.astype('{dtype.kind}8[s]')"
+    if dtype.kind == "M" and np.datetime_data(dtype) == ("D", 1):
+        call += ", or pass copy=True to as_arrow, as_polars or as_pandas, which makes date32 of days"
+    return call
 
 
 # NumPy's units: the formats of instants and of durations.

@@ -4,6 +4,7 @@ What is moved is what the array reaches and no more: rows of a slice, not the co
 one copy.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
     check,
+    covered,
     is_on_host,
     make,
     nested_of,
@@ -172,6 +174,54 @@ def as_polars_has_it(node: Any) -> Any:
     if node.kind == "record":
         parts = tuple(as_polars_has_it(field) for field in node.fields.values())
         return make("record", len(node), names=tuple(node.fields), parts=parts, **facts)
+    return node
+
+
+def with_days(node: Any) -> Any:
+    """Return what `concatenate` gives with Arrow's days of four bytes in place of NumPy's of eight; NaT is missing.
+
+    Raises
+    ------
+    BufferError
+        A day lies beyond four bytes.
+    """
+    if not isinstance(node, NestedArray):
+        return _days(node) if _is_of_days(node) else node
+    facts: dict[str, Any] = {"validity": node.validity, "bit": node.validity_offset}
+    if node.kind == "flat" and _is_of_days(node.content):
+        return covered(_days(node.content), node.validity, node.validity_offset)
+    if node.kind == "list":
+        return make("list", len(node), offsets=node.offsets, content=with_days(node.content), **facts)
+    if node.kind == "regular":
+        return make("regular", len(node), width=node.width, content=with_days(node.content), **facts)
+    if node.kind == "record":
+        parts = tuple(with_days(field) for field in node.fields.values())
+        return make("record", len(node), names=tuple(node.fields), parts=parts, **facts)
+    if node.kind == "categorical":
+        facts |= {"meaning": node.meaning, "indices": node.indices}
+        return make("categorical", len(node), content=with_days(node.content), **facts)
+    return node
+
+
+def _is_of_days(array: Any) -> bool:
+    return array.dtype.kind == "M" and np.datetime_data(array.dtype) == ("D", 1)
+
+
+def _days(array: Any) -> NestedArray:
+    """Days of eight bytes as nodes of four, the dimensions after the first as rows of one length."""
+    numbers = np.ascontiguousarray(as_numpy(array).reshape(-1), "M8[D]").view(np.int64)
+    there = numbers != np.iinfo(np.int64).min
+    numbers = np.where(there, numbers, 0)
+    beyond = numbers[numbers != numbers.astype(np.int32)]
+    if len(beyond):
+        raise BufferError(
+            f"Arrow: day {beyond[0]} since 1970 is beyond the four bytes of date32. Convert them first, by"
+            " x.astype('M8[s]')"
+        )
+    validity = None if there.all() else bitmap_of(there)
+    node = make("flat", len(numbers), content=asarray(numbers.astype(np.int32)), meaning="tdD", validity=validity)
+    for axis in range(array.ndim - 1, 0, -1):
+        node = make("regular", math.prod(array.shape[:axis]), width=array.shape[axis], content=node)
     return node
 
 

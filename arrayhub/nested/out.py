@@ -10,7 +10,7 @@ from arrayhub.conversion import as_numpy as dense_as_numpy
 from arrayhub.conversion import register_nested
 from arrayhub.nested.array import NestedArray, check, is_on_host, nested_of, unpacked, valid_mask
 from arrayhub.nested.from_torch import as_jagged
-from arrayhub.nested.moving import as_polars_has_it, concatenate, in_order
+from arrayhub.nested.moving import as_polars_has_it, concatenate, in_order, with_days
 from arrayhub.nested.strings import to_string_dtype, with_offsets
 from arrayhub.nested.take import asnested
 
@@ -21,6 +21,12 @@ def _taken(obj: Any, copy: bool | None, call: str) -> Any:
         return asnested(obj, copy=True)
     taken = obj if isinstance(obj, NestedArray) else _dense_or_nested(obj, copy)
     return concatenate([taken]) if copy else taken
+
+
+def _taken_for_arrow(obj: Any, copy: bool | None, call: str) -> Any:
+    """The same for who takes Arrow's types: a copy has days of four bytes."""
+    taken = _taken(obj, copy, call)
+    return with_days(taken) if copy else taken
 
 
 def _dense_or_nested(obj: Any, copy: bool | None) -> Any:
@@ -38,7 +44,7 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
     obj : object
         Anything `asnested` takes: what is dense too.
     copy : bool, optional
-        True: a copy, in host memory. Otherwise zero-copy, or BufferError.
+        True: a copy, in host memory, of ``datetime64[D]`` as date32. Otherwise zero-copy, or BufferError.
 
     Returns
     -------
@@ -53,7 +59,7 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
         pyarrow is not installed.
     """
     pyarrow = needed("pyarrow", "for its arrays")
-    taken = _taken(obj, copy, "as_arrow")
+    taken = _taken_for_arrow(obj, copy, "as_arrow")
     if is_on_host(taken):
         _need_arrow(taken)
         take = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private; the public way takes longer
@@ -94,7 +100,7 @@ def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
     as polars has them; it would copy the characters too.
     """
     polars = needed("polars", "for its arrays")
-    taken = _on_host(_taken(obj, copy, "as_polars"), "polars")
+    taken = _on_host(_taken_for_arrow(obj, copy, "as_polars"), "polars")
     _need_arrow(taken)
     series = polars.Series(as_polars_has_it(taken))
     return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
