@@ -883,6 +883,15 @@ def test_ndarrays_of_other_dimensions_are_told_what_helps(source):
     assert len(ah.asnested(source.reshape(-1))) == 1
 
 
+def test_arrays_without_a_dimension_are_told_what_helps():
+    x = ah.asarray(np.array(1))
+    for take in (ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward):
+        for source in (x, 1, np.float32(1)):
+            with pytest.raises(TypeError, match=r"no dimension.*Take asarray\(x\)\.reshape\(-1\)"):
+                take(source)
+            assert take(ah.asarray(source).reshape(-1)) is not None
+
+
 def test_columns_that_pyarrow_has_no_array_of():
     assert ah.asnested(pd.Series([1j, 2])).to_list() == [1j, 2]
     sparse = pd.Series(pd.arrays.SparseArray([0, 1]))

@@ -136,5 +136,5 @@ def _only(obj: Any) -> NestedArray:
 
 def _with_a_dimension(array: Any) -> Any:
     if array.ndim == 0:
-        raise TypeError(f"asnested: {show(array)} has no dimension; accepted: one or more. Take asarray(x)")
+        raise TypeError(f"asnested: {show(array)} has no dimension; accepted: one or more. Take asarray(x).reshape(-1)")
     return array
