@@ -572,6 +572,20 @@ def test_asarray_names_asnested():
             ah.asarray(source)
 
 
+def test_arrays_of_xarray_come_in_as_in_asarray():
+    """By xarray's own stream they are a table, which leaves out dimensions without coordinates."""
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    numbers = np.arange(6.0).reshape(2, 3)
+    source = xarray.DataArray(numbers, dims=("y", "x"), coords={"x": [1, 2, 3]}, name="T")
+    assert ah.asnested(source, copy=False).content.ptr == numbers.ctypes.data
+    assert ah.asnested(source).content.dims == ("y", "x")
+    for call in (ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward):
+        assert type(call(source, copy=True)) is type(call(ah.asarray(source), copy=True))
+    assert ah.as_arrow(source, copy=False).equals(ah.as_arrow(ah.asarray(source)))
+    assert ah.as_awkward(source).to_list() == ah.asnested(source, copy=True).to_list() == numbers.tolist()
+    assert ah.explain(source, to="arrow").verdicts[0].verdict == "zero-copy"
+
+
 def test_what_a_nested_array_is_not():
     x = ah.asnested(RAGGED)
     with pytest.raises(TypeError, match="made by arrayhub.asnested"):

@@ -47,12 +47,18 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
     """
     if copy is not None:
         copy = wanted(copy, "asnested")
-    chunks = _by_arrow(obj)  # first: a look at what is known of the type
+    chunks = None if _is_xarrays(obj) else _by_arrow(obj)  # first: a look at what is known of the type
     if chunks is None:
         chunks = _by_series(obj) or [_without_arrow(obj, copy)]
     if copy:
         return concatenate(chunks)
     return chunks[0] if len(chunks) == 1 else chunks
+
+
+def _is_xarrays(obj: Any) -> bool:
+    """Say whether `obj` is a DataArray, whose stream is a table without the dimensions that have no coordinates."""
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(obj, getattr(xarray, "DataArray", ()))
 
 
 def _by_arrow(obj: Any) -> list[NestedArray] | None:
