@@ -82,6 +82,65 @@ def test_a_verdict_is_what_the_call_does(number, to):
     assert ("asnested(x" in verdict.reason) == (verdict.verdict == "cannot" and not isinstance(obj, list))
 
 
+def missing_in_awkward():
+    return pytest.importorskip("awkward").Array([[1, None], None])
+
+
+WITH_A_COPY = {
+    "of no dimension": lambda: np.array(1),
+    "of no dimension, on a device": lambda: ah.zeros((), memory="usm_device"),
+    "on a device": lambda: ah.zeros((3, 2), memory="usm_device"),
+    "NumPy's strings": lambda: np.array(["a", "b"], np.dtypes.StringDType()),
+    "NumPy's strings, missing": lambda: np.array(["a", None], np.dtypes.StringDType(na_object=None)),
+    "NumPy's strings of two dimensions": lambda: np.array([["a"]], np.dtypes.StringDType()),
+    "strings of a fixed length": lambda: np.array(["a"]),
+    "a range": lambda: range(3),
+    "a range of no elements": lambda: range(0),
+    "a range beyond 64 bits": lambda: range(2**70, 2**70 + 2),
+    "missing in awkward": missing_in_awkward,
+    "objects": lambda: np.array(["a"], object),
+}
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "numba", "arrow", "polars", "pandas", "awkward"])
+@pytest.mark.parametrize("make", WITH_A_COPY.values(), ids=WITH_A_COPY.keys())
+def test_what_takes_a_copy_is_said_to(make, to):
+    pytest.importorskip("pyarrow" if to == "arrow" else to)
+    obj = make()
+
+    def does():
+        for copy, word in ((False, "zero-copy"), (True, "copy=True")):
+            try:
+                ah.convert(obj, to, copy=copy)
+            except (BufferError, TypeError, OverflowError):
+                continue
+            return word
+        return "cannot"
+
+    (verdict,) = ah.explain(obj, to).verdicts
+    assert verdict.verdict == does(), verdict
+    assert (verdict.reason == "") == (verdict.verdict == "zero-copy")
+
+
+def test_of_what_is_copied_all_is_said():
+    explained = ah.explain(np.array(["a", "b"], np.dtypes.StringDType()))
+    assert explained.summary == "2 * string, which is copied"
+    assert "NumPy's strings are in another form" in explained.why
+    assert explained.taken is None
+    said = {verdict.consumer: verdict for verdict in explained.verdicts}
+    assert said["arrow"].verdict == "copy=True"
+    assert "asnested(x) first" in said["numpy"].reason
+    for value in (range(3), range(0), [range(3)]):
+        assert ah.explain(value).summary == f"a value, of which NumPy makes {np.asarray(value).dtype}"
+
+
+def test_no_dimension_is_said_with_what_gives_one():
+    for obj in (np.array(1), ah.asarray(np.array(1))):
+        with pytest.raises(TypeError, match=r"x\)?\.reshape\(-1\)"):
+            ah.as_arrow(obj, copy=True)
+        assert ah.as_arrow(obj.reshape(-1), copy=True).to_pylist() == [1]
+
+
 def test_check_follows_offsets_and_strings():
     assert ah.check(RAGGED) == []
     assert ah.check(pa.array([1.0, 2.0])) == []

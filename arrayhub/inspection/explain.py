@@ -229,14 +229,17 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
 
 
 def _stand_in(array: USMArray) -> USMArray:
-    """An array of the same type on the same device, to be copied in its place: of no elements, or of a fresh one."""
+    """An array of the same type on the same device, of as many dimensions, to be copied in its place: of no elements,
+    or of a fresh one."""
     if array.size and not is_host_readable(array):  # an empty one would not show that nothing copies from there
-        return to_device(empty_like(array[(0,) * array.ndim]), array.device)
+        return to_device(empty_like(array[(slice(1),) * array.ndim]), array.device)
     try:
-        return (array if array.ndim else array[None])[:0]
+        if array.ndim:
+            return array[:0]
     except BufferError:  # elements of less than a byte share bytes: no part can be had, so fresh memory has to do
-        fresh: USMArray = empty_like(array)
-        return fresh
+        pass
+    fresh: USMArray = empty_like(array)
+    return fresh
 
 
 def _why_jax_copies(array: USMArray) -> str:
@@ -258,7 +261,8 @@ def _would_start_a_gpu() -> bool:
 # ------------------------------------------------------------------------------------------------- what has no memory
 
 _NUMBERS = (bool, int, float, complex)
-_VALUES = (*_NUMBERS, str, list, tuple, np.generic)
+_SEQUENCES = (list, tuple, range)
+_VALUES = (*_NUMBERS, str, *_SEQUENCES, np.generic)
 
 
 def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: str, to: str | None) -> Explanation:
@@ -286,7 +290,7 @@ def _no_array(name: str, offers: tuple[Offer, ...], why: str, consumers: list[st
 def _dtype_of_value(obj: Any) -> np.dtype[Any]:
     """What NumPy would make of a value, as far as a look at its first items tells."""
     level, depth = [obj], 0
-    while level and all(issubclass(type(item), list | tuple) for item in level):
+    while level and all(issubclass(type(item), _SEQUENCES) for item in level):
         depth += 1
         if depth > MAX_NDIM:
             raise TypeError(f"sequences inside each other, more than NumPy's {MAX_NDIM} dimensions, are no array")
@@ -298,11 +302,18 @@ def _dtype_of_value(obj: Any) -> np.dtype[Any]:
 
 
 def _length(sequence: Any) -> int:
-    return list.__len__(sequence) if issubclass(type(sequence), list) else tuple.__len__(sequence)
+    length: int = _sequence_of(sequence).__len__(sequence)
+    return length
 
 
 def _items(sequence: Any) -> Iterator[Any]:
-    return list.__iter__(sequence) if issubclass(type(sequence), list) else tuple.__iter__(sequence)
+    items: Iterator[Any] = _sequence_of(sequence).__iter__(sequence)
+    return items
+
+
+def _sequence_of(sequence: Any) -> Any:
+    """The class whose own methods are asked, whatever a subclass makes of them."""
+    return next(cls for cls in _SEQUENCES if issubclass(type(sequence), cls))
 
 
 def _dtype_of_item(item: Any) -> Any:

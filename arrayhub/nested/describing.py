@@ -12,6 +12,7 @@ from arrayhub.inspection.explain import LOOKED_AT, attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_names, hexadecimal, shared
 from arrayhub.nested.array import NestedArray, check, part
+from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.out import TAKERS, WAYS
 from arrayhub.nested.take import asnested
 
@@ -34,13 +35,44 @@ def _chunks_of(obj: Any) -> list[NestedArray]:
 def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
     """Return what `explain` says of what `asarray` refuses and `asnested` takes; None where that refuses it too."""
     chunks = _chunks_of(obj)
-    if not chunks:
-        return None
-    x = chunks[0]
     consumers = _CONSUMERS if to is None else (to,)
+    if not chunks:
+        return _explain_copied(obj, name, offers, consumers)
+    x = chunks[0]
     why = f"asnested takes it, by {x.protocol}; asarray gives dense arrays only"
     return Explanation(name, f"{x.type}, {x.access}, on {x.device}", (), offers, x.protocol, why,
                        tuple(_verdict_of_taken(obj, chunks, consumer) for consumer in consumers))  # fmt: skip
+
+
+def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: tuple[str, ...]) -> Explanation | None:
+    """The same of what `asnested` takes by a copy only."""
+    x, refusal = _copied(obj)
+    if x is None:
+        return None
+    verdicts = []
+    for consumer in consumers:
+        verdict = _verdict(x, consumer)
+        if consumer not in TAKERS:
+            verdict = _after_asnested(verdict, "arrayhub.asnested(x)")
+        elif verdict.verdict == ZERO_COPY:
+            verdict = Verdict(consumer, COPY, refusal)
+        verdicts.append(verdict)
+    length = attempt(len, obj)[0]
+    summary = f"{length} * {str(x.type).partition(' * ')[2]}, which is copied"
+    return Explanation(name, summary, (), offers, None, refusal, tuple(verdicts))
+
+
+def _copied(obj: Any) -> tuple[NestedArray | None, str]:
+    """A copy of the first elements of what `asnested` does not take without one, and why not; None of other things."""
+    refusal = attempt(asnested, obj, copy=False)[1]
+    return attempt(_copy_of_first, obj)[0], refusal
+
+
+def _copy_of_first(obj: Any) -> NestedArray | None:
+    if not is_awkward(obj) and not (issubclass(type(obj), np.ndarray) and obj.ndim == 1):
+        return None
+    x = asnested(obj[:LOOKED_AT])
+    return x if isinstance(x, NestedArray) else None
 
 
 def _verdict_of_taken(obj: Any, chunks: list[NestedArray], consumer: str) -> Verdict:
@@ -52,13 +84,18 @@ def _verdict_of_taken(obj: Any, chunks: list[NestedArray], consumer: str) -> Ver
     if isinstance(obj, NestedArray):
         return verdict
     call = "arrayhub.asnested(x, copy=True)" if len(chunks) > 1 else "arrayhub.asnested(x)"
+    return _after_asnested(verdict, call)
+
+
+def _after_asnested(verdict: Verdict, call: str) -> Verdict:
+    """What becomes of an object that is not dense on its way to a library whose function takes NestedArrays only."""
     then = verdict.verdict + (f": {verdict.reason}" if verdict.reason else "")
-    return Verdict(consumer, CANNOT, f"it is not dense; take {call} first, of which this is said: {then}")
+    return Verdict(verdict.consumer, CANNOT, f"it is not dense; take {call} first, of which this is said: {then}")
 
 
 def verdict_of_values(obj: Any, consumer: str) -> Verdict:
     """Return what becomes of Python's values, which go out as a copy, found by trying the first of them."""
-    first = obj[:LOOKED_AT] if isinstance(obj, (list, tuple)) else obj
+    first = obj[:LOOKED_AT] if isinstance(obj, (list, tuple, range)) else obj
     obstacle = attempt(convert, first, consumer)[1]
     return Verdict(
         consumer, CANNOT if obstacle else COPY, obstacle or "values have no memory to view: asnested copies them"
@@ -72,9 +109,10 @@ def verdict_of(obj: Any, consumer: str) -> Verdict | None:
     if isinstance(x, NestedArray):
         dense = x.kind == "flat" and x.validity is None and x.meaning is None
         return None if dense else _verdict(x, consumer)
-    if not isinstance(obj, np.ndarray) or obj.ndim != 1:
+    copied = None if x is not None else _copied(obj)[0]
+    if copied is None:
         return None
-    obstacle = attempt(lambda: convert(asnested(obj[:0]), consumer))[1]  # strings, whose type no element changes
+    obstacle = attempt(convert, copied, consumer)[1]
     return Verdict(consumer, CANNOT if obstacle else COPY, obstacle or refusal)
 
 
