@@ -141,6 +141,32 @@ def test_no_dimension_is_said_with_what_gives_one():
         assert ah.as_arrow(obj.reshape(-1), copy=True).to_pylist() == [1]
 
 
+@pytest.mark.parametrize("values", [[[1], [2, 3, None]], ["a", None], [{"a": 1, "b": None}]], ids=str)
+def test_check_follows_what_awkward_has_out_of_order(values):
+    awkward = pytest.importorskip("awkward")
+    assert ah.check(awkward.Array(values)) == []
+    beyond = awkward.contents.ListOffsetArray(
+        awkward.index.Index64(np.array([0, 9])), awkward.contents.NumpyArray(np.arange(3))
+    )
+    missing = awkward.contents.IndexedOptionArray(awkward.index.Index64(np.array([0, -1])), beyond)
+    (fault,) = ah.check(awkward.Array(missing))
+    assert "offsets[0]" in fault
+    numbers = awkward.contents.NumpyArray(np.arange(3))
+    outside = awkward.contents.IndexedOptionArray(awkward.index.Index64(np.array([0, 9])), numbers)
+    (fault,) = ah.check(awkward.Array(outside))
+    assert "out of range" in fault
+
+
+def test_check_reads_every_chunk():
+    wrong = Producer(b"u", [None, int32(0, 1), ctypes.create_string_buffer(b"\xff", 1)], length=1)
+    chunked = pa.chunked_array([pa.array(["a"]), pa.array(wrong)])
+    (fault,) = ah.check(chunked)
+    assert "UTF-8" in fault and "x[1]" in fault
+    for values in (["a"], [[1], [2, 3]], {"a": 1}, range(3), "text"):
+        with pytest.raises(TypeError):
+            ah.check(values)
+
+
 def test_check_follows_offsets_and_strings():
     assert ah.check(RAGGED) == []
     assert ah.check(pa.array([1.0, 2.0])) == []

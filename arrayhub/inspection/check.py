@@ -32,7 +32,8 @@ def check(obj: Any, /) -> list[str]:
         An object with one or more of ``__array_interface__``, ``__array_struct__``, ``__cuda_array_interface__``,
         ``__sycl_usm_array_interface__``, the buffer protocol, ``__dlpack__`` and Arrow's. One that refuses, for
         memory or an element type that it has no words for, says nothing that could disagree. Of what is not dense,
-        offsets, views, indices and strings are followed to the last.
+        offsets, views, indices and strings are followed to the last, in a copy of those that awkward has in
+        another order.
 
     Returns
     -------
@@ -61,10 +62,9 @@ def check(obj: Any, /) -> list[str]:
         except Exception as error:  # a fault of the producer's code, which others would meet as well
             texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
     if not found:
-        nested = not_dense("view", obj)
-        if nested is not None:
-            own = nested is obj  # whose interfaces refuse for what is found here
-            return ([] if own else texts) + list(not_dense("check", nested))
+        faults: list[str] | None = not_dense("check", obj, texts)
+        if faults is not None:
+            return faults
         _explain_nothing(obj, texts)
     for name, facts in found[1:]:
         first, held_to = found[0]

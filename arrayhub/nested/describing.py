@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import InterfaceError
+from arrayhub._core.errors import PASSES_ON, InterfaceError, first_line
 from arrayhub.conversion import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
@@ -219,9 +219,28 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 # ---------------------------------------------------------------------------------------------------------- checked
 
 
-def check_nested(x: NestedArray) -> list[str]:
-    """Return what is false about a node and all below it, each in words: offsets, views, indices, strings."""
-    return list(_faults(x, "x"))
+def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
+    """Return what is false about an object that is not dense, each in words: offsets, views, indices, strings.
+
+    After `texts`, which its interfaces gave; a NestedArray's refuse for what is found here. None where `asnested` does
+    not take it without a copy, which only awkward's elements get for this.
+    """
+    if isinstance(obj, NestedArray):
+        return list(_faults(obj, "x"))
+    chunks = _chunks_of(obj)
+    if not chunks and is_awkward(obj):
+        try:
+            chunks = [asnested(obj)]
+        except PASSES_ON:
+            raise
+        except ValueError as error:  # awkward itself finds an index that leads outside as it puts elements in order
+            return [*texts, f"x: {first_line(error)}"]
+        except Exception:
+            return None
+    if not chunks:
+        return None
+    places = ["x"] if len(chunks) == 1 else [f"x[{k}]" for k in range(len(chunks))]
+    return texts + [fault for x, place in zip(chunks, places, strict=True) for fault in _faults(x, place)]
 
 
 def _faults(x: Any, place: str) -> Iterator[str]:
