@@ -71,29 +71,66 @@ def test_what_pandas_makes_writable_is_seen_to_be_written():
         assert a.access == "readonly"
 
 
+def named(obj):
+    return f"{type(obj).__name__} {getattr(obj, 'dtype', 'frame')}"
+
+
 @pytest.mark.parametrize(
     "obj",
     [
         pd.DataFrame({"a": [1.0, 2.0], "b": [3, 4]}),
         pd.concat([pd.DataFrame({"a": [1.0, 2.0]}), pd.DataFrame({"b": [3.0, 4.0]})], axis=1),
         pd.DataFrame(),
-        pd.Series(pd.date_range("2020", periods=3, tz="Europe/Zurich")),
-        pd.date_range("2020", periods=3, tz="UTC"),
+        pd.DataFrame({"a": pd.Series([1, 2], dtype="Int64")}),
         pd.Series([1, None, 3], dtype="Int64"),
-        pd.Series(["a", "b"], dtype="category"),
+        pd.Series([1, 2], dtype="category"),
         pd.Series(pd.arrays.SparseArray([0, 0, 1])),
-        pd.Series(pd.period_range("2020", periods=3, freq="D")),
         pd.Series([1, 2], dtype="int64[pyarrow]"),
-        pd.Series(["a", "b"], dtype="str"),
         pd.array([1, None], dtype="Int64"),
-        pd.Categorical(["a"]),
         pd.arrays.SparseArray([0, 0, 1]),
-        pd.array(pd.date_range("2020", periods=3, tz="UTC")),
     ],
-    ids=lambda obj: f"{type(obj).__name__} {getattr(obj, 'dtype', 'frame')}",
+    ids=named,
 )
 def test_what_pandas_would_copy_or_strip_names_to_numpy(obj):
     assert_refused(obj, "x.to_numpy()")
+    assert ah.asarray(obj.to_numpy()).shape == obj.shape
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pd.Series(pd.date_range("2020", periods=3, tz="Europe/Zurich")),
+        pd.date_range("2020", periods=3, tz="UTC"),
+        pd.Series(["a", "b"], dtype="category"),
+        pd.Series(["a", "b"], dtype="str"),
+        pd.Series(["a", None], dtype=object),
+        pd.Series([], dtype="str"),
+        pd.Series(pd.period_range("2020", periods=3, freq="D")),
+        pd.Series([True, False, None], dtype="boolean"),
+        pd.Series([True, False, None], dtype="bool[pyarrow]"),
+        pd.Index(["a", "b"]),
+        pd.array([True, None], dtype="boolean"),
+        pd.Categorical(["a"]),
+        pd.array(pd.date_range("2020", periods=3, tz="UTC")),
+        pd.DataFrame({"a": [1], "s": ["x"]}),
+        pd.DataFrame({"a": [1], "b": [True]}),
+        pd.DataFrame({"a": ["x"], "b": ["y"]}),
+        pd.DataFrame({"a": [1, 2], "b": [3, None]}, dtype="Int64"),
+    ],
+    ids=named,
+)
+def test_what_pandas_would_make_objects_of_names_asnested(obj):
+    pytest.importorskip("pyarrow")
+    with pytest.raises(TypeError):
+        ah.asarray(obj.to_numpy())
+    with pytest.raises(TypeError) as raised:
+        ah.as_torch(obj)
+    call = next(
+        call for call in ("asnested(x)", "asnested(pandas.Series(x))") if f"pass arrayhub.{call}" in str(raised.value)
+    )
+    taken = ah.asnested(obj if call == "asnested(x)" else pd.Series(obj))
+    assert len(taken) == len(obj)
+    assert_refused(obj, f"arrayhub.{call}")
 
 
 # --------------------------------------------------------------------------------------------------- scipy and sklearn
@@ -141,7 +178,9 @@ def test_xarray_of_something_else():
     masked = np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0])
     assert_refused(xarray.NamedArray(("a",), masked), "x.filled(value)")
     assert_refused(xarray.Dataset({"a": ("x", np.zeros(3))}), "x['name']")
-    assert_refused(xarray.DataArray(pd.date_range("2020", periods=3, tz="UTC")), "x.to_numpy()")
+    zoned = xarray.DataArray(pd.date_range("2020", periods=3, tz="UTC"))
+    assert_refused(zoned, "arrayhub.asnested(pandas.Series(x))")
+    assert ah.asnested(pd.Series(zoned.data)).meaning.endswith(":UTC")
 
 
 def test_what_xarray_reads_at_each_look_is_a_copy():

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import root_of, show
+from arrayhub._core.errors import PASSES_ON, root_of, show
 
 
 class Wrapper(NamedTuple):
@@ -21,6 +21,7 @@ class Wrapper(NamedTuple):
     attribute: str | None = None  # what hands out its memory, as in "data", "a.b" or "get()"; None: nothing does
     dtype: Callable[[Any], Any] = lambda obj: None  # the element type that an object says it has; None: none of NumPy's
     asked: bool = False  # its own protocols are asked instead, and the call is named where they refuse
+    instead: Callable[[Any], str | None] = lambda obj: None  # the call for an object of which `call` gives no array
 
 
 # OpenVINO's names of the element types that its `data` shows as what they are; others come as bytes or another type.
@@ -42,6 +43,8 @@ def _dtype_of_frame(obj: Any) -> Any:
 
 
 def _dtype_of_series(obj: Any) -> Any:
+    if obj.dtype == object:
+        return "Python objects"
     inner = None if isinstance(obj.dtype, np.dtype) else known(type(obj.array))
     return obj.dtype if inner is None or inner.attribute is None else inner.dtype(obj.array)
 
@@ -52,6 +55,28 @@ def _dtype_of_extension(obj: Any) -> Any:
 
 def _dtype_of_masked(obj: Any) -> Any:
     return f"{obj.dtype}, some of them missing" if obj.isna().any() else obj.dtype.numpy_dtype
+
+
+def _nested_of_pandas(obj: Any) -> str | None:
+    """The call for an object of whose elements ``to_numpy()`` makes Python objects, which a row of it or two tell."""
+    try:
+        objects = _gives_objects(obj, [0][: len(obj)])
+        if not objects and hasattr(obj, "isna"):  # some types become objects only where elements are missing
+            missing = np.asarray(obj.isna())
+            rows = missing.any(axis=1) if missing.ndim > 1 else missing
+            objects = bool(rows.any()) and _gives_objects(obj, [int(rows.argmax())])
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
+    if not objects:
+        return None
+    speaks = any(hasattr(type(obj), name) for name in ("__arrow_c_stream__", "__arrow_array__"))
+    return f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'}), which takes it as it is"
+
+
+def _gives_objects(obj: Any, rows: list[int]) -> bool:
+    return bool(obj.take(rows).to_numpy().dtype == object)
 
 
 def _dtype_of_awkward(obj: Any) -> Any:
@@ -72,7 +97,7 @@ _GET_BUFFER = "x.buffer_rgba()"
 _MAPPED = "x.map_to_host(), a view until it is released, or x.get(), a copy"
 _OPENCL = "what pyopencl.enqueue_map_buffer(queue, x, ...) gives, which is a view until it is released"
 _OPENVINO_CALL = "x.data, which shows types that NumPy lacks as other types or as bytes"
-_PANDAS = "x.to_numpy(), which copies time zones, missing values and columns of several types into one array"
+_PANDAS = "x.to_numpy(), which copies missing values and columns of several types into one array"
 _QT_IMAGE = "x.bits(), or x.constBits() which is read-only: its bytes, x.bytesPerLine() for a row; keep x alive"
 _READ = "x[...], which reads a copy into memory"
 _SPARSE = "x.toarray(), a dense copy"
@@ -129,15 +154,15 @@ _TABLE = {
     ("openvino", "Constant"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino),
     ("openvino", "Tensor"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino),
     ("paddle", "DenseTensor"): Wrapper(_ASNUMPY, asked=True),
-    ("pandas", "BaseMaskedArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_masked),
-    ("pandas", "DataFrame"): Wrapper(_PANDAS, "values", _dtype_of_frame),
-    ("pandas", "DatetimeArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension),
-    ("pandas", "ExtensionArray"): Wrapper(_PANDAS),
-    ("pandas", "Index"): Wrapper(_PANDAS, "values", _dtype_of_series),
+    ("pandas", "BaseMaskedArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_masked, instead=_nested_of_pandas),
+    ("pandas", "DataFrame"): Wrapper(_PANDAS, "values", _dtype_of_frame, instead=_nested_of_pandas),
+    ("pandas", "DatetimeArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension, instead=_nested_of_pandas),
+    ("pandas", "ExtensionArray"): Wrapper(_PANDAS, instead=_nested_of_pandas),
+    ("pandas", "Index"): Wrapper(_PANDAS, "values", _dtype_of_series, instead=_nested_of_pandas),
     ("pandas", "MultiIndex"): Wrapper("x.get_level_values(i).to_numpy()"),
-    ("pandas", "NumpyExtensionArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension),
-    ("pandas", "Series"): Wrapper(_PANDAS, "values", _dtype_of_series),
-    ("pandas", "TimedeltaArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension),
+    ("pandas", "NumpyExtensionArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension, instead=_nested_of_pandas),
+    ("pandas", "Series"): Wrapper(_PANDAS, "values", _dtype_of_series, instead=_nested_of_pandas),
+    ("pandas", "TimedeltaArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension, instead=_nested_of_pandas),
     ("pint", "Quantity"): Wrapper("x.magnitude; the unit is not in it"),
     ("pygame", "Surface"): Wrapper("x.get_view('2') or pygame.surfarray.pixels2d(x), which lock x while they live"),
     ("pyopencl", "Array"): Wrapper(_MAPPED),
@@ -258,7 +283,8 @@ def wrapper_error(obj, why):
     """Return the TypeError for a wrapper that is not taken."""
     cls = type(obj)
     name = f"{root_of(cls)}.{_qualname(cls).rpartition('.')[2]}"
-    return TypeError(f"asarray: {name} {why}: {show(obj)}; pass {known(cls).call}")
+    row = known(cls)
+    return TypeError(f"asarray: {name} {why}: {show(obj)}; pass {row.instead(obj) or row.call}")
 
 
 def hint(obj):

@@ -125,7 +125,7 @@ library(
     Refused(
         "time zones",
         lambda pd: pd.array(pd.date_range("2020", periods=2, tz="UTC")),
-        "x.to_numpy()",
+        "arrayhub.asnested(pandas.Series(x))",
         "the time zone would be lost",
         lambda x: x.to_numpy(dtype="M8[ns]"),
     ),
