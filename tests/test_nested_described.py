@@ -104,8 +104,10 @@ WITH_A_COPY = {
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "numba", "arrow", "polars", "pandas", "awkward"])
 @pytest.mark.parametrize("make", WITH_A_COPY.values(), ids=WITH_A_COPY.keys())
-def test_what_takes_a_copy_is_said_to(make, to):
+def test_what_takes_a_copy_is_said_to(make, to, request):
     pytest.importorskip("pyarrow" if to == "arrow" else to)
+    if "on a device" in request.node.callspec.id:
+        request.getfixturevalue("sycl")
     obj = make()
 
     def does():

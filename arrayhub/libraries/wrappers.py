@@ -137,6 +137,10 @@ _TABLE = {
     ("h5py", "Dataset"): Wrapper(_READ),
     ("h5py", "HLObject"): Wrapper("x['name'][...], which reads a copy of one of its datasets"),
     ("jax", "JAXSparse"): Wrapper("x.todense(), a dense copy"),
+    ("jax", "PRNGKeyArray"): Wrapper("jax.random.key_data(x), its numbers", asked=True),
+    ("jax", "Tracer"): Wrapper(
+        "x outside of the transformed function: what jax traces for jit, vmap and grad has no memory", asked=True
+    ),
     ("keras", "Variable"): Wrapper("x.value"),
     ("lightgbm", "Dataset"): Wrapper("x.get_data()"),
     ("marray", "masked_namespace.<locals>.MArray"): Wrapper(_DATA_AND_MASK),
