@@ -116,6 +116,19 @@ def test_dpnp_gets_memory_of_whole_elements(kind):
     assert dpnp.asnumpy(ah.as_dpnp(ah.asarray(x, stream=other))).tolist() == words.tolist()
 
 
+@pytest.mark.parametrize(
+    ("typestr", "call"), [(">f4", "native()"), (">i8", "native()"), ("g", 'astype("f8")'), ("G", 'astype("c16")')]
+)
+def test_element_types_that_dpnp_lacks_are_refused_with_what_converts_them(typestr, call):
+    host = np.ones(3, typestr)
+    for x, copy in ((ah.to_device(host, "oneapi:0"), None), (host, True)):
+        with pytest.raises(BufferError) as raised:
+            ah.as_dpnp(x, copy=copy)
+        assert f"take arrayhub.to_host(x).{call}, and pass copy=True" in str(raised.value)
+        converted = eval(f"arrayhub.to_host(x).{call}", {"arrayhub": ah, "x": x})
+        assert dpnp.asnumpy(ah.as_dpnp(converted, copy=True)).tolist() == [1, 1, 1]
+
+
 # ------------------------------------------------------------------------------------------------------- memory objects
 
 

@@ -288,10 +288,21 @@ cdef object emit(Descriptor a):
         else:
             array = usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory, strides=a.strides, offset=a.offset)
     except (TypeError, ValueError) as error:
-        raise BufferError(f"dpnp: usm_ndarray refuses this array ({error}); call x.copy() or convert it first") from error
+        raise BufferError(f"dpnp: usm_ndarray refuses this array ({error}); {advice(get_dtype(a))}") from error
     if not a.flags_ & WRITEABLE:
         array.flags.writable = False
     return array
+
+
+cdef str advice(dtype):
+    """What helps with an element type that is NumPy's and not dpnp's, which nothing here converts on a device."""
+    if not dtype.isnative:
+        call = "native()"
+    elif dtype.char in "gG":     # long double
+        call = 'astype("f8")' if dtype.char == "g" else 'astype("c16")'
+    else:
+        return "convert it first"
+    return f"take arrayhub.to_host(x).{call}, and pass copy=True"
 
 
 cdef int see_dpnp() except -1:
