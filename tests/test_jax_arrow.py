@@ -17,7 +17,7 @@ def test_jax_arrays_without_memory():
     x.delete()
     with pytest.raises(BufferError, match="jax: the array was deleted or donated"):
         ah.asarray(x)
-    with pytest.raises(BufferError, match=r"jax: .*int4.*convert it with x.astype"):
+    with pytest.raises(BufferError, match=r"jax: .*int4.*numpy\.asarray\(x\).* x\.astype\('float32'\)"):
         ah.asarray(jnp.zeros(4, jnp.int4))
     key = jax.random.key(0)
     with pytest.raises(TypeError, match=r"speaks no array protocol; pass jax\.random\.key_data\(x\)"):
@@ -37,6 +37,19 @@ def test_tracers_are_refused(transform):
         return x
 
     transform(look)(jnp.arange(3.0))
+
+
+@pytest.mark.parametrize("name", ["float4_e2m1fn", "int4"])
+@pytest.mark.parametrize("take", [ah.as_numpy, ah.as_jax, ah.as_arrow, lambda x: ah.asarray(x, dtype="complex64")])
+def test_elements_of_less_than_a_byte_are_refused_with_what_converts_them(name, take):
+    if not hasattr(jnp, name):
+        pytest.skip("an older jax")
+    x = jnp.asarray([1, 0], getattr(jnp, name))
+    with pytest.raises(BufferError) as raised:
+        take(x)
+    said = str(raised.value)
+    assert "numpy.asarray(x)" in said and "x.astype('float32')" in said and "complex64" not in said
+    assert ah.as_numpy(np.asarray(x)).tolist() == ah.as_numpy(x.astype("float32")).tolist() == [1, 0]
 
 
 def test_as_jax_says_why_it_cannot():

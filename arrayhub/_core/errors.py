@@ -11,6 +11,12 @@ import numpy as np
 # lets pass what is no Exception at all: KeyboardInterrupt, SystemExit, GeneratorExit.
 PASSES_ON = (MemoryError, RecursionError)
 
+# What every way out but DLPack's says of elements that share bytes. No conversion here reads such elements.
+PACKED_ELEMENTS = (
+    "elements of less than a byte are packed; only DLPack can say that. Convert them in the library that they come"
+    " from: jax's by numpy.asarray(x) or x.astype('float32')"
+)
+
 
 class InterfaceError(ValueError):
     """A producer described its memory in a way that its protocol does not allow.

@@ -46,6 +46,8 @@ from gc import get_referents
 
 import numpy
 
+from arrayhub._core.errors import PACKED_ELEMENTS
+
 
 cdef extern from "Python.h":
     const int INT_MAX
@@ -252,7 +254,7 @@ cdef int check_host(Descriptor a, str attribute) except -1:
             " host cannot read; call arrayhub.to_host(x), which copies"
         )
     if a.flags_ & PACKED:
-        raise AttributeError(f"{attribute}: elements of less than a byte are packed; only DLPack can say that")
+        raise AttributeError(f"{attribute}: {PACKED_ELEMENTS}")
     return 0
 
 

@@ -33,7 +33,7 @@ from arrayhub.adapters.arrow_extension cimport BOOL_CODE, bool8_metadata, memory
 from arrayhub.adapters.arrow_format cimport format_of_kind
 from arrayhub.adapters.arrow_owner cimport pointer_in, released_error
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
 
 cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
 
@@ -82,7 +82,7 @@ cdef str why_not(Descriptor a):
     if a.nd_ == 0:
         return "it has no dimension; accepted: one or more. Take x.reshape(1)"
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
-        return "elements of less than a byte are packed; only DLPack can say that"
+        return PACKED_ELEMENTS
     if not a.flags_ & C_CONTIGUOUS and (a.nd_ == 1 or memory_order(a) is None):
         return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call x.copy() first"
     if may_be_nat(a) and not host_readable(a):
@@ -139,7 +139,7 @@ cdef object as_said(object node, bint lists):
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
     """Every buffer of Arrow's has its elements one after another: an array inside a node has no strides to say."""
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
-        raise BufferError("Arrow: elements of less than a byte are packed; only DLPack can say that")
+        raise BufferError(f"Arrow: {PACKED_ELEMENTS}")
     if not a.flags_ & C_CONTIGUOUS:
         raise BufferError(
             f"Arrow: byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact in a field or a content; call"

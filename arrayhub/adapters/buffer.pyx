@@ -51,7 +51,7 @@ from arrayhub._core.shared cimport found
 
 import numpy
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
 
 cnp.import_array()
 
@@ -380,7 +380,7 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     if not host_readable(a):
         raise BufferError("buffer protocol: the host cannot read this device's memory; call to_host(x), which copies")
     if a.flags_ & PACKED:
-        raise BufferError("buffer protocol: elements of less than a byte are packed; only DLPack can say that")
+        raise BufferError(f"buffer protocol: {PACKED_ELEMENTS}")
     if request & PyBUF_WRITABLE and not a.flags_ & WRITEABLE:
         raise BufferError("buffer protocol: a writable buffer was asked for of a read-only array; call x.copy() first")
     if not a.flags_ & C_CONTIGUOUS or not request & PyBUF_ND or request & FORTRAN:

@@ -4,7 +4,7 @@ import sys
 
 from libc.stdint cimport intptr_t
 
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, IMMUTABLE, WRITEABLE, Descriptor, get_dtype, host_readable
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, IMMUTABLE, PACKED, WRITEABLE, Descriptor, get_dtype, host_readable
 from arrayhub._core.device cimport kDLCUDA
 from arrayhub._core.memory cimport BOUNDARY
 from arrayhub._core.runtime cimport device_of, order_consumer
@@ -12,7 +12,7 @@ from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_handle, stream_handle
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PASSES_ON, first_line, needed
+from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, first_line, needed
 
 
 cdef bint _on_gpu = False       # where the last array lay, which is where the next one is looked for first
@@ -78,7 +78,8 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         if obj.is_deleted():
             raise BufferError("jax: the array was deleted or donated, so its memory is gone; keep a copy of it") from None
         raise BufferError(
-            f"jax: no protocol can show the array of dtype {obj.dtype} ({first_line(error)}); convert it with x.astype"
+            f"jax: no protocol can show the array of dtype {obj.dtype} ({first_line(error)}); take"
+            " numpy.asarray(x), a copy, or convert it with x.astype('float32')"
         ) from error
     raise BufferError(
         f"jax: the array is spread over {len(devices)} devices; take x.addressable_shards[i].data one by one, or gather it"
@@ -137,6 +138,8 @@ cdef class LegacyView:
 cdef str advice(Descriptor a, bint may_copy, object jax):
     """What helps with an array that jax refuses: its layout has gaps or another direction, its device is not there, or
     there is no such element type."""
+    if a.flags_ & PACKED:
+        return PACKED_ELEMENTS
     if not may_copy and not a.flags_ & C_CONTIGUOUS:
         return "pass copy=True"
     if not host_readable(a) and not has_cuda(jax):

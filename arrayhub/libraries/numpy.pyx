@@ -26,7 +26,7 @@ from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.adapters cimport array_interface
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PASSES_ON, module_of, show
+from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, module_of, show
 
 cnp.import_array()
 
@@ -176,7 +176,7 @@ cdef object emit(Descriptor a):
             " read; call arrayhub.to_host(x), or pass copy=True"
         )
     if a.flags_ & PACKED:
-        raise BufferError("numpy: elements of less than a byte are packed; only DLPack can say that")
+        raise BufferError(f"numpy: {PACKED_ELEMENTS}")
     host_ready(a)
     return lay_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
 
