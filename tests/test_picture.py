@@ -228,6 +228,15 @@ def test_bad_input(arguments, error, words):
         arrayhub.picture(*arguments)
 
 
+@pytest.mark.parametrize(
+    "array", [np.array([2, 3]), np.ones(3), np.zeros((2, 3)), arrayhub.asarray([2, 3]), memoryview(b"ab")]
+)
+def test_an_array_is_no_shape(array):
+    with pytest.raises(TypeError, match=r"^picture: shape has .*arrayhub\.asarray\(x\)\.picture"):
+        arrayhub.picture(array)
+    assert arrayhub.asarray(array).picture.shape == array.shape
+
+
 def test_a_single_number_is_a_shape():
     assert arrayhub.picture(4, -1, 3).text() == arrayhub.picture((4,), (-1,), 3).text()
     assert arrayhub.picture(np.int64(4)).shape == (4,)
@@ -542,7 +551,7 @@ def test_the_page_like_a_notebook(tool, theme):
 
 def test_an_array_without_dimensions_is_an_integer():
     assert arrayhub.picture(np.array(3)).shape == (3,)
-    assert arrayhub.picture(np.array([2, 3]), np.array([3, 1])).strides == (3, 1)
+    assert arrayhub.picture((2, 3), np.array([3, 1])).strides == (3, 1)
     assert arrayhub.picture(np.int64(3), np.array(2), np.array(0), np.array(5)).size == 5
     with pytest.raises(TypeError, match="picture: shape has array"):
         arrayhub.picture(np.array(3.0))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from arrayhub._core.descriptor import MAX_NDIM, name_of_elements
+from arrayhub._core.errors import show
 from arrayhub._core.integers import integer
 from arrayhub.inspection.geometry import Geometry
 from arrayhub.inspection.units import of_bytes
@@ -121,7 +122,7 @@ def picture(
     Raises
     ------
     TypeError
-        Something that is no integer.
+        Something that is no integer, or an array for a shape: its picture is ``arrayhub.asarray(x).picture``.
     ValueError
         A negative length, size or item size; other than one stride a dimension; more than 64 dimensions; a number that
         does not fit 64 bits.
@@ -136,6 +137,11 @@ def picture(
     buf_flat = { *,     a[3], *,     a[2], *,     a[1], *,   a[0] }
     addr:      {    offset-6,    offset-4,    offset-2,    offset }
     """
+    if getattr(shape, "ndim", 0):  # whose elements would be taken for lengths
+        raise TypeError(
+            f"picture: shape has {show(shape)}, an array; accepted: an integer, or a sequence of them as x.shape is. An"
+            " array's own picture is arrayhub.asarray(x).picture"
+        )
     lengths = _integers("shape", shape, least=0)
     if len(lengths) > MAX_NDIM:
         raise ValueError(f"picture: shape has {len(lengths)} dimensions; accepted: at most {MAX_NDIM}")
