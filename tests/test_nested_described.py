@@ -50,6 +50,17 @@ def test_explain_what_is_not_dense():
         ah.explain(RAGGED, "cuneiform")
 
 
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
+def test_the_way_that_is_taken_gives_what_is_taken(library):
+    made = pytest.importorskip(library)
+    strings = {"pyarrow": pa.array, "pandas": lambda x: made.DataFrame({"s": x}), "polars": lambda x: made.Series(x)}
+    explained = ah.explain(strings[library](["a", "b"]))
+    (taken,) = (offer for offer in explained.offers if offer.protocol == explained.taken)
+    assert taken.works and taken.gives == explained.summary
+    if library == "pandas":  # which is asked for no other
+        assert explained.offers == (taken,)
+
+
 CHUNKS = pa.chunked_array([[1], [2]])
 OBJECTS = [
     CHUNKS,

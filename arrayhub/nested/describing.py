@@ -11,6 +11,7 @@ from arrayhub.conversion import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_names, hexadecimal, shared
+from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.array import NestedArray, check, part
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.out import TAKERS, WAYS
@@ -40,7 +41,11 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
         return _explain_copied(obj, name, offers, consumers)
     x = chunks[0]
     why = f"asnested takes it, by {x.protocol}; asarray gives dense arrays only"
-    return Explanation(name, f"{x.type}, {x.access}, on {x.device}", (), offers, x.protocol, why,
+    summary = f"{x.type}, {x.access}, on {x.device}"
+    taken = Offer(x.protocol, True, summary)  # what the offers say of it is why there is no dense array
+    others = not unwraps(type(obj))  # which is asked for no other protocol
+    offers = tuple(taken if o.protocol == x.protocol else o for o in offers if others or o.protocol == x.protocol)
+    return Explanation(name, summary, (), offers, x.protocol, why,
                        tuple(_verdict_of_taken(obj, chunks, consumer) for consumer in consumers))  # fmt: skip
 
 
