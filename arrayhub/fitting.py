@@ -4,10 +4,10 @@ What NumPy makes of values of several kinds at once has lost something already (
 text are text, the finest unit of several times wraps), so that they are looked at kind by kind.
 """
 
+import collections
 import datetime
 import functools
 import sys
-from typing import Any
 
 import numpy as np
 
@@ -106,9 +106,9 @@ def _is_text(leaf):
 
 def _by_kind(leaves, call):
     """Yield times and durations by their units, and everything else by its type."""
-    groups: dict[Any, list[Any]] = {}
+    groups = collections.defaultdict(list)
     for leaf in leaves:
-        groups.setdefault(getattr(leaf, "dtype", type(leaf)), []).append(leaf)
+        groups[getattr(leaf, "dtype", type(leaf))].append(leaf)
     for kind, some in groups.items():
         if not isinstance(kind, type):
             yield np.array(some)

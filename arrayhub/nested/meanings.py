@@ -27,7 +27,7 @@ def listed(numbers, meaning):
 
 
 def _zone(name):
-    """Python's zone of Arrow's name, of the data base or an offset, ``+02:00``; UTC where this machine does not know it."""
+    """Python's zone of Arrow's name, of the data base or an offset, ``+02:00``; UTC where it is not known here."""
     try:
         if name[:1] in ("+", "-"):
             hours, minutes = name[1:].split(":")
