@@ -37,11 +37,14 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     """
     if level > MAX_LEVELS:
         raise TypeError(f"asnested: lists inside each other, more than {MAX_LEVELS} levels")
-    values = _without_marks(values)
-    present = [value for value in values if value is not None]
-    mask = None if len(present) == len(values) else np.array([value is not None for value in values], bool)
+    values, types = _without_marks(values)
+    present, mask = values, None
+    if type(None) in types:
+        types.remove(type(None))
+        present = [value for value in values if value is not None]
+        mask = np.array([value is not None for value in values], bool)
     for kinds, column in _COLUMNS:
-        if present and all(isinstance(value, kinds) for value in present):
+        if types and all(issubclass(cls, kinds) for cls in types):
             return column(values, present, mask, level)
     if not present:
         return _numbers(values, present, mask, level)
@@ -56,13 +59,16 @@ def _several_kinds(present: Any) -> TypeError:
     )
 
 
-def _without_marks(values: Sequence[Any]) -> Sequence[Any]:
-    """The same values with None for each mark of pandas' for what is missing; NaT is an instance of datetime."""
+def _without_marks(values: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
+    """The same values with None for each mark of pandas' for what is missing, NaT being a datetime; and their types."""
+    types = set(map(type, values))
     pandas = sys.modules.get("pandas")
-    if pandas is None:
-        return values
-    marks = {id(getattr(pandas, name, None)) for name in ("NA", "NaT")}
-    return values if marks.isdisjoint(map(id, values)) else [None if id(value) in marks else value for value in values]
+    marks = [getattr(pandas, name, None) for name in ("NA", "NaT")]
+    if pandas is None or types.isdisjoint(map(type, marks)) or marks == [None, None]:
+        return values, types
+    addresses = set(map(id, marks))
+    values = [None if id(value) in addresses else value for value in values]
+    return values, set(map(type, values))
 
 
 def _bits(mask: Any) -> Any:
@@ -175,8 +181,11 @@ def offsets_of(lengths: Any) -> Any:
 
 
 def _texts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    parts = [b"" if value is None else _utf8(value) for value in values]
-    return characters("string", parts, mask)
+    texts = values if mask is None else ["" if value is None else value for value in values]
+    content = "".join(texts)
+    if content.isascii():  # a byte a character
+        return _of_parts("string", content.encode(), list(map(str.__len__, texts)), mask)
+    return characters("string", [_utf8(text) for text in texts], mask)
 
 
 def _utf8(text: str) -> bytes:
@@ -195,9 +204,12 @@ def _bytes(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 def characters(kind: str, parts: list[bytes], mask: Any = None) -> NestedArray:
     """Return what lies behind strings or bytes, one after another; `mask` says which are there."""
-    content = asarray(np.frombuffer(b"".join(parts), np.uint8))
-    lengths = [len(part) for part in parts]
-    return make(kind, len(parts), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
+    return _of_parts(kind, b"".join(parts), list(map(len, parts)), mask)
+
+
+def _of_parts(kind: str, joined: bytes, lengths: list[int], mask: Any) -> NestedArray:
+    content = asarray(np.frombuffer(joined, np.uint8))
+    return make(kind, len(lengths), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
 
 
 def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
