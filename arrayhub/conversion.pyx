@@ -128,19 +128,18 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
 cdef Descriptor of_type(Descriptor a, object obj, object dtype):
     """A copy of `a`, which came in of `obj`, with another element type."""
     if isinstance(obj, VALUES) and came_as_copy(a, obj) and host_readable(a):
-        if a.typenum_ < FIRST_OWN_TYPENUM:
-            check_whole(numpy_library.emit(a), dtype)
+        check_whole(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
     return transfer.astype(a, dtype)
 
 
-cdef int check_whole(object given, object dtype) except -1:
+cdef int check_whole(Descriptor a, object dtype) except -1:
     """Refuse whole numbers that a type of integers of ml_dtypes would wrap, as NumPy does for its own types."""
-    if dtype.num >= FIRST_USER_TYPENUM and fitting.rank(dtype) == fitting.rank(given.dtype) == 1:
-        number = fitting.out_of_range(given, dtype)
-        if number is not None:
-            raise OverflowError(f"asarray: dtype is {dtype!r}: {number} is out of its range; convert it first, by"
-                                " value.astype(dtype) of NumPy's, to have what that makes of it")
+    if dtype.num < FIRST_USER_TYPENUM or a.typenum_ >= FIRST_OWN_TYPENUM:
+        return 0
+    given = numpy_library.emit(a)
+    if fitting.rank(dtype) == fitting.rank(given.dtype) == 1:
+        fitting.check_fit(given, dtype, f"asarray: dtype is {dtype!r}")
     return 0
 
 

@@ -19,6 +19,7 @@ _NUMBERS = (("?",), ("i8", "u8"), ("g",), ("G",))
 _INTEGERS = 1
 _WIDEST = tuple([tuple([np.dtype(name) for name in names]) for names in _NUMBERS])
 _WHOLE = (int, np.integer, np.bool_)
+_WHOLE_NUMBERS = np.dtype(np.int64)  # the kind of objects that are all of these
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
@@ -195,12 +196,16 @@ def check_fit(given, own, call):
 
 def is_of_kind(given, own):
     """Whether the values of the ndarray `given` keep their meaning as elements of the dtype `own`, if it holds them."""
-    kind = given.dtype
+    return keeps_kind(_WHOLE_NUMBERS if _is_whole(given) else given.dtype, own)
+
+
+def keeps_kind(kind, own):
+    """Whether elements of the dtype `kind` keep their meaning as elements of the dtype `own`, if it holds them."""
     if own.kind in "SU":  # NumPy would write numbers as text, and read them out of it
         return kind.kind in "SU"
     if own.kind == "V" and rank(own) is None:
         return kind.kind in "SV" and np.can_cast(kind, own, "safe")
-    before, after = (_INTEGERS if _is_whole(given) else rank(kind)), rank(own)
+    before, after = rank(kind), rank(own)
     if before is None or after is None:
         counts = before == _INTEGERS and own.kind in "mM"  # of its unit
         return counts or (kind.kind not in "SUO" and np.can_cast(kind, own, "same_kind"))

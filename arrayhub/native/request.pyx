@@ -49,7 +49,7 @@ import numpy
 from arrayhub import transfer
 from arrayhub._core.device import Device
 from arrayhub._core.errors import PASSES_ON, root_of, show
-from arrayhub.fitting import exact, is_of_kind, out_of_range, rank
+from arrayhub.fitting import exact, is_of_kind, keeps_kind, out_of_range, rank
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
@@ -349,7 +349,7 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
         if wanted is not None and numpy.can_cast(dtype, wanted, "safe"):
             return wanted
     for wanted in accepted:
-        if wanted is not None and (numbers is not None or is_of_kind(numpy.empty(0, dtype), wanted)):
+        if wanted is not None and (numbers is not None or keeps_kind(dtype, wanted)):
             return wanted
     return None
 
@@ -591,7 +591,7 @@ cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
         dtype, wanted = get_dtype(a), dtype_of(&r.dtypes[0])
     except TypeError:      # a type that NumPy does not have
         return False
-    return wanted is not None and is_of_kind(numpy.empty(0, dtype), wanted)
+    return wanted is not None and keeps_kind(dtype, wanted)
 
 
 cdef object layout_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
