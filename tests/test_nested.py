@@ -21,7 +21,7 @@ from numpy.dtypes import StringDType
 from producers import lives
 
 import arrayhub as ah
-from arrayhub.nested import from_awkward, moving
+from arrayhub.nested import forms, from_awkward, moving
 from arrayhub.nested.array import nested_of
 
 JAGGED = torch.jagged
@@ -311,9 +311,9 @@ def test_new_parts_need_nothing_in_front():
     """A bitmap of a slice starts within a byte, and new offsets have no elements in front of their first."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
-    assert na.c_array(moving.as_polars_has_it(x)).offset == 0
+    assert na.c_array(forms.as_polars_has_it(x)).offset == 0
     words = ah.asnested(pa.array([None, None, "a", "b"]))[1:]
-    assert na.c_array(moving.as_polars_has_it(words)).offset == 0
+    assert na.c_array(forms.as_polars_has_it(words)).offset == 0
     assert ah.as_polars(words).to_list() == [None, "a", "b"]
 
 
@@ -497,14 +497,29 @@ def test_lifetimes():
     assert not lives(alive)
 
 
-def test_requests_are_heard():
-    x = ah.asnested(pa.array([["a string of more than twelve bytes"], []]))
-    wanted = pa.large_list(pa.string_view())
-    taken = pa.Array._import_from_c_capsule(*x.__arrow_c_array__(wanted.__arrow_c_schema__()))
-    assert taken.type == wanted
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        (pa.list_, pa.large_list),
+        (lambda item: pa.list_(item, 1), lambda item: pa.list_(item, 1)),
+        (pa.list_view, pa.list_view),
+        (lambda item: pa.list_(pa.struct({"a": item})), lambda item: pa.list_(pa.struct({"a": item}))),
+    ],
+    ids=["list", "of one length", "list view", "in records"],
+)
+def test_requests_are_heard(rows, wanted):
+    word = "a string of more than twelve bytes"
+    value = {"a": word} if "struct" in str(rows(pa.string())) else word
+    x = ah.asnested(pa.array([[value], [value]], rows(pa.string())))
+    asked = wanted(pa.string_view())
+    taken = pa.Array._import_from_c_capsule(*x.__arrow_c_array__(asked.__arrow_c_schema__()))
+    assert taken.type == asked
     taken.validate(full=True)
     assert taken.to_pylist() == x.to_list()
-    assert taken.values.buffers()[2].address == x.content.content.ptr
+    strings, words = taken.values, x.content
+    if isinstance(value, dict):
+        strings, words = strings.field(0), words.fields["a"]
+    assert strings.buffers()[2].address == words.content.ptr
 
 
 @pytest.mark.parametrize("name", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])

@@ -48,7 +48,7 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
     import torch
 
     from arrayhub.conversion import as_torch
-    from arrayhub.nested.moving import with_wide_offsets
+    from arrayhub.nested.forms import with_wide_offsets
 
     if x.kind != "list" or isinstance(x.content, NestedArray) or x.null_count:
         raise BufferError(

@@ -9,8 +9,9 @@ from arrayhub._core.errors import needed
 from arrayhub.conversion import as_numpy as dense_as_numpy
 from arrayhub.conversion import register_nested
 from arrayhub.nested.array import NestedArray, check, is_on_host, nested_of, unpacked, valid_mask
+from arrayhub.nested.forms import as_polars_has_it, with_days
 from arrayhub.nested.from_torch import as_jagged
-from arrayhub.nested.moving import as_polars_has_it, concatenate, in_order, with_days
+from arrayhub.nested.joining import concatenate, in_order
 from arrayhub.nested.strings import to_string_dtype, with_offsets
 from arrayhub.nested.take import asnested
 

@@ -13,7 +13,7 @@ from arrayhub.nested.from_awkward import from_awkward, is_awkward
 from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
-from arrayhub.nested.moving import concatenate
+from arrayhub.nested.joining import concatenate
 
 
 def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
