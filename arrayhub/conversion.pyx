@@ -6,8 +6,7 @@ import warnings
 from cpython.object cimport PyTypeObject, Py_TYPE
 
 from arrayhub._core cimport tracing
-from arrayhub._core.dtypes cimport FIRST_OWN_TYPENUM, FIRST_USER_TYPENUM
-from arrayhub._core.descriptor cimport COPIED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
+from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
 from arrayhub._core.shared cimport refer_from_everywhere
 from arrayhub.dispatch cimport VALUES, import_array, import_one, import_via
 from arrayhub.libraries cimport torch_emit
@@ -91,11 +90,12 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
 
 
 cdef Descriptor import_values(object obj, object dtype, object order):
-    """Numbers and sequences; with their type where NumPy, which does not know it, would make Python objects of them."""
+    """Numbers and sequences; with their type where NumPy, which does not know it, would make Python objects of them, or
+    lose something of values of several kinds."""
     try:
         return import_array(obj, order)
-    except TypeError:
-        if not fitting.need_a_type(obj):
+    except (TypeError, OverflowError, ValueError) as error:
+        if not (isinstance(error, OverflowError) or dtype.names or fitting.need_a_type(obj)):
             raise
         fitting.checked(obj, dtype, "asarray")
         check_values(obj)
@@ -134,11 +134,12 @@ cdef Descriptor of_type(Descriptor a, object obj, object dtype):
 
 
 cdef int check_whole(Descriptor a, object dtype) except -1:
-    """Refuse whole numbers that a type of integers of ml_dtypes would wrap, as NumPy does for its own types."""
-    if dtype.num < FIRST_USER_TYPENUM or a.typenum_ >= FIRST_OWN_TYPENUM:
+    """Refuse whole numbers that another type of numbers would wrap, or has no number for."""
+    cdef object rank = 1 if dtype.kind in "mM" else fitting.rank(dtype)      # integers count the units of times
+    if a.flags_ & PACKED or not rank:
         return 0
     given = numpy_library.emit(a)
-    if fitting.rank(dtype) == fitting.rank(given.dtype) == 1:
+    if fitting.rank(given.dtype) in (0, 1):
         fitting.check_fit(given, dtype, f"asarray: dtype is {dtype!r}")
     return 0
 

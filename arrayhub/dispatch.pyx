@@ -5,11 +5,13 @@ from datetime import datetime
 
 import numpy
 
+cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact
+from libc.math cimport fabs, isinf
 
 from arrayhub._core cimport tracing
-from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.descriptor cimport Descriptor, get_dtype, size_of
 from arrayhub._core.raised cimport raise_on, take
 from arrayhub.adapters cimport array_interface, arrow, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
@@ -31,7 +33,9 @@ from arrayhub.usm_array cimport USMArray
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError, root_of, show
 from arrayhub.adapters import dimensions
+from arrayhub.fitting import check_common
 from arrayhub.libraries import wrappers
+from arrayhub.libraries.numpy import refuse_unit
 
 cdef extern from *:
     """
@@ -132,6 +136,7 @@ cdef enum Labelled:          # whether the objects of a type name their dimensio
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
 cdef tuple PLAIN = (int, float, complex, str, bytes)
 cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, range, numpy.generic)
+globals()["VALUES"] = VALUES      # for modules in Python
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
 cdef object _DIMS = sys.intern("dims")
@@ -308,6 +313,8 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
     if isinstance(obj, VALUES):
         a = numpy_library.copy_values(obj)
         check_values(obj)      # last: what is regular has an end
+        if isinstance(obj, (list, tuple)) and may_have_lost(a):
+            check_common(numpy_library.with_ndarrays(obj), numpy_library.emit(a), "asarray")
         return a
     if refusals:
         error = refusals[0][1]
@@ -319,6 +326,21 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         " anything with __sycl_usm_array_interface__, __cuda_array_interface__, a buffer, __dlpack__, __array_interface__ or"
         " __array_struct__, a DLPack capsule, numbers, and nested sequences of numbers"
     )
+
+
+cdef double EXACT = 2.0 ** 53     # all integers below are floats
+
+
+cdef bint may_have_lost(Descriptor a) except -1:
+    """Whether values of several kinds may have lost something as elements of one type, which floats that are no large numbers
+    have not: integers were exact as these."""
+    cdef Py_ssize_t k
+    if a.typenum_ != cnp.NPY_DOUBLE:
+        return get_dtype(a).kind not in "?biu"
+    for k in range(size_of(a)):
+        if fabs((<double*> a.data_)[k]) >= EXACT and not isinf((<double*> a.data_)[k]):
+            return True
+    return False
 
 
 cpdef int check_values(object obj) except -1:
@@ -345,6 +367,7 @@ cpdef int check_values(object obj) except -1:
                             " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested, which keeps it")
         elif cls is not numpy.ndarray and not isinstance(item, numpy.generic):
             numpy_library.refuse_mask(item)
+            refuse_unit(item)
             record = record_of(item)
             if way_of(record) == WRAPPER or speaks_of(record):
                 import_array(item, None)

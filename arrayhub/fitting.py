@@ -18,8 +18,9 @@ from arrayhub._core.errors import show
 _NUMBERS = (("?",), ("i8", "u8"), ("g",), ("G",))
 _INTEGERS = 1
 _WIDEST = tuple([tuple([np.dtype(name) for name in names]) for names in _NUMBERS])
-_WHOLE = (int, np.integer, np.bool_)
+_WHOLE = (int, np.integer, np.bool_)  # and no np.timedelta64, which is one of NumPy's integers
 _WHOLE_NUMBERS = np.dtype(np.int64)  # the kind of objects that are all of these
+_EXACT = 2.0**53  # floats are all integers below
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
@@ -43,8 +44,8 @@ def checked(value, own, call):
         return value
     given = exact(value)
     kind = given.dtype.kind
-    if kind in "SU" and not all(map(_is_text, _leaves(value))):
-        raise TypeError(f"{call}: {show(value)} holds text and values that are none; convert them first")
+    if kind in "SU":
+        _check_text(value, list(_leaves(value)), call)
     if given.dtype.char == "b" and any(isinstance(leaf, bytes) for leaf in _leaves(value)):
         raise TypeError(f"{call}: {show(value)} holds text, of whose class NumPy makes numbers; take bytes(value)")
     if kind in "mM" or (kind == "O" and not _is_whole(given)):
@@ -66,9 +67,53 @@ def exact(value):
     """Return what NumPy makes of a value, or of a sequence; of whole numbers that no integer type holds together, of
     which NumPy would make floats, an ndarray of objects."""
     given = np.asarray(value)
-    if given.dtype.kind in "fcO" and given.size and all(isinstance(leaf, _WHOLE) for leaf in _leaves(value)):
+    if given.dtype.kind in "fcO" and given.size and all(map(_is_integer, _leaves(value))):
         return np.array(value, object)
     return given
+
+
+def check_common(value, given, call):
+    """Refuse a sequence of which NumPy's common type, that of the ndarray `given`, has lost something.
+
+    Raises
+    ------
+    TypeError
+        Text, and values that are none.
+    OverflowError
+        An integer that no float is, among floats.
+    ValueError
+        Text that ends in NUL, which NumPy cuts; times between two of the common unit's, or beyond its 64 bits.
+    """
+    kind = given.dtype.kind
+    if kind in "SU":
+        leaves = list(_leaves(value))
+        _check_text(value, leaves, call)
+    elif kind in "mM":
+        for alike in _by_kind(_leaves(value), call):
+            check_fit(alike, given.dtype, call)
+    elif kind in "fc" and (np.abs(given) >= _EXACT).any():
+        _check_integers(value, given.dtype, call)
+
+
+def _check_text(value, leaves, call):
+    if not all(map(_is_text, leaves)):
+        raise TypeError(f"{call}: {show(value)} holds text and values that are none; convert them first")
+    cut = next((leaf for leaf in leaves if isinstance(leaf, (str, bytes)) and leaf[-1:] in ("\0", b"\0")), None)
+    if cut is not None:
+        raise ValueError(f"{call}: {show(cut)} ends in NUL, which elements of text do not keep; convert it first")
+
+
+def _check_integers(value, own, call):
+    for leaf in _leaves(value):
+        whole = np.asarray(leaf)
+        if whole.dtype.kind not in "iuO":
+            continue
+        lost = whole.astype(object) != whole.astype(own).astype(object)  # Python compares them exactly
+        if np.any(lost):
+            raise OverflowError(
+                f"{call}: {whole.flat[np.argmax(lost)]} among floats would be rounded; make all of them one kind, as in"
+                " [float(value) for value in x]"
+            )
 
 
 def need_a_type(value):
@@ -223,10 +268,10 @@ def rank(dtype):
 def out_of_range(given, own):
     """Return a number of the ndarray `given` that the dtype `own`, of its kind or a wider one, lacks; or None."""
     kind, wide = given.dtype, rank(own)
+    if own.kind in "mM":  # integers count its unit, and the least one is NaT
+        return _outside(given, 1 - 2**63, 2**63 - 1) if given.size else None
     if not given.size or (_is_numpys(kind) and _is_numpys(own) and np.can_cast(kind, own, "safe")):
         return None
-    if own.kind in "mM":  # integers count its unit, and the least one is NaT
-        return _outside(given, 1 - 2**63, 2**63 - 1)
     if wide is None:
         return None
     if not _is_numpys(kind):
@@ -252,7 +297,11 @@ def _is_numpys(dtype):
 
 
 def _is_whole(given):
-    return given.dtype == object and all(isinstance(item, _WHOLE) for item in given.flat)
+    return given.dtype == object and all(map(_is_integer, given.flat))
+
+
+def _is_integer(value):
+    return isinstance(value, _WHOLE) and not isinstance(value, np.timedelta64)
 
 
 @functools.lru_cache(512)

@@ -67,7 +67,24 @@ def status():
 
 def cause():
     """Say in one sentence why dpctl may find no device, and what helps."""
+    other = _foreign_tbb(os.environ.get("OCL_ICD_FILENAMES", ""))
+    if other is not None:
+        return (
+            f"the CPU runtime cannot be loaded beside {other}, an older TBB that another library brought and loaded first;"
+            " call dpctl.get_devices() before that library is imported"
+        )
     return f"{_status['reason']}; {_status['fix']}"
+
+
+def _foreign_tbb(runtime):
+    """Return the path of a loaded TBB that is not the one beside the CPU runtime, where there is one, else None."""
+    own = os.path.dirname(os.path.realpath(runtime))
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            loaded = {line.split(None, 5)[-1].strip() for line in maps if "/libtbb.so" in line}
+    except OSError:
+        return None
+    return next((path for path in sorted(loaded) if os.path.dirname(path) != own), None)
 
 
 def _decide(environ, search_path, vendor_folder):

@@ -1,11 +1,19 @@
 """Imported before any test file: arrayhub finds the SYCL CPU runtime, which dpctl would not if it came first."""
 
+import importlib.util
 import re
 
 import arrayhub
 
 # isort: split
 import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sycl_first():
+    """The CPU runtime and its TBB are loaded before OpenVINO brings an older one, whichever test comes first."""
+    if importlib.util.find_spec("dpctl") is not None:
+        importlib.import_module("dpctl").get_devices()
 
 
 @pytest.fixture(scope="session")

@@ -531,3 +531,36 @@ def test_it_reads_a_property_once_a_protocol():
     read, said = [], np.arange(3).__array_interface__
     ah.explain(producer(__array_interface__=property(lambda self: read.append(1) or said)))
     assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda: [pytest.importorskip("torch").tensor(1.0, requires_grad=True)],
+        lambda: [pytest.importorskip("pandas").Timestamp("2020")],
+        lambda: [1, pytest.importorskip("pandas").NA],
+        lambda: [pytest.importorskip("pandas").Categorical([3, 1])],
+        lambda: [1, "a"],
+    ],
+    ids=["gradient", "Timestamp", "NA", "Categorical", "text"],
+)
+def test_lists_of_what_does_not_come_in_by_itself(values):
+    values = values()
+    with pytest.raises(TypeError):
+        ah.asarray(values)
+    said = ah.explain(values)
+    assert said.summary == "no array"
+    assert {verdict.verdict for verdict in said.verdicts} == {"cannot"}
+
+
+def test_several_chunks_are_one_column():
+    pyarrow = pytest.importorskip("pyarrow")
+    said = ah.explain(pyarrow.chunked_array([[1, 2], [3]]))
+    assert "3 * int64" in said.summary
+    assert "2 chunks" in said.summary
+
+
+def test_pandas_arrays_with_missing_elements_are_told_as_asnested_has_them():
+    pandas = pytest.importorskip("pandas")
+    said = ah.explain(pandas.array([1, None], dtype="Int64"))
+    assert "2 * ?int64" in said.summary

@@ -88,6 +88,8 @@ LOST = {
     "a negative number for exponents alone": (ml_dtypes.float8_e8m0fnu, np.array([-1]), OverflowError, "-1 is out"),
     "an infinity without one": (ml_dtypes.float8_e4m3fn, float("inf"), OverflowError, "inf is out"),
     "no number without one": (ml_dtypes.float4_e2m1fn, [1.0, float("nan")], OverflowError, "nan is out"),
+    "the least integer among durations": ("m8[s]", [5, -(2**63)], OverflowError, "-9223372036854775808 is out"),
+    "text that ends in NUL": ("S3", b"a\0", ValueError, "ends in NUL"),
     "a large int4": (ml_dtypes.int2, np.array([7], ml_dtypes.int4), OverflowError, "7 is out"),
     "an infinite part too large": ("c8", [complex(1e300, np.inf)], OverflowError, "out of the range"),
 }  # fmt: skip
@@ -122,12 +124,91 @@ def test_lists_may_hold_elements_of_ours(dtype):
 
 @pytest.mark.parametrize(
     ("value", "dtype"),
-    [([20, -9], ml_dtypes.int4), ([3, -3], ml_dtypes.int2), (-1, ml_dtypes.uint4), ([300], "u1")],
-    ids=["int4", "int2", "uint4", "u1"],
-)
+    [
+        ([20, -9], ml_dtypes.int4), ([3, -3], ml_dtypes.int2), (-1, ml_dtypes.uint4), ([300], "u1"),
+        ([True], ml_dtypes.int1), ([np.int64(-1)], "u4"), ([np.int8(-1), 5], "u2"), (np.int64(300), "i1"),
+        ([np.array([300])], "i1"), ([70000], "f2"), ([70000], ml_dtypes.float8_e4m3fn), ([-(2**63)], "m8[s]"),
+        ([np.int8(0)], ml_dtypes.float8_e8m0fnu),
+    ],
+    ids=repr,
+)  # fmt: skip
 def test_a_list_with_a_type_wraps_no_integer(value, dtype):
-    with pytest.raises(OverflowError, match="dtype is"):
-        ah.asarray(value, dtype=dtype)
+    for call in (ah.asarray, ah.from_array):
+        with pytest.raises(OverflowError, match="dtype is"):
+            call(value, dtype=dtype)
+
+
+MIXED = {  # what NumPy's common type of several kinds makes of them
+    "text and numbers": ([(1, "a"), (2.5, "b")], TypeError, "text and values that are none"),
+    "an integer that no float is": ([2**60 + 1, 0.5], OverflowError, "1152921504606846977 among floats"),
+    "the same in an array": ([np.array([2**60 + 1]), [0.5]], OverflowError, "1152921504606846977 among floats"),
+    "the same among complex": ([2**60 + 1, 1j], OverflowError, "1152921504606846977 among floats"),
+    "integers of no type": ([np.uint64(2**53 + 1), np.int64(-1)], OverflowError, "9007199254740993 among floats"),
+    "times past the finest unit": ([D("1500-01-01"), D(1, "ns")], ValueError, "no such time"),
+    "durations past it": ([T(400000, "D"), T(1, "ns")], ValueError, "no such time"),
+    "text that ends in NUL": ([b"a\0", b"b"], ValueError, "ends in NUL"),
+}
+
+
+@pytest.mark.parametrize("case", MIXED)
+def test_a_list_of_several_kinds_loses_nothing(case):
+    values, error, words = MIXED[case]
+    for call in (ah.asarray, ah.as_numpy):
+        with pytest.raises(error, match=words):
+            call(values)
+    if "text" not in case and "array" not in case and case != "integers of no type":
+        for nested in (values, [{"t": value} for value in values], [values, [*values, values[0]]]):
+            with pytest.raises(error, match=words):
+                ah.asnested(nested)
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0, np.inf, np.nan, 3], [1e300, 5], [2**53, 0.5], [D("2020-01-01"), D(1, "ns")], [True, 2, 0.5]]
+)
+def test_a_list_of_several_kinds_is_taken_where_nothing_is_lost(values):
+    assert ah.as_numpy(values).tobytes() == np.array(values).tobytes()
+
+
+def test_a_type_for_values_of_several_kinds_is_asked_for_each():
+    record = [("a", "i4"), ("b", "U1")]
+    assert ah.asarray([(1, "a")], dtype=record).tolist() == [(1, "a")]
+    assert ah.asarray([2**60 + 1, 0.5], dtype="f8").tolist() == [float(2**60), 0.5]
+    assert ah.from_array([2**70], dtype="f8").tolist() == [float(2**70)]
+
+
+def test_no_duration_is_a_number():
+    """NumPy's are among its integers."""
+    with pytest.raises(ValueError, match="fill_value"):
+        ah.full(1, T(14, "s"), dtype="?")
+    values = np.empty(2, object)
+    values[:] = [T(5, "s"), 1]
+    for own in ("f8", "i8"):
+        with pytest.raises(TypeError, match=r"x\[\.\.\.\] = value"):
+            put(own, [values], (1, 2))
+
+
+def test_ones_of_a_type_that_has_none():
+    with pytest.raises(ValueError, match="int1"):
+        ah.ones(1, dtype=ml_dtypes.int1)
+    assert ah.ones(2, dtype=ml_dtypes.int4).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("own", "value"), [("f8", []), ([("a", "i4"), ("b", "i4")], [(1,)] * 2), ("S2", ["\xe9", "b"])], ids=repr
+)
+def test_numpys_own_errors_name_the_call(own, value):
+    with pytest.raises(ValueError, match=r"^x\[\.\.\.\] = value: "):
+        put(own, value, 2)
+
+
+def test_a_records_scalar_is_copied():
+    """NumPy makes a view of it."""
+    records = np.zeros(2, RECORD)
+    for copy in (None, True):
+        taken = ah.asarray(records[0], copy=copy)
+        assert taken.is_copy
+        ah.as_numpy(taken)["a"] = 7
+    assert (records["a"] == 0).all()
 
 
 @pytest.mark.parametrize(

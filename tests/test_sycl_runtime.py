@@ -36,6 +36,33 @@ def run(code, *options, **settings):
     return json.loads(python(code, options=options, env=environ, **settings).splitlines()[-1])
 
 
+@needs_runtime
+@needs_choice
+def test_an_older_tbb_that_came_first_is_named():
+    """A process has one TBB; OpenVINO's lacks what the CPU runtime takes from it."""
+    pytest.importorskip("openvino", reason="openvino is part of the extra test")
+    said, devices = run("""
+        import json, openvino, arrayhub, dpctl
+        try:
+            arrayhub.empty(3, memory="usm_shared")
+            said = ""
+        except Exception as error:
+            said = str(error)
+        print(json.dumps([said, len(dpctl.get_devices())]))
+    """)
+    if devices:
+        pytest.skip("this OpenVINO's TBB is as recent as the CPU runtime's")
+    assert "openvino/libs/libtbb.so" in said
+    assert "call dpctl.get_devices() before" in said
+    devices, works = run("""
+        import json, arrayhub, dpctl
+        dpctl.get_devices()
+        import openvino
+        print(json.dumps([len(dpctl.get_devices()), len(openvino.Core().available_devices)]))
+    """)
+    assert devices and works
+
+
 CONFIGURE = """
     import json, os
     from arrayhub import sycl_runtime

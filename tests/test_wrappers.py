@@ -414,6 +414,19 @@ def test_a_masked_value_fills_nothing(value):
             fill()
 
 
+def test_units_of_several_arrays_are_not_mixed():
+    """An array of a unit comes in alone, as NumPy's: in a list of them its own would be taken for that of all."""
+    metre, none = (library("quantities").Quantity([1.0, 2.0], unit) for unit in ("m", "dimensionless"))
+    kilometre = metre.rescale("km")
+    assert ah.asarray(metre).ptr == metre.ctypes.data
+    for take in (ah.asarray, ah.asnested, lambda v: ah.zeros((2, 2)).__setitem__(..., v)):
+        with pytest.raises(TypeError, match="units is '1.0 m'"):
+            take([metre, kilometre])
+    with pytest.raises(TypeError, match="units is"):
+        ah.asarray([metre[0], kilometre[0]])
+    assert ah.asarray([none, none]).tolist() == [[1.0, 2.0]] * 2
+
+
 def test_units_and_zones_in_lists_and_as_values():
     pint = pytest.importorskip("pint", reason="pint is part of the extra test")
     pandas = pytest.importorskip("pandas", reason="pandas is part of the extra test")

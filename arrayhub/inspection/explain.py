@@ -14,7 +14,7 @@ from arrayhub._core.errors import module_of, show
 from arrayhub._core.fresh import empty_like
 from arrayhub._core.memory import BOUNDARY
 from arrayhub.conversion import CONSUMERS, asarray, convert, further_takers, to_device
-from arrayhub.dispatch import offer, peek, ways_in
+from arrayhub.dispatch import VALUES, check_values, offer, peek, ways_in
 from arrayhub.inspection import not_dense
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
@@ -62,7 +62,7 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     taken_as_wrapper = array is not None and wrappers.unwraps(type(obj))  # which is asked for no protocol
     offers = tuple(_offers(obj, array, taken, why)) if to is None and not taken_as_wrapper else ()
     if array is None:
-        nested = None if issubclass(type(obj), _VALUES) else not_dense("explain", obj, name, offers, to)
+        nested = None if issubclass(type(obj), VALUES) else not_dense("explain", obj, name, offers, to)
         return nested or _of_what_has_no_memory(obj, name, offers, why, to)
     nested = None if to is None or to in CONSUMERS else not_dense("verdict", obj, to)  # of records, say
     consumers = CONSUMERS if to is None else (to,)
@@ -120,7 +120,7 @@ def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     if cls is _CAPSULE:
         array, refusal = attempt(peek, obj)
         return array, None if refusal else "dlpack", refusal or "a DLPack capsule; asarray consumes it, once"
-    if issubclass(cls, _VALUES):
+    if issubclass(cls, VALUES):
         return _way_of_a_value(obj, name)
     array, refusal = attempt(asarray, obj)
     if array is None:
@@ -262,12 +262,11 @@ def _would_start_a_gpu() -> bool:
 
 _NUMBERS = (bool, int, float, complex)
 _SEQUENCES = (list, tuple, range)
-_VALUES = (*_NUMBERS, str, *_SEQUENCES, np.generic)
 
 
 def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: str, to: str | None) -> Explanation:
     consumers = [*CONSUMERS] if to is None else [to]
-    if not issubclass(type(obj), _VALUES):
+    if not issubclass(type(obj), VALUES):
         return _no_array(name, offers, why, consumers)
     nested = None if to is None or to in CONSUMERS else not_dense("values", obj, to)
     if nested:
@@ -298,7 +297,13 @@ def _dtype_of_value(obj: Any) -> np.dtype[Any]:
         if len(lengths) > 1:
             raise TypeError(f"sequences of different lengths ({', '.join(map(str, sorted(lengths)[:5]))}) are no array")
         level = list(islice((item for sequence in level for item in _items(sequence)), LOOKED_AT))
-    return np.result_type(*map(_dtype_of_item, level)) if level else np.dtype(float)
+    if not level:
+        return np.dtype(float)
+    check_values(level)  # which `asarray` looks at, too
+    dtype = np.result_type(*map(_dtype_of_item, level))
+    if dtype.kind in "SU" and any(_dtype_of_item(item).kind not in "SU" for item in level):
+        raise TypeError("it holds text and values that are none")
+    return dtype
 
 
 def _length(sequence: Any) -> int:
@@ -329,6 +334,8 @@ def _dtype_of_item(item: Any) -> Any:
     for number in _NUMBERS:
         if issubclass(cls, number):
             return np.dtype(number)
+    if issubclass(cls, bytes):
+        return np.dtype(f"S{max(bytes.__len__(item), 1)}")
     if _protocols(cls)[1] or hasattr(cls, "__array__"):
-        return np.dtype(float)  # whatever it is: NumPy asks it
+        return np.asarray(item).dtype  # NumPy asks it
     raise TypeError(f"it holds {type_name(cls)} objects, of which NumPy makes no numbers")

@@ -102,7 +102,7 @@ cdef Descriptor copy_values_as(object obj, object dtype):
         array = array_of(obj, dtype)
     except OverflowError as error:
         raise OverflowError(f"asarray: dtype is {dtype!r}: {error}") from None
-    except UnicodeError as error:
+    except ValueError as error:      # text that is no number, or not ASCII; no number among integers
         raise ValueError(f"asarray: dtype is {dtype!r}: {error}") from None
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
@@ -112,12 +112,13 @@ cdef Descriptor copy_values_as(object obj, object dtype):
 cdef object array_of(object obj, object dtype):
     """What NumPy makes of values, among which may be arrays of ours: those of one element it knows by numbers alone."""
     try:
-        return np.array(obj, dtype)
+        array = np.array(obj, dtype)
     except (TypeError, ValueError):
         shown = with_ndarrays(obj)
         if shown is obj:
             raise
-    return np.array(shown, dtype)
+        array = np.array(shown, dtype)
+    return array if array.base is None else array.copy()     # of a record's scalar NumPy gives a view
 
 
 cdef frozenset _PLAIN = frozenset((bool, int, float, complex, str, bytes))     # as most values are; no array among them
@@ -158,6 +159,24 @@ cdef int refuse_mask(object obj) except -1:
         f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without one. Take x.filled(value), or {bare} to"
         " ignore it"
     )
+
+
+# How libraries write that a quantity has no unit.
+cdef frozenset _NO_UNITS = frozenset(("", "dimensionless", "1.0 dimensionless", "1 (dimensionless)"))
+
+
+def refuse_unit(obj):
+    """Refuse an ndarray that counts a unit, among others: those of the others may differ, and none would be kept."""
+    cdef type cls = type(obj)
+    if cls is np.ndarray or not isinstance(obj, np.ndarray):
+        return
+    for name in ("unit", "units"):
+        unit = getattr(obj, name, None) if hasattr(cls, name) or name in getattr(obj, "__dict__", ()) else None
+        if unit is not None and not callable(unit) and str(unit) not in _NO_UNITS:
+            raise TypeError(
+                f"{module_of(cls)}.{cls.__name__}: {name} is {show(str(unit))}, which a list of them would lose; accepted: numbers"
+                " without one. Convert each to one unit, and take numpy.asarray(x) of it"
+            )
 
 
 cdef object emit(Descriptor a):

@@ -42,6 +42,9 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     x = chunks[0]
     why = f"asnested takes it, by {x.protocol}; asarray gives dense arrays only"
     summary = f"{x.type}, {x.access}, on {x.device}"
+    if len(chunks) > 1:
+        rows = sum(map(len, chunks))
+        summary = f"{rows} * {str(x.type).partition(' * ')[2]}, {x.access}, on {x.device}, in {len(chunks)} chunks"
     taken = Offer(x.protocol, True, summary)  # what the offers say of it is why there is no dense array
     others = not unwraps(type(obj))  # which is asked for no other protocol
     offers = tuple(taken if o.protocol == x.protocol else o for o in offers if others or o.protocol == x.protocol)
@@ -74,7 +77,8 @@ def _copied(obj: Any) -> tuple[NestedArray | None, str]:
 
 
 def _copy_of_first(obj: Any) -> NestedArray | None:
-    if not is_awkward(obj) and not (issubclass(type(obj), np.ndarray) and obj.ndim == 1):
+    column = issubclass(type(obj), np.ndarray) and obj.ndim == 1
+    if not column and not is_awkward(obj) and not hasattr(type(obj), "__arrow_array__"):
         return None
     x = asnested(obj[:LOOKED_AT])
     return x if isinstance(x, NestedArray) else None

@@ -10,7 +10,8 @@ import numpy as np
 
 from arrayhub._core.errors import show
 from arrayhub.conversion import asarray
-from arrayhub.fitting import microseconds, ticks
+from arrayhub.fitting import check_common, microseconds, ticks
+from arrayhub.libraries.numpy import refuse_unit
 from arrayhub.nested.array import NestedArray, bitmap_of, make
 
 MAX_LEVELS = 64  # lists inside each other: one that contains itself has no end
@@ -78,6 +79,8 @@ def _bits(mask: Any) -> Any:
 def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """What is missing has a zero's bytes."""
     numbers = np.array(present) if len(present) else np.zeros(0)
+    if not isinstance(present, np.ndarray):
+        check_common(present, numbers, "asnested")
     if numbers.dtype == object or numbers.ndim != 1:
         raise TypeError(f"asnested: {show(present[:3])} are no numbers of one type of NumPy's")
     if mask is not None:
@@ -101,6 +104,8 @@ def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
                 " Make them float, as in [float(value) for value in x]"
             )
         numbers = np.array(list(map(int, present)), np.uint64 if unsigned else np.int64)
+    else:
+        check_common(present, numbers, "asnested")
     return _numbers(values, numbers if numbers.dtype != object else present, mask, level)
 
 
@@ -216,6 +221,8 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     arrays = [row for row in present if isinstance(row, np.ndarray)]
     if any(row.ndim == 0 for row in arrays):
         raise TypeError("asnested: arrays without dimensions in a list; accepted: their values, as x.item() gives them")
+    for row in arrays:
+        refuse_unit(row)
     lengths = [0 if value is None else len(value) for value in values]
     if any(isinstance(row, np.ma.MaskedArray) for row in arrays):
         present = [row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in present]  # None where masked

@@ -14,6 +14,7 @@ from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.joining import concatenate
+from arrayhub.usm_array import USMArray
 
 
 def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
@@ -47,7 +48,7 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
     """
     if copy is not None:
         copy = wanted(copy, "asnested")
-    chunks = None if _is_xarrays(obj) else _by_arrow(obj)  # first: a look at what is known of the type
+    chunks = None if _says_more_besides(obj) else _by_arrow(obj)  # first: a look at what is known of the type
     if chunks is None:
         chunks = _by_series(obj) or [_without_arrow(obj, copy)]
     if copy:
@@ -55,8 +56,11 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
     return chunks[0] if len(chunks) == 1 else chunks
 
 
-def _is_xarrays(obj: Any) -> bool:
-    """Say whether `obj` is a DataArray, whose stream is a table without the dimensions that have no coordinates."""
+def _says_more_besides(obj: Any) -> bool:
+    """Say whether `obj` has fewer words in Arrow than as an array: a DataArray, whose stream is a table without the
+    dimensions that have no coordinates, and an image of PIL's, of which Arrow gets pixels without rows, padded."""
+    if hasattr(type(obj), "__array_interface__") and not isinstance(obj, (USMArray, NestedArray)):
+        return True
     xarray = sys.modules.get("xarray")
     return xarray is not None and isinstance(obj, getattr(xarray, "DataArray", ()))
 

@@ -12,8 +12,8 @@ from arrayhub import transfer
 from arrayhub._core.errors import show
 from arrayhub._core.fresh import as_copy, slowest_first
 from arrayhub.conversion import asarray
-from arrayhub.dispatch import check_values
-from arrayhub.fitting import checked, converted
+from arrayhub.dispatch import VALUES, check_values
+from arrayhub.fitting import checked, converted, rank
 from arrayhub.libraries.numpy import with_ndarrays
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
@@ -77,6 +77,8 @@ def ones(
     """Return a new array of ones; see `empty` for everything else."""
     _known("ones", options)
     element = element_type(dtype)
+    if rank(element) == 1:  # some integers of a bit or two have no 1
+        return full(shape, 1, element, **options)
     return _filled(empty(shape, element, **options), np.ones((), element))
 
 
@@ -108,7 +110,8 @@ def full(
 
 def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A value as an element of a type in which it loses nothing."""
-    if element.kind == "b" and isinstance(value, (int, np.integer)) and np.asarray(value).dtype != object:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64)
+    if element.kind == "b" and whole and np.asarray(value).dtype != object:
         return np.array(value, element)  # true or false, as in `ones`
     given = checked(with_ndarrays(value), element, "fill_value")
     check_values(value)
@@ -146,6 +149,8 @@ def from_array(
         Neither `data` nor `device_data` is given.
     """
     _known("from_array", options)
+    if dtype is not None and isinstance(data, VALUES):
+        data = asarray(data, dtype=dtype)
     source = _closer(data, device_data, options.get("memory", "cpu"))
     if dtype is not None and source.dtype != element_type(dtype):
         source = transfer.astype(transfer.to_host(source), element_type(dtype))
