@@ -7,6 +7,7 @@ text are text, the finest unit of several times wraps), so that they are looked 
 import collections
 import datetime
 import functools
+import itertools
 import sys
 
 import numpy as np
@@ -45,7 +46,7 @@ def checked(value, own, call):
     given = exact(value)
     kind = given.dtype.kind
     if kind in "SU":
-        _check_text(value, list(_leaves(value)), call)
+        _check_text(value, call)
     if given.dtype.char == "b" and any(isinstance(leaf, bytes) for leaf in _leaves(value)):
         raise TypeError(f"{call}: {show(value)} holds text, of whose class NumPy makes numbers; take bytes(value)")
     if kind in "mM" or (kind == "O" and not _is_whole(given)):
@@ -86,17 +87,22 @@ def check_common(value, given, call):
     """
     kind = given.dtype.kind
     if kind in "SU":
-        leaves = list(_leaves(value))
-        _check_text(value, leaves, call)
+        _check_text(value, call)
     elif kind in "mM":
-        for alike in _by_kind(_leaves(value), call):
-            check_fit(alike, given.dtype, call)
+        leaves = _leaves(value)
+        if {getattr(leaf, "dtype", None) for leaf in leaves} != {given.dtype}:
+            for alike in _by_kind(leaves, call):
+                check_fit(alike, given.dtype, call)
     elif kind in "fc" and (np.abs(given) >= _EXACT).any():
         _check_integers(value, given.dtype, call)
 
 
-def _check_text(value, leaves, call):
-    if not all(map(_is_text, leaves)):
+def _check_text(value, call):
+    leaves = _leaves(value)
+    kinds = set(map(type, leaves))
+    if kinds == {str} and "\0" not in "".join(leaves):  # as most are
+        return
+    if not kinds <= {str, bytes, np.str_, np.bytes_} and not all(map(_is_text, leaves)):
         raise TypeError(f"{call}: {show(value)} holds text and values that are none; convert them first")
     cut = next((leaf for leaf in leaves if isinstance(leaf, (str, bytes)) and leaf[-1:] in ("\0", b"\0")), None)
     if cut is not None:
@@ -139,11 +145,12 @@ def _check_fields(value, own, call):
 
 
 def _leaves(value):
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item)
-    else:
-        yield value
+    """The values in a sequence of sequences, or the only one: a sequence without any in it is returned as it is."""
+    if not isinstance(value, (list, tuple)):
+        return (value,)
+    if not any(issubclass(cls, (list, tuple)) for cls in set(map(type, value))):
+        return value
+    return list(itertools.chain.from_iterable(map(_leaves, value)))
 
 
 def _is_text(leaf):
