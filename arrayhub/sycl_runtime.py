@@ -70,7 +70,7 @@ def cause():
     other = _foreign_tbb(os.environ.get("OCL_ICD_FILENAMES", ""))
     if other is not None:
         return (
-            f"the CPU runtime cannot be loaded beside {other}, an older TBB that another library brought and loaded first;"
+            f"the CPU runtime cannot be loaded beside {other}, an older TBB that another library has brought;"
             " call dpctl.get_devices() before that library is imported"
         )
     return f"{_status['reason']}; {_status['fix']}"

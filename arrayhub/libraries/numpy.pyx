@@ -174,8 +174,8 @@ def refuse_unit(obj):
         unit = getattr(obj, name, None) if hasattr(cls, name) or name in getattr(obj, "__dict__", ()) else None
         if unit is not None and not callable(unit) and str(unit) not in _NO_UNITS:
             raise TypeError(
-                f"{module_of(cls)}.{cls.__name__}: {name} is {show(str(unit))}, which a list of them would lose; accepted: numbers"
-                " without one. Convert each to one unit, and take numpy.asarray(x) of it"
+                f"{module_of(cls)}.{cls.__name__}: {name} is {show(str(unit))}, which a list of them would lose; accepted:"
+                " numbers without one. Convert each to one unit, and take numpy.asarray(x) of it"
             )
 
 
