@@ -2,6 +2,7 @@
 
 import datetime
 import gc
+import re
 import weakref
 
 import arro3.core as arro3
@@ -315,6 +316,101 @@ def test_new_parts_need_nothing_in_front():
     words = ah.asnested(pa.array([None, None, "a", "b"]))[1:]
     assert na.c_array(forms.as_polars_has_it(words)).offset == 0
     assert ah.as_polars(words).to_list() == [None, "a", "b"]
+
+
+def _rows_with_gaps(row):
+    return pa.array([row, None, row, None, row], pa.list_(pa.int32(), 2))
+
+
+_ROWS = _rows_with_gaps([1, 2])
+_GAPS = ah.asnested(pa.array([{"a": [1, 2]}, None, {"a": [3, 4]}] * 2, pa.struct([("a", _ROWS.type)])))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        ah.asnested(_ROWS)[1:3],
+        ah.asnested(pa.array([["a", None], None, ["b", "c"]], pa.list_(pa.string(), 2)))[1:],
+        ah.asnested(pa.array([_ROWS.to_pylist(), None, [None]], pa.list_(_ROWS.type)))[1:],
+        ah.asnested(pa.FixedSizeListArray.from_arrays(_ROWS.slice(1), 2))[1:],
+        _GAPS[1:]["a"],  # of a regular node, and numbers of two dimensions
+        _GAPS["a"][1:],
+        _GAPS[1:],
+    ],
+    ids=["numbers", "strings", "in lists", "in each other", "a field's gaps", "gaps, sliced", "in records"],
+)
+def test_polars_takes_slices_of_rows_of_one_length(x):
+    """polars panics where they have bits of what is missing and an offset."""
+    series = ah.as_polars(x)
+    assert series.to_list() == pa.array(x).to_pylist()
+    if x.kind == "flat":
+        assert ah.asnested(series).content.ptr == x.content.ptr
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pa.array([[], None], pa.list_(pa.int32(), 0)),
+        lambda: pa.array([[], None], pa.list_(pa.string(), 0)),
+        lambda: pa.array([[[]], None], pa.list_(pa.list_(pa.int32(), 0))),
+        lambda: pa.array([{"a": []}], pa.struct([("a", pa.list_(pa.int32(), 0))])),
+        lambda: np.zeros((2, 0)),
+        lambda: np.zeros((2, 3, 0)),
+    ],
+)
+@pytest.mark.parametrize("copy", [None, True])
+def test_polars_takes_no_rows_of_length_0(make, copy):
+    with pytest.raises(BufferError, match="polars: it takes in no rows of a fixed length of 0; take arrayhub.as_arrow"):
+        ah.as_polars(make(), copy=copy)
+
+
+def test_rows_of_length_0_as_rows_of_any_length():
+    for source in (np.zeros((2, 0)), pa.array([[], []], pa.list_(pa.int32(), 0))):
+        assert ah.as_polars(ah.as_arrow(source).cast(pa.list_(pa.float64()))).to_list() == [[], []]
+    assert len(ah.as_polars(np.zeros((0, 0)))) == 0
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "no/such zone"])
+@pytest.mark.parametrize(
+    "within", [lambda times: times, lambda times: pa.StructArray.from_arrays([[1], times], ["n", "t"])]
+)
+def test_zones_that_polars_does_not_know(zone, within):
+    times = pa.array([1577836800000], pa.int64()).view(pa.timestamp("ms", zone))
+    x = ah.asnested(within(times))
+    advice = re.escape("as_polars(arrayhub.as_arrow(x" + ("['t']" if x.kind == "record" else "") + ").cast")
+    with pytest.raises(
+        BufferError, match=rf"^polars: .*time zone.*{re.escape(zone)}.*{advice}.*timestamp\('ms', 'UTC'"
+    ):
+        ah.as_polars(x)
+    x = x["t"] if x.kind == "record" else x
+    (time,) = ah.as_polars(ah.as_arrow(x).cast(pa.timestamp("ms", "UTC"))).to_list()
+    assert time == datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+
+
+def test_records_without_fields_keep_their_rows():
+    x = ah.asnested([{}, {}, {}])
+    assert x.to_list() == [{}, {}, {}]
+    for taken in (ah.as_pandas(x), ah.as_pandas(x[1:]), ah.as_pandas(x[:0])):
+        assert len(taken.columns) == 0
+    assert [len(ah.as_pandas(x[:k])) for k in range(4)] == [0, 1, 2, 3]
+    assert ah.as_polars(x).shape == (3, 0) and ah.as_awkward(x).to_list() == x.to_list()
+    assert ah.asnested(ah.as_pandas(x)).to_list() == x.to_list()
+
+
+def test_what_records_of_numpy_cannot_say_is_named():
+    x = ah.asnested([{"a": 1, "b": {"c": 2.5}}, {"a": 3, "b": {"c": None}}])
+    says = r"1 of 2 elements of x\['b'\]\['c'\] are missing.*take x\['b'\]\['c'\].content and x\['b'\]\['c'\].validity"
+    with pytest.raises(BufferError, match=says):
+        ah.as_numpy(x, copy=True)
+    assert ah.as_numpy(x["b"]["c"].content).tolist()[0] == 2.5 and ah.as_numpy(x["b"]["c"].validity)[0] & 3 == 1
+    with pytest.raises(
+        BufferError, match=r"strings of variable length, which x\['s'\] has.*as_numpy\(x\['s'\], copy=True"
+    ):
+        ah.as_numpy(ah.asnested([{"s": "a"}]), copy=True)
+    with pytest.raises(ValueError, match=r"^numpy: x\['r'\]: to_dense: row 1 has 0 elements"):
+        ah.as_numpy(ah.asnested([{"r": [1]}, {"r": []}]), copy=True)
+    with pytest.raises(BufferError, match=r"elements of x are missing.*take x\.to_list\(\)"):
+        ah.as_numpy(ah.asnested([[1], None]), copy=True)
 
 
 def test_dense_arrays_are_nodes_too():

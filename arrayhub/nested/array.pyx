@@ -188,7 +188,7 @@ cdef class NestedArray(Tree):
 
     cdef object part_named(self, str name, object part):
         if part is None:
-            raise AttributeError(f"{name}: an array of kind {self.kind!r} has none; it has {', '.join(self.parts_())}")
+            raise AttributeError(f"{name}: an array of kind {KIND_NAMES[(<Tree> self).kind]!r} has none; it has {', '.join(self.parts_())}")
         return part
 
     cdef list parts_(self):

@@ -15,6 +15,7 @@ from arrayhub.nested.strings import with_views
 
 # What a node has besides its content or fields, for each kind that something is made over.
 _STRUCTURE: dict[str, tuple[str, ...]] = {
+    "flat": (),
     "list": ("offsets",),
     "list_view": ("offsets", "sizes"),
     "string": ("offsets",),
@@ -85,9 +86,23 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
 
 
 def as_polars_has_it(node: Any) -> Any:
-    """Return a node with what polars shares: offsets of eight bytes, and strings by views into the same characters."""
+    """Return a node with what polars shares: offsets of eight bytes, and strings by views into the same characters.
+
+    Rows of one length have bits of what is missing that start with a byte: polars ends with a panic, which is no
+    Exception, where an array of them has both bits and an offset.
+
+    Raises
+    ------
+    BufferError
+        Rows of a fixed length of 0, by which polars divides.
+    """
     if not isinstance(node, NestedArray):
-        return node
+        return _of_some_width(node, node.shape[1:])
+    if node.kind == "flat":
+        _of_some_width(node, node.content.shape[1:])
+        return over(node, _same) if node.validity_offset and node.content.ndim > 1 else node
+    if node.kind == "regular":
+        _of_some_width(node, (node.width,))
     if node.kind in ("string", "bytes"):
         return with_views(node)
     if node.kind == "list_view":
@@ -96,6 +111,15 @@ def as_polars_has_it(node: Any) -> Any:
         check(node)
         return over(node, as_polars_has_it, offsets=_wide(node.offsets))
     return over(node, as_polars_has_it) if node.kind in ("regular", "record") else node
+
+
+def _of_some_width(node: Any, widths: tuple[int, ...]) -> Any:
+    if len(node) and 0 in widths:
+        raise BufferError(
+            "polars: it takes in no rows of a fixed length of 0; take arrayhub.as_arrow(x), or rows of any length, as"
+            " arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.list_(pyarrow.float64()))) gives of numbers"
+        )
+    return node
 
 
 def with_days(node: Any) -> Any:

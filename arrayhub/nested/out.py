@@ -1,11 +1,12 @@
 """NestedArrays as the arrays of other libraries: pyarrow, polars, pandas, awkward, torch, NumPy."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from arrayhub._core.copying import wanted
-from arrayhub._core.errors import needed
+from arrayhub._core.errors import first_line, needed
 from arrayhub.conversion import as_numpy as dense_as_numpy
 from arrayhub.conversion import register_nested
 from arrayhub.nested.array import NestedArray, check, is_on_host, nested_of, unpacked, valid_mask
@@ -103,8 +104,37 @@ def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
     polars = needed("polars", "for its arrays")
     taken = _on_host(_taken_for_arrow(obj, copy, "as_polars"), "polars")
     _need_arrow(taken)
-    series = polars.Series(as_polars_has_it(taken))
-    return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
+    try:
+        series = polars.Series(as_polars_has_it(taken))
+        return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:  # a panic is no Exception
+        raise _polars_error(taken, error) from error
+
+
+def _polars_error(taken: Any, error: BaseException) -> BufferError:
+    """What polars refuses by itself, told in words of ours."""
+    said, zones = first_line(error), list(_zones(taken, "x"))
+    if zones and "time zone" in said:
+        called, unit, _zone = next((part for part in zones if repr(part[2]) in said), zones[0])
+        return BufferError(
+            f"polars: it does not know the time zone of {called} ({said}); accepted: names of the time zone data base."
+            f" Convert to UTC, as arrayhub.as_polars(arrayhub.as_arrow({called}).cast(pyarrow.timestamp("
+            f"{unit!r}, 'UTC'))), or take arrayhub.as_arrow(x)"
+        )
+    return BufferError(f"polars: it refuses the array ({said}); take arrayhub.as_arrow(x), and convert it there")
+
+
+def _zones(node: Any, called: str) -> Iterator[tuple[str, str, str]]:
+    """Of what is called so, the parts that are times of a zone: what each is called, its unit and the zone's name."""
+    if not isinstance(node, NestedArray):
+        return
+    if node.kind == "record":
+        for name, field in node.fields.items():
+            yield from _zones(field, f"{called}[{name!r}]")
+        return
+    if node.meaning is not None and node.meaning[:2] == "ts" and node.meaning[4:]:
+        yield called, np.datetime_data(node.content.dtype)[0], node.meaning[4:]
+    yield from _zones(node.content, f"{called}.content")
 
 
 def as_pandas(obj: Any, /, *, copy: bool | None = None) -> Any:
@@ -118,7 +148,8 @@ def as_pandas(obj: Any, /, *, copy: bool | None = None) -> Any:
     pyarrow = needed("pyarrow", "for its arrays")
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         columns = zip((field.name for field in array.type), array.flatten(), strict=True)
-        return pandas.DataFrame({name: _column(pandas, column) for name, column in columns})
+        rows = None if array.type.num_fields else pandas.RangeIndex(len(array))  # no column says how many they are
+        return pandas.DataFrame({name: _column(pandas, column) for name, column in columns}, index=rows)
     return _column(pandas, array)
 
 
@@ -234,26 +265,45 @@ _LAYOUTS = {
 
 def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
     """An ndarray of numbers, of records or of StringDType; for `arrayhub.as_numpy`."""
+    return _ndarray(x, copy, "x")
+
+
+def _ndarray(x: NestedArray, copy: bool | None, called: str) -> Any:
+    """The ndarray of what an error is to call so: ``x``, or a field of it."""
     x = x.to_host() if copy else x
     if x.null_count and x.kind != "string" and x.kind != "string_view":
+        parts = {"record": f"{called}[name] of each field, or ", "flat": f"{called}.content and {called}.validity, or "}
         raise BufferError(
-            f"numpy: {x.null_count} of {len(x)} elements are missing, which NumPy cannot say; take"
-            f" {'x[name] of each field, or x.to_list()' if x.kind == 'record' else 'x.content and x.validity'}"
+            f"numpy: {x.null_count} of {len(x)} elements of {called} are missing, which NumPy cannot say; take"
+            f" {parts.get(x.kind, '')}{called}.to_list()"
         )
     if x.kind in ("string", "string_view"):
         _need_copy(copy, "strings become NumPy's StringDType, which keeps them in an arena of its own")
         return to_string_dtype(x)
     if x.kind == "record":
         _need_copy(copy, "the fields lie in arrays of their own, and NumPy's records beside each other")
-        columns = {name: _as_numpy(nested_of(field), True) for name, field in x.fields.items()}
-        if any(column.dtype.kind == "T" for column in columns.values()):
-            raise BufferError("numpy: its records hold no strings of variable length; take x['name'] one by one")
+        columns = {name: _field(nested_of(field), f"{called}[{name!r}]") for name, field in x.fields.items()}
         kinds = [(name, column.dtype, column.shape[1:]) for name, column in columns.items()]
         records = np.empty(len(x), kinds)
         for name, column in columns.items():
             records[name] = column
         return records
-    return dense_as_numpy(x.to_dense(copy=True if copy else None), copy=copy)
+    try:
+        return dense_as_numpy(x.to_dense(copy=True if copy else None), copy=copy)
+    except (BufferError, ValueError) as error:
+        if called == "x":
+            raise
+        raise type(error)(f"numpy: {called}: {error}") from None
+
+
+def _field(field: NestedArray, called: str) -> Any:
+    """The column of a record's field, which may be a record itself."""
+    if field.kind in ("string", "string_view"):
+        raise BufferError(
+            f"numpy: its records hold no strings of variable length, which {called} has; take the fields one by one, as"
+            f" arrayhub.as_numpy({called}, copy=True)"
+        )
+    return _ndarray(field, True, called)
 
 
 def _need_copy(copy: bool | None, why: str) -> None:
