@@ -5,6 +5,7 @@ import ctypes
 import functools
 import gc
 import operator
+import re
 import sys
 import threading
 import weakref
@@ -32,6 +33,7 @@ from producers import lives
 
 import arrayhub
 from arrayhub import InterfaceError
+from arrayhub._core.errors import show
 from arrayhub.dispatch import ways_in
 
 both = pytest.mark.parametrize("versioned", [False, True], ids=["legacy", "versioned"])
@@ -632,6 +634,26 @@ def test_is_copied_means_that_nobody_else_has_it():
     assert exported(kept, max_version=(1, 0))[1].flags == 0
     assert exported(kept[1:], max_version=(1, 0))[1].flags == 0
     assert exported(kept, max_version=(1, 0), dl_device=(1, 0))[1].flags == 0
+
+
+@pytest.mark.parametrize(
+    ("dl_device", "error", "why"),
+    [
+        (5, TypeError, r"x.__dlpack_device__\(\) gives$"),
+        ("cpu", TypeError, "gives$"),
+        ((1,), ValueError, "gives .*no DLPack pair"),
+        ((1, "a"), TypeError, "gives .*no DLPack pair"),
+        ((99, 0), ValueError, "gives .*device type 99 is unknown"),
+        ((1, 10**30), ValueError, "gives .*out of range"),
+    ],
+)
+def test_devices_that_are_no_pair(dl_device, error, why):
+    x = arrayhub.asarray(np.arange(3.0))
+    says = rf"^__dlpack__: dl_device is {re.escape(show(dl_device))}; accepted: a pair of integers, .* {why}"
+    with pytest.raises(error, match=says):
+        x.__dlpack__(dl_device=dl_device)
+    assert x.__dlpack__(dl_device=x.__dlpack_device__()) is not None
+    assert x.__dlpack__(dl_device=list(x.__dlpack_device__())) is not None
 
 
 def test_an_array_that_never_got_memory_is_refused():

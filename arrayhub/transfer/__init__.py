@@ -209,12 +209,31 @@ def for_dlpack(array, dl_device, copy, stream):
     """Return what ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy where asked for or needed."""
     if dl_device is None:
         return _copy(array) if wanted(copy, "__dlpack__") else array
-    device = Device(tuple(dl_device))
+    device = _asked_device(dl_device)
     if device == CPU and stream is not None and array.device != CPU:
         raise BufferError(
             f"DLPack: stream is {show(stream)} with dl_device {dl_device}; accepted: None for host memory"
         )
     return to_device(array, device, copy=copy, stream=stream)
+
+
+def _asked_device(dl_device):
+    """The device that a consumer names by DLPack's pair, and by nothing else."""
+    if not isinstance(dl_device, (tuple, list)):
+        raise TypeError(_no_pair(dl_device))
+    try:
+        return Device(tuple(dl_device))
+    except TypeError as error:
+        raise TypeError(f"{_no_pair(dl_device)} ({error})") from None
+    except ValueError as error:
+        raise ValueError(f"{_no_pair(dl_device)} ({error})") from None
+
+
+def _no_pair(dl_device):
+    return (
+        f"__dlpack__: dl_device is {show(dl_device)}; accepted: a pair of integers, (device_type, device_id), as"
+        " x.__dlpack_device__() gives"
+    )
 
 
 def astype(array, dtype):
