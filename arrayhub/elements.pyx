@@ -204,11 +204,30 @@ cdef int choose_by_index(Descriptor a, PyObject* const* where, Py_ssize_t given,
 
 cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension) except -1:
     """An index as a number from zero on; a negative one counts from the end."""
-    cdef Py_ssize_t i = digit(index) if is_digit(index) else operator.index(index)
+    cdef Py_ssize_t i = digit(index) if is_digit(index) else of_any_size(index, length, what, dimension)
     if i < -length or i >= length:
-        which = what if dimension < 0 else f"{what} {dimension}"
-        raise IndexError(f"{which} is {i}; accepted: {-length} to {length - 1}")
+        raise beyond_error(i, length, what, dimension)
     return i + length if i < 0 else i
+
+
+cdef Py_ssize_t of_any_size(object index, Py_ssize_t length, str what, int dimension) except? -1:
+    """The same of what is no small integer of Python's."""
+    try:
+        return operator.index(index)
+    except TypeError:
+        raise TypeError(
+            f"{named(what, dimension)} is {show(index)} of type {type(index).__name__}; accepted: integers"
+        ) from None
+    except OverflowError:
+        raise beyond_error(index, length, what, dimension) from None
+
+
+cdef object beyond_error(object index, Py_ssize_t length, str what, int dimension):
+    return IndexError(f"{named(what, dimension)} is {show(index)}; accepted: {-length} to {length - 1}")
+
+
+cdef str named(str what, int dimension):
+    return what if dimension < 0 else f"{what} {dimension}"
 
 
 # `item` takes any number of arguments, and Cython would make a tuple of them for each call; Python's own way to be given them

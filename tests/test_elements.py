@@ -168,8 +168,15 @@ def test_what_item_refuses():
             x.item(*wrong)
     with pytest.raises(ValueError, match="item: 3 indices; accepted: none, one .* or 2"):
         x.item(0, 0, 0)
-    with pytest.raises(TypeError):
-        x.item(0.0)
+    for wrong in ((10**30,), (-(10**30),), (0, 10**30)):
+        with pytest.raises(IndexError, match=r"item: (the index|index 1) is -?1000.*; accepted: -[63] to [52]"):
+            x.item(*wrong)
+    for wrong in ((0.0,), ("a",), (0, "a"), ((0, None),)):
+        value = wrong[0] if len(wrong) == 1 and not isinstance(wrong[0], tuple) else np.ravel(wrong)[-1]
+        with pytest.raises(
+            TypeError, match=rf"item: (the index|index 1) is '?{value}'? of type .*; accepted: integers"
+        ):
+            x.item(*wrong)
     with pytest.raises(ValueError, match="tobytes: order is 'K'; accepted"):
         x.tobytes("K")
 
