@@ -475,7 +475,15 @@ def test_options_may_be_none_of_all():
         ({"shape": (3,), "order": "A"}, ValueError, "order is 'A'; accepted: 'C' or 'F'"),
         ({"shape": (3,), "order": None}, ValueError, "order is None"),
         ({"shape": (3,), "order": np.array(["C", "F"])}, ValueError, "order is"),
-        ({"shape": (3,), "dtype": "no such type"}, TypeError, "not understood"),
+        ({"shape": (3,), "dtype": "no such type"}, TypeError, "dtype: 'no such type' is .*not understood"),
+        (
+            {"shape": (3,), "dtype": {"names": ["a"], "formats": []}},
+            ValueError,
+            r"dtype: {.*'names': \['a'\].*same length",
+        ),
+        ({"shape": (3,), "dtype": {"a": 1}}, TypeError, r"dtype: {'a': 1} is no data type \(.*; accepted: what numpy"),
+        ({"shape": (3,), "dtype": ("f4", -1)}, ValueError, r"dtype: \('f4', -1\) is no data type"),
+        ({"shape": (3,), "dtype": "f4,,"}, SyntaxError, "dtype: 'f4,,' is no data type"),
     ],
 )
 def test_bad_arguments(kind, arguments, error, words):

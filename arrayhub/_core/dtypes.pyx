@@ -13,7 +13,7 @@ from cpython.object cimport PyObject
 
 from arrayhub._core.shared cimport found, seen, set_once
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import first_line, show
 
 cnp.import_array()
 
@@ -293,6 +293,7 @@ cdef object _make_dtype(const ElementType* row):
 
 
 _OWN_NAMES = {name: typenum for name, typenum, *_ in _OWN_ROWS}
+_REFUSALS = (TypeError, ValueError, OverflowError, SyntaxError)     # of numpy.dtype; the last one of strings such as "f4,,"
 _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 
 
@@ -303,15 +304,23 @@ def requested_dtype(object said):
             return np.dtype(said)
         except UnicodeError:     # a string that is no text, which NumPy tries to encode
             pass
-        except TypeError:
-            if type(said) is not str or said not in _OWN_NAMES:
+        except _REFUSALS as error:
+            if type(said) is str and said in _OWN_NAMES:
+                return _make_dtype(by_typenum(_OWN_NAMES[said]))
+            if not isinstance(said, _DTYPE_FORMS):     # an error of its own
                 raise
-            return _make_dtype(by_typenum(_OWN_NAMES[said]))
+            raise refused(said, error) from error
     cls = type(said)
     another = f" (for {cls.__module__}.float32 that is the string float32)" if cls.__name__ == "dtype" else ""
     raise TypeError(
         f"dtype: {show(said)} is no data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32{another}"
     )
+
+
+cdef object refused(object said, object error):
+    """NumPy's refusal of a dtype, of the same class, with the argument's name and value."""
+    kind = [cls for cls in _REFUSALS if isinstance(error, cls)][0]
+    return kind(f"dtype: {show(said)} is no data type ({first_line(error)}); accepted: what numpy.dtype takes, such as 'f4'")
 
 
 def satisfies(own, wanted):
