@@ -479,6 +479,52 @@ def test_numpys_records_and_masks():
     assert ah.asnested(masked).to_list() == [1, None, 3]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [("U", "string"), (StringDType(), "string"), (StringDType(na_object=None), "string"), ("S", "bytes")],
+)
+def test_masked_strings_are_strings_of_which_some_are_missing(dtype, kind):
+    strings = np.array(["a", "no ASCII: \u00e4"] if kind == "string" else [b"a", b"b"], dtype)
+    for mask in ([False, True], [True, True], [False, False], np.ma.nomask):
+        x = ah.asnested(np.ma.array(strings, mask=mask))
+        expected = [None if gap else text for text, gap in zip(strings.tolist(), np.broadcast_to(mask, 2), strict=True)]
+        assert (x.kind, x.to_list()) == (kind, expected)
+        assert ah.as_arrow(x).to_pylist() == ah.as_polars(x).to_list() == expected
+    assert ah.asnested(np.ma.array(strings, mask=[False, True])).content.size == 1
+    assert ah.asnested(np.ma.array(strings[:0])).kind == ah.asnested(strings[:0]).kind == kind
+    with pytest.raises(BufferError, match="strings are in another form"):
+        ah.asnested(np.ma.array(strings, mask=[False, True]), copy=False)
+
+
+def test_masked_strings_and_those_that_are_missing_already():
+    strings = np.array(["a", None, "b"], StringDType(na_object=None))
+    assert ah.asnested(np.ma.array(strings, mask=[False, False, True])).to_list() == ["a", None, None]
+    no_text = np.ma.array(["a", "\ud800"], mask=[False, True])
+    assert ah.asnested(no_text).to_list() == ["a", None]
+
+
+@pytest.mark.parametrize("make", [list, np.array, np.ma.array, lambda texts: np.array([(texts[1],)], [("s", "U1")])])
+def test_text_that_utf8_does_not_have(make):
+    with pytest.raises(
+        ValueError, match=r"^asnested: '\\ud800' is no text that UTF-8 has .*as bytes it is text.encode"
+    ):
+        ah.asnested(make(["a", "\ud800"]))
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "says"),
+    [
+        ([{"a": 1}], "content", "content: an array of kind 'record' has none; it has fields"),
+        (["a"], "fields", "fields: an array of kind 'string' has none; it has offsets, content"),
+        ([[1]], "indices", "indices: an array of kind 'list' has none; it has offsets, content"),
+        (pa.array(["a"], pa.string_view()), "offsets", "kind 'string_view' has none; it has content, buffers"),
+    ],
+)
+def test_parts_that_a_kind_has_not(values, name, says):
+    with pytest.raises(AttributeError, match=says):
+        getattr(ah.asnested(values), name)
+
+
 def test_python_values():
     day = datetime.datetime(2020, 1, 1)
     for values in ([1, None, 2], [[1], None], ["a", None], [b"a"], [[["a"], []], []], [{"a": 1}, {"b": "c"}, None],

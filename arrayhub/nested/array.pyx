@@ -188,12 +188,14 @@ cdef class NestedArray(Tree):
 
     cdef object part_named(self, str name, object part):
         if part is None:
-            raise AttributeError(f"{name}: an array of kind {KIND_NAMES[(<Tree> self).kind]!r} has none; it has {', '.join(self.parts_())}")
+            kind = KIND_NAMES[(<Tree> self).kind]     # self.kind is the struct's number here
+            raise AttributeError(f"{name}: an array of kind {kind!r} has none; it has {', '.join(self.parts_())}")
         return part
 
     cdef list parts_(self):
         cdef Tree t = self
-        present = {"offsets": t.offsets, "sizes": t.sizes, "indices": t.indices, "content": t.content, "fields": t.names}
+        present = {"offsets": t.offsets, "sizes": t.sizes, "indices": t.indices, "content": t.content,
+                   "buffers": None if t.kind == RECORD else t.parts, "fields": t.names}
         return [name for name, part in present.items() if part is not None]
 
     def __repr__(self):

@@ -6,8 +6,8 @@ import numpy as np
 
 from arrayhub._core.copying import forbidden
 from arrayhub.conversion import asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, make, nested_of
-from arrayhub.nested.from_python import characters
+from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of
+from arrayhub.nested.from_python import characters, from_python
 from arrayhub.nested.strings import from_string_dtype
 
 
@@ -35,7 +35,7 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
     if array.dtype.kind == "S" and array.ndim == 1:
         return characters("bytes", array.tolist())
     if array.dtype.kind == "U" and array.ndim == 1:
-        return characters("string", [text.encode() for text in array.tolist()])
+        return from_python(array.tolist()) if len(array) else characters("string", [])
     return nested_of(asarray(array))
 
 
@@ -47,9 +47,13 @@ def _records(array: Any, copy: bool | None) -> NestedArray:
 
 
 def _masked(array: Any) -> NestedArray:
-    """A mask says what is missing; the bits are a copy, the numbers are shared."""
+    """A mask says what is missing; the bits are a copy, the numbers are shared, and masked strings are left behind."""
     if array.ndim != 1 or array.dtype.names is not None:
-        raise TypeError("asnested: a masked array of several dimensions, or of records; accepted: of one, of numbers")
+        raise TypeError(
+            "asnested: a masked array of several dimensions, or of records; accepted: of one, of numbers or strings"
+        )
     mask = np.ma.getmaskarray(array)
     validity = None if not mask.any() else bitmap_of(~mask)
+    if array.dtype.kind in "STU":
+        return covered(from_numpy(array.filled("")), validity, 0)
     return make("flat", len(array), content=asarray(np.ma.getdata(array)), validity=validity)
