@@ -413,6 +413,26 @@ def test_what_records_of_numpy_cannot_say_is_named():
         ah.as_numpy(ah.asnested([[1], None]), copy=True)
 
 
+@pytest.mark.parametrize(
+    ("make", "storage"),
+    [
+        (lambda: pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"u" * 16], pa.binary(16))), pa.binary(16)),
+        (
+            lambda: pa.ExtensionArray.from_storage(pa.opaque(pa.int32(), "t", "v"), pa.array([1], pa.int32())),
+            pa.int32(),
+        ),
+        (lambda: pd.Series(pd.period_range("2020", periods=1, freq="D")), pa.int64()),
+        (lambda: pd.Series(pd.interval_range(0, 1)), pa.struct([("left", pa.int64()), ("right", pa.int64())])),
+    ],
+    ids=["uuid", "opaque", "period", "interval"],
+)
+def test_extension_types_that_are_not_known_are_their_storage(make, storage):
+    source = make()
+    assert ah.as_arrow(source).type == ah.as_arrow(ah.asnested(source)).type == storage
+    if isinstance(source, pa.Array):  # pandas' are refused, which would lose their meaning
+        assert pa.array(ah.asarray(source)).type == storage
+
+
 def test_dense_arrays_are_nodes_too():
     """Those that Arrow has no words for: in steps, complex."""
     for source in (np.arange(10)[::2], np.arange(3) + 1j, np.arange(6.0).reshape(2, 3).T):
