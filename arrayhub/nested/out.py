@@ -107,12 +107,12 @@ def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
     try:
         series = polars.Series(as_polars_has_it(taken))
         return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
-    except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:  # a panic is no Exception
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
         raise _polars_error(taken, error) from error
 
 
 def _polars_error(taken: Any, error: BaseException) -> BufferError:
-    """What polars refuses by itself, told in words of ours."""
+    """What polars refuses by itself, or panics at, which no handler of the caller's would catch, in words of ours."""
     said, zones = first_line(error), list(_zones(taken, "x"))
     if zones and "time zone" in said:
         called, unit, _zone = next((part for part in zones if repr(part[2]) in said), zones[0])
