@@ -4,6 +4,8 @@ In five parts: the way in, what a refusal says, which state a tensor is in, its 
 are found. The way out is in `torch_emit`; what torch reads of an array without arrayhub is in `torch_as_consumer`.
 """
 
+import re
+
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
@@ -149,24 +151,35 @@ cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 # -------------------------------------------------------------------------------------------------- what a refusal says
 
 
-# What makes another layout dense.
-_DENSE = {"torch.jagged": "arrayhub.asnested(x) instead, or x.values() or x.to_padded_tensor(0.0)"}
-
-
 cdef int refuse_unsafe(object tensor) except -1:
     if tensor.requires_grad:
-        raise BufferError("torch: requires_grad is True; accepted: tensors outside autograd. Call x.detach() first")
+        without = "x.materialize(shape), and then " if is_uninitialised(tensor) else ""
+        raise BufferError(f"torch: requires_grad is True; accepted: tensors outside autograd. Call {without}x.detach() first")
     if tensor.is_conj():
         raise BufferError("torch: is_conj() is True, so memory holds the conjugate values; call x.resolve_conj() first")
     if tensor.is_neg():
         raise BufferError("torch: is_neg() is True, so memory holds the negated values; call x.resolve_neg() first")
     kind = tensor.layout
     if kind is not _torch.strided:
-        call = _DENSE.get(str(kind), "x.to_dense()")
+        call = jagged_call(tensor) if kind is _torch.jagged else "x.to_dense()"
         raise BufferError(f"torch: layout is {kind}; accepted: torch.strided. Call {call} first")
     if tensor.is_meta:
         raise BufferError("torch: the tensor is on device 'meta', which has no memory; accepted: tensors with data")
     return 0
+
+
+cdef bint is_uninitialised(object tensor) except -1:
+    return isinstance(tensor, _torch.nn.parameter.UninitializedTensorMixin)
+
+
+cdef str jagged_call(object tensor):
+    """What helps with a jagged tensor, as it is laid out."""
+    ragged = [axis for axis, length in enumerate(tensor.shape) if not isinstance(length, int)]
+    if ragged != [1]:
+        return "x.to_padded_tensor(0.0)"
+    if tensor.lengths() is not None:      # there are elements between its rows, with which torch pads nothing
+        return "arrayhub.asnested(x) instead, or x.values()"
+    return "arrayhub.asnested(x) instead, or x.values() or x.to_padded_tensor(0.0)"
 
 
 cdef int refuse_parts_of_bytes(object tensor) except -1:
@@ -182,6 +195,9 @@ cdef int refuse_parts_of_bytes(object tensor) except -1:
 
 # Tensors that have no memory that could be shown, and what helps: a look at the tensor, and the advice.
 _WITHOUT_MEMORY = (
+    (lambda torch, x: isinstance(x, torch.masked.MaskedTensor),
+     "it has a mask; call x.to_tensor(value), or x.get_data() to ignore it"),
+    (lambda torch, x: is_uninitialised(x), "it has no shape yet; call x.materialize(shape)"),
     (lambda torch, x: x.is_nested, "it is nested; call x.to_padded_tensor(0.0), or take x.unbind() one by one"),
     (lambda torch, x: x.is_quantized, "it is quantised; call x.int_repr() or x.dequantize()"),
     (lambda torch, x: torch._C._functorch.is_functorch_wrapped_tensor(x),
@@ -206,7 +222,20 @@ cdef object tensor_error(object tensor, object reason):
             continue
     return BufferError(
         f"torch: {type(tensor).__name__} cannot be shown as memory ({first_line(reason)}); accepted: dense tensors"
+        f"{as_bytes(tensor)}"
     )
+
+
+cdef str as_bytes(object tensor):
+    """The call for elements that DLPack has no words for; "" for others."""
+    try:
+        if re.match("torch.bits|torch.*_x2$", str(tensor.dtype)):
+            return f". What it is kept in: x.view(torch.uint{8 * tensor.element_size()})"
+    except PASSES_ON:
+        raise
+    except Exception:      # as above
+        pass
+    return ""
 
 
 cdef object pending_as_tensor_error(object tensor):

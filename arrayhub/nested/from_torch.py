@@ -25,10 +25,10 @@ def from_torch(obj: Any, copy: bool | None = None) -> NestedArray:
     torch = sys.modules["torch"]
     ragged = _ragged_in(obj) if obj.layout is torch.jagged else None
     if ragged != 1:
+        what = f"{obj.layout}" if ragged is None else f"{obj.layout}, ragged in dimension {ragged}"
         raise BufferError(
-            f"asnested: a nested tensor of layout {obj.layout}, ragged in dimension {ragged};"
-            " accepted: layout torch.jagged, ragged in dimension 1. Call torch.nested.nested_tensor(list(x.unbind()),"
-            " layout=torch.jagged), which copies"
+            f"asnested: a nested tensor of layout {what}; accepted: layout torch.jagged, ragged in dimension 1. Call"
+            f" {_call_for(obj, ragged)}"
         )
     offsets, values = asarray(obj.offsets()), asarray(obj.values())
     lengths = obj.lengths()
@@ -36,6 +36,14 @@ def from_torch(obj: Any, copy: bool | None = None) -> NestedArray:
         return make("list", offsets.shape[0] - 1, offsets=offsets, content=values, copy=copy)
     return make("list_view", lengths.shape[0], offsets=offsets[: lengths.shape[0]], sizes=asarray(lengths),
                 content=values, copy=copy)  # fmt: skip
+
+
+def _call_for(obj: Any, ragged: int | None) -> str:
+    if ragged is not None:
+        return f"arrayhub.asnested(x.transpose(1, {ragged}))"
+    if len({part.shape[1:] for part in obj.unbind()}) > 1:  # ragged elsewhere too
+        return "x.to_padded_tensor(0.0), or take x.unbind() one by one"
+    return "torch.nested.nested_tensor(list(x.unbind()), layout=torch.jagged), which copies"
 
 
 def _ragged_in(obj: Any) -> int | None:
