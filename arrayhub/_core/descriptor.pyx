@@ -238,8 +238,9 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
         return 0
     row = dtypes.by_dtype(dtype)
     if row == NULL or dtype.hasobject:
-        helps = "Call arrayhub.asnested(x), which copies strings" if dtype.kind == "T" else \
-            "Convert it first, for example with numpy's astype"
+        helps = "Convert it first, for example with numpy's astype" if not dtype.hasobject else \
+            "Call arrayhub.asnested(x), which copies strings" if dtype.kind == "T" else \
+            "Call arrayhub.asnested(x), which copies strings and lists, or x.astype(dtype), as float or str"
         raise TypeError(
             f"{_IN_MESSAGES[a.protocol_]}: dtype is {dtype!r}; accepted: every NumPy dtype without Python objects, and"
             f" those of ml_dtypes. {helps}"

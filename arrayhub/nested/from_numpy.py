@@ -12,7 +12,7 @@ from arrayhub.nested.strings import from_string_dtype
 
 
 def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
-    """Return an ndarray as a NestedArray: a record's fields are views, strings of every kind are a copy.
+    """Return an ndarray as a NestedArray: a record's fields are views, strings and lists of every kind a copy.
 
     Raises
     ------
@@ -28,6 +28,9 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
         forbidden(copy, "asnested", "NumPy's strings are in another form")
     if isinstance(array, np.ma.MaskedArray):
         return _masked(array)
+    if array.dtype.kind == "O":
+        forbidden(copy, "asnested", "Python's objects have no memory to view")
+        return from_python(array.tolist())
     if array.dtype.names is not None and array.ndim == 1:
         return _records(array, copy)
     if array.dtype.kind == "T" and array.ndim == 1:
