@@ -172,8 +172,7 @@ cdef int known_way(type cls) except -1:
     """The number of the way in that a type takes before any protocol is asked; 0: none."""
     if cls is USMArray:
         return OWN_ARRAY
-    cdef int way = way_of_type(cls)
-    return WRAPPER if way == 0 and wrappers.unwraps(cls) else way
+    return WRAPPER if wrappers.unwraps(cls) else way_of_type(cls)     # also of subclasses of what is known, as of ndarray
 
 
 cdef Labelled labels_of_type(type cls, int way, Library library, bint bare) except? UNLABELLED:
@@ -311,16 +310,21 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
     if PyCapsule_CheckExact(obj):
         return dlpack.parse_capsule(obj, False, None)
     if isinstance(obj, VALUES):
-        a = numpy_library.copy_values(obj)
+        try:
+            a = numpy_library.copy_values(obj)
+        except TypeError:
+            refuse_elements(obj)      # an element's own refusal says more
+            raise
         check_values(obj)      # last: what is regular has an end
         if isinstance(obj, (list, tuple)) and may_have_lost(a):
             check_common(numpy_library.with_ndarrays(obj), numpy_library.emit(a), "asarray")
         return a
     if refusals:
         error = refusals[0][1]
-        reasons = "; ".join(f"{way}: {reason}" for way, reason in refusals)
+        reasons = "; ".join([f"{way}: {reason}" for way, reason in refusals])
         kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
-        raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons}){wrappers.hint(obj)}") from error
+        raise kind(f"asarray: {type(obj).__name__} refuses every protocol it has ({reasons}){wrappers.hint(obj, reasons)}") \
+            from error
     raise TypeError(
         f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol{wrappers.hint(obj)}; accepted:"
         " anything with __sycl_usm_array_interface__, __cuda_array_interface__, a buffer, __dlpack__, __array_interface__ or"
@@ -349,28 +353,52 @@ cpdef int check_values(object obj) except -1:
     A mask, a unit or a missing value would be dropped without a word.
     """
     cdef type cls
-    cdef unsigned int record
+    cdef Py_ssize_t k = -1
     if not isinstance(obj, (list, tuple)):
-        obj = (obj,)
+        return check_value(obj)
     for item in obj:
+        k += 1
         cls = type(item)
         if cls is float or cls is int or isinstance(item, PLAIN):      # the two quickest first
             continue
-        if isinstance(item, (list, tuple)):
-            Py_EnterRecursiveCall(" in arrayhub.asarray: a list in a list without end")
-            try:
-                check_values(item)
-            finally:
-                Py_LeaveRecursiveCall()
-        elif isinstance(item, datetime) and item.tzinfo is not None:
-            raise TypeError(f"asarray: {show(item)} has a time zone; accepted: times without one. Take"
-                            " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested, which keeps it")
-        elif cls is not numpy.ndarray and not isinstance(item, numpy.generic):
-            numpy_library.refuse_mask(item)
-            refuse_unit(item)
-            record = record_of(item)
-            if way_of(record) == WRAPPER or speaks_of(record):
-                import_array(item, None)
+        try:
+            check_value(item)
+        except (BufferError, TypeError) as error:
+            raise wrappers.said_of(f"x[{k}]", error) from error
+    return 0
+
+
+cdef int check_value(object item) except -1:
+    cdef type cls = type(item)
+    cdef unsigned int record
+    if isinstance(item, PLAIN):
+        return 0
+    if isinstance(item, (list, tuple)):
+        Py_EnterRecursiveCall(" in arrayhub.asarray: a list in a list without end")
+        try:
+            check_values(item)
+        finally:
+            Py_LeaveRecursiveCall()
+    elif isinstance(item, datetime) and item.tzinfo is not None:
+        raise TypeError(f"asarray: {show(item)} has a time zone; accepted: times without one. Take"
+                        " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested, which keeps it")
+    elif cls is not numpy.ndarray and not isinstance(item, numpy.generic):
+        numpy_library.refuse_mask(item)
+        refuse_unit(item)
+        record = record_of(item)
+        if way_of(record) == WRAPPER or speaks_of(record):
+            import_array(item, None)
+    return 0
+
+
+cdef int refuse_elements(object obj) except -1:
+    """Raise the refusal of an element of what NumPy makes no array of, if one is refused by itself."""
+    if not isinstance(obj, (list, tuple)):      # what only says that it is one is asked for its protocols already
+        return 0
+    try:
+        check_values(obj)
+    except RecursionError:      # it contains itself, which NumPy has said
+        pass
     return 0
 
 
@@ -379,7 +407,10 @@ cdef Descriptor parse_wrapper(object obj, object stream):
     Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
     try:
         inner = wrappers.inside(obj)
-        a = import_array(inner, None)      # the caller orders it
+        try:
+            a = import_array(inner, None)      # the caller orders it
+        except (BufferError, TypeError) as error:
+            raise wrappers.said_of(f"x.{wrappers.known(type(obj)).attribute}", error) from error
         again = wrappers.inside(obj)
         wrappers.check(obj, a, a if again is inner else import_array(again, None))
         return a

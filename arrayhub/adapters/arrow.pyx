@@ -75,12 +75,18 @@ cdef Descriptor parse(object obj, object stream):
     cdef list chunks = streamed(obj)
     if chunks is None:
         return None
+    if len(chunks) > 1:
+        chunks = [chunk for chunk in chunks if length_of(chunk)] or chunks[:1]
     if len(chunks) != 1:
         raise BufferError(
             f"Arrow: {type(obj).__name__} hands over {len(chunks)} chunks of memory; accepted: one. Call"
             " arrayhub.asnested(x), which gives the list of them, or asnested(x, copy=True), one copy"
         )
     return dense(chunks[0], obj)
+
+
+cdef Py_ssize_t length_of(object node) except -1:
+    return (<Tree> node).length if isinstance(node, Tree) else (<Descriptor> node).shape_[0]
 
 
 cdef Descriptor dense(object node, object obj):
@@ -120,6 +126,16 @@ cdef list parse_chunks(object obj):
     the type has none of the interfaces."""
     cdef Import owner = handed_over(obj)
     return streamed(obj) if owner is None else [whole(owner)]
+
+
+def has_form(obj, /):
+    """Return whether what Arrow's interfaces of an object hand over is something that `asnested` has a form for."""
+    try:
+        return parse_chunks(obj) is not None
+    except PASSES_ON:
+        raise
+    except Exception:      # pyarrow's own too, of values of several kinds
+        return False
 
 
 cdef Import handed_over(object obj):

@@ -84,10 +84,9 @@ cdef Descriptor copy_values(object obj):
     except PASSES_ON:
         raise
     except (RuntimeError, TypeError, ValueError) as error:      # the first two are those of arrays in a list
-        raise TypeError(
-            f"asarray: {show(obj)} is no regular nested sequence of numbers ({error}); arrayhub.asnested takes lists of"
-            " different length"
-        ) from error
+        helps = "arrayhub.asnested takes lists of different length" if isinstance(error, ValueError) else \
+            "take its elements one by one"
+        raise TypeError(f"asarray: {show(obj)} is no regular nested sequence of numbers ({error}); {helps}") from error
     if array.dtype == object:
         raise TypeError(f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type")
     cdef Descriptor a = parse(array, None)
@@ -153,12 +152,13 @@ cdef int refuse_mask(object obj) except -1:
     mask = obj.mask
     if mask is None or mask is False or mask is np.ma.nomask or callable(mask):
         return 0
-    bare = "x.unmasked" if hasattr(cls, "unmasked") else "x.data" if isinstance(obj, np.ma.MaskedArray) \
-        else "x.view(numpy.ndarray)"
-    raise TypeError(
-        f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without one. Take x.filled(value), or {bare} to"
-        " ignore it"
-    )
+    bare = "x.unmasked" if hasattr(cls, "unmasked") else "x.view(numpy.ndarray)"
+    helps = f"x.filled(value), or {bare} to ignore it"
+    if isinstance(obj, np.ma.MaskedArray):
+        bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's has the mask too
+        hides = mask.dtype.names is not None or mask.any()     # of records NumPy keeps a mask that hides nothing
+        helps = f"x.filled(value), or {bare} to ignore it" if hides else "x.shrink_mask(), since it hides nothing"
+    raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without one. Take {helps}")
 
 
 # How libraries write that a quantity has no unit.

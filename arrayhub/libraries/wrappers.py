@@ -6,12 +6,15 @@ look); the error then names the call that gives an array. Types are known by the
 those that they inherit from included, so no library is imported to recognise its objects.
 """
 
+import re
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from arrayhub._core.errors import PASSES_ON, root_of, show
+from arrayhub.adapters import arrow
 
 
 class Wrapper(NamedTuple):
@@ -39,7 +42,9 @@ def _dtype_of_openvino(obj: Any) -> Any:
 
 def _dtype_of_frame(obj: Any) -> Any:
     dtypes = set(obj.dtypes)
-    return dtypes.pop() if len(dtypes) == 1 else "several types"
+    if len(dtypes) != 1:
+        return "several types"
+    return "Python objects" if np.dtype(object) in dtypes else dtypes.pop()
 
 
 def _dtype_of_series(obj: Any) -> Any:
@@ -71,8 +76,16 @@ def _nested_of_pandas(obj: Any) -> str | None:
         return None
     if not objects:
         return None
+    if not _has_form(obj):
+        return "x.to_numpy(dtype), with one that all of them have, as float or str"
     speaks = any(hasattr(type(obj), name) for name in ("__arrow_c_stream__", "__arrow_array__"))
     return f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'}), which takes it as it is"
+
+
+def _has_form(obj: Any) -> bool:
+    """Say whether `asnested` takes it, which its first rows tell."""
+    first = obj.take(range(min(len(obj), _LOOKED_AT)))
+    return bool(arrow.has_form(first if hasattr(first, "__arrow_c_stream__") else sys.modules["pandas"].Series(first)))
 
 
 def _gives_objects(obj: Any, rows: list[int]) -> bool:
@@ -80,9 +93,33 @@ def _gives_objects(obj: Any, rows: list[int]) -> bool:
 
 
 def _dtype_of_awkward(obj: Any) -> Any:
+    layout = inner = getattr(obj, "layout", obj)
+    while type(inner).__qualname__ == "RegularArray" and not inner.parameters:
+        inner = inner.content
+    flat = type(inner).__qualname__ == "NumpyArray" and not inner.parameters
+    return np.dtype(inner.dtype) if flat else layout.form.type
+
+
+def _union_of_awkward(obj: Any) -> str | None:
     layout = getattr(obj, "layout", obj)
-    flat = type(layout).__qualname__ == "NumpyArray" and not layout.parameters
-    return np.dtype(layout.dtype) if flat else layout.form.type
+    if type(layout).__qualname__ == "UnionArray":
+        return f"x{'' if layout is obj else '.layout'}.content(i), its elements of one kind"
+    return "one of its parts without a union" if "union[" in str(layout.form.type) else None
+
+
+def _masked_table(obj: Any) -> str | None:
+    return "x.filled(value).as_array(), a copy" if getattr(obj, "has_masked_columns", False) else None
+
+
+def _strings_of_h5py(obj: Any) -> str | None:
+    dtype = getattr(obj, "dtype", None)
+    if dtype is None or (not np.dtype(dtype).hasobject and np.dtype(dtype).kind not in "TU"):
+        return None
+    return f"arrayhub.asnested({_READ_CALL})" if getattr(obj, "shape", True) else "x[()], its one value"
+
+
+def _binned(obj: Any) -> str | None:
+    return None if obj.data is not None else "x.get_label(): of the rest it has bins alone, unless free_raw_data=False"
 
 
 def _dtype_of_xarray(obj: Any) -> Any:
@@ -90,7 +127,8 @@ def _dtype_of_xarray(obj: Any) -> Any:
 
 
 _ASNUMPY = "numpy.asarray(x), a copy"
-_AWKWARD = "awkward.to_numpy(x), or arrayhub.asnested(x) where its lists differ in length"
+_AWKWARD = "arrayhub.asnested(x), or awkward.to_numpy(x) where its lists are of one length"
+_CONTENT = "arrayhub.asnested(awkward.Array(x)), or awkward.to_numpy(x) where its lists are of one length"
 _DATA_AND_MASK = "x.data, and x.mask for what is valid"
 _DECOMPRESS = "x[:], which decompresses or computes a copy"
 _GET_BUFFER = "x.buffer_rgba()"
@@ -99,8 +137,12 @@ _OPENCL = "what pyopencl.enqueue_map_buffer(queue, x, ...) gives, which is a vie
 _OPENVINO_CALL = "x.data, which shows types that NumPy lacks as other types or as bytes"
 _PANDAS = "x.to_numpy(), which copies missing values and columns of several types into one array"
 _QT_IMAGE = "x.bits(), or x.constBits() which is read-only: its bytes, x.bytesPerLine() for a row; keep x alive"
-_READ = "x[...], which reads a copy into memory"
+_READ_CALL = "x[...]"
+_READ = f"{_READ_CALL}, which reads a copy into memory"
+_READ_ALL = "x[:], which reads a copy into memory"
+_SHAPES = "shapely.get_coordinates(x), a copy of the coordinates of its points"
 _SPARSE = "x.toarray(), a dense copy"
+_SYMBOLS = "numpy.array(x, float), a copy, where it has numbers"
 _SVM = "what x.map_rw(queue=queue) gives in a with statement, or x.buf where the memory is fine-grained"
 _TAICHI = "x.to_numpy(), a copy"
 _TINYGRAD = "x.numpy(), a copy"
@@ -117,44 +159,70 @@ _TABLE = {
         "SimpleITK.GetArrayViewFromImage(x), read-only and valid only while x lives and nobody writes to it, or"
         " SimpleITK.GetArrayFromImage(x), a copy"
     ),
+    ("astropy", "FITS_rec"): Wrapper("arrayhub.asnested(x), or x['name'] for a column; what is stored is not scaled"),
+    ("astropy", "FITS_record"): Wrapper("x['name'], one of its fields"),
     ("astropy", "NDData"): Wrapper(_DATA_AND_MASK + "; x.unit and x.uncertainty are not in it either"),
-    ("astropy", "Table"): Wrapper("x.as_array(), a copy, or x['name'] for a column"),
+    ("astropy", "Table"): Wrapper("x.as_array(), a copy, or x['name'] for a column", instead=_masked_table),
+    ("autograd", "Box"): Wrapper("x._value, of which nothing is traced"),
     ("av", "AudioFrame"): Wrapper("x.to_ndarray(), a copy, or x.planes[i], the bytes of a plane"),
     ("av", "VideoFrame"): Wrapper("x.to_ndarray(), a copy, or x.planes[i], a view of a plane"),
-    ("awkward", "Array"): Wrapper(_AWKWARD, "layout.data", _dtype_of_awkward),
+    ("awkward", "Array"): Wrapper(_AWKWARD, "layout.to_backend_array()", _dtype_of_awkward, instead=_union_of_awkward),
     ("awkward", "ArrayBuilder"): Wrapper("x.snapshot()"),
-    ("awkward", "Content"): Wrapper(_AWKWARD),
+    ("awkward", "Content"): Wrapper(_CONTENT, instead=_union_of_awkward),
     ("awkward", "Index"): Wrapper("x.data", "data"),
-    ("awkward", "NumpyArray"): Wrapper(_AWKWARD, "data", _dtype_of_awkward),
-    ("awkward", "Record"): Wrapper("x['name'], one of its fields, or arrayhub.asnested"),
+    ("awkward", "NumpyArray"): Wrapper(_CONTENT, "data", _dtype_of_awkward),
+    ("awkward", "Record"): Wrapper("x['name'], one of its fields"),
+    ("awkward", "RegularArray"): Wrapper(_CONTENT, "to_backend_array()", _dtype_of_awkward, instead=_union_of_awkward),
+    ("awkward", "TypeTracerArray"): Wrapper("the array that it stands for: it has a type alone, and no elements"),
+    ("bitarray", "bitarray"): Wrapper("numpy.frombuffer(x.unpack(), bool), a copy with a byte per bit"),
     ("blosc2", "Operand"): Wrapper(_DECOMPRESS),
     ("blosc2", "SChunk"): Wrapper("x[:], its decompressed bytes"),
     ("blosc2", "SimpleProxy"): Wrapper(_DECOMPRESS, asked=True),
+    ("builtins", "PySafeSlice"): Wrapper(_READ_ALL),  # safetensors'
+    ("collections", "deque"): Wrapper("list(x)"),
     ("cupyx", "spmatrix"): Wrapper(_SPARSE),
+    ("cv2", "UMat"): Wrapper("x.get(), a copy"),
+    ("cvxopt", "spmatrix"): Wrapper("cvxopt.matrix(x), a dense copy"),
     ("dask", "Array"): Wrapper("x.compute()"),
+    ("geopandas", "GeoDataFrame"): Wrapper(_SHAPES.replace("x", "x.geometry")),
+    ("geopandas", "GeoSeries"): Wrapper(_SHAPES),
+    ("geopandas", "GeometryArray"): Wrapper(_SHAPES),
+    ("gguf", "ReaderTensor"): Wrapper("x.data; of a quantised type, its bytes"),
     ("gt4py", "NdArrayField"): Wrapper("x.ndarray", "ndarray"),
-    ("h5py", "AbstractView"): Wrapper(_READ),
-    ("h5py", "Dataset"): Wrapper(_READ),
+    ("h5py", "AbstractView"): Wrapper(_READ, instead=_strings_of_h5py),
+    ("h5py", "Dataset"): Wrapper(_READ, instead=_strings_of_h5py),
     ("h5py", "HLObject"): Wrapper("x['name'][...], which reads a copy of one of its datasets"),
+    **{("itk", f"itkImageBase{nd}"): Wrapper("itk.array_view_from_image(x)", asked=True) for nd in (2, 3, 4)},
     ("jax", "JAXSparse"): Wrapper("x.todense(), a dense copy"),
     ("jax", "PRNGKeyArray"): Wrapper("jax.random.key_data(x), its numbers", asked=True),
     ("jax", "Tracer"): Wrapper(
         "x outside of the transformed function: what jax traces for jit, vmap and grad has no memory", asked=True
     ),
     ("keras", "Variable"): Wrapper("x.value"),
-    ("lightgbm", "Dataset"): Wrapper("x.get_data()"),
+    ("lightgbm", "Dataset"): Wrapper("x.data", instead=_binned),
     ("marray", "masked_namespace.<locals>.MArray"): Wrapper(_DATA_AND_MASK),
     ("matplotlib", "AxesImage"): Wrapper("x.get_array()"),
     ("matplotlib", "FigureCanvasAgg"): Wrapper(_GET_BUFFER),
     ("matplotlib", "Path"): Wrapper("x.vertices"),
     ("matplotlib", "RendererAgg"): Wrapper(_GET_BUFFER),
     ("matplotlib", "TransformNode"): Wrapper(_ASNUMPY),
-    ("multiprocessing", "BaseProxy"): Wrapper("x[:], a copy of what its manager's process holds"),
-    ("multiprocessing", "ShareableList"): Wrapper("list(x), a copy, or x.shm.buf, its bytes"),
-    ("multiprocessing", "SharedMemory"): Wrapper("x.buf", "buf"),
-    ("multiprocessing", "SynchronizedBase"): Wrapper("x.get_obj()", "get_obj()"),
+    **{
+        (root, name): wrapper
+        for root in ("multiprocessing", "multiprocess")  # the latter is dill's
+        for name, wrapper in {
+            "BaseProxy": Wrapper("x[:], a copy of what its manager's process holds"),
+            "ShareableList": Wrapper("list(x), a copy, or x.shm.buf, its bytes"),
+            "SharedMemory": Wrapper("x.buf", "buf"),
+            "SynchronizedBase": Wrapper("x.get_obj()", "get_obj()"),
+        }.items()
+    },
+    ("ndindex", "ArrayIndex"): Wrapper("x.array"),
     ("netCDF4", "Dataset"): Wrapper("x['name'][...], which reads a copy of one of its variables"),
     ("netCDF4", "Variable"): Wrapper(_READ),
+    ("nibabel", "ArrayProxy"): Wrapper("numpy.asarray(x), which reads a copy"),
+    ("nibabel", "DataobjImage"): Wrapper("numpy.asarray(x.dataobj), which reads a copy of what lies in a file"),
+    ("numba", "List"): Wrapper("list(x)"),
+    ("onnx", "TensorProto"): Wrapper("onnx.numpy_helper.to_array(x)"),
     ("openvino", "Constant"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino),
     ("openvino", "Tensor"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino),
     ("paddle", "DenseTensor"): Wrapper(_ASNUMPY, asked=True),
@@ -168,6 +236,9 @@ _TABLE = {
     ("pandas", "Series"): Wrapper(_PANDAS, "values", _dtype_of_series, instead=_nested_of_pandas),
     ("pandas", "TimedeltaArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension, instead=_nested_of_pandas),
     ("pint", "Quantity"): Wrapper("x.magnitude; the unit is not in it"),
+    ("polars", "DataFrame"): Wrapper("x['name'] for a column", asked=True),
+    ("polars", "LazyFrame"): Wrapper("x.collect()"),
+    ("polars", "Series"): Wrapper("x.cast(polars.Float64)", asked=True),
     ("pygame", "Surface"): Wrapper("x.get_view('2') or pygame.surfarray.pixels2d(x), which lock x while they live"),
     ("pyopencl", "Array"): Wrapper(_MAPPED),
     ("pyopencl", "Image"): Wrapper("what pyopencl.enqueue_map_image(queue, x, ...) gives"),
@@ -190,6 +261,11 @@ _TABLE = {
     ("sklearn", "Bunch"): Wrapper("x['data'], or another of its keys"),
     ("sklearn", "KDTree"): Wrapper("x.data for its points"),
     ("sparse", "SparseArray"): Wrapper("x.todense(), a dense copy"),
+    ("sympy", "MatrixBase"): Wrapper(_SYMBOLS),
+    ("sympy", "NDimArray"): Wrapper(_SYMBOLS),
+    ("tables", "Column"): Wrapper(_READ_ALL),
+    ("tables", "Leaf"): Wrapper(_READ_ALL),
+    ("tables", "VLArray"): Wrapper("arrayhub.asnested(x[:])"),
     ("taichi", "Field"): Wrapper(_TAICHI),
     ("taichi", "Matrix"): Wrapper(_TAICHI),
     ("taichi", "Ndarray"): Wrapper(_TAICHI),
@@ -200,7 +276,11 @@ _TABLE = {
     ("tensorflow", "RaggedTensor"): Wrapper("x.flat_values, and x.nested_row_splits for where its rows begin"),
     ("tensorflow", "SparseTensor"): Wrapper("tensorflow.sparse.to_dense(x), a dense copy"),
     ("tensorflow", "Variable"): Wrapper("x.value(), which is read-only"),
+    ("tensordict", "TensorDictBase"): Wrapper("x['name'], one of its tensors"),
     ("tinygrad", "Tensor"): Wrapper(_TINYGRAD),
+    ("torch", "PackedSequence"): Wrapper("x.data, and x.batch_sizes for where its steps end"),
+    ("torch", "TypedStorage"): Wrapper("torch.empty(0, dtype=x.dtype).set_(x), a view"),
+    ("torch", "UntypedStorage"): Wrapper("torch.empty(0, dtype=torch.uint8).set_(x), a view of its bytes"),
     ("vtkmodules", "vtkBitArray"): Wrapper("vtk.util.numpy_support.vtk_to_numpy(x), a copy with a byte per bit"),
     ("vtkmodules", "vtkCellArray"): Wrapper("x.GetConnectivityArray(), and x.GetOffsetsArray() for where cells begin"),
     ("vtkmodules", "vtkDataArray"): Wrapper("vtk.util.numpy_support.vtk_to_numpy(x), a copy", asked=True),
@@ -210,13 +290,23 @@ _TABLE = {
     ("warp", "fabricarray"): Wrapper(_WARP),
     ("warp", "indexedarray"): Wrapper(_WARP),
     ("warp", "indexedfabricarray"): Wrapper(_WARP),
+    ("xarray", "CFTimeIndex"): Wrapper("x.to_datetimeindex(), where NumPy has its calendar"),
     ("xarray", "DataArray"): Wrapper(_XARRAY, "data", _dtype_of_xarray),
+    ("xarray", "DataTree"): Wrapper("x['name'] for one of its variables"),
     ("xarray", "Dataset"): Wrapper("x['name'] for one of its variables"),
     ("xarray", "NamedArray"): Wrapper(_XARRAY, "data", _dtype_of_xarray),
 }
 
 # Attributes that hold an array in many types; they are named in the error where there is one, and not asked for.
 _USUAL = ("ndarray", "data", "values", "array")
+
+# Methods without arguments that give an array in many types, the first that a type has is named, and none is called.
+_CONVERSIONS = ("todense", "to_dense", "to_tensor", "toarray", "to_numpy", "numpy", "asarray", "get_data", "collect")
+
+_LOOKED_AT = 1000  # elements, of what holds objects that may be of several kinds
+
+# The object in the words of an error: a call on it, or it as an argument.
+_X = re.compile(r"(?<![\w.'\"])x(?=[.,)\[])")
 
 # The interpreter's own records, which no metaclass can redefine.
 _mro = type.__dict__["__mro__"].__get__
@@ -291,17 +381,33 @@ def wrapper_error(obj, why):
     return TypeError(f"asarray: {name} {why}: {show(obj)}; pass {row.instead(obj) or row.call}")
 
 
-def hint(obj):
+def named_as(path, words):
+    """Return words about an object, with the path to it where they have `x`."""
+    return _X.sub(path.replace("\\", r"\\"), words)
+
+
+def said_of(path, error):
+    """Return the refusal of something in an object, with the path to it."""
+    return (BufferError if isinstance(error, BufferError) else TypeError)(named_as(path, str(error)))
+
+
+def hint(obj, reasons=""):
     """Return what may help with an object that speaks no protocol, as the end of a sentence; "" where nothing does.
 
-    Nothing of the object's is run: its attributes are looked up where they are stored.
+    `reasons` are the refusals of the protocols that it speaks, where they do not name a call themselves. Nothing of the
+    object's is run: its attributes are looked up where they are stored.
     """
+    if "arrayhub.asnested(x)" in reasons or "Take x." in reasons:
+        return ""
     cls = type(obj)
     row = known(cls)
     if row is not None:
         return f"; pass {row.call}"
     if hasattr(cls, "__array__"):
         return " but NumPy's: numpy.asarray(x) makes an array of it, perhaps a copy"
+    for name in _CONVERSIONS:
+        if any(name in _members(base) and _is_method(_members(base)[name]) for base in _mro(cls)):
+            return f"; pass x.{name}()"
     for name in _USUAL:
         members = (_members(base)[name] for base in _mro(cls) if name in _members(base))
         if name in _stored(obj) or not _is_method(next(members, _is_method)):

@@ -36,8 +36,8 @@ def _walk(layout: Any, copy: bool | None) -> Any:
     way = _WAYS.get(type(layout).__name__)
     if way is None:
         raise BufferError(
-            f"asnested: an awkward {type(layout).__name__} has no form here; accepted: {', '.join(_WAYS)}. Take"
-            " awkward.to_packed(x), or one of its fields"
+            f"asnested: an awkward {type(layout).__name__} has no form here; accepted: {', '.join(_WAYS)}. Take one of"
+            " its parts, as x.layout.content(i) of a union, or x['name'] of records"
         )
     return way(layout, copy)
 

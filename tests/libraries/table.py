@@ -3,6 +3,7 @@
 import ctypes
 import importlib
 import itertools
+import tempfile
 from typing import NamedTuple
 
 import numpy as np
@@ -160,6 +161,11 @@ def _built(ak):
 library(
     "awkward",
     View("Array of numbers", lambda ak: ak.Array(np.arange(4.0)), lambda x: x.layout.data),
+    View(
+        "Array of regular lists",
+        lambda ak: ak.to_regular(ak.Array([[1, 2], [3, 4]])),
+        lambda x: x.layout.to_backend_array(),
+    ),
     View("contents.NumpyArray, index.Index", lambda ak: ak.index.Index64(np.arange(3)), lambda x: x.data),
     Refused(
         "lists",
@@ -171,9 +177,9 @@ library(
     Refused(
         "missing values",
         lambda ak: ak.Array([1, None]),
-        "awkward.to_numpy(x)",
+        "arrayhub.asnested(x)",
         "missing values have no place in an array",
-        nothing,
+        lambda x: importing("arrayhub").asnested(x).content,
     ),
     Refused("ArrayBuilder", _built, "x.snapshot()", "its memory moves as it grows"),
 )
@@ -750,6 +756,191 @@ library(
         "it has many",
     ),
     module="skimage",
+    in_extra=False,
+)
+
+
+# ----------------------------------------------------------------------------------- what has no array, or not its own
+
+
+def _packed(bitarray):
+    return bitarray.bitarray("1011001110")
+
+
+library(
+    "bitarray",
+    Refused(
+        "bitarray, frozenbitarray",
+        _packed,
+        "numpy.frombuffer(x.unpack(), bool)",
+        "its buffer is bytes of eight bits",
+    ),
+    in_extra=False,
+)
+
+
+def _fits(astropy):
+    fits = importing("astropy.io.fits")
+    return fits.BinTableHDU.from_columns([fits.Column("name", "I", bzero=32768, array=np.array([1, 40000], "u2"))]).data
+
+
+def _masked_table(astropy):
+    return importing("astropy.table").Table({"a": [1, 2]}, masked=True)
+
+
+library(
+    "astropy",
+    Refused(
+        "FITS_rec",
+        _fits,
+        "arrayhub.asnested(x)",
+        "what is stored is neither scaled nor the bools that letters stand for",
+        lambda x: (x["name"], importing("arrayhub").asnested(x)["name"]),
+    ),
+    Refused(
+        "a masked Table",
+        _masked_table,
+        "x.filled(value).as_array()",
+        "a mask says what is valid",
+        lambda x: x.filled(0).as_array(),
+    ),
+)
+
+
+def _table_file(tables):
+    path = tempfile.mkdtemp()
+    file = tables.open_file(f"{path}/a.h5", "w")
+    file.create_array("/", "a", np.arange(4.0))
+    return file.root.a
+
+
+library("tables", Refused("Array, CArray, EArray, Table", _table_file, "x[:]", "it lies in a file"), in_extra=False)
+
+
+def _nifti(nibabel):
+    return nibabel.Nifti1Image(np.zeros((2, 2, 2), "f4"), np.eye(4))
+
+
+library(
+    "nibabel",
+    Refused("images", _nifti, "numpy.asarray(x.dataobj)", "it may lie in a file, to be scaled"),
+    in_extra=False,
+)
+
+
+def _tiff(tifffile):
+    path = tempfile.mkdtemp()
+    tifffile.imwrite(f"{path}/a.tif", np.arange(6, dtype="u2").reshape(2, 3))
+    return tifffile.TiffFile(f"{path}/a.tif").pages[0]
+
+
+library("tifffile", Refused("pages", _tiff, "x.asarray()", "it lies in a file"), in_extra=False)
+
+
+def _safetensors(safetensors):
+    path = tempfile.mkdtemp()
+    importing("safetensors.numpy").save_file({"a": np.arange(3.0)}, f"{path}/a.safetensors")
+    return safetensors.safe_open(f"{path}/a.safetensors", "numpy").__enter__().get_slice("a")
+
+
+library("safetensors", Refused("a slice", _safetensors, "x[:]", "it lies in a file"), in_extra=False)
+library(
+    "onnx",
+    Refused(
+        "TensorProto",
+        lambda onnx: importing("onnx.numpy_helper").from_array(np.arange(3.0)),
+        "onnx.numpy_helper.to_array(x)",
+        "its elements are in one of several fields",
+    ),
+    in_extra=False,
+)
+library(
+    "opencv",
+    Refused("UMat", lambda cv2: cv2.UMat(np.eye(3)), "x.get()", "it may lie on a device"),
+    module="cv2",
+    distribution="opencv-python-headless",
+    in_extra=False,
+)
+library(
+    "cvxopt",
+    Refused(
+        "spmatrix",
+        lambda cvxopt: cvxopt.spmatrix([1.0], [0], [0]),
+        "cvxopt.matrix(x)",
+        "what is not stored would be lost",
+    ),
+    in_extra=False,
+)
+
+
+def _bitmap_of_pdf(pypdfium2):
+    return pypdfium2.PdfDocument.new().new_page(10, 8).render()
+
+
+library("pypdfium2", Refused("PdfBitmap", _bitmap_of_pdf, "x.to_numpy()", "it speaks no protocol"), in_extra=False)
+
+
+def _box(autograd):
+    boxes = []
+    autograd.elementwise_grad(lambda x: (boxes.append(x), x * x)[1])(np.arange(3.0))
+    return boxes[0]
+
+
+library("autograd", Refused("ArrayBox", _box, "x._value", "what is done to it is traced"), in_extra=False)
+library(
+    "multiprocess",
+    View(
+        "as multiprocessing",
+        lambda multiprocess: multiprocess.Array("d", [1.0, 2.0, 3.0]),
+        lambda x: memoryview(x.get_obj()),
+    ),
+    in_extra=False,
+)
+library(
+    "sympy",
+    Refused(
+        "Matrix, Array",
+        lambda sympy: sympy.Matrix([[1, 2], [3, 4]]),
+        "numpy.array(x, float)",
+        "its elements are expressions",
+    ),
+    in_extra=False,
+)
+library(
+    "ndindex",
+    Refused("IntegerArray", lambda ndindex: ndindex.IntegerArray([0, 1]), "x.array", "it is an index"),
+    in_extra=False,
+)
+
+
+def _points(geopandas):
+    return geopandas.GeoSeries.from_xy([1, 2], [3, 4])
+
+
+library(
+    "geopandas",
+    Refused("GeoSeries, GeoDataFrame", _points, "shapely.get_coordinates(x)", "its elements are shapes"),
+    in_extra=False,
+)
+library(
+    "sparse",
+    Refused("COO, GCXS", lambda sparse: sparse.COO(np.eye(3)), "x.todense()", "what is not stored would be lost"),
+    Refused(
+        "COO in a DataArray",
+        lambda sparse: importing("xarray").DataArray(sparse.COO(np.eye(3))),
+        "x.data.todense()",
+        "the same",
+    ),
+    in_extra=False,
+)
+library(
+    "tensordict",
+    Refused(
+        "TensorDict",
+        lambda tensordict: tensordict.TensorDict({"name": importing("torch").zeros(3)}, [3]),
+        "x['name']",
+        "it has many",
+    ),
     in_extra=False,
 )
 

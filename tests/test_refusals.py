@@ -1,0 +1,349 @@
+"""A refusal names a call that works for the object at hand: here each call that is named is made."""
+
+import collections
+import decimal
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+import torch
+from libraries.rows import called
+
+import arrayhub as ah
+
+CHOSEN = {"value": "0", "i": "0", "dtype": "str"}  # what a call leaves to the caller
+
+
+def module(name):
+    return pytest.importorskip(name, reason=f"{name} is part of the extra test")
+
+
+def refusal(obj):
+    """What `asarray` says."""
+    with pytest.raises((TypeError, BufferError)) as raised:
+        ah.asarray(obj)
+    return str(raised.value)
+
+
+def assert_helps(obj, *calls):
+    """The refusal of `obj` names these calls, and each of them gives an array, or several."""
+    said = refusal(obj)
+    for call in calls:
+        assert call in said
+        given = called(re.sub(r"\b(value|i|dtype)(?=\))", lambda name: CHOSEN[name[0]], call), obj)
+        for part in given if type(given) is tuple else (given,):
+            assert isinstance(part, ah.NestedArray) or isinstance(ah.asarray(part), ah.USMArray)
+
+
+# --------------------------------------------------------------------------------------------------------------- Arrow
+
+
+def union():
+    return pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])])
+
+
+ARROW = {
+    "interval": (lambda: pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "x.to_pylist()"),
+    "run-end encoded": (lambda: pc.run_end_encode(pa.array([1, 1, 2])), "pyarrow.compute.run_end_decode(x)"),
+    "map": (lambda: pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "x.items", "arrayhub.asnested(x)"),
+    "union": (union, "x.field(i)"),
+    "lists": (lambda: pa.array([[1], [2, 3]]), "x.flatten()", "arrayhub.asnested(x)"),
+    "lists of strings": (lambda: pa.array([["a"]]), "arrayhub.asnested(x)"),
+    "records": (lambda: pa.array([{"a": 1}]), "x.field(i)", "arrayhub.asnested(x)"),
+    "nulls alone": (lambda: pa.nulls(2), "arrayhub.asnested(x.cast(pyarrow.float64()))"),
+    "numbers with nulls": (lambda: pa.array([1, None]), "x.drop_null()", "x.fill_null(value)", "arrayhub.asnested(x)"),
+    "rows with nulls": (lambda: pa.array([[1, 2], None], pa.list_(pa.int64(), 2)), "x.drop_null()"),
+    "bits": (lambda: pa.array([True]), "x.cast(pyarrow.uint8())", "arrayhub.asnested(x)"),
+    "bits with nulls": (lambda: pa.array([True, None]), "x.drop_null().cast(pyarrow.uint8())", "arrayhub.asnested(x)"),
+    "strings": (lambda: pa.array(["a"]), "x.to_pylist()", "arrayhub.asnested(x)"),
+    "strings with nulls": (lambda: pa.array(["a", None]), "x.drop_null().to_pylist()", "arrayhub.asnested(x)"),
+    "dates": (lambda: pa.array([1], pa.date32()), "x.view(pyarrow.int32())", "arrayhub.asnested(x)"),
+    "dates with nulls": (lambda: pa.array([1, None], pa.date32()), "x.drop_null().view(pyarrow.int32())"),
+    "a zone": (lambda: pa.array([1], pa.timestamp("us", "UTC")), "x.view(pyarrow.int64())", "arrayhub.asnested(x)"),
+    "decimals": (lambda: pa.array([decimal.Decimal("1.1")]), "x.cast(pyarrow.float64())"),
+    "encoded": (lambda: pa.array(["a"]).dictionary_encode(), "x.indices", "arrayhub.asnested(x)"),
+}
+
+
+@pytest.mark.parametrize(("make", "calls"), [(make, calls) for make, *calls in ARROW.values()], ids=ARROW)
+def test_arrow(make, calls):
+    assert_helps(make(), *calls)
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["one chunk", "two chunks"])
+@pytest.mark.parametrize("name", ARROW)
+def test_arrow_in_chunks(name, count):
+    """The real reason is named at once, by a call on all chunks in one."""
+    make, *calls = ARROW[name]
+    chunks = pa.chunked_array([make()] * count)
+    nested = [call for call in calls if call == "arrayhub.asnested(x)"]
+    called_on_one = [re.sub(r"\bx\b", "x.combine_chunks()", call) for call in calls if call not in nested]
+    assert_helps(chunks, *called_on_one)
+    said = refusal(chunks)
+    assert all(call in said for call in nested)
+    if nested:
+        assert len(ah.asnested(chunks, copy=True)) == len(chunks)
+
+
+def test_arrow_of_several_chunks_of_numbers():
+    assert_helps(pa.chunked_array([[1], [2]]), "x.combine_chunks()", "x.chunk(i)")
+
+
+def test_chunks_without_elements_are_none():
+    full = pa.array([1, 2])
+    for chunks in ([full, full[:0]], [full[:0], full], [full[:0], full[:0]]):
+        x = pa.chunked_array(chunks)
+        assert ah.as_numpy(x).tolist() == x.to_pylist()
+    assert ah.asarray(pa.chunked_array([full[:0], full])).ptr == full.buffers()[1].address
+
+
+# -------------------------------------------------------------------------------------------------------------- pandas
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pd.Series([decimal.Decimal(1)], dtype=pd.ArrowDtype(pa.decimal128(10, 2))),
+        pd.Series([1, "a"]),
+        pd.Index([], dtype=object),
+        pd.DataFrame({"a": [1, "a"]}),
+        pd.Series([None, None]),
+    ],
+    ids=["decimals", "mixed", "nothing", "mixed frame", "None alone"],
+)
+def test_pandas_that_asnested_does_not_take(obj):
+    with pytest.raises((TypeError, BufferError)):
+        ah.asnested(obj)
+    assert "asnested" not in refusal(obj)
+    assert_helps(obj, "x.to_numpy(dtype)")
+
+
+# --------------------------------------------------------------------------------------------------------------- torch
+
+
+def jagged(*shapes, **kwargs):
+    return torch.nested.nested_tensor([torch.ones(shape) for shape in shapes], **kwargs)
+
+
+def holes():
+    offsets, lengths = torch.tensor([0, 3, 6, 10]), torch.tensor([2, 1, 3])
+    return torch.nested.nested_tensor_from_jagged(torch.arange(10.0), offsets, lengths)
+
+
+TORCH = {
+    "jagged": (lambda: jagged((2, 4), (3, 4), layout=torch.jagged), "arrayhub.asnested(x)", "x.to_padded_tensor(0.0)"),
+    "transposed": (
+        lambda: jagged((2, 4), (3, 4), layout=torch.jagged).transpose(1, 2),
+        "x.to_padded_tensor(0.0)",
+    ),
+    "holes": (holes, "arrayhub.asnested(x)", "x.values()"),
+    "strided": (lambda: jagged((2, 4), (3, 5)), "x.to_padded_tensor(0.0)"),
+    "masked": (
+        lambda: torch.masked.masked_tensor(torch.arange(3.0), torch.tensor([True, False, True])),
+        "x.to_tensor(value)",
+        "x.get_data()",
+    ),
+    "bits8": (lambda: torch.zeros(2, dtype=torch.uint8).view(torch.bits8), "x.view(torch.uint8)"),
+    "float4": (
+        lambda: torch.zeros(2, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
+        "x.view(torch.uint8)",
+    ),
+    "storage": (lambda: torch.arange(3.0).untyped_storage(), "torch.empty(0, dtype=torch.uint8).set_(x)"),
+    "packed": (lambda: torch.nn.utils.rnn.pack_sequence([torch.arange(3.0), torch.arange(2.0)]), "x.data"),
+    "in a list": (lambda: [torch.ones(2, requires_grad=True)], "x[0].detach()"),
+    "sparse in a list": (lambda: [[torch.eye(2).to_sparse()]], "x[0][0].to_dense()"),
+}
+
+
+@pytest.mark.parametrize(("make", "calls"), [(make, calls) for make, *calls in TORCH.values()], ids=TORCH)
+@pytest.mark.filterwarnings("ignore")
+def test_torch(make, calls):
+    try:
+        obj = make()
+    except AttributeError as error:  # a dtype of later releases
+        pytest.skip(str(error))
+    assert_helps(obj, *calls)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_torch_without_a_shape():
+    parameter = torch.nn.UninitializedParameter()
+    assert "x.materialize(shape), and then x.detach()" in refusal(parameter)
+    parameter.materialize((2,))
+    assert ah.asarray(parameter.detach()).shape == (2,)
+    assert "x.materialize(shape)" in refusal(torch.nn.UninitializedBuffer())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("make", "call"),
+    [
+        (lambda: jagged((2, 4), (3, 4), layout=torch.jagged).transpose(1, 2), "arrayhub.asnested(x.transpose(1, 2))"),
+        (lambda: jagged((2, 4), (3, 5)), "x.to_padded_tensor(0.0)"),
+        (
+            lambda: jagged((2, 4), (3, 4)),
+            "arrayhub.asnested(torch.nested.nested_tensor(list(x.unbind()), layout=torch.jagged))",
+        ),
+    ],
+    ids=["transposed", "ragged twice", "strided"],
+)
+def test_asnested_of_torch(make, call):
+    obj = make()
+    with pytest.raises(BufferError) as raised:
+        ah.asnested(obj)
+    assert call.removeprefix("arrayhub.asnested(")[:-1] in str(raised.value)
+    given = called(call, obj)
+    assert isinstance(given, ah.NestedArray) or ah.asarray(given).ndim == 3
+
+
+# ---------------------------------------------------------------------------------------------------- masks and objects
+
+
+def masked_record(mask=0):
+    return np.ma.array([(1, 2.0)], dtype="i4,f8", mask=[(0, mask)])
+
+
+@pytest.mark.parametrize(
+    ("make", "calls"),
+    [
+        (lambda: np.ma.array([1.0, 2.0], mask=[0, 0]), ["x.shrink_mask()"]),
+        (lambda: np.ma.array([1.0, 2.0], mask=[0, 1]), ["x.filled(value)", "x.data"]),
+        (masked_record, ["x.filled(value)", "x.data"]),
+        (lambda: masked_record()[0], ["x.filled(value)", "x.data"]),
+        (lambda: masked_record(1)[0], ["x.filled(value)", "x.data"]),
+    ],
+    ids=["nothing hidden", "one hidden", "records", "a record", "a record, one hidden"],
+)
+def test_masks(make, calls):
+    assert_helps(make(), *calls)
+
+
+def test_masks_of_astropy():
+    table, masked = module("astropy.table"), module("astropy.utils.masked")
+    assert_helps(masked.Masked(np.arange(2.0), mask=[False, False]), "x.filled(value)", "x.unmasked")
+    assert_helps(table.MaskedColumn([1, 2]), "x.shrink_mask()")
+    assert_helps(table.MaskedColumn([1, 2], mask=[0, 1]), "x.filled(value)", "numpy.ma.getdata(x)")
+    assert_helps(table.Table({"a": [1, 2]}, masked=True), "x.filled(value).as_array()")
+    assert_helps(table.Table({"a": [1, 2]}), "x.as_array()")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["a", None], [[1], [2, 3]], [1, 2], [np.zeros(2), np.zeros(3)]],
+    ids=["strings", "lists", "ints", "arrays"],
+)
+def test_objects_of_numpy_are_taken_as_lists_are(values):
+    objects = np.empty(len(values), object)
+    objects[:] = values
+    assert_helps(objects, "arrayhub.asnested(x)")
+    assert ah.asnested(objects).to_list() == ah.asnested(values).to_list()
+    with pytest.raises(BufferError, match="copy"):
+        ah.asnested(objects, copy=False)
+    records = np.zeros(len(values), [("a", object)])
+    records["a"] = objects
+    assert_helps(records, "arrayhub.asnested(x)")
+
+
+# -------------------------------------------------------------------------------------------------- what is in another
+
+
+def test_errors_of_what_is_inside_name_the_path():
+    pint, xarray = module("pint"), module("xarray")
+    quantity = pint.UnitRegistry().Quantity(np.arange(3.0), "m")
+    assert_helps(xarray.DataArray(quantity), "x.data.magnitude")
+    assert_helps([quantity], "x[0].magnitude")
+    assert_helps([[1.0], [quantity]], "x[1][0].magnitude")
+    assert_helps([pd.Categorical([3, 1])], "x[0].to_numpy()")
+
+
+def test_a_list_of_what_numpy_cannot_read_is_not_said_to_be_ragged():
+    x = [torch.ones(2, dtype=torch.bfloat16)]
+    assert "different length" not in refusal(x) and "one by one" in refusal(x)
+    assert ah.asarray(x[0]).shape == (2,)
+    assert "different length" in refusal([[1.0], [1.0, 2.0]])
+
+
+# ------------------------------------------------------------------------------------------------------ other libraries
+
+
+def test_awkward():
+    ak = module("awkward")
+    assert_helps(ak.Array([[1], [2, 3]]), "arrayhub.asnested(x)")
+    assert_helps(ak.Array([1, None]), "arrayhub.asnested(x)")
+    assert_helps(ak.Array([[1], [2, 3]]).layout, "arrayhub.asnested(awkward.Array(x))")
+    assert_helps(ak.Array([1, "a"]), "x.layout.content(i)")
+    assert "asnested" not in refusal(ak.Record({"a": 1}))
+    with pytest.raises(BufferError, match=r"x\.layout\.content\(i\)"):
+        ah.asnested(ak.Array([1, "a"]))
+    assert "no elements" in refusal(ak.Array(ak.Array([1, 2]).layout.to_typetracer()))
+
+
+def test_regular_lists_of_awkward_are_viewed():
+    ak = module("awkward")
+    for x in (ak.to_regular(ak.Array([[1, 2], [3, 4]])), ak.to_regular(ak.Array([[1, 2], [3, 4]])).layout):
+        a = ah.asarray(x)
+        assert a.tolist() == [[1, 2], [3, 4]]
+        assert a.ptr == getattr(x, "layout", x).content.data.ctypes.data
+
+
+def test_polars():
+    pl = module("polars")
+    assert_helps(pl.Series([decimal.Decimal("1.1")]), "x.cast(polars.Float64)")
+    assert_helps(pl.Series([2**100], dtype=pl.Int128), "x.cast(polars.Float64)")
+    for values in ([[1], [2, 3]], ["a", None], [1, None]):
+        assert_helps(pl.Series(values), "arrayhub.asnested(x)")
+        assert "numpy.asarray" not in refusal(pl.Series(values))
+    assert "x.collect()" in refusal(pl.LazyFrame({"a": [1]}))
+    assert_helps(pl.DataFrame({"name": [1.0], "b": [decimal.Decimal("1.1")]}), "x['name']")
+
+
+def test_strings_of_h5py():
+    h5py = module("h5py")
+    file = h5py.File("strings", driver="core", backing_store=False, mode="w")
+    file["names"], file["name"] = ["a", "b"], "a"
+    for x in (file["names"], file["names"].asstr()):
+        assert_helps(x, "arrayhub.asnested(x[...])")
+    assert_helps(file["name"], "x[()]")
+
+
+def test_tables_of_fits():
+    """What is stored is neither scaled nor the bools that letters stand for."""
+    fits = module("astropy.io.fits")
+    columns = [
+        fits.Column("name", "I", bzero=32768, array=np.array([1, 40000], "u2")),
+        fits.Column("b", "L", array=[True, False]),
+    ]
+    x = fits.BinTableHDU.from_columns(columns).data
+    assert_helps(x, "arrayhub.asnested(x)", "x['name']")
+    assert ah.asnested(x).to_list() == [{"name": 1, "b": True}, {"name": 40000, "b": False}]
+    for via in ("buffer", "array_interface"):
+        with pytest.raises(TypeError, match="FITS_rec"):
+            ah.asarray(x, via=via)
+
+
+def test_a_dataset_of_lightgbm():
+    lightgbm = module("lightgbm")
+    values = np.arange(400.0).reshape(200, 2)
+    x = lightgbm.Dataset(values, np.zeros(200), params={"verbose": -1})
+    assert_helps(x, "x.data")
+    x.construct()
+    assert_helps(x, "x.get_label()")
+
+
+class Converts:
+    """Of no known library."""
+
+    def __init__(self):
+        self.data = "something else"
+
+    def to_numpy(self):
+        return np.arange(3.0)
+
+
+def test_a_usual_method_is_named():
+    assert_helps(Converts(), "x.to_numpy()")
+    assert_helps(collections.deque([1, 2]), "list(x)")
+    assert_helps(pa.SparseCOOTensor.from_dense_numpy(np.eye(3)), "x.to_tensor()")
