@@ -546,7 +546,7 @@ def test_it_reads_a_property_once_a_protocol():
 )
 def test_lists_of_what_does_not_come_in_by_itself(values):
     values = values()
-    with pytest.raises(TypeError):
+    with pytest.raises((BufferError, TypeError)):
         ah.asarray(values)
     said = ah.explain(values)
     assert said.summary == "no array"
