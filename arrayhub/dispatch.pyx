@@ -355,11 +355,11 @@ cpdef int check_values(object obj) except -1:
     cdef type cls
     cdef Py_ssize_t k = -1
     if not isinstance(obj, (list, tuple)):
-        return check_value(obj)
+        return 0 if isinstance(obj, PLAIN) else check_value(obj)
     for item in obj:
         k += 1
         cls = type(item)
-        if cls is float or cls is int or isinstance(item, PLAIN):      # the two quickest first
+        if cls is float or cls is int or <PyTypeObject*> cls == _NDARRAY or isinstance(item, PLAIN):      # the quickest first
             continue
         try:
             check_value(item)
@@ -371,8 +371,6 @@ cpdef int check_values(object obj) except -1:
 cdef int check_value(object item) except -1:
     cdef type cls = type(item)
     cdef unsigned int record
-    if isinstance(item, PLAIN):
-        return 0
     if isinstance(item, (list, tuple)):
         Py_EnterRecursiveCall(" in arrayhub.asarray: a list in a list without end")
         try:
