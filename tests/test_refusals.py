@@ -169,6 +169,12 @@ def test_torch(make, calls):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_torch_names_no_call_that_fails():
+    assert "asnested" not in refusal(jagged((2, 4), (3, 4), layout=torch.jagged).transpose(1, 2))
+    assert "to_padded_tensor" not in refusal(holes())
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_torch_without_a_shape():
     parameter = torch.nn.UninitializedParameter()
     assert "x.materialize(shape), and then x.detach()" in refusal(parameter)
