@@ -95,7 +95,7 @@ cdef Descriptor import_values(object obj, object dtype, object order):
     try:
         return import_array(obj, order)
     except (TypeError, OverflowError, ValueError) as error:
-        if not (isinstance(error, OverflowError) or dtype.names or fitting.need_a_type(obj)):
+        if not (isinstance(error, OverflowError) or dtype.names or dtype.kind in "mM" or fitting.need_a_type(obj)):
             raise
         fitting.checked(obj, dtype, "asarray")
         check_values(obj)

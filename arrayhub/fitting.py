@@ -67,10 +67,28 @@ def converted(given, own):
 def exact(value):
     """Return what NumPy makes of a value, or of a sequence; of whole numbers that no integer type holds together, of
     which NumPy would make floats, an ndarray of objects."""
-    given = np.asarray(value)
+    try:
+        given = np.asarray(value)
+    except OverflowError:  # of durations that no unit holds together, which NumPy before 2.5 wraps
+        given = np.array(value, object)
     if given.dtype.kind in "fcO" and given.size and all(map(_is_integer, _leaves(value))):
         return np.array(value, object)
     return given
+
+
+def common(value, call):
+    """Return what NumPy makes of a sequence, of which nothing is lost; see `check_common` for the errors."""
+    try:
+        given = np.array(value)
+    except OverflowError as error:
+        raise no_type_error(value, error, call) from error
+    check_common(value, given, call)
+    return given
+
+
+def no_type_error(value, error, call):
+    """Return the ValueError for what NumPy finds too large, as durations that no unit holds together from 2.5 on."""
+    return ValueError(f"{call}: no type holds all of {show(value)} ({error}); convert them to one first")
 
 
 def check_common(value, given, call):

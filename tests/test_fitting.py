@@ -176,6 +176,17 @@ def test_a_type_for_values_of_several_kinds_is_asked_for_each():
     assert ah.from_array([2**70], dtype="f8").tolist() == [float(2**70)]
 
 
+@pytest.mark.parametrize(
+    "values", [[D("1500-01-01"), D("2000-01-01", "ns")], [T(400000, "D"), T(10**9, "ns")]], ids=repr
+)
+def test_times_of_several_units_have_the_one_that_is_asked_for(values):
+    """NumPy's common unit, the finest, does not reach all of them."""
+    wanted = [int(value.astype("M8[s]" if value.dtype.kind == "M" else "m8[s]").view("i8")) for value in values]
+    dtype = values[0].dtype.kind + "8[s]"
+    assert ah.as_numpy(ah.asarray(values, dtype=dtype)).view("i8").tolist() == wanted
+    assert put(dtype, values, 2).view("i8").tolist() == wanted
+
+
 def test_no_duration_is_a_number():
     """NumPy's are among its integers."""
     with pytest.raises(ValueError, match="fill_value"):

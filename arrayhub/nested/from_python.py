@@ -10,7 +10,7 @@ import numpy as np
 
 from arrayhub._core.errors import show
 from arrayhub.conversion import asarray
-from arrayhub.fitting import check_common, microseconds, ticks
+from arrayhub.fitting import check_common, common, microseconds, ticks
 from arrayhub.libraries.numpy import refuse_unit
 from arrayhub.nested.array import NestedArray, bitmap_of, make
 
@@ -78,9 +78,7 @@ def _bits(mask: Any) -> Any:
 
 def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """What is missing has a zero's bytes."""
-    numbers = np.array(present) if len(present) else np.zeros(0)
-    if not isinstance(present, np.ndarray):
-        check_common(present, numbers, "asnested")
+    numbers = present if isinstance(present, np.ndarray) else common(present, "asnested")
     if numbers.dtype == object or numbers.ndim != 1:
         raise TypeError(f"asnested: {show(present[:3])} are no numbers of one type of NumPy's")
     if mask is not None:

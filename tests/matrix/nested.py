@@ -347,7 +347,7 @@ REFUSALS = [
         ("torch",), _NOT_JAGGED, ALL, BufferError, "no ragged array of numbers|has to be read",
         "torch's jagged tensors are lists of numbers, of which none is missing",
     ),
-    Refusal(("numpy (copy)",), _MISSING, ALL, BufferError, "elements are missing", "NumPy has no missing numbers"),
+    Refusal(("numpy (copy)",), _MISSING, ALL, BufferError, "elements of x are missing", "NumPy has no missing numbers"),
     Refusal(
         ("numpy (copy)",), ("lists", "lists of lists", "lists of strings", "records with lists"), ALL, ValueError,
         "equal lengths", "NumPy has no lists of different lengths",
