@@ -33,7 +33,7 @@ from arrayhub.usm_array cimport USMArray
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError, root_of, show
 from arrayhub.adapters import dimensions
-from arrayhub.fitting import check_common
+from arrayhub.fitting import check_common, no_type_error
 from arrayhub.libraries import wrappers
 from arrayhub.libraries.numpy import refuse_unit
 
@@ -312,6 +312,8 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
     if isinstance(obj, VALUES):
         try:
             a = numpy_library.copy_values(obj)
+        except OverflowError as error:
+            raise no_type_error(obj, error, "asarray") from error
         except TypeError:
             refuse_elements(obj)      # an element's own refusal says more
             raise

@@ -27,7 +27,6 @@ from arrayhub.adapters cimport array_interface
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, module_of, show
-from arrayhub.fitting import no_type_error
 
 cnp.import_array()
 
@@ -84,8 +83,6 @@ cdef Descriptor copy_values(object obj):
         array = array_of(obj, None)
     except PASSES_ON:
         raise
-    except OverflowError as error:
-        raise no_type_error(obj, error, "asarray") from error
     except (RuntimeError, TypeError, ValueError) as error:      # the first two are those of arrays in a list
         helps = "arrayhub.asnested takes lists of different length" if isinstance(error, ValueError) else \
             "take its elements one by one"
