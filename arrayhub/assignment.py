@@ -25,23 +25,17 @@ def assign(array, key, value, way_in, check_values):
     if text or isinstance(value, _VALUES):
         given = checked(with_ndarrays(value), elements.dtype, "x[...] = value")
         check_values(value)  # behind that: what is regular has an end
-        given = _named(lambda: converted(given, elements.dtype))
     else:
         source = way_in(value)
         if source.memory is target.memory and target.ndim < array.ndim:
             _check_exchange(elements, ndarray(source))
         given = ndarray(transfer.to_host(source))
         check_fit(given, elements.dtype, "x[...] = value")
-    _named(lambda: elements.__setitem__(..., given))
-    tracing.copied("x[...] = value", type(value).__name__, str(target.device), target.nbytes, since)
-
-
-def _named(step):
-    """What a step gives that may fail in NumPy's words, which do not say of which call they speak."""
     try:
-        return step()
-    except ValueError as error:
+        elements[...] = converted(given, elements.dtype)
+    except ValueError as error:  # in NumPy's words, which do not say of which call they speak
         raise ValueError(f"x[...] = value: {error}") from error
+    tracing.copied("x[...] = value", type(value).__name__, str(target.device), target.nbytes, since)
 
 
 def _check_target(target):

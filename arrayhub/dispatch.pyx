@@ -35,7 +35,6 @@ from arrayhub._core.errors import PASSES_ON, InterfaceError, root_of, show
 from arrayhub.adapters import dimensions
 from arrayhub.fitting import check_common, no_type_error
 from arrayhub.libraries import wrappers
-from arrayhub.libraries.numpy import refuse_unit
 
 cdef extern from *:
     """
@@ -384,7 +383,7 @@ cdef int check_value(object item) except -1:
                         " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested, which keeps it")
     elif cls is not numpy.ndarray and not isinstance(item, numpy.generic):
         numpy_library.refuse_mask(item)
-        refuse_unit(item)
+        numpy_library.refuse_unit(item)
         record = record_of(item)
         if way_of(record) == WRAPPER or speaks_of(record):
             import_array(item, None)

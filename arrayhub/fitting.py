@@ -71,7 +71,7 @@ def exact(value):
         given = np.asarray(value)
     except OverflowError:  # of durations that no unit holds together, which NumPy before 2.5 wraps
         given = np.array(value, object)
-    if given.dtype.kind in "fcO" and given.size and all(map(_is_integer, _leaves(value))):
+    if given.dtype.kind in "fcO" and given.size and all(map(is_integer, _leaves(value))):
         return np.array(value, object)
     return given
 
@@ -322,10 +322,11 @@ def _is_numpys(dtype):
 
 
 def _is_whole(given):
-    return given.dtype == object and all(map(_is_integer, given.flat))
+    return given.dtype == object and all(map(is_integer, given.flat))
 
 
-def _is_integer(value):
+def is_integer(value):
+    """Whether a value is an integer or a truth value, of Python's or NumPy's."""
     return isinstance(value, _WHOLE) and not isinstance(value, np.timedelta64)
 
 

@@ -300,10 +300,11 @@ def _dtype_of_value(obj: Any) -> np.dtype[Any]:
     if not level:
         return np.dtype(float)
     check_values(level)  # which `asarray` looks at, too
-    dtype = np.result_type(*map(_dtype_of_item, level))
-    if dtype.kind in "SU" and any(_dtype_of_item(item).kind not in "SU" for item in level):
+    dtypes = [_dtype_of_item(item) for item in level]
+    common = np.result_type(*dtypes)
+    if common.kind in "SU" and any(dtype.kind not in "SU" for dtype in dtypes):
         raise TypeError("it holds text and values that are none")
-    return dtype
+    return common
 
 
 def _length(sequence: Any) -> int:

@@ -142,12 +142,9 @@ cdef Descriptor copy_scalar(object obj, object stream):
 
 
 cdef int refuse_mask(object obj) except -1:
-    """A mask says which elements are valid; no protocol here can carry it, and dropping it would change the values.
-
-    It is an attribute of the type or of the object itself; a field of a record that is called so is none.
-    """
+    """A mask says which elements are valid; no protocol here can carry it, and dropping it would change the values."""
     cls = type(obj)
-    if not hasattr(cls, "mask") and "mask" not in getattr(obj, "__dict__", ()):
+    if not is_attribute(obj, "mask"):
         return 0
     mask = obj.mask
     if mask is None or mask is False or mask is np.ma.nomask or callable(mask):
@@ -161,22 +158,28 @@ cdef int refuse_mask(object obj) except -1:
     raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without one. Take {helps}")
 
 
+cdef bint is_attribute(object obj, str name) except -1:
+    """Whether the type or the object itself has an attribute; a field of a record that is called so is none."""
+    return hasattr(type(obj), name) or name in getattr(obj, "__dict__", ())
+
+
 # How libraries write that a quantity has no unit.
 cdef frozenset _NO_UNITS = frozenset(("", "dimensionless", "1.0 dimensionless", "1 (dimensionless)"))
 
 
-def refuse_unit(obj):
+cpdef int refuse_unit(object obj) except -1:
     """Refuse an ndarray that counts a unit, among others: those of the others may differ, and none would be kept."""
     cdef type cls = type(obj)
     if cls is np.ndarray or not isinstance(obj, np.ndarray):
-        return
+        return 0
     for name in ("unit", "units"):
-        unit = getattr(obj, name, None) if hasattr(cls, name) or name in getattr(obj, "__dict__", ()) else None
+        unit = getattr(obj, name, None) if is_attribute(obj, name) else None
         if unit is not None and not callable(unit) and str(unit) not in _NO_UNITS:
             raise TypeError(
                 f"{module_of(cls)}.{cls.__name__}: {name} is {show(str(unit))}, which a list of them would lose; accepted:"
                 " numbers without one. Convert each to one unit, and take numpy.asarray(x) of it"
             )
+    return 0
 
 
 cdef object emit(Descriptor a):

@@ -121,9 +121,10 @@ cdef str advice(object obj, object reason):
 cdef str advice_without_nulls(object obj):
     """For nulls; of a type that is no array without them either, the call without nulls."""
     why = "has nulls, which no protocol here can say"
-    reason = refusal_of(obj.drop_null())
+    dropped = obj.drop_null()
+    reason = refusal_of(dropped)
     if reason is not None:
-        return f"{why}; without them it {wrappers.named_as('x.drop_null()', advice(obj.drop_null(), reason))}"
+        return f"{why}; without them it {wrappers.named_as('x.drop_null()', advice(dropped, reason))}"
     fill = "" if sys.modules["pyarrow"].types.is_nested(obj.type) else " or x.fill_null(value)"
     return f"{why}; call x.drop_null(){fill}"
 

@@ -13,7 +13,7 @@ from arrayhub._core.errors import show
 from arrayhub._core.fresh import as_copy, slowest_first
 from arrayhub.conversion import asarray
 from arrayhub.dispatch import VALUES, check_values
-from arrayhub.fitting import checked, converted, rank
+from arrayhub.fitting import checked, converted, is_integer, rank
 from arrayhub.libraries.numpy import with_ndarrays
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
@@ -110,8 +110,7 @@ def full(
 
 def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A value as an element of a type in which it loses nothing."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64)
-    if element.kind == "b" and whole and np.asarray(value).dtype != object:
+    if element.kind == "b" and is_integer(value) and np.asarray(value).dtype != object:
         return np.array(value, element)  # true or false, as in `ones`
     given = checked(with_ndarrays(value), element, "fill_value")
     check_values(value)
