@@ -4,7 +4,7 @@ arrays. See docs/c_interface.md and docs/howto/cython_author.md."""
 cimport cython
 from libc.stdint cimport uint8_t
 
-from arrayhub.native.structs cimport *
+from arrayhub.capi.structs cimport *
 
 cdef extern from "arrayhub.h":
     # Fields are added at the end, so an installed arrayhub may be larger than this declaration.

@@ -40,7 +40,6 @@ An array computes nothing: take as_numpy(x), or another library's array, to do s
 ``python -m arrayhub doctor`` says what works on this machine.
 """
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -54,7 +53,9 @@ from arrayhub._core.device import Device  # noqa: E402
 from arrayhub._core.errors import InterfaceError  # noqa: E402
 from arrayhub._core.include import get_include  # noqa: E402
 from arrayhub.adapters.dimensions import get_dims, get_origin  # noqa: E402
-from arrayhub.conversion import (  # noqa: E402
+from arrayhub.array.usm_array import USMArray  # noqa: E402
+from arrayhub.capi import table as _table  # noqa: E402, F401 (fills in the functions that C code calls)
+from arrayhub.convert.functions import (  # noqa: E402
     as_cupy,
     as_dpnp,
     as_jax,
@@ -68,10 +69,8 @@ from arrayhub.conversion import (  # noqa: E402
     to_device,
     to_host,
 )
-from arrayhub.engines import enter_engines  # noqa: E402
 from arrayhub.inspection import enter_picture, register_not_dense  # noqa: E402
-from arrayhub.native import table as _table  # noqa: E402, F401 (fills in the functions that C code calls)
-from arrayhub.usm_array import USMArray  # noqa: E402
+from arrayhub.transport import enter_engines  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -82,15 +81,11 @@ enter_picture()
 enter_engines()
 
 if TYPE_CHECKING:
-    from arrayhub.engines.dask_family import register_dask
-    from arrayhub.engines.mpi import as_mpi
-    from arrayhub.engines.pickling import _unpickle as _unpickle
-    from arrayhub.engines.policy import pickling
     from arrayhub.inspection.check import check
-    from arrayhub.inspection.datashape import Type, datashape
-    from arrayhub.inspection.datashape_parser import parse_type
+    from arrayhub.inspection.datashape.parser import parse_type
+    from arrayhub.inspection.datashape.types import Type, datashape
     from arrayhub.inspection.explain import explain
-    from arrayhub.inspection.picture import picture
+    from arrayhub.inspection.pictures.picture import picture
     from arrayhub.inspection.printout import debug_repr, inspect
     from arrayhub.inspection.tracing import trace
     from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars, asnested
@@ -109,21 +104,25 @@ if TYPE_CHECKING:
         zeros,
         zeros_like,
     )
+    from arrayhub.transport.dask import register_dask
+    from arrayhub.transport.mpi import as_mpi
+    from arrayhub.transport.pickling import _unpickle as _unpickle
+    from arrayhub.transport.policy import pickling
 
 # Public names whose modules are imported when they are first asked for: who only passes arrays on has no need of them.
 _LAZY = {
     name: module
     for module, names in {
-        "arrayhub.engines.dask_family": ("register_dask",),
-        "arrayhub.engines.mpi": ("as_mpi",),
-        "arrayhub.engines.pickling": ("_unpickle",),
-        "arrayhub.engines.policy": ("pickling",),
-        "arrayhub.engines.refusal": ("_refused",),
+        "arrayhub.transport.dask": ("register_dask",),
+        "arrayhub.transport.mpi": ("as_mpi",),
+        "arrayhub.transport.pickling": ("_unpickle",),
+        "arrayhub.transport.policy": ("pickling",),
+        "arrayhub.transport.deferred_error": ("_refused",),
         "arrayhub.inspection.check": ("check",),
-        "arrayhub.inspection.datashape": ("Type", "datashape"),
-        "arrayhub.inspection.datashape_parser": ("parse_type",),
+        "arrayhub.inspection.datashape.types": ("Type", "datashape"),
+        "arrayhub.inspection.datashape.parser": ("parse_type",),
         "arrayhub.inspection.explain": ("explain",),
-        "arrayhub.inspection.picture": ("picture",),
+        "arrayhub.inspection.pictures.picture": ("picture",),
         "arrayhub.inspection.printout": ("debug_repr", "inspect"),
         "arrayhub.inspection.tracing": ("trace",),
         "arrayhub.nested": ("NestedArray", "as_arrow", "as_awkward", "as_pandas", "as_polars", "asnested"),
@@ -134,9 +133,6 @@ _LAZY = {
     }.items()
     for name in names
 }
-
-# Names that were used before, in two senses each; deprecated.
-_FORMER = {"layout": "picture", "typestr": "datashape"}
 
 __all__ = [
     "Device",
@@ -193,9 +189,6 @@ __all__ = [
 if not TYPE_CHECKING:  # which would then take any name for one of arrayhub's
 
     def __getattr__(name):
-        if name in _FORMER:
-            warnings.warn(f"arrayhub.{name} is called arrayhub.{_FORMER[name]}", DeprecationWarning, stacklevel=2)
-            name = _FORMER[name]
         if name not in _LAZY:
             raise AttributeError(f"module 'arrayhub' has no attribute {name!r}")
         value = globals()[name] = getattr(import_module(_LAZY[name]), name)

@@ -4,11 +4,11 @@ import os
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from importlib.machinery import PathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 
 
 def compiled_path(package_path: Iterable[str]) -> list[str]:
-    """Return where the package's modules are to be looked for.
+    """Return the folders in which the package's modules are found.
 
     Parameters
     ----------
@@ -18,11 +18,12 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
     Returns
     -------
     list of str
-        The same, or the installed package's folder where the given one is that of the sources, which alone have a
-        ``meson.build`` and no compiled modules. An editable installation finds its modules by itself.
+        `package_path`, or the installed package's folder if `package_path` is a source tree (it has a ``meson.build``)
+        without modules that were compiled for this interpreter. An editable installation finds its modules by itself.
     """
     here = list(package_path)
-    if not os.path.exists(os.path.join(here[0], "meson.build")):
+    compiled = (os.path.join(here[0], "_core", f"device{suffix}") for suffix in EXTENSION_SUFFIXES)
+    if not os.path.exists(os.path.join(here[0], "meson.build")) or any(map(os.path.exists, compiled)):
         return here
     root = os.path.realpath(os.path.dirname(here[0]))
     installed = PathFinder.find_spec("arrayhub", [entry for entry in sys.path if os.path.realpath(entry) != root])

@@ -56,7 +56,7 @@ def _sentence(purpose: str) -> str:
 
 def config(parser: argparse.ArgumentParser) -> Run:
     """Where compilers and build systems find the headers."""
-    from arrayhub.native.config import OPTIONS
+    from arrayhub.capi.config import OPTIONS
 
     chosen = parser.add_mutually_exclusive_group(required=True)
     for name, (what, _) in OPTIONS.items():

@@ -376,6 +376,13 @@ CASES = {
     "too many buffers": lambda: Producer(b"l", [None, int64(1, 2, 3), None]),
     "no buffers at all": lambda: numbers(array_buffers=ctypes.POINTER(ctypes.c_void_p)()),
     "number of buffers negative": lambda: numbers(n_buffers=-1),
+    **{
+        f"number of buffers {count} of {format.decode()}": lambda format=format, count=count: Producer(
+            format, [None, view(1, 0, 0), int64(0)], length=1, n_buffers=count
+        )
+        for format in (b"vu", b"vz")
+        for count in (-(2**63), -2, -1, 0, 1, 2, 2**31, 2**63 - 1)
+    },
     "data NULL": lambda: Producer(b"l", [None, None]),
     "characters NULL": lambda: Producer(b"u", [None, int32(0, 4), None], length=1),
     "views NULL": lambda: views(None),

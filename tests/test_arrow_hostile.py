@@ -3,6 +3,7 @@
 import ctypes
 import json
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,180 @@ def test_a_stream_that_fails_says_why():
 def test_a_bitmap_that_says_more_than_its_count():
     producer = Producer(b"l", [(ctypes.c_uint8 * 1)(0b101), int64(1, 2, 3)], null_count=-1)
     assert ah.asnested(producer).to_list() == [1, None, 3]
+
+
+# A buffer of no bytes in front of a page that cannot be read, as the offsets of arrays without elements.
+GUARDED = """
+import ctypes, mmap
+import arrow_by_hand as by_hand
+import arrayhub as ah
+
+SIZE = mmap.PAGESIZE
+memory = mmap.mmap(-1, 2 * SIZE)
+start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.mprotect(ctypes.c_void_p(start + SIZE), ctypes.c_size_t(SIZE), 0) == 0
+NOTHING = ctypes.c_void_p(start + SIZE)
+
+def pairs():
+    fields = [by_hand.Producer(b"u", [None, NOTHING, NOTHING], length=0), by_hand.numbers(0)]
+    for field, name in zip(fields, (b"key", b"value"), strict=True):
+        field.keep.append(name)
+        field.schema.name = name
+    return by_hand.Producer(b"+s", [None], fields, length=0)
+
+FORMATS = {
+    **{format: ([NOTHING, NOTHING], list) for format in (b"u", b"U", b"z", b"Z")},
+    **{format: ([NOTHING], lambda: [by_hand.numbers(0)]) for format in (b"+l", b"+L")},
+    b"+m": ([NOTHING], lambda: [pairs()]),
+    **{format: ([NOTHING, NOTHING], lambda: [by_hand.numbers(0)]) for format in (b"+vl", b"+vL")},
+    **{format: ([NOTHING, by_hand.int64(0)], list) for format in (b"vu", b"vz")},
+}
+
+kept = []
+
+def empty(format, form, offset=0):
+    buffers, children = FORMATS[format]
+    kept.append(by_hand.Producer(format, [NOTHING, *buffers], children(), length=0, offset=offset))
+    return by_hand.FORMS[form](kept[-1])
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_offsets_of_an_array_without_elements_are_not_read(form):
+    program = f"""
+        for format in FORMATS:
+            for offset in (0, 5):
+                make = lambda: empty(format, {form!r}, offset)
+                x = ah.asnested(make())
+                x = x[0] if isinstance(x, list) else x
+                assert (len(x), x.to_list(), x[0:0].to_list(), ah.asnested(x, copy=True).to_list()) == (0, [], [], [])
+                assert ah.asnested(make(), copy=True).to_list() == []
+                repr(x), str(x.type)
+                again = ah.asnested(by_hand.given("__arrow_c_array__", x.__arrow_c_array__()))
+                assert (str(again.type), again.to_list()) == (str(x.type), [])
+    """
+    python(GUARDED + textwrap.dedent(program))
+
+
+def test_arrays_without_offsets_are_described_and_checked():
+    program = """
+        class Fresh:
+            made = []
+            def __init__(self, format):
+                self.format = format
+            def __arrow_c_array__(self, requested_schema=None):
+                self.made.append(empty(self.format, "array"))
+                return self.made[-1].__arrow_c_array__()
+
+        for format in FORMATS:
+            ah.check(Fresh(format)), ah.inspect(Fresh(format)), ah.debug_repr(Fresh(format))
+            assert str(ah.explain(Fresh(format)))
+            assert ah.picture(ah.asnested(Fresh(format)))
+    """
+    python(GUARDED + textwrap.dedent(program))
+
+
+def test_consumers_read_arrays_without_offsets():
+    pytest.importorskip("awkward"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    program = """
+        import pyarrow
+        for format in FORMATS:
+            x = ah.asnested(empty(format, "array"))
+            taken = ah.as_arrow(x)
+            taken.validate(full=True)
+            assert taken.to_pylist() == []
+            if format != b"+m":
+                assert ah.as_awkward(x, copy=True).to_list() == []
+                assert ah.as_polars(x, copy=True).to_list() == []
+            assert pyarrow.chunked_array([taken, taken]).combine_chunks().to_pylist() == []
+            assert ah.asnested(pyarrow.chunked_array([taken, taken]), copy=True).to_list() == []
+    """
+    python(GUARDED + textwrap.dedent(program))
+
+
+@pytest.mark.parametrize("format", [b"u", b"Z", b"+l", b"+L"])
+def test_arrays_without_offsets_in_other_memory_that_the_host_reads(format):
+    program = f"""
+        import importlib.util
+        from arrayhub.nested.concatenate import concatenate
+        from arrayhub.nested.strings import with_views
+
+        awkward = importlib.util.find_spec("awkward")
+        buffers, children = FORMATS[{format!r}]
+        for nothing in (None, NOTHING):
+            made = by_hand.Producer({format!r}, [None] + [nothing] * len(buffers), children(), length=0)
+            x = ah.asnested(by_hand.OnDevice(made, device_type=3, device_id=0))
+            assert all(y.to_list() == [] for y in (x, x[0:0], x.to_host(), ah.asnested(x, copy=True)))
+            again = by_hand.given("__arrow_c_device_array__", x.__arrow_c_device_array__())
+            assert ah.asnested(again).to_list() == []
+            assert concatenate([x, x]).to_list() == []
+            assert x.kind == "list" or with_views(x).to_list() == []
+            if awkward:
+                assert ah.as_awkward(x).to_list() == []
+    """
+    python(GUARDED + textwrap.dedent(program))
+
+
+def test_a_schema_that_shares_its_children_is_bounded():
+    program = """
+        import ctypes, resource
+        import arrow_by_hand as by_hand
+        import arrayhub as ah
+
+        def shared(width, levels):
+            made = by_hand.numbers(0)
+            names = [b"f%d" % k for k in range(width)]
+            for _ in range(levels):
+                made = by_hand.Producer(b"+s", [None], [made] * width, length=0)
+            return made
+
+        class WithoutChunks:
+            def __init__(self, kind, made):
+                self.kind = kind
+                self.stream = kind(made)
+                self.stream.left = []
+            def __getattr__(self, name):
+                return getattr(self.stream, name)
+
+        for width, levels in ((2, 22), (50, 5), (2, 63), (100_000, 3)):
+            for kind in (by_hand.Streamed, by_hand.StreamedOnDevice):
+                made = shared(width, levels)
+                stream = kind(made)
+                stream.left = []
+                before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                try:
+                    ah.asnested(stream)
+                except ah.InterfaceError as error:
+                    assert "at most 100000 nodes" in str(error), error
+                else:
+                    raise AssertionError((width, levels))
+                grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+                assert grown < 200_000, (width, levels, grown)
+                assert made.released[0] == 1
+    """
+    python(program)
+
+
+@pytest.mark.parametrize("device_type", [2, 13])
+def test_an_event_is_not_read_before_the_driver_is_found(device_type):
+    program = f"""
+        import arrow_by_hand as by_hand
+        import arrayhub as ah
+
+        made = by_hand.numbers()
+        try:
+            ah.asnested(by_hand.OnDevice(made, device_type={device_type}, device_id=1_000_000, sync_event=8))
+        except BufferError as error:
+            assert str(error).startswith("CUDA: "), error
+        else:
+            raise AssertionError("accepted")
+        assert made.released == [1, 1]
+    """
+    python(program)
+
+
+def test_an_address_of_no_usm_is_an_error_of_arrow():
+    pytest.importorskip("dpctl")
+    with pytest.raises(ah.InterfaceError, match="^Arrow: data is '0x"):
+        ah.asnested(OnDevice(numbers(), device_type=14, device_id=0))

@@ -10,6 +10,7 @@ import sys
 import weakref
 from multiprocessing import shared_memory
 
+import exporters
 import ml_dtypes
 import numpy as np
 import pytest
@@ -386,10 +387,27 @@ def test_objects_without_a_buffer():
 # ---- In: exporters that lie or have what no strides can say ----
 
 
-def test_suboffsets_are_refused():
-    source = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
-    with pytest.raises(InterfaceError, match=r"suboffsets\[0\] is 0; accepted: memory without suboffsets"):
-        take(source)
+def test_suboffsets_are_a_refusal_and_the_named_call_works():
+    """They are lawful, so the next protocol is asked. numpy/numpy refuses them with a BufferError too."""
+    x = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
+    call = r"numpy\.array\(memoryview\(x\)\.tolist\(\), memoryview\(x\)\.format\)"
+    with pytest.raises(BufferError, match=rf"suboffsets\[0\] is 0; accepted: memory without suboffsets.*{call}"):
+        take(x)
+    named = np.array(memoryview(x).tolist(), memoryview(x).format)
+    assert arrayhub.asarray(named).tolist() == x.tolist() and named.dtype == "i4"
+    rows = exporters.exporter(suboffsets=[0])
+    type(rows).__array_interface__ = named.__array_interface__
+    assert arrayhub.asarray(rows).protocol == "array_interface"
+
+
+def test_characters_of_ctypes_go_out_as_they_came_in():
+    x = arrayhub.asarray(ctypes.create_string_buffer(b"abc"))
+    view = memoryview(x)
+    assert (bytes(x), view.format, view.tolist()) == (b"abc\0", "c", [b"a", b"b", b"c", b"\0"])
+    assert np.asarray(x).tolist() == [b"a", b"b", b"c", b""]
+    assert memoryview(arrayhub.asarray(np.array([b"a"]))).format == "1s"
+    record = np.zeros(2, [("a", "c"), ("b", "i1")])
+    assert np.asarray(arrayhub.asarray(record)).dtype == record.dtype
 
 
 @pytest.mark.parametrize("format", ["i", "<h", ">d", "=q", "3s", "x", "?", "hi", "@bq", "<bq"])

@@ -161,10 +161,10 @@ def test_the_report_is_true(report):
     ("text", "error"),
     [
         ("raise ImportError('libtorch.so: cannot open')", "ImportError: libtorch.so: cannot open"),
-        ("import os; os.abort()", "importing it ended the process, exit status -6"),
+        ("import os; os.abort()", "the import ended the process with exit status -6"),
         ("raise SystemExit(3)", "SystemExit: 3"),
-        ("import os; os._exit(0)", "importing it ended the process, exit status 0"),
-        ("import sys; sys.stdout.close()", "importing it ended the process, exit status "),
+        ("import os; os._exit(0)", "the import ended the process with exit status 0"),
+        ("import sys; sys.stdout.close()", "the import ended the process with exit status "),
         ("", "AttributeError: module 'torch' has no attribute 'zeros'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import array
 import ctypes
+import inspect
 import mmap
 import sys
 import weakref
@@ -557,3 +558,10 @@ def test_an_array_that_is_made_while_it_is_made_stays_the_first():
         with pytest.raises(TypeError, match="exists already"):
             a.__init__(*arguments)
         assert (a.shape, a.dtype, a.nbytes, shown[0].shape) == ((2, 3), np.dtype("f8"), 48, (2, 3))
+
+
+def test_the_constructor_has_a_signature():
+    assert str(inspect.signature(ah.USMArray)) == (
+        "(shape, dtype='|f8', buffer='device', strides=None, offset=0, order='C', buffer_ctor_kwargs={})"
+    )
+    assert ah.USMArray.__doc__.lstrip().startswith("Array descriptor")

@@ -133,3 +133,18 @@ def test_windows_are_numpys():
     x = ah.asarray(np.arange(16.0).reshape(4, 4))
     view = np.lib.stride_tricks.sliding_window_view
     np.testing.assert_array_equal(view(x[::-1], (2, 2)), view(ah.as_numpy(x)[::-1], (2, 2)))
+
+
+def test_f2py_overwrites_what_is_no_ndarray():
+    """With overwrite_a=0 f2py copies ndarrays alone; the calls named in docs/protocols.md leave memory alone."""
+    lapack = pytest.importorskip("scipy.linalg.lapack", reason="scipy is part of the extra test")
+    linalg = pytest.importorskip("scipy.linalg", reason="scipy is part of the extra test")
+    values = [[4.0, 3.0], [6.0, 3.0]]
+    for overwritten in (memoryview, ah.asarray):
+        memory = np.asfortranarray(values)
+        lapack.dgetrf(overwritten(memory), overwrite_a=0)
+        assert memory.tolist() != values
+    memory = np.asfortranarray(values)
+    x = ah.asarray(memory)
+    assert np.array_equal(lapack.dgetrf(ah.as_numpy(x))[0], linalg.lu_factor(x)[0])
+    assert memory.tolist() == values

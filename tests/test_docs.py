@@ -140,7 +140,7 @@ def test_the_demo_reports_a_failure(tmp_path):
     )
     done = run("-P", "-c", program, cwd=tmp_path)
     assert done.returncode == 1
-    assert "FAILED  numpy array: numpy has it at another address" in done.stdout
+    assert "FAILED  numpy array: numpy has the array at another address" in done.stdout
 
 
 def test_the_demo_wants_a_device_where_dpctl_is(tmp_path):

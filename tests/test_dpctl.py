@@ -330,12 +330,69 @@ def test_read_only_by_dlpack():
     assert ah.asarray(u, via="dlpack").access == "readonly"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 0), (0,), (2, 0, 4)])
+def test_arrays_without_elements_come_back_to_dpnp(kind, shape):
+    """dpnp 0.20 fails on the null pointer that dlpack.h asks for."""
+    e = dpt.empty(shape, dtype="i4", usm_type=kind)
+    back = dpt.from_dlpack(ah.asarray(e))
+    assert (back.shape, back.dtype, back.sycl_queue) == (e.shape, e.dtype, e.sycl_queue)
+    assert dpnp.from_dlpack(ah.asarray(e)).shape == shape
+    made = ah.USMArray(shape, "i4", buffer=kind)
+    assert dpt.from_dlpack(made).shape == shape
+
+
+@pytest.mark.parametrize("kind", ["shared", "host"])
+def test_a_consumer_without_a_version_gets_the_hosts_device(kind):
+    """It is from before DLPack 1.0. onnxruntime refuses others: "Unsupported device type"."""
+    x = ah.USMArray((4,), "f4", buffer=kind)
+    x[...] = range(4)
+    back = ah.from_dlpack(x.__dlpack__())
+    assert (back.device, back.ptr) == ("cpu", x.ptr)
+    assert ah.from_dlpack(x.__dlpack__(max_version=(1, 0))).device.type == "oneapi"
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    value = onnxruntime.OrtValue.from_dlpack(x)
+    assert value.numpy().tolist() == [0, 1, 2, 3]
+
+
+def test_a_consumer_without_a_version_gets_the_device_of_what_the_host_cannot_read():
+    x = ah.USMArray((4,), "f4", buffer="device")
+    assert ah.from_dlpack(x.__dlpack__()).device == x.device
+
+
 def other_queues():
     device = dpctl.SyclDevice()
     queues = {"another context": dpctl.SyclQueue(dpctl.SyclContext([device]), device)}
     if device.partition_max_sub_devices > 1:
         queues["a sub-device"] = dpctl.SyclQueue(device.create_sub_devices(partition=1)[0])
     return queues
+
+
+@pytest.mark.parametrize("kind", ["shared", "host"])
+def test_pyarrow_reads_what_the_host_reads(kind):
+    """It asks for the device interface first, and knows no SYCL device."""
+    pa = pytest.importorskip("pyarrow")
+    x = ah.USMArray((3,), "f8", buffer=kind)
+    x[...] = [1, 2, 3]
+    nested = ah.asnested(pa.array([[1.0, 2.0], [3.0]])).to_device("oneapi:0").to_host()
+    for made in (pa.array(x), pa.record_batch([x], names=["a"]).column(0), pa.table({"a": x}).column(0).chunk(0)):
+        assert made.to_pylist() == [1, 2, 3] and made.buffers()[1].address == x.ptr
+    assert pa.chunked_array(x).chunk(0).buffers()[1].address == x.ptr
+    assert pa.array(x[1:]).to_pylist() == [2, 3]
+    assert pa.array(nested).to_pylist() == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize("queue", other_queues().values(), ids=other_queues())
+def test_pyarrow_reads_memory_of_any_context(queue):
+    pa = pytest.importorskip("pyarrow")
+    x = dpnp.arange(4, dtype="f4", usm_type="shared", sycl_queue=queue)
+    assert pa.array(ah.asarray(x)).to_pylist() == [0, 1, 2, 3]
+
+
+def test_pyarrow_refuses_what_the_host_cannot_read():
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(pa.ArrowKeyError, match="14"):
+        pa.array(ah.USMArray((3,), "f8", buffer="device"))
 
 
 @pytest.mark.parametrize("queue", other_queues().values(), ids=other_queues())

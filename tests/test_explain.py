@@ -245,10 +245,10 @@ class Table:
 
 def test_what_numpy_alone_takes_is_said_with_the_call_that_helps():
     why = ah.explain(Table()).why
-    assert why.startswith("asarray: <") and "is of type Table, which speaks no array protocol but NumPy's" in why
-    assert "numpy.asarray(x) makes an array of it, perhaps a copy" in why
+    assert why.startswith("asarray: <") and "is of type Table, which speaks no array protocol" in why
+    assert "numpy.asarray(x) calls its __array__, which may copy" in why
     assert ah.explain(np.asarray(Table())).taken == "array_interface"
-    assert "NumPy's" not in ah.explain(object()).why
+    assert "__array__," not in ah.explain(object()).why
 
 
 def test_a_wrapper():

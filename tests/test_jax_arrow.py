@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 import pytest
+from children import python
 from producers import producer, raising
 
 import arrayhub as ah
@@ -23,6 +24,35 @@ def test_jax_arrays_without_memory():
     with pytest.raises(TypeError, match=r"speaks no array protocol; pass jax\.random\.key_data\(x\)"):
         ah.asarray(key)
     assert ah.asarray(jax.random.key_data(key)).shape == (2,)
+
+
+def test_arrays_on_several_devices():
+    """One that is replicated has all values on each; one that is spread names the call that gathers it."""
+    program = """
+        import os
+        os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+        import jax, numpy as np, arrayhub as ah
+        mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")), "d")
+        P = jax.sharding.PartitionSpec
+        for dtype in ("float32", "bfloat16"):
+            x = jax.device_put(np.arange(4).astype(dtype), jax.sharding.NamedSharding(mesh, P()))
+            a = ah.asarray(x)
+            assert a.tolist() == [0, 1, 2, 3] and a.access == "immutable", a
+            assert a.ptr == x.addressable_data(0).unsafe_buffer_pointer()
+            del x
+            assert a.tolist() == [0, 1, 2, 3]
+            x = jax.device_put(np.arange(4).astype(dtype), jax.sharding.NamedSharding(mesh, P("d")))
+            try:
+                ah.asarray(x)
+            except BufferError as error:
+                words = str(error)
+                assert "spread over 2 devices" in words and "jax.device_put(x, jax.devices()[0])" in words, error
+            else:
+                raise AssertionError
+            assert ah.asarray(jax.device_put(x, jax.devices()[0])).tolist() == [0, 1, 2, 3]
+            assert ah.asarray(x.addressable_shards[1].data).tolist() == [2, 3]
+    """
+    python(program)
 
 
 @pytest.mark.parametrize(

@@ -530,7 +530,7 @@ def test_xarray_in_and_out_on_the_same_memory():
 def test_names_that_a_preset_does_not_rank_are_said_otherwise():
     """The error of a preset says the keyword that gets around it, and the keyword does."""
     x = xr.DataArray(np.arange(12.0).reshape(3, 4), dims=("lat", "lon"))
-    with pytest.raises(ValueError, match=r"'lat' in .*say with dims=\('I', 'J', \.\.\.\)"):
+    with pytest.raises(ValueError, match=r"'lat' in .*pass dims=\('I', 'J', \.\.\.\)"):
         ah.from_array(x, backend="gt:cpu_ifirst")
     u = ah.from_array(x, backend="gt:cpu_ifirst", dims=("I", "J"))
     assert u.dims == ("I", "J")

@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
+from dlpack_by_hand import tensor_of
 
 import arrayhub as ah
 
@@ -33,6 +34,22 @@ def test_copies(name, view):
         copies += [np.asarray(ah.as_jax(x, copy=True)), ah.as_torch(x, copy=True).to(torch.float32).numpy()]
     for copied in copies:
         assert np.array_equal(copied.astype("f4"), x.astype("f4"))
+
+
+def test_pairs_of_bfloat16():
+    """ml_dtypes' bcomplex32; DLPack's kDLBcomplex, 18 (dmlc/dlpack#187)."""
+    if not hasattr(ml_dtypes, "bcomplex32"):
+        pytest.skip("this ml_dtypes has no bcomplex32")
+    values = np.array([1 + 2j, -3.5j]).astype(ml_dtypes.bcomplex32)
+    x = ah.asarray(values)
+    capsule = x.__dlpack__(max_version=(1, 3))
+    kind = tensor_of(capsule).dl_tensor.dtype
+    assert (kind.code, kind.bits, kind.lanes) == (18, 32, 1)
+    back = ah.from_dlpack(capsule)
+    assert (back.dtype, back.ptr) == (values.dtype, values.ctypes.data)
+    assert ah.as_numpy(back).astype("c8").tolist() == [1 + 2j, -3.5j]
+    assert np.asarray(x).dtype == values.dtype and x.copy().dtype == values.dtype
+    assert ah.datashape(x) == "2 * complex[bfloat16]"
 
 
 @pytest.mark.parametrize("name", SHARED)

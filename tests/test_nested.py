@@ -22,7 +22,7 @@ from numpy.dtypes import StringDType
 from producers import lives
 
 import arrayhub as ah
-from arrayhub.nested import forms, from_awkward, moving
+from arrayhub.nested import conform, from_awkward, to_device
 from arrayhub.nested.array import nested_of
 
 JAGGED = torch.jagged
@@ -312,9 +312,9 @@ def test_new_parts_need_nothing_in_front():
     """A bitmap of a slice starts within a byte, and new offsets have no elements in front of their first."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
-    assert na.c_array(forms.as_polars_has_it(x)).offset == 0
+    assert na.c_array(conform.as_polars_has_it(x)).offset == 0
     words = ah.asnested(pa.array([None, None, "a", "b"]))[1:]
-    assert na.c_array(forms.as_polars_has_it(words)).offset == 0
+    assert na.c_array(conform.as_polars_has_it(words)).offset == 0
     assert ah.as_polars(words).to_list() == [None, "a", "b"]
 
 
@@ -407,7 +407,7 @@ def test_what_records_of_numpy_cannot_say_is_named():
         BufferError, match=r"strings of variable length, which x\['s'\] has.*as_numpy\(x\['s'\], copy=True"
     ):
         ah.as_numpy(ah.asnested([{"s": "a"}]), copy=True)
-    with pytest.raises(ValueError, match=r"^numpy: x\['r'\]: to_dense: row 1 has 0 elements"):
+    with pytest.raises(ValueError, match=r"^numpy: x\['r'\]: row 1 has 0 elements"):
         ah.as_numpy(ah.asnested([{"r": [1]}, {"r": []}]), copy=True)
     with pytest.raises(BufferError, match=r"elements of x are missing.*take x\.to_list\(\)"):
         ah.as_numpy(ah.asnested([[1], None]), copy=True)
@@ -633,6 +633,31 @@ def test_rows_of_ml_dtypes_types():
     assert ah.as_torch(x, copy=True).dtype == torch.bfloat16
 
 
+def test_the_refusal_of_ragged_rows_is_that_of_the_call():
+    x = ah.asnested(RAGGED)
+    with pytest.raises(
+        ValueError, match=r"^numpy: row 1 has .* Take x\.to_list\(\), or arrayhub\.as_awkward\(x\)"
+    ) as raised:
+        ah.as_numpy(x)
+    assert "to_dense" not in str(raised.value)
+    assert ah.as_awkward(x).to_list() == x.to_list() == RAGGED
+    bits = ah.asnested(pa.array([True, False]))
+    with pytest.raises(BufferError, match="^numpy: eight values share a byte; pass copy=True"):
+        ah.as_numpy(bits)
+    assert ah.as_numpy(bits, copy=True).tolist() == [True, False]
+
+
+def test_bytes_of_a_fixed_size_in_awkward():
+    pytest.importorskip("awkward")
+    rows = pa.array([b"abcde", None, b"vwxyz"], pa.binary(5))
+    lists = pa.array([[b"ab"], [], [b"cd", b"ef"]], pa.list_(pa.binary(2)))
+    pairs = pa.array([[b"ab", b"cd"]], pa.list_(pa.binary(2), 2))
+    for source in (rows, rows[1:], rows.drop_null(), lists, pairs):
+        x = ah.as_awkward(ah.asnested(source))
+        assert x.to_list() == source.to_pylist()
+    assert str(ah.as_awkward(ah.asnested(lists)).type) == "3 * var * bytes[2]"
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_awkward_is_not_given_types_that_it_lacks(nested):
     rows = np.zeros(3, ml_dtypes.bfloat16)
@@ -791,7 +816,7 @@ def test_sycl_memory(sycl, kind):
         return ah.asarray(dpnp.asarray(ah.as_numpy(array), usm_type=kind))
 
     for source in (RAGGED, ["This", "is", None], [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}], [[1, None], [3]]):
-        x = moving.moved(ah.asnested(source), in_usm)
+        x = to_device.moved(ah.asnested(source), in_usm)
         assert x.device.type == "oneapi"
         assert leaves(x)
         assert {leaf.usm_type for leaf in leaves(x)} == {kind}
@@ -800,7 +825,7 @@ def test_sycl_memory(sycl, kind):
         assert (x.to_host() is x) == (kind != "device")
         assert hasattr(x, "__arrow_c_array__") == (kind != "device")
         taken = na.device.c_device_array(x)
-        assert taken.device_type_id == 14
+        assert taken.device_type_id == (14 if kind == "device" else 1)
         if kind != "device":
             assert ah.as_arrow(x).to_pylist() == source
             assert {leaf.ptr for leaf in leaves(ah.asnested(ah.as_arrow(x)))} <= {leaf.ptr for leaf in leaves(x)}
@@ -811,7 +836,7 @@ def leaves(node):
     if not isinstance(node, ah.NestedArray):
         return [node]
     below = [getattr(node, name, None) for name in ("validity", "offsets", "sizes", "indices", "content")]
-    below += node.fields.values() if node.kind == "record" else ()
+    below += node.children if node.kind == "record" else ()
     return [leaf for part in below if part is not None for leaf in leaves(part)]
 
 

@@ -85,6 +85,32 @@ def test_one_dimension(a, order):
         assert x.ravel(order).tolist() == flat.tolist() and x.ravel(order).memory is x.memory
 
 
+@pytest.mark.parametrize("shape", [(-1,), (6, 4), (4, 6), (2, 1, 12), (3, 8, 1)])
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+@pytest.mark.parametrize("a", [BASE, BASE.T, BASE[:, ::-1], BASE[0], ONE])
+def test_reshape_in_another_order(a, order, shape):
+    x = ah.asarray(a)
+    if a.size != 24:
+        shape = (-1,)
+    wanted = a.reshape(shape, order=order)
+    if np.shares_memory(wanted, a):
+        view = x.reshape(shape, order=order)
+        assert view.memory is x.memory and view.tolist() == wanted.tolist()
+        assert x.reshape(*shape, order=order).byte_strides == view.byte_strides
+        return
+    with pytest.raises(BufferError, match=r"reshape: .* call copy\(") as refusal:
+        x.reshape(shape, order=order)
+    named = x.copy(order="F") if "copy(order='F')" in str(refusal.value) else x.copy()
+    assert named.reshape(shape, order=order).tolist() == wanted.tolist()
+
+
+def test_reshape_has_numpys_orders_alone():
+    with pytest.raises(ValueError, match="reshape: order is 'K'; accepted: 'C', 'F' or 'A'"):
+        ah.asarray(BASE).reshape(-1, order="K")
+    x = ah.asarray(BASE)
+    assert ah.asarray(np.reshape(x, (6, 4))).memory.address == x.memory.address
+
+
 def test_ravel_does_not_copy():
     with pytest.raises(BufferError, match=r"flatten\(\)"):
         ah.asarray(BASE.T).ravel()

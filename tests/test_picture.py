@@ -1,4 +1,4 @@
-"""Pictures of a layout: the text forms, the structure of the SVG, and what both say of any layout there is."""
+"""Pictures of a layout: text, the structure of the SVG, and properties for arbitrary layouts."""
 
 import importlib.util
 import itertools
@@ -16,18 +16,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import arrayhub
-from arrayhub.inspection.coverage import Coverage
+from arrayhub.inspection.pictures.coverage import Coverage
 
 SVG = "{http://www.w3.org/2000/svg}"
 RED = "#d1343f"
-BASELINE = 17  # of a cell's text, below its top
+BASELINE = 17  # baseline of the text in a cell, from the top of the cell
 
 
 # ------------------------------------------------------------------------------------------------- as text
 
 
 def drawing(text):
-    """The lines of the buffer, without the heading."""
+    """Return the lines of the buffer, without the heading."""
     return text[text.index("\nbuf_") + 1 :]
 
 
@@ -77,7 +77,7 @@ EXAMPLES = {
         "               a[0,1], *, a[0,0] }\n"
         "             offset-2,    offset }\n"
         "Not contiguous: dimension 1 steps by -2 elements; compact would be 1; "
-        "dimension 0 steps by -5 elements, backwards too.",
+        "dimension 0 also steps backwards, by -5 elements.",
     ),
     "a broadcast": (
         ((3, 2), (0, 1)),
@@ -107,11 +107,11 @@ EXAMPLES = {
     "no dimensions": (((), ()), "buf_flat = { a[()] }\naddr:      {     0 }"),
     "no elements": (
         ((0, 3), None, 0, 2),
-        "buf_flat = { *, * }\nThere are no elements, so nothing is read or written, whatever the strides.",
+        "buf_flat = { *, * }\nThe array is empty, so the strides are not used.",
     ),
     "no memory": (
         ((0,), None),
-        "buf_flat = { }\nThere are no elements, so nothing is read or written, whatever the strides.",
+        "buf_flat = { }\nThe array is empty, so the strides are not used.",
     ),
 }
 
@@ -141,7 +141,7 @@ def test_text_of_an_array():
     )
 
 
-def test_text_of_a_large_array_leaves_out_the_middle_of_each_dimension():
+def test_text_of_a_large_array_is_abbreviated():
     text = arrayhub.picture((100, 100)).text()
     assert "a[0,1], ..., a[0,98], a[0,99], a[1,0]" in text
     assert "..., a[98,0]," in text
@@ -159,7 +159,7 @@ def test_text_of_long_holes_and_many_dimensions():
 # ------------------------------------------------------------------------------------------------- from arrays
 
 
-def test_a_view_shows_its_place_in_the_block():
+def test_picture_of_a_view():
     x = arrayhub.asarray(np.arange(24, dtype="i4").reshape(4, 6))[2:, ::-1]
     seen = x.picture
     assert (seen.shape, seen.strides, seen.byte_strides) == ((2, 6), (6, -1), (24, -4))
@@ -167,7 +167,7 @@ def test_a_view_shows_its_place_in_the_block():
     assert (seen.dtype, seen.memory, seen.access) == ("int32", "96 bytes on cpu", "readwrite")
 
 
-def test_a_field_of_a_packed_record_is_drawn_in_bytes():
+def test_fields_of_packed_records_are_drawn_in_bytes():
     records = arrayhub.asarray(np.zeros(3, [("a", "u1"), ("b", "<f4")])["b"])
     seen = records.picture
     assert (seen.unit, seen.strides, seen.byte_strides, seen.size) == ("byte", None, (5,), 14)
@@ -175,7 +175,7 @@ def test_a_field_of_a_packed_record_is_drawn_in_bytes():
     assert "positions are in bytes" in seen.text()
 
 
-def test_elements_that_overlap_in_part_are_cut_where_they_do():
+def test_partially_overlapping_elements():
     a = np.lib.stride_tricks.as_strided(np.zeros(8, "u1").view("i4"), (3,), (2,))
     text = arrayhub.asarray(a).picture.text()
     assert "buf_bytes = { a[0], a[0] x2, a[1] x2, a[2] }" in text
@@ -184,15 +184,15 @@ def test_elements_that_overlap_in_part_are_cut_where_they_do():
 
 def test_other_memory_and_other_types():
     x = arrayhub.USMArray((2, 3), "f4", buffer="device")
-    assert x.picture.memory == f"24 bytes of device USM on {x.device}"  # nothing could be read here
+    assert x.picture.memory == f"24 bytes of device USM on {x.device}"  # the host cannot read this memory
     assert "float32, shape (2, 3), C-contiguous" in x._repr_html_()
     assert arrayhub.asarray(b"abc").picture.access == "immutable"
     assert arrayhub.asarray(np.zeros(2, ml_dtypes.bfloat16)).picture.dtype == "bfloat16"
     nothing = arrayhub.asarray(np.zeros(3, "V0")).picture
-    assert nothing.notes() == ["Elements of zero bytes take no place in the buffer."]
+    assert nothing.notes() == ["Elements of zero bytes do not occupy the buffer."]
 
 
-def test_elements_of_less_than_a_byte_are_drawn_as_elements():
+def test_sub_byte_elements_are_drawn_as_elements():
     seen = arrayhub.asarray(Handmade(memory=np.zeros(4, "u1"), shape=(5,), dtype=(0, 4, 1))).picture
     assert (seen.strides, seen.byte_strides, seen.size) == ((1,), None, 5)
     assert "buf_flat = { a[0], a[1], a[2], a[3], a[4] }" in seen.text()
@@ -210,20 +210,20 @@ def test_an_array_of_many_dimensions():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (((2, 3), (1,)), ValueError, "strides has 1 entries, shape has 2"),
-        (((-1,),), ValueError, "shape has -1; accepted: 0 or more"),
+        (((2, 3), (1,)), ValueError, "strides has 1 entries; accepted: 2, one per dimension"),
+        (((-1,),), ValueError, "shape is -1; accepted: 0 or more"),
         ((("a",),), TypeError, "shape has 'a' of type str; accepted: integers"),
         (((2.0,),), TypeError, "shape has 2.0 of type float"),
         (((True,),), TypeError, "shape has True of type bool"),
         (((2,), (1,), None), TypeError, "offset has None"),
-        (((2,), (1,), 0, -1), ValueError, "size has -1"),
+        (((2,), (1,), 0, -1), ValueError, "size is -1"),
         (((1,) * 65,), ValueError, "65 dimensions; accepted: at most 64"),
         (((2**63,),), ValueError, "accepted: integers that fit in 64 bits"),
         (((2,), (-(2**63) - 1,)), ValueError, "accepted: integers that fit in 64 bits"),
         ((None,), TypeError, "shape has None"),
     ],
 )
-def test_bad_input(arguments, error, words):
+def test_invalid_arguments(arguments, error, words):
     with pytest.raises(error, match=f"^picture: .*{words}"):
         arrayhub.picture(*arguments)
 
@@ -231,13 +231,13 @@ def test_bad_input(arguments, error, words):
 @pytest.mark.parametrize(
     "array", [np.array([2, 3]), np.ones(3), np.zeros((2, 3)), arrayhub.asarray([2, 3]), memoryview(b"ab")]
 )
-def test_an_array_is_no_shape(array):
-    with pytest.raises(TypeError, match=r"^picture: shape has .*arrayhub\.asarray\(x\)\.picture"):
+def test_arrays_are_rejected_as_shape(array):
+    with pytest.raises(TypeError, match=r"^picture: shape is .*arrayhub\.asarray\(x\)\.picture"):
         arrayhub.picture(array)
     assert arrayhub.asarray(array).picture.shape == array.shape
 
 
-def test_a_single_number_is_a_shape():
+def test_integers_are_accepted_as_shape_and_strides():
     assert arrayhub.picture(4, -1, 3).text() == arrayhub.picture((4,), (-1,), 3).text()
     assert arrayhub.picture(np.int64(4)).shape == (4,)
 
@@ -252,7 +252,7 @@ class Cell(NamedTuple):
 
 
 class Drawing:
-    """What a reader sees of an SVG: the cells of the array, those of the buffer, and the words."""
+    """Visible parts of an SVG: cells of the array, cells of the buffer, and text."""
 
     def __init__(self, svg):
         self.root = ElementTree.fromstring(svg)
@@ -300,8 +300,8 @@ def test_svg_of_a_submatrix():
 
 
 @pytest.mark.parametrize("offset", [0, 5, 17, 22, 23, 24, 47, 60])
-def test_the_words_at_element_zero_are_not_cut_off(offset):
-    """They are wider than the cell that they stand at, which may be the picture's last."""
+def test_the_marker_of_element_zero_is_inside_of_the_picture(offset):
+    """Its text is wider than its cell, which may be the last cell."""
     root = ElementTree.fromstring(arrayhub.picture((offset // 2 + 1,), (-2,), offset).svg())
     (words,) = (text for text in root.iter(SVG + "text") if text.text == "element zero")
     x, long = float(words.get("x")), 12 * 5.5
@@ -309,7 +309,7 @@ def test_the_words_at_element_zero_are_not_cut_off(offset):
     assert start >= 0 and start + long <= float(root.get("width"))
 
 
-def test_svg_for_those_who_cannot_see_it():
+def test_svg_has_a_label_for_screen_readers():
     root = Drawing(arrayhub.asarray(np.zeros((2, 3), "f4")).picture.svg()).root
     assert root.get("role") == "img"
     assert root.get("aria-label").startswith(
@@ -317,30 +317,30 @@ def test_svg_for_those_who_cannot_see_it():
     )
 
 
-def test_logical_order_runs_through_the_rainbow():
-    def colours(*numbers):
+def test_colors_follow_the_logical_order():
+    def colors(*numbers):
         return [cell.fill for cell in Drawing(arrayhub.picture(*numbers).svg()).strip]
 
-    c, f, backwards = colours((2, 3)), colours((2, 3), (1, 2)), colours((6,), (-1,), 5)
+    c, f, backwards = colors((2, 3)), colors((2, 3), (1, 2)), colors((6,), (-1,), 5)
     assert len(set(c)) == 6
     assert f == [c[0], c[3], c[1], c[4], c[2], c[5]]
     assert backwards == c[::-1]
 
 
-def test_a_broadcast_shares_its_cells():
+def test_broadcast_elements_share_cells():
     picture = Drawing(arrayhub.picture((1000, 3), (0, 1)).svg())
     assert [cell.title for cell in picture.strip] == [f"a[0,{j}] and 999 more at {j}" for j in range(3)]
     assert picture.words.count("×1000") == 3
     assert {(cell.text, cell.fill) for cell in picture.grid} == {(str(j), picture.strip[j].fill) for j in range(3)}
 
 
-def test_places_shared_by_elements_that_are_not_drawn_are_counted():
+def test_omitted_elements_are_counted_at_shared_positions():
     picture = Drawing(arrayhub.picture((10, 10), (1, 1)).svg())
     assert [cell.title for cell in picture.strip][4] == "a[0,4] and 4 more at 4"
     assert [cell.title for cell in picture.strip][9] == "a[0,9] and 9 more at 9"
 
 
-def test_what_leaves_the_buffer_is_red():
+def test_elements_outside_of_the_buffer_are_red():
     picture = Drawing(arrayhub.picture((2, 3), (3, 1), 2, 6).svg())
     red = [cell.title for cell in picture.grid + picture.strip if cell.fill == RED]
     assert red == ["a[1,1] at 6, outside of the buffer", "a[1,2] at 7, outside of the buffer"] * 2
@@ -349,24 +349,24 @@ def test_what_leaves_the_buffer_is_red():
 
 
 @pytest.mark.parametrize("shape", [(64,), (8, 8), (4, 4, 4), (2, 32), (1, 64)])
-def test_sixty_four_elements_are_all_drawn(shape):
+def test_arrays_of_64_elements_are_drawn_completely(shape):
     picture = Drawing(arrayhub.picture(shape, itemsize=8).svg())
     assert len(picture.grid) == len(picture.strip) == 64
 
 
-def test_a_large_buffer_gets_a_bar():
+def test_large_buffers_have_a_density_bar():
     picture = Drawing(arrayhub.picture((1000, 100), (200, 1), itemsize=4).svg())
-    caption = "all of the buffer, 50 % of it used: the denser the darker; a mark each 16 KiB"
+    caption = "the whole buffer, 50 % used: darker is denser; one mark per 16 KiB"
     assert caption in picture.words
     assert "⋯" in picture.words and "⋮" in picture.words
 
 
-def test_names_of_fields_are_escaped():
+def test_field_names_are_escaped():
     svg = arrayhub.asarray(np.zeros(2, [("<&\"'>\x01", "i4")])).picture.svg()
     assert "<&" in ElementTree.fromstring(svg).get("aria-label")
 
 
-def test_in_a_notebook_the_page_gives_the_colour_of_its_words():
+def test_notebook_pictures_use_the_text_color_of_the_page():
     x = arrayhub.asarray(np.zeros((2, 3)))
     html = x.picture._repr_html_()
     assert html in x._repr_html_()
@@ -378,10 +378,10 @@ def test_in_a_notebook_the_page_gives_the_colour_of_its_words():
 
 
 def contrast(one, other):
-    """The contrast of two colours as WCAG 2 has it, 1 to 21."""
+    """Return the contrast of two colors, from 1 to 21, as defined by WCAG 2."""
 
-    def luminance(colour):
-        parts = [byte / 255 for byte in bytes.fromhex(colour.removeprefix("#"))]
+    def luminance(color):
+        parts = [byte / 255 for byte in bytes.fromhex(color.removeprefix("#"))]
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -392,12 +392,12 @@ def contrast(one, other):
 LIGHT_PAGES, DARK_PAGES = ("#ffffff", "#f6f8fa"), ("#000000", "#0d1117", "#14181e", "#111418", "#1b1f25")
 
 
-def test_what_is_written_on_a_page_can_be_read_on_light_and_on_dark_ones():
-    """The picture of a view that leaves its buffer has all there is: prose, numbers, dots, a warning."""
+def test_text_contrast_on_light_and_dark_pages():
+    """The picture of a view that leaves its buffer has all kinds of text: prose, numbers, dots and a warning."""
     svg = arrayhub.picture((2, 3), (5, 1), offset=2, size=6, itemsize=4).svg()
-    colours = set(re.findall(r"light-dark\((#\w+),(#\w+)\)", svg))
-    assert len(colours) == 2 and "svg:root{color-scheme:light dark}" in svg
-    for light, dark in colours:
+    colors = set(re.findall(r"light-dark\((#\w+),(#\w+)\)", svg))
+    assert len(colors) == 2 and "svg:root{color-scheme:light dark}" in svg
+    for light, dark in colors:
         assert min(contrast(light, page) for page in LIGHT_PAGES) >= 4.5
         assert min(contrast(dark, page) for page in DARK_PAGES) >= 4.5
     dark_words, cells = "#1f2328", re.findall(r'rx="4" fill="(#\w+)"><title>a\[[^<]*at \d+</title>', svg)
@@ -407,17 +407,17 @@ def test_what_is_written_on_a_page_can_be_read_on_light_and_on_dark_ones():
 
 @pytest.mark.parametrize("array", [np.zeros((4, 6), "f4")[::2, ::-1], np.zeros((3, 40)), np.zeros(1000)[::3]])
 @pytest.mark.parametrize("width", [240, 358, 768])
-def test_a_picture_is_as_wide_as_is_asked_for(array, width):
+def test_svg_width(array, width):
     picture = arrayhub.asarray(array).picture
     narrow, wide = (ElementTree.fromstring(picture.svg(width=asked)) for asked in (width, 3000))
     assert float(narrow.get("width")) <= width
     titles = [sorted(title.text for title in root.iter(f"{SVG}title")) for root in (narrow, wide)]
     assert titles[0] == titles[1]
-    with pytest.raises(ValueError, match="width has 239; accepted: 240 or more"):
+    with pytest.raises(ValueError, match="width is 239; accepted: 240 or more"):
         picture.svg(width=239)
 
 
-def test_a_notebook_shows_some_values_of_host_memory():
+def test_notebooks_show_values_of_host_memory():
     page = ElementTree.fromstring(arrayhub.asarray(np.arange(1000.0))._repr_html_())
     assert page.find("pre").text == "[  0.   1.   2. ... 997. 998. 999.]"
     assert (
@@ -428,20 +428,20 @@ def test_a_notebook_shows_some_values_of_host_memory():
     assert "<pre>[1 2]</pre>" in arrayhub.asarray(np.array([1, 2], ml_dtypes.bfloat16))._repr_html_()
 
 
-def test_a_notebook_reads_no_memory_of_a_device():
-    """This address is nobody's: reading it would end the process."""
+def test_notebooks_do_not_read_device_memory():
+    """The address is invalid: reading it would crash the process."""
     keys = dict(data=(1 << 40, False), shape=(4,), typestr="<f4", version=3, strides=None, stream=None)
     x = arrayhub.asarray(type("Device", (), {"__cuda_array_interface__": keys})())
     ElementTree.fromstring(x._repr_html_())
     assert "<pre>" not in x._repr_html_()
 
 
-def test_colours_are_hexadecimal():
+def test_colors_are_hexadecimal():
     for value in re.findall(r'(?:fill|stroke)="([^"]+)"', arrayhub.picture((30, 30), (40, 1), 0, 1100).svg()):
         assert value == "none" or re.fullmatch("#[0-9a-f]{6}", value)
 
 
-# ------------------------------------------------------------------------------------------------- of any layout
+# ------------------------------------------------------------------------------------------------- arbitrary layouts
 
 small = st.integers(0, 5).flatmap(
     lambda nd: st.tuples(
@@ -465,9 +465,9 @@ any_layout = st.integers(0, 64).flatmap(
 
 @settings(max_examples=150, deadline=None)
 @given(any_layout)
-@example(([2**45, 1], [2**45, 0], 0, None, 19))  # a buffer longer than any address space
+@example(([2**45, 1], [2**45, 0], 0, None, 19))  # larger than an address space
 @example(([2**62, 0], [1, 1], 0, 2**60, 8))
-def test_any_layout_is_small_and_well_formed(numbers):
+def test_pictures_of_any_layout_are_small_and_well_formed(numbers):
     shape, strides, offset, size, itemsize = numbers
     seen = arrayhub.picture(shape, strides, offset, size, itemsize=itemsize)
     svg = seen.svg()
@@ -480,7 +480,7 @@ def test_any_layout_is_small_and_well_formed(numbers):
 
 @settings(max_examples=150, deadline=None)
 @given(small)
-def test_every_cell_is_right(numbers):
+def test_cells_match_the_layout(numbers):
     shape, strides, offset, size = numbers
     picture = Drawing(arrayhub.picture(shape, strides, offset, size).svg())
     for cell in picture.grid + picture.strip:
@@ -488,16 +488,16 @@ def test_every_cell_is_right(numbers):
         assert all(0 <= i < length for i, length in zip(index, shape, strict=True))
         assert position == offset + sum(i * step for i, step in zip(index, strides, strict=True))
         assert (cell.fill == RED) == (position < 0 or (size is not None and position >= size))
-    colours = {position_of(cell): cell.fill for cell in picture.strip}
+    colors = {position_of(cell): cell.fill for cell in picture.strip}
     for cell in picture.grid:
         assert cell.text == str(position_of(cell))
-        assert colours[position_of(cell)] == cell.fill
+        assert colors[position_of(cell)] == cell.fill
     assert bool(picture.grid) == (math.prod(shape) > 0)
 
 
 @settings(max_examples=300, deadline=None)
 @given(small, st.integers(1, 4))
-def test_coverage_agrees_with_visiting_every_element(numbers, span):
+def test_coverage_matches_enumeration(numbers, span):
     shape, strides, offset, _ = numbers
     covered = {
         offset + sum(i * step for i, step in zip(index, strides, strict=True)) + byte
@@ -512,14 +512,14 @@ def test_coverage_agrees_with_visiting_every_element(numbers, span):
             assert seen.used_below(position) == sum(place < position for place in covered)
 
 
-def test_strides_that_interleave_in_a_large_array_are_said_to_be_uncounted():
+def test_interleaved_strides_of_large_arrays_are_not_counted():
     seen = arrayhub.picture((10**6, 10**6, 3), (2 * 10**6, 7, 5))
     assert seen.coverage.used is None
     assert any("interleave" in note for note in seen.notes())
     Drawing(seen.svg())
 
 
-# ------------------------------------------------------------------------------------------------- on the pages
+# ------------------------------------------------------------------------------------------------- documentation
 
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "docs" / "_static"
@@ -533,14 +533,14 @@ def tool():
     return module
 
 
-def test_the_committed_picture_is_what_is_drawn_today(tool):
-    """After a change to the drawing: python tools/draw_pictures.py."""
+def test_committed_svg_is_current(tool):
+    """After a change to the drawing, run: python tools/draw_pictures.py."""
     assert (STATIC / "layout.svg").read_text() == tool.front_picture()
     assert float(ElementTree.fromstring(tool.front_picture()).get("width")) <= tool.PHONE
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_page_like_a_notebook(tool, theme):
+def test_notebook_page(tool, theme):
     page = tool.notebook(theme)
     assert page.count("<svg ") == 3
     assert page.count("Out[") == len(tool.CELLS)
@@ -549,20 +549,9 @@ def test_the_page_like_a_notebook(tool, theme):
     assert screenshot.read_bytes().startswith(b"\x89PNG") and screenshot.stat().st_size < 200_000
 
 
-def test_an_array_without_dimensions_is_an_integer():
+def test_0d_arrays_are_accepted_as_integers():
     assert arrayhub.picture(np.array(3)).shape == (3,)
     assert arrayhub.picture((2, 3), np.array([3, 1])).strides == (3, 1)
     assert arrayhub.picture(np.int64(3), np.array(2), np.array(0), np.array(5)).size == 5
     with pytest.raises(TypeError, match="picture: shape has array"):
         arrayhub.picture(np.array(3.0))
-
-
-def test_former_names_still_serve():
-    x = arrayhub.asarray(np.zeros((2, 3)))
-    with pytest.warns(DeprecationWarning, match="picture"):
-        assert arrayhub.layout is arrayhub.picture
-    with pytest.warns(DeprecationWarning, match="datashape"):
-        assert arrayhub.typestr is arrayhub.datashape
-    with pytest.warns(DeprecationWarning, match="picture"):
-        assert x.layout.text() == x.picture.text()
-    assert not {"layout", "typestr"} & {*dir(arrayhub)}

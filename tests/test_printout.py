@@ -1,4 +1,4 @@
-"""debug_repr and inspect: an array taken apart, in DyND's form and as JSON; and what a memory block says of itself."""
+"""`debug_repr`, `inspect`, memory blocks, and the methods `aligned` and `native`."""
 
 import contextlib
 import gc
@@ -24,12 +24,12 @@ HEX = r"[0-9A-F]{16}"
 
 
 def form(text):
-    """The printout with its addresses named in the order in which they first appear, so that equal ones stay equal."""
+    """Replace addresses by numbers in the order of their first appearance, so that equal addresses stay equal."""
     seen = {}
     return re.sub(rf"\b{HEX}\b", lambda found: seen.setdefault(found[0], f"<{len(seen)}>"), text)
 
 
-# -------------------------------------------------------------------------------------------------- DyND's examples
+# ---------------------------------------------------------------------------------------------------- DyND's format
 
 
 PRINTED = """\
@@ -54,7 +54,7 @@ PRINTED = """\
 EXTERNAL = {"flags": "3 (read_access write_access )", "references": 1, "block": "external", "free": "Py_DECREF"}
 
 
-def test_an_array():
+def test_debug_repr_of_an_array():
     a = ah.asarray(np.array([[1, 2, 3], [4, 5, 6]], "i4"))
     text = ah.debug_repr(a)
     dimensions = """\
@@ -72,8 +72,8 @@ def test_an_array():
     assert addresses[5] == id(a.base)
 
 
-def test_an_indexed_array():
-    """The element's block is that of the array, which now has two references; a built-in type is a number."""
+def test_debug_repr_of_an_element():
+    """The element shares the memory block of the array. The pointer of a built-in type is its type number."""
     a = ah.asarray(memoryview(b"\1\0\0\0\2\0\0\0\3\0\0\0").cast("i"))
     one = a[1]
     buffer = {"flags": "5 (read_access immutable )", "references": 2, "block": "buffer", "free": "PyBuffer_Release"}
@@ -84,7 +84,7 @@ def test_an_indexed_array():
     assert part["data"]["memory_block"] == whole["data"]["memory_block"]
 
 
-def test_an_unaligned_view_of_numpy_memory():
+def test_debug_repr_of_an_unaligned_view():
     mem = np.zeros(9, dtype="i1")
     a = mem[1:].view(dtype="i4")
     b = ah.asarray(a)
@@ -95,17 +95,17 @@ def test_an_unaligned_view_of_numpy_memory():
     assert f"object void pointer: {id(a):016X}\n" in text
 
 
-# ------------------------------------------------------------------------------------------------------- other things
+# ------------------------------------------------------------------------------------------------------- other arrays
 
 
-def test_memory_of_its_own():
+def test_owned_memory():
     text = ah.debug_repr(ah.asarray(np.zeros(3, "f8")).copy())
     assert re.search(
         rf"     type: owned\n     start: {HEX}\n     size: 24\n     free function: {HEX} \(PyMem_RawFree\)\n", text
     )
 
 
-def test_a_record_says_where_its_fields_lie():
+def test_field_offsets_of_records():
     record = np.dtype([("x", "i1"), ("y", "f8")], align=True)
     assert """\
    strided_dim arrmeta
@@ -117,7 +117,7 @@ def test_a_record_says_where_its_fields_lie():
 """ in ah.debug_repr(np.zeros(3, record))
 
 
-def test_usm_says_its_device():
+def test_device_of_usm():
     memory = pytest.importorskip("dpctl.memory")
     text = ah.debug_repr(memory.MemoryUSMShared(12))
     assert re.search(
@@ -137,7 +137,7 @@ def test_flags(x, flags):
     assert f"  flags: {flags}\n" in ah.debug_repr(x)
 
 
-def test_references_are_counted_without_the_call_itself():
+def test_reference_counts_exclude_the_call():
     a = ah.asarray(np.zeros(3))
     assert ah.inspect(a)["refcount"] == 1
     b = a  # noqa: F841
@@ -148,7 +148,7 @@ def test_references_are_counted_without_the_call_itself():
     assert " refcount: 2\n" in ah.debug_repr(a)
 
 
-def test_references_to_what_is_not_dense_are_counted_so_too():
+def test_reference_counts_of_nested_arrays():
     n = ah.asnested(pa.array([[["a"]], [["b"], None]]))
     found = ah.inspect(n)
     assert found["refcount"] == 1
@@ -160,7 +160,7 @@ def test_references_to_what_is_not_dense_are_counted_so_too():
     assert ah.inspect(pa.array([["a"]]))["refcount"] == 1
 
 
-def test_elements_that_share_bytes_have_no_stride():
+def test_packed_elements_have_no_stride():
     packed = packed_int4()
     facts = ah.inspect(packed)
     assert facts["type"]["fixed"] == "2 * 3 * int4"
@@ -170,7 +170,7 @@ def test_elements_that_share_bytes_have_no_stride():
 
 
 def packed_int4():
-    """Six 4-bit integers in three bytes."""
+    """Return six 4-bit integers in three bytes."""
     return ah.asarray(Handmade(memory=np.array([0x21, 0x43, 0x65], "u1"), shape=(2, 3), dtype=(0, 4, 1)).capsule())
 
 
@@ -227,14 +227,17 @@ SCHEMA = exactly(
 
 VALID = jsonschema.Draft202012Validator(SCHEMA)
 
-# What holds the memory of each producer of the matrix: the kind of block, and what gives it back.
+# Kind and release function of the memory block, for each producer of the matrix.
 OBJECT = ("external", "Py_DECREF")
 BUFFER = ("buffer", "PyBuffer_Release")
 USM = ("usm", "Py_DECREF")
-DLPACK = {("dlpack", "DLManagedTensor.deleter"), ("dlpack", "DLManagedTensorVersioned.deleter")}  # by release of it
+DLPACK = {
+    ("dlpack", "DLManagedTensor.deleter"),
+    ("dlpack", "DLManagedTensorVersioned.deleter"),
+}  # depends on the version of the library
 BLOCKS = {
     "numpy": OBJECT, "ml_dtypes": OBJECT, "bytes": OBJECT,
-    "torch": {("external", "StorageImpl::release"), OBJECT},     # the latter holds a detached tensor instead
+    "torch": {("external", "StorageImpl::release"), OBJECT},  # OBJECT is a detached tensor
     "jax": {BUFFER, *DLPACK},
     "dpnp (device)": USM, "dpnp (shared)": USM, "dpnp (host)": USM,
     "usm_ndarray (device)": USM, "usm_ndarray (shared)": USM, "usm_ndarray (host)": USM,
@@ -248,12 +251,12 @@ BLOCKS = {
     "capsule (legacy)": ("dlpack", "DLManagedTensor.deleter"),
     "capsule (versioned)": ("dlpack", "DLManagedTensorVersioned.deleter"),
 }  # fmt: skip
-if FAST_WAYS_OFF:  # then these two give what their protocols hand over, not themselves
+if FAST_WAYS_OFF:  # without fast paths, the blocks own exports of these protocols
     BLOCKS.update(torch=DLPACK, bytes=BUFFER)
 
 
 @pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
-def test_every_way_in_tells_the_truth_of_its_memory(producer):
+def test_memory_blocks_of_all_producers(producer):
     if not installed(producer):
         pytest.skip(f"{producer.library} is not installed")
     for element, layout in producer.pairs():
@@ -278,7 +281,7 @@ def check_block(x, producer, made):
     allowed = BLOCKS[producer.name]
     assert (block.kind, block.release_function) in (allowed if isinstance(allowed, set) else {allowed})
     assert block.device == x.device
-    assert block.refcount >= 2  # the array's, and the one in hand
+    assert block.refcount >= 2  # references of the array and of the local variable
     view = x[...]
     assert view.memory is block
     assert x.memory.refcount > 2
@@ -293,19 +296,17 @@ def check_block(x, producer, made):
         assert block.owner is made.root
         assert (block.address, block.nbytes) == (made.root._pointer, made.root.nbytes)
     elif producer.name == "PIL.Image":
-        assert type(block.owner) is bytes or block.owner is made.obj  # each reading makes bytes of its own
+        assert type(block.owner) is bytes or block.owner is made.obj  # each access creates a new bytes object
     else:
-        nobodys = (
-            block.kind == "dlpack" and producer.name != "pyarrow.Array"
-        )  # a managed tensor alone: torch's, a capsule's
-        assert block.owner is (None if nobodys else made.obj)
+        is_managed_tensor = block.kind == "dlpack" and producer.name != "pyarrow.Array"  # without a Python owner
+        assert block.owner is (None if is_managed_tensor else made.obj)
 
 
 def _corners(steps):
     return [()] if not steps else [(*rest, step) for rest in _corners(steps[:-1]) for step in {0, steps[-1]}]
 
 
-def test_blocks_of_the_other_ways_in():
+def test_memory_blocks_of_other_imports():
     struct = ah.asarray(StructProducer())
     assert (struct.memory.kind, struct.memory.release_function) == OBJECT
     buffer = ah.asarray(exporter())
@@ -317,7 +318,7 @@ def test_blocks_of_the_other_ways_in():
     assert own.memory.release_address != numbers.memory.release_address
 
 
-def test_bad_input_is_asarrays_error():
+def test_invalid_objects_raise_the_error_of_asarray():
     for function in (ah.debug_repr, ah.inspect, ah.datashape):
         with pytest.raises(TypeError, match="speaks no array protocol"):
             function(object())
@@ -326,7 +327,7 @@ def test_bad_input_is_asarrays_error():
 # ------------------------------------------------------------------------------------------------- aligned and native
 
 
-def test_aligned_copies_what_is_not():
+def test_aligned_copies_unaligned_arrays():
     mem = np.arange(33, dtype="i1")
     x = ah.asarray(mem[1:].view("i4"))
     y = x.aligned()
@@ -340,7 +341,7 @@ def test_aligned_copies_what_is_not():
     assert y.aligned(copy=False) is y
 
 
-def test_native_swaps_what_is_not():
+def test_native_swaps_byte_swapped_arrays():
     for dtype in [">i4", ">c8", ">U3", ">M8[s]", [("x", ">f8"), ("in", [("y", ">i2", 3)])]]:
         a = np.array([1, 2, 3]).astype(np.dtype(dtype))
         x = ah.asarray(a)
@@ -354,7 +355,7 @@ def test_native_swaps_what_is_not():
             x.native(copy=False)
 
 
-def test_a_sub_array_of_foreign_order_is_not_native():
+def test_native_swaps_sub_array_fields():
     a = np.zeros(3, [("x", ">i4", (2,)), ("y", "<f4")])
     a["x"] = [[1, 2], [3, 4], [5, 6]]
     y = ah.asarray(a).native()
@@ -363,8 +364,8 @@ def test_a_sub_array_of_foreign_order_is_not_native():
 
 
 @pytest.mark.parametrize(("code", "name"), [((5, 32, 1), "complex32"), ((4, 16, 1), "bfloat16")])
-def test_elements_that_numpy_has_no_type_for_are_named(code, name):
-    """Without ml_dtypes; complex32 with one that has none, too."""
+def test_element_types_outside_of_numpy_are_named(code, name):
+    """Without ml_dtypes, the name of the type is shown, and the error of `dtype` names ml_dtypes."""
     python(
         without("ml_dtypes")
         + textwrap.dedent(f"""
@@ -384,18 +385,18 @@ def test_elements_that_numpy_has_no_type_for_are_named(code, name):
             except TypeError as error:
                 assert "{name}" in str(error) and "ml_dtypes" in str(error), error
             else:
-                raise AssertionError("NumPy has it")
+                raise AssertionError("NumPy has this type")
         """)
     )
 
 
-def test_native_of_a_device_names_the_call():
-    said = {"shape": (2,), "typestr": ">i4", "data": (4096, False), "version": 2}
-    with pytest.raises(BufferError, match=r"to_host\(\) first"):
-        ah.asarray(producer(__cuda_array_interface__=said)).native()
+def test_native_of_device_memory_names_to_host():
+    interface = {"shape": (2,), "typestr": ">i4", "data": (4096, False), "version": 2}
+    with pytest.raises(BufferError, match=r"Call to_host\(x\) first"):
+        ah.asarray(producer(__cuda_array_interface__=interface)).native()
 
 
-def test_unaligned_and_swapped_together():
+def test_unaligned_and_byte_swapped_arrays():
     a = np.zeros(9, "u1")[1:].view(">i4")
     a[:] = [1, 2]
     x = ah.asarray(a)
@@ -414,7 +415,7 @@ def test_unaligned_and_swapped_together():
         [("a", [("b", ">u2")], (3,))],
     ],
 )
-def test_native_swaps_the_sub_arrays_of_records_too(dtype):
+def test_native_swaps_nested_sub_arrays_of_records(dtype):
     source = np.zeros(3, dtype)
     source.view("u1")[:] = range(source.nbytes)
     swapped = source.astype(source.dtype.newbyteorder("="))
@@ -423,5 +424,5 @@ def test_native_swaps_the_sub_arrays_of_records_too(dtype):
     assert y.memory is not x.memory
     assert np.asarray(y).tobytes() == swapped.tobytes()
     assert y.native() is y
-    with pytest.raises(BufferError, match="takes a copy"):
+    with pytest.raises(BufferError, match="copy=False forbids"):
         x.native(copy=False)

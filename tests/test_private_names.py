@@ -177,7 +177,7 @@ OTHER_WAYS = {
     "distributed: Worker._instances": """
         import distributed.worker, pickle
         from distributed.protocol import deserialize, serialize
-        from arrayhub.engines.refusal import refused
+        from arrayhub.transport.deferred_error import refused
         del distributed.worker.Worker._instances
         x = arrayhub.asarray(np.arange(5.0))
         assert np.array_equal(deserialize(*serialize(x)), np.arange(5.0))

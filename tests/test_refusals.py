@@ -1,6 +1,7 @@
 """A refusal names a call that works for the object at hand: here each call that is named is made."""
 
 import collections
+import ctypes
 import decimal
 import re
 
@@ -340,16 +341,86 @@ def test_a_dataset_of_lightgbm():
 
 
 class Converts:
-    """Of no known library."""
+    """Of no known library, with names that are methods of other libraries' arrays."""
 
     def __init__(self):
-        self.data = "something else"
+        self.data = self.values = "something else"
 
     def to_numpy(self):
-        return np.arange(3.0)
+        raise TypeError
+
+    numpy = collect = toarray = get_data = to_numpy
 
 
-def test_a_usual_method_is_named():
-    assert_helps(Converts(), "x.to_numpy()")
+def test_a_call_is_named_for_known_types_only():
+    said = refusal(Converts())
+    assert "x." not in said
+    assert "if a method of its library returns a NumPy array, pass what it returns" in said
     assert_helps(collections.deque([1, 2]), "list(x)")
-    assert_helps(pa.SparseCOOTensor.from_dense_numpy(np.eye(3)), "x.to_tensor()")
+
+
+@pytest.mark.parametrize("name", ["SparseCOOTensor", "SparseCSRMatrix", "SparseCSCMatrix", "SparseCSFTensor"])
+def test_sparse_tensors_of_pyarrow(name):
+    assert_helps(getattr(pa, name).from_dense_numpy(np.eye(3)), "x.to_tensor()")
+
+
+def test_sequences_with_a_call_stay_elements_of_lists():
+    """A row for the hint alone leaves what NumPy makes of the type in a list."""
+    shape = module("openvino").Shape
+    assert ah.asarray([shape([1, 2]), shape([3, 4])]).tolist() == [[1, 2], [3, 4]]
+
+
+# ------------------------------------------------------------------------------------------------------ Python objects
+
+
+class Opaque:
+    """An element of no known type."""
+
+
+def objects(*values):
+    made = np.empty(len(values), object)
+    made[:] = values
+    return made
+
+
+@pytest.mark.parametrize(
+    "x",
+    [objects(Opaque()), objects(1, "a"), objects(decimal.Decimal(1)), objects(None, Opaque())],
+    ids=["unknown", "mixed", "decimals", "None first"],
+)
+def test_objects_that_asnested_refuses(x):
+    with pytest.raises(TypeError):
+        ah.asnested(x)
+    assert "asnested" not in refusal(x)
+    given = called("x.astype(str)", x)
+    assert "x.astype(str)" in refusal(x) and ah.asarray(given).shape == x.shape
+
+
+def test_objects_without_dimensions():
+    x = np.array(1, object)
+    assert "asnested" not in refusal(x)
+    assert_helps(x, "x.astype(str)")
+
+
+def test_records_of_objects_that_asnested_refuses():
+    records = np.zeros(1, [("name", object), ("a", "f8")])
+    records["name"][0] = Opaque()
+    with pytest.raises(TypeError):
+        ah.asnested(records)
+    assert "asnested" not in refusal(records)
+    assert "x['name']" in refusal(records)
+
+
+def test_references_of_h5py():
+    h5py = module("h5py")
+    file = h5py.File("references", driver="core", backing_store=False, mode="w")
+    dataset = file.create_dataset("r", (2,), dtype=h5py.ref_dtype)
+    dataset[0] = file.ref
+    assert "asnested" not in refusal(dataset[...])
+    assert_helps(dataset[...], "x.astype(str)")
+
+
+def test_objects_of_ctypes():
+    x = (ctypes.py_object * 2)(1, 2)
+    assert "asnested" not in refusal(x) and "astype" not in refusal(x)
+    assert_helps(x, "list(x)")

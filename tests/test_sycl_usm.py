@@ -484,12 +484,29 @@ def test_onedal_tables(usm_type, source):
             ah.as_numpy(a)
         assert np.array_equal(np.asarray(a.to_host()), values)
         return
-    out, tensor = ah.as_numpy(table), ah.as_torch(table)
+    out, tensor = ah.as_numpy(table), ah.as_torch(table, allow_readonly=True)
     assert out.ctypes.data == tensor.data_ptr() == a.ptr
     assert np.array_equal(out, values)
     assert torch.equal(tensor, torch.from_numpy(values))
-    tensor[0, 0] = 99
-    assert float(x[0, 0]) == 99
+
+
+@pytest.mark.parametrize("usm_type", CLASSES)
+@pytest.mark.parametrize("writable", [True, False])
+def test_onedal_tables_are_readonly_as_their_dlpack_capsules_say(usm_type, writable):
+    """Their SYCL dicts say False, which means writable, of every table (scikit-learn-intelex 2026.2)."""
+    to_table = pytest.importorskip("onedal.datatypes").to_table
+    x = dpnp.asarray(np.arange(6, dtype="f4").reshape(2, 3), usm_type=usm_type).get_array()
+    x.flags.writable = writable
+    table = to_table(x)
+    assert ah.asarray(table.__dlpack__(max_version=(1, 1), copy=False)).access == "readonly"
+    for a in (ah.asarray(table), ah.asarray(table, via="sycl")):
+        assert (a.access, a.is_copy, a.ptr) == ("readonly", False, ah.asarray(x).ptr)
+    if usm_type == "device":
+        return
+    with pytest.raises(BufferError, match="copy=True"):
+        ah.as_torch(table)
+    assert not ah.as_numpy(table).flags.writeable
+    assert ah.as_torch(table, copy=True).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_onedal_results():
@@ -509,6 +526,6 @@ def test_onedal_results():
         assert a.protocol == ("sycl" if hasattr(table, NAME) else "dlpack")
         assert (a.shape, np.asarray(a.to_host()).ravel().tolist()) == ((1, 3), values)
         if a.usm_type != "device":
-            assert ah.as_numpy(table).ctypes.data == ah.as_torch(table).data_ptr() == a.ptr
+            assert ah.as_numpy(table).ctypes.data == ah.as_torch(table, allow_readonly=True).data_ptr() == a.ptr
         del table
         assert ah.as_torch(a.to_host()).ravel().tolist() == values

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 import arrayhub
 from arrayhub import Device, USMArray
-from arrayhub.inspection.picture import Picture
+from arrayhub.inspection.pictures.picture import Picture
 
 
 def ways_in(a: npt.NDArray[np.float32], capsule: object) -> None:

@@ -160,6 +160,14 @@ def environment(target, chosen, reports):
     return variables
 
 
+def imported_elsewhere(target, variables):
+    """Return the files of arrayhub's package and of a compiled module that a process imports from outside the copy."""
+    ask = "import arrayhub, arrayhub._core.device as device; print(arrayhub.__file__, device.__file__, sep='\\n')"
+    command = [sys.executable, "-P", "-c", ask]
+    done = subprocess.run(command, cwd=target, env=variables, stdout=subprocess.PIPE, text=True, check=True)
+    return [file for file in done.stdout.splitlines() if not Path(file).is_relative_to(target)]
+
+
 def main():
     """Build, run and report; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -172,6 +180,9 @@ def main():
         return status
     shutil.rmtree(reports, ignore_errors=True)
     reports.mkdir()
+    variables = environment(target, chosen, reports)
+    if elsewhere := imported_elsewhere(target, variables):
+        sys.exit(f"sanitize.py: imported {', '.join(elsewhere)}, which is not the sanitized copy in {target}")
     arguments = arguments or [f"tests/{name}" for name in FILES]
     arguments += [f"--deselect=tests/{name}" for name in LEFT_OUT]
     command = [
@@ -186,7 +197,7 @@ def main():
         "no:faulthandler",
         *arguments,
     ]
-    status = subprocess.run(command, cwd=target, env=environment(target, chosen, reports)).returncode
+    status = subprocess.run(command, cwd=target, env=variables).returncode
     for report in sorted(reports.iterdir()):
         print(f"\n{report.name}:\n{report.read_text(errors='replace')}")
         status = status or 1

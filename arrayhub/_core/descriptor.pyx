@@ -13,7 +13,7 @@ from arrayhub._core cimport dtypes, layout
 from arrayhub._core.errors import interface_error, show
 from arrayhub._core.integers cimport digit, integer, is_bool, is_digit
 from arrayhub._core.memory cimport OWNED, Visit, collect, new_block, referent_of
-from arrayhub._core.shared cimport seen, set_once
+from arrayhub._core.cpython.atomics cimport seen, set_once
 
 import operator
 
@@ -31,7 +31,7 @@ PROTOCOL_NAMES = {
     ARROW_PROTOCOL: "arrow",
 }
 USM_NAMES = (None, "device", "shared", "host")      # by UsmType
-_IN_MESSAGES = {
+IN_MESSAGES = {
     CONSTRUCTED: "USMArray",
     ARRAY_INTERFACE: "__array_interface__",
     ARRAY_STRUCT: "__array_struct__",
@@ -103,7 +103,7 @@ cdef void* c_api() noexcept:
 
 cdef extern from *:
     """
-    #include "spares.h"
+    #include "freelist.h"
     #define ARRAYHUB_HELD_BUFFER 1      /* BlockKind's BUFFER */
     ARRAYHUB_SPARES(arrayhub_spare_array, struct PyUSMArrayObject, 64)
     #define arrayhub_dtype_place(a) (&(a)->dtype_)
@@ -238,12 +238,9 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
         return 0
     row = dtypes.by_dtype(dtype)
     if row == NULL or dtype.hasobject:
-        helps = "Convert it first, for example with numpy's astype" if not dtype.hasobject else \
-            "Call arrayhub.asnested(x), which copies strings" if dtype.kind == "T" else \
-            "Call arrayhub.asnested(x), which copies strings and lists, or x.astype(dtype), as float or str"
         raise TypeError(
-            f"{_IN_MESSAGES[a.protocol_]}: dtype is {dtype!r}; accepted: every NumPy dtype without Python objects, and"
-            f" those of ml_dtypes. {helps}"
+            f"{IN_MESSAGES[a.protocol_]}: dtype is {dtype!r}; accepted: every NumPy dtype without Python objects, and"
+            " those of ml_dtypes"
         )
     a.typenum_ = row.typenum
     a.itemsize_ = dtype.itemsize
@@ -271,7 +268,8 @@ cpdef str name_of_elements(Descriptor a):
     try:
         return str(get_dtype(a))
     except TypeError:
-        return dtypes.by_typenum(a.typenum_).name.decode()
+        pass
+    return dtypes.by_typenum(a.typenum_).name.decode()
 
 
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil:
@@ -318,7 +316,9 @@ cdef int seal_any(Descriptor a) except -1:
         raise field_error(a, "strides", stride_tuple(a), "strides whose extent in bytes stays below 2**63")
     if size != 0:
         check_address(a, low, high)
-    if not whole and size == 0:         # nobody ever steps at all
+    if size == 0 and (not whole or leads_nowhere(a)):
+        # Consumers count with the strides of arrays without elements: torch 2.13 raises "Stride calculation overflowed"
+        # once it has run the deleter, and the capsule's destructor runs it again.
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
             memset(a.byte_strides_, 0, a.nd_ * sizeof(Py_ssize_t))     # C order's own are beyond 63 bits
         whole = True
@@ -334,6 +334,17 @@ cdef int seal_any(Descriptor a) except -1:
     return 0
 
 
+cdef bint leads_nowhere(Descriptor a) noexcept nogil:
+    """Return whether strides of an array without elements are negative, or reach beyond 63 bits along the other lengths."""
+    cdef Py_ssize_t span, end = a.itemsize_
+    cdef int k
+    for k in range(a.nd_):
+        if a.shape_[k] > 1 and (a.byte_strides_[k] < 0 or layout.checked_mul(a.byte_strides_[k], a.shape_[k] - 1, &span)
+                                or layout.checked_add(end, span, &end)):
+            return True
+    return False
+
+
 cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
     """The same for elements that share bytes, from strides in elements: only compact C order has a meaning there."""
     cdef Py_ssize_t compact[layout.MAX_NDIM]
@@ -346,7 +357,7 @@ cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
     for k in range(a.nd_):
         if size != 0 and a.shape_[k] > 1 and a.strides_[k] != compact[k]:
             raise BufferError(
-                f"{_IN_MESSAGES[a.protocol_]}: strides[{k}] is {a.strides_[k]} for {a.dl_dtype_.bits}-bit elements"
+                f"{IN_MESSAGES[a.protocol_]}: strides[{k}] is {a.strides_[k]} for {a.dl_dtype_.bits}-bit elements"
                 f" packed into shared bytes; accepted: {compact[k]}, compact C order. Copy the array, or pad its"
                 " elements to bytes"
             )
@@ -389,7 +400,7 @@ cdef int set_layout_flags(Descriptor a) except -1:
 
 
 cdef object field_error(Descriptor a, str key, object value, str accepted):
-    return interface_error(_IN_MESSAGES[a.protocol_], key, value, accepted)
+    return interface_error(IN_MESSAGES[a.protocol_], key, value, accepted)
 
 
 cdef tuple shape_tuple(Descriptor a):

@@ -57,6 +57,12 @@ cdef class Device:
     dlpack : tuple of int
         The pair that ``__dlpack_device__`` returns. Source: the DLPack specification, ``DLDevice``.
 
+    Notes
+    -----
+    A device equals the string ``str(device)`` and no other spelling, because equal objects have equal hashes:
+    ``Device("cuda:0") == "cuda:0"`` is true and ``Device("cuda:0") == "cuda"`` is false. Write
+    ``device == arrayhub.Device("cuda")`` to compare with any spelling.
+
     Raises
     ------
     ValueError
@@ -85,15 +91,15 @@ cdef class Device:
         return (self.dl.device_type, self.dl.device_id)
 
     def __eq__(self, other):
-        if isinstance(other, str):      # which names a device in every call that takes one
-            return is_spelled(self, other)
+        if isinstance(other, str):      # only the spelling that has the same hash: "cuda" and "cuda:0" have two
+            return str(self) == other
         if not isinstance(other, Device):
             return NotImplemented
         cdef Device that = other
         return self.dl.device_type == that.dl.device_type and self.dl.device_id == that.dl.device_id
 
     def __hash__(self):
-        return hash(str(self))      # to which it is equal
+        return hash(str(self))
 
     def __str__(self):
         return "cpu" if self.dl.device_type == kDLCPU and self.dl.device_id == 0 else f"{self.type}:{self.id}"
@@ -103,12 +109,6 @@ cdef class Device:
 
     def __reduce__(self):
         return (Device, ((self.dl.device_type, self.dl.device_id),))
-
-
-cdef bint is_spelled(Device device, object name) except -1:
-    """Whether a string names a device; that of no device names none."""
-    match = _SPELLING.match(name)
-    return match is not None and match[1] == device.type and int(match[2] or 0) == device.dl.device_id
 
 
 cdef DLDevice _parse(object spec) except *:

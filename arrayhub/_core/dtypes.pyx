@@ -11,7 +11,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
 
-from arrayhub._core.shared cimport found, seen, set_once
+from arrayhub._core.cpython.atomics cimport found, seen, set_once
 
 from arrayhub._core.errors import first_line, show
 
@@ -72,17 +72,19 @@ _OWN_ROWS = [
     ("int1",               4112,   0,   1,  1,  None, None),
     ("uint1",              4113,   1,   1,  1,  None, None),
     ("complex32",          4114,   5,  32,  4,  None, None),     # `Ze` would say it, which NumPy takes for half of it
+    ("bcomplex32",         4115,   18, 32,  4,  None, None),     # a pair of bfloat16: kDLBcomplex, dmlc/dlpack#187
 ]
 
 cdef enum:
     MAX_ROWS = 48
+    DLPACK_CODES = 19       # kDLInt, 0, to kDLBcomplex
 
 cdef ElementType _TABLE[MAX_ROWS]
 cdef int _rows = 0
 
 # Indexes into the table, each filled from it. 0 marks "no such type", so row numbers are stored plus one.
 cdef uint8_t _BY_OWN[MAX_ROWS]
-cdef uint8_t _BY_DLPACK[18][129]     # [code][bits]
+cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits]
 cdef uint8_t _BY_FORMAT[128]         # a single native character
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
@@ -146,7 +148,7 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
 cdef int _add_own_row(name, typenum, code, bits, itemsize, fmt, packed) except -1:
     cdef ElementType* row = _new_row(name, typenum, code, bits, itemsize, fmt, packed)
     row.kind = c"E"
-    row.alignment = 2 if itemsize == 4 else itemsize   # complex32 is a pair of two-byte halves
+    row.alignment = 2 if itemsize == 4 else itemsize   # both are pairs of two-byte numbers
     row.typestr = NULL
     row.arrow = 0
     _BY_OWN[typenum - FIRST_OWN_TYPENUM] = _rows
@@ -173,7 +175,7 @@ cdef const ElementType* by_own_typenum(int typenum) noexcept nogil:
 
 cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil:
     """The row of a DLPack type of one lane; NULL where there is none."""
-    return _at(_BY_DLPACK[code][bits]) if 0 <= code < 18 and 0 <= bits <= 128 else NULL
+    return _at(_BY_DLPACK[code][bits]) if 0 <= code < DLPACK_CODES and 0 <= bits <= 128 else NULL
 
 
 cdef const ElementType* by_format(int letter) noexcept nogil:
@@ -305,11 +307,12 @@ def requested_dtype(object said):
         except UnicodeError:     # a string that is no text, which NumPy tries to encode
             pass
         except _REFUSALS as error:
-            if type(said) is str and said in _OWN_NAMES:
-                return _make_dtype(by_typenum(_OWN_NAMES[said]))
-            if not isinstance(said, _DTYPE_FORMS):     # an error of its own
-                raise
-            raise refused(said, error) from error
+            if type(said) is not str or said not in _OWN_NAMES:
+                if not isinstance(said, _DTYPE_FORMS):     # an error of its own
+                    raise
+                raise refused(said, error) from error
+        if type(said) is str and said in _OWN_NAMES:
+            return _make_dtype(by_typenum(_OWN_NAMES[said]))
     cls = type(said)
     another = f" (for {cls.__module__}.float32 that is the string float32)" if cls.__name__ == "dtype" else ""
     raise TypeError(
@@ -319,8 +322,12 @@ def requested_dtype(object said):
 
 cdef object refused(object said, object error):
     """NumPy's refusal of a dtype, of the same class, with the argument's name and value."""
-    kind = [cls for cls in _REFUSALS if isinstance(error, cls)][0]
-    return kind(f"dtype: {show(said)} is no data type ({first_line(error)}); accepted: what numpy.dtype takes, such as 'f4'")
+    for kind in _REFUSALS:
+        if isinstance(error, kind):
+            return kind(
+                f"dtype: {show(said)} is no data type ({first_line(error)}); accepted: what numpy.dtype takes, such as 'f4'"
+            )
+    return MemoryError()      # Cython puts one in the place of the exception where it has no memory for the traceback
 
 
 def satisfies(own, wanted):

@@ -62,6 +62,12 @@ def root_of(cls: type) -> str:
     return module_of(cls).partition(".")[0]
 
 
+def name_of_type(cls: type) -> str:
+    """Return the name of a type with its library, as in ``pandas.Series``; a built-in type's alone."""
+    root, name = root_of(cls), type.__dict__["__qualname__"].__get__(cls).rpartition(".")[2]
+    return name if root in ("", "builtins", "__main__") else f"{root}.{name}"
+
+
 class _Words(reprlib.Repr):
     """Represents what is known to be harmless, at any depth, and names the type and the module of all else."""
 

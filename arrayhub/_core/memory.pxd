@@ -49,7 +49,7 @@ cdef PyObject* referent_of(Release release, void* resource) noexcept
 cdef extern from *:
     """
     /* Let the collector see what the instances of a type hold, and never take it away from them. */
-    static void arrayhub_collect(PyTypeObject *type, int (*traverse)(PyObject *, visitproc, void *)) {
+    static CYTHON_UNUSED inline void arrayhub_collect(PyTypeObject *type, int (*traverse)(PyObject *, visitproc, void *)) {
         type->tp_traverse = traverse;
         type->tp_clear = NULL;
     }

@@ -27,21 +27,27 @@ def listen(listener):
     global active, _listeners, _of_thread
     import threading
 
-    with _lock:
+    _lock.acquire()      # no `with`: Cython reads the traceback in one, and without memory an exception has none
+    try:
         if _of_thread is None:
             _of_thread = threading.local()
         _listeners = (*_listeners, listener)
         active = len(_listeners)
+    finally:
+        _lock.release()
 
 
 def unlisten(listener):
     """Take one of `listen` back."""
     global active, _listeners
-    with _lock:
+    _lock.acquire()
+    try:
         left = list(_listeners)
         left.remove(listener)
         _listeners = tuple(left)
         active = len(_listeners)
+    finally:
+        _lock.release()
 
 
 cdef int tell(str kind, str way, str source, str target, Py_ssize_t nbytes, double since) except -1:

@@ -29,38 +29,44 @@ from arrayhub._core.tree cimport (
     first_array,
     visit_arrays,
 )
+from arrayhub.adapters.arrow_abi cimport ArrowSchema
 from arrayhub.adapters.arrow_device cimport emit_device, take_device_array
 from arrayhub.adapters.arrow_emit cimport emit
+from arrayhub.adapters.arrow_format cimport Format, find_format
 from arrayhub.adapters.arrow_owner cimport Import, drop_schema, new_import, take_array, take_schema
 from arrayhub.adapters.arrow_parse cimport build_root
 from arrayhub.adapters.arrow_schema cimport described, difference, emit_schema, why_not
 from arrayhub.adapters.arrow_stream cimport (
+    Check,
     emit_device_stream,
     emit_stream,
     import_device_stream,
     import_stream,
     make_empty,
 )
-from arrayhub.adapters.producer_types cimport (
+from arrayhub.adapters.type_cache cimport (
     ARROW_ARRAY,
     ARROW_ARRAY_FIRST,
     ARROW_BYTES_ARE_OBJECTS,
     ARROW_DEVICE,
+    ARROW_IS_LAZY,
+    ARROW_STREAM_FIRST,
     record_of,
 )
 
-from arrayhub._core.errors import PASSES_ON, interface_error
+from arrayhub._core.errors import PASSES_ON, interface_error, name_of_type
 
 
 # The attributes, in the order of the numbers that `emit_attribute` counts them by.
 cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", "__arrow_c_array__", "__arrow_c_device_array__", "__arrow_c_stream__",
                           "__arrow_c_device_stream__")
-
+INTERFACES = _ATTRIBUTES[1:]      # those that hand over memory
 
 cdef Descriptor parse(object obj, object stream):
     """A dense array on the memory that Arrow's interfaces hand over; None where the type has none of them.
 
-    Asked in this order: the device interface, the array's, the device stream's, the stream's (of one chunk each).
+    Asked in this order: the device interface, the array's, the device stream's, the stream's (of one chunk each). A stream
+    that can be read once is refused by its schema where that suffices, so that the call that the message names can read it.
 
     Raises
     ------
@@ -72,14 +78,25 @@ cdef Descriptor parse(object obj, object stream):
     cdef Import owner = handed_over(obj)
     if owner is not None:
         return dense(whole(owner), obj)
-    cdef list chunks = streamed(obj)
+    if not is_stream(obj):
+        return single(streamed(obj, NULL), obj)
+    check_unread(obj)
+    try:
+        return single(streamed(obj, check_format), obj)
+    except BufferError as error:
+        raise BufferError(f"{error}. This has opened the stream, which may give nothing a second time: make it anew first") \
+            from error
+
+
+cdef Descriptor single(list chunks, object obj):
+    """The one chunk of a stream as a dense array; None without a stream."""
     if chunks is None:
         return None
     if len(chunks) > 1:
         chunks = [chunk for chunk in chunks if length_of(chunk)] or chunks[:1]
     if len(chunks) != 1:
         raise BufferError(
-            f"Arrow: {type(obj).__name__} hands over {len(chunks)} chunks of memory; accepted: one. Call"
+            f"Arrow: {name_of_type(type(obj))} hands over {len(chunks)} chunks of memory; accepted: one. Call"
             " arrayhub.asnested(x), which gives the list of them, or asnested(x, copy=True), one copy"
         )
     return dense(chunks[0], obj)
@@ -93,7 +110,7 @@ cdef Descriptor dense(object node, object obj):
     """A node as a dense array, or the refusal that says which call helps."""
     if not isinstance(node, Tree):
         return <Descriptor> node
-    raise BufferError(f"Arrow: {type(obj).__name__} {refusal_of(<Tree> node)}")
+    raise BufferError(f"Arrow: {name_of_type(type(obj))} {refusal_of(<Tree> node)}")
 
 
 # One row per kind: why it is no dense array, and what helps.
@@ -121,11 +138,84 @@ cdef str refusal_of(Tree t):
     return _REFUSALS[t.kind]
 
 
+# ------------------------------------------------------------------------------------------- streams that are read once
+
+
+cdef bint is_stream(object obj) except -1:
+    """Whether reading `obj` may empty it or compute it: it has a stream's interface alone, and no length.
+
+    The specification of the PyCapsule interface leaves open whether a stream can be asked for twice. Tables and columns have a
+    length; readers do not (pyarrow, nanoarrow, arro3), and duckdb and ibis count the rows of a query to give it.
+    """
+    cdef unsigned int record
+    if isinstance(obj, Descriptor):
+        return False
+    record = record_of(obj)
+    if record & (ARROW_ARRAY | ARROW_DEVICE):
+        return False
+    cls = type(obj)
+    if not hasattr(cls, "__arrow_c_stream__") and not hasattr(cls, "__arrow_c_device_stream__"):
+        return False
+    return record & ARROW_IS_LAZY or not hasattr(cls, "__len__")
+
+
+cdef int check_unread(object obj) except -1:
+    """Refuse a stream, without opening it, that is known to have no dense array."""
+    if record_of(obj) & ARROW_IS_LAZY:
+        raise BufferError(f"Arrow: {name_of_type(type(obj))} is a query, whose result has columns; call"
+                          " arrayhub.asnested(x), which computes it")
+    cdef Import owner = stated_schema(obj)
+    return 0 if owner is None else check_format(&owner.schema, obj)
+
+
+cdef int check_format(ArrowSchema* schema, object obj) except -1:
+    """Refuse what is not dense whatever its values are; of lists of a fixed size these decide."""
+    cdef const Format* row = find_format(schema.format)
+    cdef object kind = CATEGORICAL if schema.dictionary != NULL else FLAT if row == NULL else row.kind
+    if kind != REGULAR and kind in _REFUSALS:
+        raise BufferError(f"Arrow: {name_of_type(type(obj))} {_REFUSALS[kind]}")
+    return 0
+
+
+cdef Import stated_schema(object obj):
+    """The schema that a stream's producer states apart from the stream, by ``__arrow_c_schema__`` or by an attribute `schema`
+    that has it; None where it states none."""
+    cls = type(obj)
+    try:
+        stated = obj if hasattr(cls, "__arrow_c_schema__") else obj.schema if hasattr(cls, "schema") else None
+        if not hasattr(type(stated), "__arrow_c_schema__"):
+            return None
+        capsule = stated.__arrow_c_schema__()
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
+    cdef Import owner = new_import()
+    take_schema(owner, capsule, "__arrow_c_schema__")
+    return owner
+
+
+def unread(obj, /):
+    """Return what is known of a stream that has not been read, as in "a stream of records"; None for all other objects."""
+    cdef const Format* row = NULL
+    if not is_stream(obj):
+        return None
+    if record_of(obj) & ARROW_IS_LAZY:
+        return "a query, which is computed when it is read"
+    cdef Import owner = stated_schema(obj)
+    if owner is not None:
+        row = find_format(owner.schema.format)
+    kind = "" if row == NULL else f" of Arrow's type {row.words.decode()}"
+    if row != NULL and row.kind == RECORD:
+        kind = f" of records with {owner.schema.n_children} field{'' if owner.schema.n_children == 1 else 's'}"
+    return f"a stream{kind}, which can be read once"
+
+
 cdef list parse_chunks(object obj):
     """The chunks that Arrow's interfaces hand over, each a Descriptor where it is dense and a Tree elsewhere; None where
     the type has none of the interfaces."""
     cdef Import owner = handed_over(obj)
-    return streamed(obj) if owner is None else [whole(owner)]
+    return streamed(obj, NULL) if owner is None else [whole(owner)]
 
 
 def has_form(obj, /):
@@ -144,6 +234,8 @@ cdef Import handed_over(object obj):
     if isinstance(obj, Descriptor):      # whose other interfaces say more
         return None
     record = record_of(obj)
+    if record & ARROW_STREAM_FIRST and hasattr(type(obj), "__arrow_c_stream__"):
+        return None
     if record & ARROW_ARRAY and record & ARROW_ARRAY_FIRST:
         return import_array_first(obj)
     if record & ARROW_DEVICE:
@@ -158,22 +250,24 @@ cdef object whole(Import owner):
     return node
 
 
-cdef list streamed(object obj):
-    """The nodes that a stream's interface hands over, the first of which has the schema; None where there is none."""
+cdef list streamed(object obj, Check check):
+    """The nodes that a stream's interface hands over, the first of which has the schema; None where there is none.
+
+    `check` sees the schema before the first of them is read."""
     cdef Import owner, first
     cdef list owners, chunks = []
     if isinstance(obj, Descriptor):
         return None
     if hasattr(type(obj), "__arrow_c_device_stream__"):
-        owners = import_device_stream(obj)
+        owners = import_device_stream(obj, check)
     elif hasattr(type(obj), "__arrow_c_stream__"):
-        owners = import_stream(obj)
+        owners = import_stream(obj, check)
     else:
         return None
     first = <Import> owners[0]
     for owner in owners:
         if owner.array.release == NULL:       # a stream without chunks
-            make_empty(&owner.array, &owner.schema, 0)
+            make_empty(&owner.array, &owner.schema)
         chunks.append(build_root(owner, &first.schema))
     drop_schema(&first.schema)
     if record_of(obj) & ARROW_BYTES_ARE_OBJECTS:
@@ -186,7 +280,7 @@ cdef int refuse_objects(Descriptor a, void* producer) except -1:
     """Refuse the addresses of Python objects, which is what the producer's bytes of a fixed size are."""
     if a.typenum_ == cnp.NPY_VOID:
         raise TypeError(
-            f"Arrow: {type(<object> producer).__name__} holds Python objects, and hands over their addresses; accepted:"
+            f"Arrow: {name_of_type(type(<object> producer))} holds Python objects, and hands over their addresses; accepted:"
             " elements of a type that Arrow has. Take x.to_list() of the column, or make it anew, of numbers, strings or lists"
         )
     return 0

@@ -5,7 +5,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int32_t, int64_t, intptr_t
 from libc.string cimport memset
 
-from arrayhub._core.descriptor cimport OTHER_CONTEXT, Descriptor
+from arrayhub._core.descriptor cimport OTHER_CONTEXT, Descriptor, host_readable
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged
 from arrayhub._core.runtime cimport device_of, host_ready
 from arrayhub._core.tree cimport check_below, first_array, visit_arrays
@@ -48,7 +48,7 @@ cdef int place(Import owner, int device_type, int64_t device_id, void* sync_even
             f"Arrow: sync_event is set for {TYPE_NAMES[device_type]}; accepted: NULL, after the producer's work is done,"
             " and a cudaEvent_t* for CUDA"
         )
-    owner.stream = cuda.stream_after((<void**> sync_event)[0], owner.device.device_id)
+    owner.stream = cuda.stream_after(<cuda.CudaEvent*> sync_event, owner.device.device_id)
     return 0
 
 
@@ -62,8 +62,8 @@ cdef void _drop_device_capsule(object capsule) noexcept:
 cdef tuple emit_device(object node, object requested_schema, dict keywords):
     """The capsules by the device interface: memory anywhere, all of it on one device.
 
-    CUDA's event happens once the producer's work is done; SYCL's work is waited for, since the interface has no event of
-    its.
+    CUDA's event happens once the producer's work is done; SYCL's work is waited for, since the interface has no event for
+    SYCL. Memory that the host can read is named as the host's, see `device_named`.
     """
     cdef bint lists = wants_lists(requested_schema)
     cdef ArrowDeviceArray* array
@@ -74,7 +74,11 @@ cdef tuple emit_device(object node, object requested_schema, dict keywords):
     array = <ArrowDeviceArray*> PyMem_RawCalloc(1, sizeof(ArrowDeviceArray))
     if array == NULL:
         raise MemoryError
-    capsule = PyCapsule_New(array, DEVICE_NAME, _drop_device_capsule)
+    try:
+        capsule = PyCapsule_New(array, DEVICE_NAME, _drop_device_capsule)
+    except BaseException:
+        PyMem_RawFree(array)
+        raise
     fill_device_array(array, node, lists)
     return (schema, capsule)
 
@@ -90,16 +94,32 @@ cdef inline bint has_events(DLDevice device) noexcept:
     return device.device_type == kDLCUDA or device.device_type == kDLCUDAManaged
 
 
+cdef DLDevice device_named(Descriptor a) except *:
+    """The device that the interface names: the host for pinned memory and for shared and host USM, which are its memory too.
+
+    pyarrow asks for this interface first, and imports no other device ("Device type 14is not registered").
+    """
+    if host_readable(a) and a.device_.device_type != kDLCUDAManaged:
+        return DLDevice(kDLCPU, 0)
+    return device_of(a)
+
+
 cdef DLDevice device_of_node(object node) except *:
-    """Where the arrays of a node lie; records without fields have none, which is the host's business."""
+    """The device of the arrays of a node; the host for records without fields, which have no array."""
     cdef Descriptor a = first_array(node)
     return DLDevice(kDLCPU, 0) if a is None else device_of(a)
+
+
+cdef DLDevice device_shown(object node) except *:
+    """The device that the interface names for the arrays of a node."""
+    cdef Descriptor a = first_array(node)
+    return DLDevice(kDLCPU, 0) if a is None else device_named(a)
 
 
 cdef int ready_on_device(object node) except -1:
     """Return once the work on every array of a node is done, or where an event will stand for it; BufferError where the
     interface cannot say where they lie, InterfaceError where the host can read that they lead out of their content."""
-    cdef DLDevice device = device_of_node(node)
+    cdef DLDevice device = device_shown(node)
     visit_arrays(node, check_place, &device)
     if not has_events(device):
         visit_arrays(node, wait_on_device, NULL)
@@ -108,7 +128,7 @@ cdef int ready_on_device(object node) except -1:
 
 cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) except -1:
     """The struct, of a node that is `ready_on_device`. `out` may be released once its array's release is not NULL."""
-    cdef DLDevice device = device_of_node(node)
+    cdef DLDevice device = device_shown(node)
     memset(out, 0, sizeof(ArrowDeviceArray))
     fill_root_array(&out.array, node, lists)
     out.device_type = device.device_type
@@ -117,13 +137,13 @@ cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) excep
 
 
 cdef int check_place(Descriptor a, void* argument) except -1:
-    cdef DLDevice device = (<DLDevice*> argument)[0], other = device_of(a)
+    cdef DLDevice device = (<DLDevice*> argument)[0], other = device_named(a)
     if other.device_type != device.device_type or other.device_id != device.device_id:
         raise BufferError(
             f"Arrow: its arrays lie on several devices, {TYPE_NAMES[device.device_type]}:{device.device_id} and"
             f" {TYPE_NAMES[other.device_type]}:{other.device_id}; accepted: one. Call to_device() first"
         )
-    if a.flags_ & OTHER_CONTEXT:
+    if a.flags_ & OTHER_CONTEXT and other.device_type != kDLCPU:
         raise BufferError("Arrow: the memory belongs to a SYCL context that is not its device's default one, which the device"
                           " interface cannot name; call to_host(x)")
     return 0

@@ -11,8 +11,8 @@ from libc.stdint cimport int64_t
 
 from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport Descriptor, host_readable, size_of
-from arrayhub._core.finalizing cimport is_finalizing
-from arrayhub._core.raised cimport Aside, put_aside, put_back
+from arrayhub._core.cpython.finalizing cimport is_finalizing
+from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub._core.tree cimport (
     BITS,
@@ -314,6 +314,10 @@ cdef tuple emit(object node, object requested_schema):
     array = <ArrowArray*> PyMem_RawCalloc(1, sizeof(ArrowArray))
     if array == NULL:
         raise MemoryError
-    capsule = PyCapsule_New(array, ARRAY_NAME, _drop_array_capsule)
+    try:
+        capsule = PyCapsule_New(array, ARRAY_NAME, _drop_array_capsule)
+    except BaseException:
+        PyMem_RawFree(array)
+        raise
     fill_root_array(array, node, lists)
     return (schema, capsule)

@@ -3,6 +3,7 @@
 from libc.stdint cimport intptr_t
 
 from arrayhub._core.device cimport DLDevice
+from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub.adapters.arrow_abi cimport ArrowArray, ArrowSchema
 
 cdef class Import:
@@ -20,6 +21,9 @@ cdef int take_array(Import owner, object capsule, str method) except -1
 
 
 cdef inline void drop_schema(ArrowSchema* schema) noexcept:
+    cdef Aside aside
     if schema.release != NULL:
+        aside = put_aside()
         schema.release(schema)
         schema.release = NULL
+        put_back(aside)

@@ -5,7 +5,7 @@ cimport cython
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_IsValid
 
 from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.raised cimport Aside, put_aside, put_back
+from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, SCHEMA_NAME, ArrowArray, ArrowSchema
 
 from arrayhub._core.errors import interface_error

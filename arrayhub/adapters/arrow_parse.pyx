@@ -49,7 +49,7 @@ from arrayhub.adapters.arrow_owner cimport Import, released_error
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error
 
-# What an offsets buffer that is NULL, as an empty array's may be, is read as.
+# The offsets of an array without elements, in host memory.
 cdef int64_t[2] _NO_OFFSETS
 
 
@@ -135,7 +135,8 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
 
 cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row) except -1:
     cdef int64_t k
-    if array.n_buffers != row.buffers and (row.buffers >= 0 or array.n_buffers < 3 or array.n_buffers > 1 << 30):
+    cdef bint right = array.n_buffers == row.buffers if row.buffers >= 0 else 3 <= array.n_buffers <= 1 << 30
+    if not right:
         raise array_error(schema, "n_buffers", array.n_buffers, str(row.buffers) if row.buffers >= 0 else "3 or more")
     if array.buffers == NULL:
         raise array_error(schema, "buffers", None, f"a pointer to {array.n_buffers} addresses")
@@ -231,10 +232,11 @@ cdef Descriptor integers(Import owner, const void* data, Py_ssize_t start, Py_ss
 
 
 cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py_ssize_t length, int width):
-    """The `length + 1` offsets of a node; of one without elements there may be none."""
-    if array.buffers[1] == NULL and length == 0:
+    """Return the `length + 1` offsets of a node. The buffer of a node without elements is not read: Arrow C++ and its
+    consumers accept one of 0 bytes (apache/arrow ARROW-544, `cpp/src/arrow/array/validate.cc`)."""
+    if length == 0:
         return integers(owner, _NO_OFFSETS, 0, 1, width) if owner.device.device_type == kDLCPU else \
-            integers(owner, NULL, 0, 0, width)
+            integers(owner, array.buffers[1], first, 0, width)
     return integers(owner, array.buffers[1], first, length + 1, width)
 
 
@@ -351,7 +353,7 @@ cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* arr
     """The bytes that the last offset says there are. On a device it cannot be read: then their number is not known yet,
     and is said to be 0 until the offsets are on the host."""
     cdef Py_ssize_t end = 0
-    if host_readable(offsets):
+    if host_readable(offsets) and offsets.shape_[0] > 0:
         host_ready(offsets)
         end = integer_at(offsets.data_, offsets.itemsize_, offsets.shape_[0] - 1)
     if end < 0:
@@ -391,14 +393,12 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
 
 cdef int fill_record(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
                      int depth, int* nodes) except -1:
-    """A struct's offset counts in its children too."""
+    """Fill in the fields of a struct, of which several may have one name. The struct's offset counts in its children too."""
     cdef int64_t k
     cdef list names = [], parts = []
     for k in range(schema.n_children):
         names.append("" if schema.children[k].name == NULL else field_name(schema.children[k].name))
         parts.append(build(owner, schema.children[k], array.children[k], first, length, depth + 1, nodes))
-    if len(set(names)) != len(names):
-        raise array_error(schema, "children's names", names, "a different name for each field")
     t.names = tuple(names)
     t.parts = tuple(parts)
     return 0

@@ -87,11 +87,12 @@ cdef str why_not(Descriptor a):
         return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call x.copy() first"
     if may_be_nat(a) and not host_readable(a):
         return why_unread(a)
+    cdef str refusal = None
     try:
         letter_of(a)
     except (BufferError, TypeError) as error:
-        return str(error)
-    return None
+        refusal = str(error)
+    return refusal
 
 
 cdef bint may_be_nat(Descriptor a) noexcept:
@@ -269,7 +270,11 @@ cdef object schema_capsule(object node, bint lists):
     cdef ArrowSchema* schema = <ArrowSchema*> PyMem_RawCalloc(1, sizeof(ArrowSchema))
     if schema == NULL:
         raise MemoryError
-    capsule = PyCapsule_New(schema, SCHEMA_NAME, _drop_schema_capsule)
+    try:
+        capsule = PyCapsule_New(schema, SCHEMA_NAME, _drop_schema_capsule)
+    except BaseException:
+        PyMem_RawFree(schema)
+        raise
     fill_root_schema(schema, node, lists)
     return capsule
 

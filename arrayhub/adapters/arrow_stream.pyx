@@ -7,8 +7,8 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
-from arrayhub._core.finalizing cimport is_finalizing
-from arrayhub._core.raised cimport Aside, put_aside, put_back
+from arrayhub._core.cpython.finalizing cimport is_finalizing
+from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub._core.tree cimport MAX_DEPTH
 from arrayhub.adapters.arrow_abi cimport (
     DEVICE_STREAM_NAME,
@@ -21,7 +21,7 @@ from arrayhub.adapters.arrow_abi cimport (
     ArrowSchema,
 )
 from arrayhub.adapters.arrow_device cimport (
-    device_of_node,
+    device_shown,
     fill_device_array,
     ready_on_device,
     refuse_keywords,
@@ -37,8 +37,9 @@ from arrayhub._core.errors import interface_error
 cdef extern from "Python.h":
     const char* PyBytes_AS_STRING(PyObject* words) noexcept nogil
 
-cdef enum:
-    EINVAL = 22
+cdef extern from "<errno.h>" nogil:
+    int EINVAL
+    int ENOMEM
 
 
 cdef struct Source:                 # a producer's stream, moved here: one of the two
@@ -46,9 +47,12 @@ cdef struct Source:                 # a producer's stream, moved here: one of th
     ArrowDeviceArrayStream device
 
 
-cdef list import_stream(object obj):
-    """What a stream in host memory hands over, an Import a chunk; the first has the schema. A stream without chunks is one
-    that has none."""
+cdef list import_stream(object obj, Check check):
+    """Read a stream in host memory: an Import per chunk, the first of which has the schema.
+
+    A stream without chunks is an Import without an array. `check` is called with the schema before the first chunk is read;
+    NULL: every schema is read.
+    """
     cdef Source source
     capsule = getattr(obj, "__arrow_c_stream__")()
     cdef ArrowArrayStream* stream = <ArrowArrayStream*> pointer_in(capsule, STREAM_NAME, "__arrow_c_stream__")
@@ -57,10 +61,10 @@ cdef list import_stream(object obj):
     source.host = stream[0]
     source.device.release = NULL
     stream.release = NULL
-    return read_to_the_end(&source)
+    return read_to_the_end(&source, check, obj)
 
 
-cdef list import_device_stream(object obj):
+cdef list import_device_stream(object obj, Check check):
     """The same of a stream of arrays on a device."""
     cdef Source source
     capsule = getattr(obj, "__arrow_c_device_stream__")()
@@ -71,14 +75,16 @@ cdef list import_device_stream(object obj):
     source.device = stream[0]
     source.host.release = NULL
     stream.release = NULL
-    return read_to_the_end(&source)
+    return read_to_the_end(&source, check, obj)
 
 
-cdef list read_to_the_end(Source* source):
+cdef list read_to_the_end(Source* source, Check check, object obj):
     cdef Import owner = new_import()
     cdef list chunks = [owner]
     try:
         read_schema(source, &owner.schema)
+        if check != NULL:
+            check(&owner.schema, obj)
         while read_next(source, owner):
             PyErr_CheckSignals()
             owner = new_import()
@@ -86,21 +92,29 @@ cdef list read_to_the_end(Source* source):
         if len(chunks) > 1:
             chunks.pop()
     finally:
-        if source.device.release != NULL:
-            source.device.release(&source.device)
-        else:
-            source.host.release(&source.host)
+        release_source(source)
     return chunks
+
+
+cdef void release_source(Source* source) noexcept:
+    cdef Aside aside = put_aside()
+    if source.device.release != NULL:
+        source.device.release(&source.device)
+    else:
+        source.host.release(&source.host)
+    put_back(aside)
 
 
 cdef int read_schema(Source* source, ArrowSchema* out) except -1:
     cdef int code
+    cdef Aside aside = put_aside()
     if source.device.release != NULL:
         check_functions("ArrowDeviceArrayStream", source.device.get_schema != NULL, source.device.get_next != NULL)
         code = source.device.get_schema(&source.device, out)
     else:
         check_functions("ArrowArrayStream", source.host.get_schema != NULL, source.host.get_next != NULL)
         code = source.host.get_schema(&source.host, out)
+    put_back(aside)      # which reports an exception that the producer has left set
     if code != 0:
         out.release = NULL       # the specification leaves open what is in it
     check_code(source, code, "get_schema")
@@ -119,15 +133,18 @@ cdef bint read_next(Source* source, Import owner) except -1:
     """Whether there was one more array, which `owner` then has."""
     cdef int code
     cdef ArrowDeviceArray found
+    cdef Aside aside = put_aside()
     if source.device.release == NULL:
         with nogil:
             code = source.host.get_next(&source.host, &owner.array)
+        put_back(aside)
         if code != 0:
             owner.array.release = NULL
         check_code(source, code, "get_next")
         return owner.array.release != NULL
     with nogil:
         code = source.device.get_next(&source.device, &found)
+    put_back(aside)
     check_code(source, code, "get_next")
     if found.array.release == NULL:
         return False
@@ -150,20 +167,29 @@ cdef int check_code(Source* source, int code, str function) except -1:
     raise BufferError(f"Arrow stream: {function} failed with the error number {code}{said}")
 
 
-cdef int make_empty(ArrowArray* out, ArrowSchema* schema, int depth) except -1:
-    """The array of no elements that a schema describes, for a stream without chunks."""
+cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
+    """Fill in the array without elements that a schema describes, for a stream without chunks."""
+    cdef int64_t nodes = 1
+    return make_empty_node(out, schema, 0, &nodes)
+
+
+cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_t* nodes) except -1:
+    """Fill in one node. `nodes` counts those that memory is allocated for: schemas may share their children."""
     cdef int64_t k
     cdef const Format* row = find_format(schema.format) if schema.release != NULL else NULL
     if depth > MAX_DEPTH or row == NULL or schema.n_children < 0 or schema.n_children > MAX_NODES:
         raise interface_error("Arrow", "schema", None if schema.format == NULL else schema.format,
                               "a format of the C data interface, for a stream without chunks")
+    nodes[0] += schema.n_children + (schema.dictionary != NULL)
+    if nodes[0] > MAX_NODES:
+        raise interface_error("Arrow", "children", f"{nodes[0]} nodes", f"at most {MAX_NODES} nodes")
     new_body(out, None, row.buffers if row.buffers >= 0 else 3, schema.n_children, schema.dictionary != NULL)
     for k in range(schema.n_children):
         if schema.children == NULL or schema.children[k] == NULL:
             raise interface_error("Arrow", f"children[{k}]", None, "a pointer to a child")
-        make_empty(out.children[k], schema.children[k], depth + 1)
+        make_empty_node(out.children[k], schema.children[k], depth + 1, nodes)
     if schema.dictionary != NULL:
-        make_empty(out.dictionary, schema.dictionary, depth + 1)
+        make_empty_node(out.dictionary, schema.dictionary, depth + 1, nodes)
     return 0
 
 
@@ -172,33 +198,44 @@ cdef int make_empty(ArrowArray* out, ArrowSchema* schema, int depth) except -1:
 
 cdef struct Shown:             # behind an exported stream
     PyObject* node
-    PyObject* words            # bytes: why the last call failed; NULL: none has
+    PyObject* words            # bytes: the message of an error; NULL: there was none
+    const char* last           # why the last call failed; NULL: none has
     bint lists
     bint done
 
 
 cdef int noted(Shown* shown, object error) noexcept:
-    """The error number of an exception, whose words are kept until the next one."""
-    words = str(error).encode("utf-8", "replace")
-    Py_INCREF(words)
-    Py_XDECREF(shown.words)
-    shown.words = <PyObject*> words
+    """Return the error number of an exception, and keep its message until the next one."""
+    if isinstance(error, MemoryError):       # a message of its own needs memory
+        shown.last = b"MemoryError: not enough memory for the export"
+        return ENOMEM
+    shown.last = b"the export failed, and its message could not be made"
+    try:
+        words = (str(error) or type(error).__name__).encode("utf-8", "replace")
+        Py_INCREF(words)
+        Py_XDECREF(shown.words)
+        shown.words = <PyObject*> words
+        shown.last = PyBytes_AS_STRING(shown.words)
+    except BaseException:
+        pass
     return EINVAL
 
 
 cdef const char* last_words(Shown* shown) noexcept nogil:
-    return NULL if shown.words == NULL else PyBytes_AS_STRING(shown.words)
+    return shown.last
 
 
 cdef int show_schema(Shown* shown, ArrowSchema* out) noexcept with gil:
+    cdef int code
     out.release = NULL
     try:
         fill_root_schema(out, <object> shown.node, shown.lists)
         return 0
     except BaseException as error:
-        if out.release != NULL:
-            out.release(out)
-        return noted(shown, error)
+        code = noted(shown, error)
+    if out.release != NULL:
+        out.release(out)
+    return code
 
 
 cdef int _schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogil:
@@ -211,6 +248,7 @@ cdef int _device_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out) noexce
 
 cdef int show_next(Shown* shown, ArrowArray* out, ArrowDeviceArray* device) noexcept with gil:
     """The one array, or the end. `device` is NULL, or what `out` is the array of."""
+    cdef int code
     out.release = NULL
     if shown.done:
         return 0
@@ -224,9 +262,10 @@ cdef int show_next(Shown* shown, ArrowArray* out, ArrowDeviceArray* device) noex
         shown.done = True
         return 0
     except BaseException as error:
-        if out.release != NULL:
-            out.release(out)
-        return noted(shown, error)
+        code = noted(shown, error)
+    if out.release != NULL:
+        out.release(out)
+    return code
 
 
 cdef int _next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
@@ -311,7 +350,12 @@ cdef object emit_stream(object node, object requested_schema):
     stream.get_last_error = _error
     stream.release = _release
     stream.private_data = shown
-    return PyCapsule_New(stream, STREAM_NAME, _drop_capsule)
+    try:
+        return PyCapsule_New(stream, STREAM_NAME, _drop_capsule)
+    except BaseException:
+        free_shown(shown)
+        PyMem_RawFree(stream)
+        raise
 
 
 cdef object emit_device_stream(object node, object requested_schema, dict keywords):
@@ -323,10 +367,15 @@ cdef object emit_device_stream(object node, object requested_schema, dict keywor
     node = as_said(node, lists)
     ready_on_device(node)
     stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, lists, &shown)
-    stream.device_type = device_of_node(node).device_type
+    stream.device_type = device_shown(node).device_type
     stream.get_schema = _device_schema
     stream.get_next = _device_next
     stream.get_last_error = _device_error
     stream.release = _release_device
     stream.private_data = shown
-    return PyCapsule_New(stream, DEVICE_STREAM_NAME, _drop_device_capsule)
+    try:
+        return PyCapsule_New(stream, DEVICE_STREAM_NAME, _drop_device_capsule)
+    except BaseException:
+        free_shown(shown)
+        PyMem_RawFree(stream)
+        raise

@@ -45,9 +45,9 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport BUFFER, MemoryBlock, describe_release, new_block
-from arrayhub._core.raised cimport put_aside, put_back, raise_on
+from arrayhub._core.cpython.exceptions cimport put_aside, put_back, raise_on
 from arrayhub._core.runtime cimport host_ready
-from arrayhub._core.shared cimport found
+from arrayhub._core.cpython.atomics cimport found
 
 import numpy
 
@@ -73,7 +73,7 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    #include "spares.h"
+    #include "freelist.h"
     ARRAYHUB_ALLOCATED_SPARES(arrayhub_spare_view, Py_buffer, 32)
     """
     Py_buffer* allocate_view "arrayhub_spare_view_new"(size_t size) noexcept
@@ -273,9 +273,9 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
     if view.suboffsets != NULL:
         for k in range(view.ndim):
             if view.suboffsets[k] >= 0:
-                raise interface_error(
-                    "PEP 3118 buffer", f"suboffsets[{k}]", view.suboffsets[k],
-                    "memory without suboffsets (pointers to rows); copy it, for example with bytes()",
+                raise BufferError(
+                    f"PEP 3118 buffer: suboffsets[{k}] is {view.suboffsets[k]}; accepted: memory without suboffsets, which are"
+                    " pointers to rows. Call numpy.array(memoryview(x).tolist(), memoryview(x).format), a copy"
                 )
     if view.ndim == 1 and view.shape == NULL:
         a.shape_[0] = view.len // view.itemsize if view.itemsize > 0 else 0
@@ -439,18 +439,19 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
         raise BufferError(
             f"buffer protocol: PEP 3118 has no format for {row.name.decode()}; {dtypes.names_of('own')} can say it"
         )
-    key = (get_dtype(a), bool(a.flags_ & ALIGNED))
-    if row.kind == c"V" and key[0].names is None:
+    dtype = get_dtype(a)
+    key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # the types of characters "S" and "c" are equal
+    if row.kind == c"V" and dtype.names is None:
         # `6x` would say it, but NumPy reads that as a record without fields, and it tries the buffer first.
         raise BufferError(
-            f"buffer protocol: no format for plain void ({key[0].str}) that its readers agree on; __array_interface__"
+            f"buffer protocol: no format for plain void ({dtype.str}) that its readers agree on; __array_interface__"
             " can say it, and a request without PyBUF_FORMAT is served"
         )
     written = found(_written, key)
     if written is None:
         from arrayhub.adapters.format_writer import write_format
 
-        written = write_format(key[0], key[1]).encode()
+        written = write_format(dtype, key[2]).encode()
         if len(_written) >= REMEMBERED_FORMATS:
             _written.clear()
         _written[key] = written

@@ -21,7 +21,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub.adapters.interface_dict cimport new_from_dict, set_pointer
 from arrayhub.adapters.interface_keys cimport DATA, STREAM, VERSION, Entries, begin, dict_error, entry, let_go, read, whole
-from arrayhub.adapters.producer_types cimport SILENT_ON_DEFAULT, record_of_type
+from arrayhub.adapters.type_cache cimport SILENT_ON_DEFAULT, record_of_type
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream
 
 cdef enum:

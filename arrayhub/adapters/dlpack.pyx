@@ -3,7 +3,7 @@ specification and the array API standard's data interchange page."""
 
 import operator
 
-from cpython.exc cimport PyErr_Occurred, PyErr_SetObject
+from cpython.exc cimport PyErr_Occurred
 from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.number cimport PyIndex_Check
@@ -42,11 +42,11 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
-from arrayhub._core.finalizing cimport is_finalizing
+from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport BOUNDARY, DLPACK, EXTERNAL, Release, allocate, describe_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
-from arrayhub._core.raised cimport put_aside, put_back, raise_on, take
+from arrayhub._core.cpython.exceptions cimport put_aside, put_back, raise_on, take
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
     DL_READ_ONLY,
@@ -60,8 +60,11 @@ from arrayhub.adapters.dlpack_abi cimport (
     DLPackExchangeAPIHeader,
     DLPackVersion,
     DLTensor,
+    DLTensorFromPyObject,
+    ManagedTensorFromPyObject,
+    ManagedTensorToPyObject,
 )
-from arrayhub.adapters.producer_types cimport (
+from arrayhub.adapters.type_cache cimport (
     BORROWS,
     EXPORTS,
     LEGACY_IS_WRITABLE,
@@ -185,11 +188,23 @@ cdef long long device_type_of(object obj) except? -1:
         raise device_error(pair)
     kind, ordinal = (<tuple> pair)[0], (<tuple> pair)[1]
     if not PyLong_CheckExact(kind) or not PyLong_CheckExact(ordinal):
-        if not PyIndex_Check(kind) or not PyIndex_Check(ordinal) or is_bool(kind):
+        if not PyIndex_Check(ordinal) or is_bool(kind):
             raise device_error(pair)
-        kind = operator.index(kind)
+        kind = number_of(kind, pair)
     cdef long long number = PyLong_AsLongLongAndOverflow(kind, &overflow)
     return NO_DEVICE if overflow != 0 else number
+
+
+cdef object number_of(object kind, object pair):
+    """The integer of a device type that is not an int, such as an enumeration of pybind11's (open3d's has no __index__)."""
+    if PyIndex_Check(kind):
+        return operator.index(kind)
+    value = getattr(kind, "value", None)
+    if PyIndex_Check(value):
+        return operator.index(value)
+    if hasattr(type(kind), "__int__") and not hasattr(type(kind), "__float__"):      # floats are not device types
+        return int(kind)
+    raise device_error(pair)
 
 
 cdef object device_error(object pair):
@@ -214,15 +229,17 @@ cdef object request_legacy(object obj):
     try:
         raise_on()
     except OF_OLD_PRODUCERS:
-        return obj.__dlpack__()
+        capsule = obj.__dlpack__()
+    return capsule
 
 
 cdef object request_on_stream(object export, object stream):
     """Call ``__dlpack__`` for memory of a device that has streams."""
     try:
-        return export(max_version=MAX_VERSION, stream=stream)
+        capsule = export(max_version=MAX_VERSION, stream=stream)
     except OF_OLD_PRODUCERS:
-        return export(stream=stream)
+        capsule = export(stream=stream)
+    return capsule
 
 
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer):
@@ -470,7 +487,7 @@ cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py
 
 cdef extern from *:
     """
-    #include "spares.h"
+    #include "freelist.h"
     ARRAYHUB_ALLOCATED_SPARES(arrayhub_spare_managed, void, 32)
     """
     void* allocate_managed "arrayhub_spare_managed_new"(size_t size) noexcept
@@ -566,6 +583,9 @@ cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
     Of host memory ``data`` is element zero, as in NumPy's capsules: there are readers that ignore ``byte_offset``. On
     devices it is the lowest address that the view reaches, and ``byte_offset`` leads up to element zero: dpnp checks for a
     start within an allocation, and then accepts negative strides.
+
+    An array without elements has a null pointer, as dlpack.h asks for; on oneAPI devices it keeps the pointer that it has,
+    since dpnp 0.20's reader fails on a null pointer (``__cinit__() takes exactly 1 positional argument``).
     """
     cdef Py_ssize_t low = 0, high
     if a.flags_ & C_CONTIGUOUS or a.device_.device_type == kDLCPU:
@@ -577,7 +597,7 @@ cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
     tensor.dtype = a.dl_dtype_
     tensor.shape = <int64_t*> a.shape_
     tensor.strides = <int64_t*> a.strides_
-    tensor.data = a.data_ + low if high > low else NULL
+    tensor.data = a.data_ + low if high > low or a.device_.device_type == kDLOneAPI else NULL
     tensor.byte_offset = <uint64_t> -low if high > low else 0
 
 
@@ -684,7 +704,9 @@ cdef int minor_of(object major, object minor) except -2:
 cdef object emit_legacy(Descriptor a, bint allow_readonly):
     """A legacy capsule, which has no words for read-only memory."""
     check_sayable(a)
-    check_flagless(a, "a legacy capsule", f"ask with max_version={MAX_VERSION}", allow_readonly)
+    check_flagless(a, "a legacy capsule",
+                   f"call the library's own function here, such as arrayhub.as_jax(x); ask with max_version={MAX_VERSION}",
+                   allow_readonly)
     cdef DLManagedTensor* managed = <DLManagedTensor*> PyMem_RawMalloc(sizeof(DLManagedTensor))
     if managed == NULL:
         raise MemoryError
@@ -748,47 +770,40 @@ cdef int raise_pending(str function) except -1:
     return -1
 
 
-cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) noexcept with gil:
+# The table's functions return -1 and leave the exception set, as functions of Cython with `except -1` do.
+
+
+cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) except -1 with gil:
     cdef Descriptor a
     out[0] = NULL
-    try:
-        a = <Descriptor?> <object> <PyObject*> obj
-        order_table_stream(a)
-        if tracing.active:
-            tracing.gave(a, a, "__dlpack_c_exchange_api__")
-        out[0] = new_managed(a)
-        return 0
-    except BaseException as error:
-        return fail(error)
+    a = <Descriptor?> <object> <PyObject*> obj
+    order_table_stream(a)
+    if tracing.active:
+        tracing.gave(a, a, "__dlpack_c_exchange_api__")
+    out[0] = new_managed(a)
+    return 0
 
 
-cdef int _table_to_py_object(DLManagedTensorVersioned* managed, void** out) noexcept with gil:
+cdef int _table_to_py_object(DLManagedTensorVersioned* managed, void** out) except -1 with gil:
     cdef object result
     out[0] = NULL
-    try:
-        if managed == NULL:
-            raise ValueError("DLPack exchange table: the managed tensor is NULL; accepted: one to take over")
-        result = parse_managed(managed, None)
-        Py_INCREF(result)
-        out[0] = <void*> <PyObject*> result
-        return 0
-    except BaseException as error:
-        return fail(error)
+    if managed == NULL:
+        raise ValueError("DLPack exchange table: the managed tensor is NULL; accepted: one to take over")
+    result = parse_managed(managed, None)
+    Py_INCREF(result)
+    out[0] = <void*> <PyObject*> result
+    return 0
 
 
-cdef int _table_borrow(void* obj, DLTensor* out) noexcept with gil:
-    cdef Descriptor a
-    try:
-        a = <Descriptor?> <object> <PyObject*> obj
-        check_sayable(a)
-        check_flagless(a, "a borrowed DLTensor", "use managed_tensor_from_py_object_no_sync, whose flags can", False)
-        order_table_stream(a)
-        if tracing.active:
-            tracing.gave(a, a, "__dlpack_c_exchange_api__")
-        point(a, out)
-        return 0
-    except BaseException as error:
-        return fail(error)
+cdef int _table_borrow(void* obj, DLTensor* out) except -1 with gil:
+    cdef Descriptor a = <Descriptor?> <object> <PyObject*> obj
+    check_sayable(a)
+    check_flagless(a, "a borrowed DLTensor", "use managed_tensor_from_py_object_no_sync, whose flags can", False)
+    order_table_stream(a)
+    if tracing.active:
+        tracing.gave(a, a, "__dlpack_c_exchange_api__")
+    point(a, out)
+    return 0
 
 
 cdef int order_table_stream(Descriptor a) except -1:
@@ -823,7 +838,8 @@ cdef tuple in_words(object error):
     try:
         return type(error).__name__.encode(), str(error).encode("utf-8", "replace")
     except Exception:
-        return b"RuntimeError", b"DLPack exchange table: managed_tensor_allocator failed"
+        pass
+    return b"RuntimeError", b"DLPack exchange table: managed_tensor_allocator failed"
 
 
 cdef Descriptor new_like(DLTensor* prototype):
@@ -857,19 +873,13 @@ cdef Descriptor new_like(DLTensor* prototype):
     return a
 
 
-cdef int fail(object error) noexcept:
-    """Leave `error` pending for the C caller."""
-    PyErr_SetObject(type(error), error)
-    return -1
-
-
 cdef DLPackExchangeAPI _table
 _table.header.version = DLPackVersion(DLPACK_MAJOR, DLPACK_MINOR)
 _table.header.prev_api = NULL
 _table.managed_tensor_allocator = _table_allocate
-_table.managed_tensor_from_py_object_no_sync = _table_from_py_object
-_table.managed_tensor_to_py_object_no_sync = _table_to_py_object
-_table.dltensor_from_py_object_no_sync = _table_borrow
+_table.managed_tensor_from_py_object_no_sync = <ManagedTensorFromPyObject> _table_from_py_object
+_table.managed_tensor_to_py_object_no_sync = <ManagedTensorToPyObject> _table_to_py_object
+_table.dltensor_from_py_object_no_sync = <DLTensorFromPyObject> _table_borrow
 _table.current_work_stream = _table_current_stream
 
 

@@ -113,9 +113,10 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     order = "@" if native else unaligned
     # From that number on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects.
     # Its format would be `Ze`, which is read here; NumPy takes it for a half, and tries the buffer first.
-    if dtype.num >= FIRST_USER_TYPENUM or dtype.char not in BY_NATIVE:
+    char = "S1" if dtype.char == "c" else dtype.char  # NumPy's name for the code `c`, which memoryview can index
+    if dtype.num >= FIRST_USER_TYPENUM or char not in BY_NATIVE:
         raise _write_error(dtype, _who_can_say(dtype))
-    row = BY_NATIVE[dtype.char]
+    row = BY_NATIVE[char]
     if row.says_length:
         unit = np.dtype(row.native + "1").itemsize
         return order, f"{dtype.itemsize // unit}{row.code}"
@@ -140,4 +141,6 @@ def _who_can_say(dtype: np.dtype) -> str:
         return "DLPack can (__dlpack__)"
     if dtype.kind == "T":
         return "no array protocol can; convert it with astype('U') or astype('S')"
-    return "no array protocol can; convert it to a type without references"
+    if dtype.hasobject:
+        return "no array protocol can; convert it to a type without references"
+    return "no array protocol can; convert it with astype to a type of NumPy's own"

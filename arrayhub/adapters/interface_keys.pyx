@@ -15,7 +15,7 @@ from cpython.ref cimport Py_INCREF
 
 from arrayhub._core.descriptor cimport ARRAY_INTERFACE, ARRAY_STRUCT, CUDA_DICT, SYCL_DICT
 from arrayhub._core.integers cimport is_bool
-from arrayhub._core.shared cimport find
+from arrayhub._core.cpython.atomics cimport find
 
 from arrayhub._core.errors import interface_error
 

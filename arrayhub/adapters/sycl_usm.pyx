@@ -32,6 +32,7 @@ from arrayhub.adapters.interface_keys cimport (
     read,
     whole,
 )
+from arrayhub.adapters.type_cache cimport SYCL_IS_READONLY, record_of
 from arrayhub.runtimes cimport sycl
 from arrayhub.runtimes.sycl cimport NAME
 
@@ -82,6 +83,8 @@ cdef Descriptor described(object obj, const Entries* entries):
     # The Memory classes mean writable by the True that means read-only everywhere else.
     if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):
         a.flags_ |= WRITEABLE
+    if record_of(obj) & SYCL_IS_READONLY:
+        a.flags_ &= ~WRITEABLE
     return a
 
 

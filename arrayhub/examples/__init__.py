@@ -1,1 +1,1 @@
-"""Programs to run and to copy from: ``python -m arrayhub demo``."""
+"""Example programs: ``python -m arrayhub demo``."""

@@ -1,8 +1,8 @@
-"""What ``python -m arrayhub demo`` does: real arrays through every installed library, and a table of what happened.
+"""Program of ``python -m arrayhub demo``: convert arrays between all installed libraries, and print the results.
 
-Every producer's array goes in through ``asarray`` and from there into every consumer's library. A pair passes where the
-consumer sees the same values at the same address, or where it refuses for a reason that the tables below expect and a
-copy that is then asked for has the same values. Everything else is a failure.
+The array of every producer is imported by ``asarray``, and exported to every consumer. A pair passes if the consumer
+sees the same values at the same address. It also passes if the consumer rejects the array for a reason in the tables
+below, and if a requested copy has the same values. Every other result is a failure.
 """
 
 import array
@@ -21,7 +21,7 @@ from arrayhub.libraries import known
 
 LIBRARIES = tuple(row.name for row in known.LIBRARIES if row.install is not None)
 
-# What can keep a consumer from sharing memory: traits of a producer's array.
+# Properties of a producer's array that can prevent a consumer from sharing its memory.
 READ_ONLY = "read-only"
 NEGATIVE = "negative strides"
 ANY_ADDRESS = "not aligned to 64 bytes"
@@ -32,14 +32,14 @@ HOST, USM, USM_DEVICE, CUDA = "host memory", "host-readable USM", "USM device me
 class Producer(NamedTuple):
     name: str
     array: Any
-    values: Any  # what the array holds, for NumPy
+    values: Any  # expected values, as an ndarray
     traits: set[str]
 
 
 class Consumer(NamedTuple):
     name: str
-    refuses: set[str]  # traits for which it may ask for a copy
-    lacks: set[str]  # traits for which a copy does not help
+    refuses: set[str]  # traits for which the consumer may require a copy
+    lacks: set[str]  # traits that the consumer does not support, even with a copy
     share: Callable[[USMArray], Any]
     copy: Callable[[USMArray], Any]
     address: Callable[[Any], int]
@@ -60,7 +60,7 @@ def is_installed(library: str) -> bool:
 
 
 def _sycl_devices() -> list[str]:
-    """Names of the SYCL devices, of which dpctl without a runtime and without drivers finds none."""
+    """Return the names of the SYCL devices. The list is empty if dpctl does not find a runtime or a driver."""
     if not is_installed("dpctl"):
         return []
     return [device.name for device in importlib.import_module("dpctl").get_devices()]
@@ -70,7 +70,7 @@ def _sycl_devices() -> list[str]:
 
 
 def producers() -> Iterator[Producer]:
-    """An array of every kind that this environment can make."""
+    """Yield an array of every kind that the installed libraries can create."""
     yield from _python_producers()
     for library, make in _PRODUCERS_OF.items():
         if is_installed(library):
@@ -146,7 +146,7 @@ _PRODUCERS_OF: dict[str, Callable[[Any], Iterator[Producer]]] = {
 
 
 class SyclResult:
-    """What the author of a SYCL extension writes: memory of one's own, and one attribute that describes it."""
+    """Example of an array type of a SYCL extension: memory, and the attribute that describes it."""
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory
@@ -164,7 +164,7 @@ class SyclResult:
 
 
 def _aligned(values: Any) -> Any:
-    """A copy that starts on a 64-byte boundary, without which jax on the CPU cannot share memory."""
+    """Return a copy aligned to 64 bytes, which jax on the CPU requires to share memory."""
     memory = np.empty(values.nbytes + 64, "u1")
     start = -memory.ctypes.data % 64
     result = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
@@ -176,7 +176,7 @@ def _aligned(values: Any) -> Any:
 
 
 def consumers() -> Iterator[Consumer]:
-    """Every library of this environment that takes arrays."""
+    """Yield every installed library that imports arrays."""
     yield Consumer(
         "numpy", {USM_DEVICE, CUDA}, set(), arrayhub.as_numpy, _copying(arrayhub.as_numpy), _numpy_address, np.asarray
     )
@@ -255,35 +255,35 @@ def _hub_values(x: Any) -> Any:
 
 
 def run() -> int:
-    """Send every producer's array to every consumer, print what happened, and return the exit status."""
+    """Export every producer's array to every consumer, print the results, and return the exit status."""
     _print_environment()
-    takers = list(consumers())
-    rows = [send(producer, takers) for producer in producers()]
+    targets = list(consumers())
+    rows = [send(producer, targets) for producer in producers()]
     _print_table(rows)
     failures = [f"{row.producer.name}: {text}" for row in rows for text in row.failed]
     if is_installed("dpctl") and not _sycl_devices():
         failures.append(f"SYCL: dpctl finds no device; {sycl_runtime.status()['reason']}")
     shared, copied = (sum(len(getattr(row, kind)) for row in rows) for kind in ("shared", "copied"))
-    print(f"\n{shared} times the same memory, {copied} copies where one was asked for, {len(failures)} failures.")
+    print(f"\n{shared} conversions without a copy, {copied} requested copies, {len(failures)} failures.")
     for text in failures:
         print(f"FAILED  {text}")
     return 1 if failures else 0
 
 
-def send(producer: Producer, takers: list[Consumer]) -> Row:
-    """Take one producer's array in, and hand it to every consumer."""
+def send(producer: Producer, targets: list[Consumer]) -> Row:
+    """Import the array of one producer, and export it to every consumer."""
     row = Row(producer)
     try:
         row.x = arrayhub.asarray(producer.array)
-        for consumer in takers:
-            _hand_over(row, row.x, consumer)
-    except Exception as error:  # the demo reports every fault and goes on
+        for consumer in targets:
+            _export(row, row.x, consumer)
+    except Exception as error:  # the demo reports every error and continues
         row.failed.append(f"{type(error).__name__}: {error}")
     return row
 
 
-def _hand_over(row: Row, x: USMArray, consumer: Consumer) -> None:
-    """Let one consumer take `x`, and note in `row` how that went."""
+def _export(row: Row, x: USMArray, consumer: Consumer) -> None:
+    """Export `x` to one consumer, and add the result to `row`."""
     traits = row.producer.traits
     try:
         result = consumer.share(x)
@@ -291,14 +291,14 @@ def _hand_over(row: Row, x: USMArray, consumer: Consumer) -> None:
         if traits & consumer.lacks:
             return
         if not traits & consumer.refuses:
-            row.failed.append(f"{consumer.name} refused it: {error}")
+            row.failed.append(f"{consumer.name} rejects the array: {error}")
             return
         result = consumer.copy(x)
         kept, column = True, row.copied
     else:
         kept, column = consumer.address(result) == x.ptr, row.shared
     if not kept:
-        row.failed.append(f"{consumer.name} has it at another address")
+        row.failed.append(f"{consumer.name} has the array at another address")
     elif not np.array_equal(np.asarray(consumer.values(result), "f8"), np.asarray(row.producer.values, "f8")):
         row.failed.append(f"{consumer.name} sees other values")
     else:
@@ -310,7 +310,7 @@ def _print_environment() -> None:
     print(f"arrayhub {importlib.metadata.version('arrayhub')} with {', '.join(versions)}")
     missing = [name for name in LIBRARIES if not is_installed(name)]
     if missing:
-        print(f"not installed, so not shown: {', '.join(missing)}")
+        print(f"not installed: {', '.join(missing)}")
     if is_installed("dpctl"):
         print(f"SYCL devices: {', '.join(_sycl_devices()) or 'none'}")
     print()
@@ -318,7 +318,7 @@ def _print_environment() -> None:
 
 def _print_table(rows: list[Row]) -> None:
     table: list[tuple[str, ...]] = [
-        ("from", "way in", "device", "shape", "strides", "same address in", "copied, when asked, to")
+        ("from", "protocol", "device", "shape", "strides", "shared with", "copied to, on request")
     ]
     for row in rows:
         if row.x is not None:

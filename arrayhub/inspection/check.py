@@ -5,9 +5,12 @@ from typing import Any
 
 from arrayhub._core.descriptor import name_of_elements
 from arrayhub._core.errors import PASSES_ON, InterfaceError, interface_error
-from arrayhub.conversion import asarray
+from arrayhub.adapters.arrow import unread
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.dispatch import check_exportable
+from arrayhub.convert.functions import asarray
 from arrayhub.inspection import not_dense
-from arrayhub.usm_array import USMArray
+from arrayhub.inspection.unread import array_besides
 
 # What is tried, by the names that `via=` takes; the first that answers is what the others are held to.
 _INTERFACES = {
@@ -46,11 +49,15 @@ def check(obj: Any, /) -> list[str]:
     TypeError
         `obj` has none of these interfaces, or elements that no array here can hold, such as Python objects.
     BufferError
-        It refuses all of them, as a tensor that is part of a gradient does.
+        It refuses all of them, as a tensor that is part of a gradient does. A stream that can be read once and a query
+        are not read.
     """
     found: list[tuple[str, dict[str, Any]]] = []
     texts = []
+    stream = unread(obj) is not None
     for name, via in _INTERFACES.items():
+        if stream and via == "arrow":  # which reading would empty or compute
+            continue
         try:
             found.append((name, _facts(obj, via)))
         except InterfaceError as error:
@@ -61,6 +68,8 @@ def check(obj: Any, /) -> list[str]:
             continue
         except Exception as error:  # a fault of the producer's code, which others would meet as well
             texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
+    if not found and stream:
+        array_besides(obj, "check")
     if not found:
         faults: list[str] | None = not_dense("check", obj, texts)
         if faults is not None:
@@ -106,6 +115,7 @@ def _facts(obj: Any, via: Any) -> dict[str, Any]:
 
 
 def _capsule_of(obj: Any) -> Any:
+    check_exportable(obj)
     try:
         capsule = obj.__dlpack__(max_version=(1, 1))
     except TypeError:  # from before there were versions

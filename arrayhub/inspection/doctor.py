@@ -1,4 +1,4 @@
-"""What ``python -m arrayhub doctor`` says: what is installed, what works, and which command fixes what does not."""
+"""Report of ``python -m arrayhub doctor``: installed libraries, devices, problems, and commands that fix them."""
 
 import importlib.metadata
 import importlib.util
@@ -16,24 +16,32 @@ from arrayhub.libraries import known
 
 _PATIENCE = 60  # seconds for one library
 
-# What there is a command for that installs it. numpy is the only one that has to be there.
+# Libraries that can be installed by a command. Only numpy is required.
 LIBRARIES = {row.name: row for row in known.LIBRARIES if row.install is not None}
 _ENVIRON = {name: value for row in known.LIBRARIES for name, value in row.environ.items()}
 
 
 def examine() -> dict[str, Any]:
-    """Look at Python, the libraries and the devices.
+    """Examine Python, the libraries and the devices.
 
-    Each library is imported in a process of its own, so that a broken one is a line of the report and not its end.
+    Each library is imported in a separate process, so that a crash of a library is reported as a problem.
 
     Returns
     -------
     dict
-        What json can write. ``arrayhub`` and ``python``: versions and places. ``libraries``: for each name its
-        ``status`` (``"works"``, ``"missing"``, ``"broken"``), ``version``, ``protocols``, the one that ``asarray``
-        takes, ``error`` and ``fix``. ``sycl``: ``platforms`` with their ``devices``, ``runtime``, ``error``. ``cuda``:
-        ``driver``, ``devices``, ``error``. ``problems``: a list of ``what`` is wrong and the ``fix``, a command
-        or what else to do.
+        Report that can be serialized to JSON, with these keys:
+
+        ``arrayhub``, ``python``
+            Versions and locations.
+        ``libraries``
+            By name: ``status`` (``"works"``, ``"missing"`` or ``"broken"``), ``version``, ``protocols``, ``asarray``
+            (the protocol that `asarray` uses), ``error`` and ``fix``.
+        ``sycl``
+            ``platforms`` with their ``devices``, ``runtime`` and ``error``.
+        ``cuda``
+            ``driver``, ``devices`` and ``error``.
+        ``problems``
+            List of dicts with ``what`` (description) and ``fix`` (a command or an instruction).
     """
     installed = [name for name in LIBRARIES if importlib.util.find_spec(name) is not None]
     probes = [*installed, "cuda", *(["sycl"] if "dpctl" in installed else [])]
@@ -57,33 +65,33 @@ def examine() -> dict[str, Any]:
 
 
 def run(as_json: bool) -> int:
-    """Print the report, and return the exit status: 1 where there is a problem."""
+    """Print the report, and return the exit status: 1 if there is a problem, else 0."""
     report = examine()
     print(json.dumps(report, indent=2) if as_json else "\n".join(_lines(report)))
     return 1 if report["problems"] else 0
 
 
 def _package() -> dict[str, Any]:
-    """What is imported says it, since metadata may be missing, or that of another copy."""
+    """Return version and location of the imported package. Its metadata may be missing or belong to another copy."""
     arrayhub = importlib.import_module("arrayhub")
     return {"version": arrayhub.__version__, "location": os.path.dirname(arrayhub.__file__ or "")}
 
 
 def probe(name: str) -> dict[str, Any]:
-    """What the process that looks at one library, ``"sycl"`` or ``"cuda"`` answers; ``error`` where it cannot."""
+    """Examine a library, ``"sycl"`` or ``"cuda"`` in a separate process, and return its answer or an ``error``."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     command = [sys.executable, "-P", "-m", "arrayhub.inspection.probe", name]
     environ = {**os.environ, **_ENVIRON, "PYTHONPATH": path}
     try:
         done = subprocess.run(command, env=environ, capture_output=True, timeout=_PATIENCE, check=False)
     except subprocess.TimeoutExpired:
-        return {"error": f"importing it took more than {_PATIENCE} seconds"}
+        return {"error": f"the import took more than {_PATIENCE} seconds"}
     answers = (line.removeprefix(ANSWER) for line in _lines_of(done.stdout) if line.startswith(ANSWER))
     for answer in answers:
         found: dict[str, Any] = json.loads(answer)
         return found
     *_, last = _lines_of(done.stderr) or [""]
-    return {"error": f"importing it ended the process, exit status {done.returncode}: {last}".rstrip(": ")}
+    return {"error": f"the import ended the process with exit status {done.returncode}: {last}".rstrip(": ")}
 
 
 def _lines_of(output: bytes) -> list[str]:
@@ -91,7 +99,7 @@ def _lines_of(output: bytes) -> list[str]:
 
 
 def verdict(name: str, answer: dict[str, Any] | None, install: str) -> dict[str, Any]:
-    """The report's entry for one library; the answer is None where it is not installed, and `install` then helps."""
+    """Return the entry of a library in the report. `answer` is None if the library is not installed."""
     empty: dict[str, Any] = {
         "status": "works",
         "version": None,
@@ -108,7 +116,10 @@ def verdict(name: str, answer: dict[str, Any] | None, install: str) -> dict[str,
 
 
 def _reinstall(name: str) -> str:
-    """By the name that it was installed under. An extra of arrayhub's would install arrayhub again."""
+    """Return the command that reinstalls a library by the name of its distribution.
+
+    An extra of arrayhub is not used here, because it would reinstall arrayhub.
+    """
     distributions = importlib.metadata.packages_distributions().get(name, [name])
     return f"pip install --force-reinstall {distributions[0]}"
 
@@ -164,9 +175,9 @@ def _cells(library: dict[str, Any]) -> tuple[str, str]:
         return "missing", library["fix"]
     if library["status"] == "broken":
         return "BROKEN", library["error"]
-    takes = f"; asarray takes {library['asarray']}" if library["asarray"] else ""
-    none = "no protocol" if takes else "no arrays of its own"
-    return library["version"], (", ".join(library["protocols"]) or none) + takes
+    used = f"; asarray uses {library['asarray']}" if library["asarray"] else ""
+    none = "no protocol" if used else "no arrays"
+    return library["version"], (", ".join(library["protocols"]) or none) + used
 
 
 def _sycl_lines(sycl: dict[str, Any]) -> Iterator[str]:

@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.allocate import empty_like
 from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import module_of, show
-from arrayhub._core.fresh import empty_like
 from arrayhub._core.memory import BOUNDARY
-from arrayhub.conversion import CONSUMERS, asarray, convert, further_takers, to_device
-from arrayhub.dispatch import VALUES, check_values, offer, peek, ways_in
+from arrayhub.adapters.arrow import unread
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.dispatch import VALUES, check_values, offer, peek, ways_in
+from arrayhub.convert.functions import CONSUMERS, asarray, convert, further_takers, to_device
 from arrayhub.inspection import not_dense
-from arrayhub.inspection.datashape import type_of
+from arrayhub.inspection.datashape.types import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.libraries import wrappers
 from arrayhub.runtimes.host import is_host_readable
-from arrayhub.usm_array import USMArray
 
 LONGEST_TEXT = 300  # characters of what an object says about itself
 LOOKED_AT = 1000  # items of nested sequences
@@ -30,8 +31,9 @@ _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 def explain(obj: Any, /, to: str | None = None) -> Explanation:
     """Say why an object can or cannot reach a library, and by which way it comes in.
 
-    Nothing of `obj` is copied: what would copy is tried on an array of its type without elements. Libraries that are
-    installed are imported. No object makes it raise, but Ctrl-C stops it.
+    Nothing of `obj` is copied: what would copy is tried on an array of its type without elements. A stream that can be
+    read once and a query are not read. Libraries that are installed are imported. No object makes it raise, but Ctrl-C
+    stops it.
 
     Parameters
     ----------
@@ -58,9 +60,13 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         if type(to) is not str or to not in further:
             raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
     name = type_name(type(obj))
-    array, taken, why = _way_in(obj, name)
+    stream, _ = attempt(unread, obj)
+    array, taken, why = _way_besides(obj, stream) if stream else _way_in(obj, name)
     taken_as_wrapper = array is not None and wrappers.unwraps(type(obj))  # which is asked for no protocol
-    offers = tuple(_offers(obj, array, taken, why)) if to is None and not taken_as_wrapper else ()
+    offers = tuple(_offers(obj, array, taken, why, stream)) if to is None and not taken_as_wrapper else ()
+    if array is None and stream:
+        asked = (*CONSUMERS, *further_takers()) if to is None else (to,)
+        return Explanation(name, stream, (), offers, None, why, tuple(Verdict(c, NOT_TRIED, why) for c in asked))
     if array is None:
         nested = None if issubclass(type(obj), VALUES) else not_dense("explain", obj, name, offers, to)
         return nested or _of_what_has_no_memory(obj, name, offers, why, to)
@@ -137,6 +143,15 @@ def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     return array, array.protocol, why
 
 
+def _way_besides(obj: Any, stream: str) -> tuple[USMArray | None, str | None, str]:
+    """Return the same of a stream, which is not read: by the first of its other protocols that answers."""
+    for protocol in _protocols(type(obj))[1]:
+        array = attempt(offer, obj, protocol)[0] if protocol != "arrow" else None
+        if array is not None:
+            return array, array.protocol, f"asarray takes {array.protocol}, the first of its protocols that answers"
+    return None, None, "explain does not read it; arrayhub.asnested(x) does"
+
+
 def _way_of_a_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     """`asarray` would copy these, so it is not called. A subclass may speak a protocol all the same."""
     for protocol in () if issubclass(type(obj), np.generic) else _protocols(type(obj))[1]:
@@ -152,12 +167,17 @@ def _protocols(cls: type) -> tuple[bool, tuple[str, ...]]:
     return found or (False, ())
 
 
-def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str) -> Iterator[Offer]:
-    """Every protocol that the object speaks, each tried once; `why` is the reason where there is no array."""
+def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str, stream: str) -> Iterator[Offer]:
+    """Every protocol that the object speaks, each tried once; `why` is the reason where there is no array.
+
+    `stream` says what it is if Arrow's interface is not to be tried.
+    """
     known, protocols = _protocols(type(obj))
     for protocol in ("dlpack",) if type(obj) is _CAPSULE else protocols:
         if protocol == taken and array is not None:
             yield Offer(protocol, True, _summary(array))
+        elif protocol == "arrow" and stream:
+            yield Offer(protocol, False, f"{stream}; it is not read here")
         elif protocol == "exchange" and known:  # its module looks at more than the table says
             yield Offer(
                 protocol, array is not None, why if array is None else "DLPack's C table, without a Python call"

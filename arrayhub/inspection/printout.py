@@ -1,58 +1,59 @@
-"""An array taken apart: type, array metadata, data and the memory block behind it, as a dict and as DyND prints it."""
+"""Describe type, metadata, data and memory block of an array, as a dict and in the format of DyND."""
 
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 from arrayhub._core.memory import MemoryBlock
-from arrayhub.conversion import asarray
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import asarray
 from arrayhub.inspection import not_dense
-from arrayhub.inspection.datashape import Complex, Number, type_of
-from arrayhub.usm_array import USMArray
+from arrayhub.inspection.datashape.types import Complex, Number, type_of
+from arrayhub.inspection.unread import array_besides
 
-# DyND's access flags, by what `USMArray.access` says.
+# DyND's access flags, by the value of `USMArray.access`.
 _READ, _WRITE, _IMMUTABLE = 1, 2, 4
 FLAGS = {"readwrite": _READ | _WRITE, "readonly": _READ, "immutable": _READ | _IMMUTABLE}
 _FLAG_NAMES = {_READ: "read_access", _WRITE: "write_access", _IMMUTABLE: "immutable"}
 
 
 def inspect(obj: Any, /) -> dict[str, Any]:
-    """Return what an array is made of, as a dict that ``json`` can write.
+    """Describe an array as a dict that can be serialized to JSON.
 
     Parameters
     ----------
     obj : object
-        Anything `asarray` takes, and what is not dense that `asnested` takes without a copy.
+        Any object that `asarray` accepts, or that `asnested` accepts without a copy.
 
     Returns
     -------
     dict
-        Addresses are integers; sizes, strides and offsets are in bytes.
+        Addresses are integers. Sizes, strides and offsets are in bytes.
 
         ``address``, ``refcount``
-            Of the array object; the references that the call itself needs are left out.
+            Address and reference count of the array object, without the references of the call itself.
         ``type``
-            ``pointer`` (the dtype object's address; a built-in element type without dimensions has its number here),
+            ``pointer`` (address of the dtype object, or the type number of a built-in element type without dimensions),
             ``symbolic`` and ``fixed`` (the datashape in both forms).
         ``arrmeta``
-            ``flags`` (1 read, 2 write, 4 immutable), ``access``, ``itemsize``, ``dimensions`` (a list of ``stride``,
-            None where elements share bytes, and ``size``, in elements), ``fields`` (None, or a record's ``name`` and
-            ``offset`` each).
+            ``flags`` (1 read, 2 write, 4 immutable), ``access``, ``itemsize``, ``dimensions`` (list of dicts with
+            ``stride``, None for packed elements, and ``size`` in elements), ``fields`` (None, or a list of dicts with
+            ``name`` and ``offset`` of the fields of a record).
         ``data``
-            ``pointer`` (to element zero), ``protocol``, ``device``, ``usm_type``, and ``memory_block``: ``address`` and
-            ``refcount`` of the block object, ``kind``, ``start`` and ``nbytes`` of its bytes (None where unknown),
-            ``object`` (the owner's address, None where the block itself owns them), ``release_function``,
-            ``release_address``.
+            ``pointer`` (address of element zero), ``protocol``, ``device``, ``usm_type``, and ``memory_block`` with the
+            keys ``address`` and ``refcount`` (of the block object), ``kind``, ``start`` and ``nbytes`` (of the memory;
+            None if unknown), ``object`` (address of the owner, None if the block owns the memory),
+            ``release_function`` and ``release_address``.
 
-        Of what is not dense ``arrmeta`` has ``kind`` and ``length``, and ``data`` has such a dict for each part
-        (offsets, content, the fields of a record), with its ``nbytes``.
+        For a nested array, ``arrmeta`` has ``kind`` and ``length``, and ``data`` has a dict of the form above, with
+        ``nbytes``, for each child array (offsets, content, the fields of a record).
 
     Raises
     ------
     TypeError, ValueError, BufferError
-        As `asarray`.
+        See `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
     """
-    obj = _taken(obj)
+    obj = _imported(obj, "inspect")
     refcount = shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
     if not isinstance(obj, USMArray):
         nested: dict[str, Any] = not_dense("inspect", obj, refcount)
@@ -61,32 +62,35 @@ def inspect(obj: Any, /) -> dict[str, Any]:
 
 
 def debug_repr(obj: Any, /) -> str:
-    """Return what an array is made of, in the form of DyND's ``debug_repr``; see `inspect` for the same as a dict.
+    """Describe an array in the format of DyND's ``debug_repr``. See `inspect` for a dict with the same content.
 
     Parameters
     ----------
     obj : object
-        Anything `asarray` takes, and what is not dense that `asnested` takes without a copy.
+        Any object that `asarray` accepts, or that `asnested` accepts without a copy.
 
     Returns
     -------
     str
-        Lines without a newline at the end. Strides, sizes of items and offsets are in bytes.
+        Lines without a trailing newline. Strides, item sizes and offsets are in bytes.
 
     Raises
     ------
     TypeError, ValueError, BufferError
-        As `asarray`.
+        See `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
     """
-    obj = _taken(obj)
+    obj = _imported(obj, "debug_repr")
     refcount = shared(sys.getrefcount(obj))  # as in `inspect`
     if not isinstance(obj, USMArray):
         return str(not_dense("debug_repr", obj, refcount))
     return "\n".join(_lines(facts_of(obj, refcount)))
 
 
-def _taken(obj: Any) -> Any:
-    """A dense array, or what is not dense as the layer above has it."""
+def _imported(obj: Any, function: str) -> Any:
+    """Return `obj` as a USMArray, or as a NestedArray if it is not dense."""
+    besides = array_besides(obj, function)
+    if besides is not None:
+        return besides
     try:
         return asarray(obj)
     except (BufferError, TypeError):
@@ -97,17 +101,18 @@ def _taken(obj: Any) -> Any:
 
 
 def shared(counted: int) -> int:
-    """How many references there are besides those that a variable and the counting need; 1 where there are no others.
+    """Return a reference count without the references of the local variable and of the call of ``sys.getrefcount``.
 
-    `counted` is what ``sys.getrefcount`` says of a local variable. Whether its argument is one more reference differs
-    between interpreters (from CPython 3.14 on it mostly is not), so an object with one reference is counted alike.
+    `counted` is the result of ``sys.getrefcount`` for a local variable. The function subtracts the result for an object
+    with a single reference, because interpreters differ in whether the argument adds a reference (CPython 3.14 mostly
+    does not). The result is at least 1.
     """
     unshared = object()
     return max(1, counted - sys.getrefcount(unshared))
 
 
 def facts_of(array: USMArray, refcount: int) -> dict[str, Any]:
-    """What `inspect` says of a dense array."""
+    """Return the dict of `inspect` for a dense array."""
     fixed, symbolic = type_of(array), type_of(array, symbolic=True)
     return {
         "address": id(array),
@@ -133,12 +138,12 @@ def facts_of(array: USMArray, refcount: int) -> dict[str, Any]:
 
 
 def _type_pointer(array: USMArray, fixed: Any) -> int:
-    """A built-in type is a number; any other has an object, of which the array keeps the dtype alive."""
+    """Return the type number of a built-in type, or the address of the dtype object, which the array keeps alive."""
     if isinstance(fixed, Number | Complex):
         return array.typenum
     try:
         return id(array.dtype)
-    except TypeError:  # NumPy has none
+    except TypeError:  # NumPy does not have this type
         return array.typenum
 
 
@@ -178,12 +183,12 @@ def _block_facts(block: MemoryBlock) -> dict[str, Any]:
 
 
 def flag_names(flags: int) -> str:
-    """DyND's names of access flags, a blank after each."""
+    """Return DyND's names of access flags, each followed by a space."""
     return "".join(f"{name} " for flag, name in _FLAG_NAMES.items() if flag & flags)
 
 
 def hexadecimal(address: int) -> str:
-    """An address as DyND writes it."""
+    """Format an address as in DyND."""
     return f"{address:016X}"
 
 
@@ -209,7 +214,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _type_specific(arrmeta: dict[str, Any]) -> Iterator[str]:
-    """What each part of the type needs to know besides, one more space a level."""
+    """Yield the metadata of each dimension and of the fields, indented by one more space per level."""
     indent = "   "
     for dimension in arrmeta["dimensions"]:
         stride = "none (elements share bytes)" if dimension["stride"] is None else dimension["stride"]
@@ -224,7 +229,7 @@ def _type_specific(arrmeta: dict[str, Any]) -> Iterator[str]:
 
 
 def block_lines(data: dict[str, Any]) -> Iterator[str]:
-    """What `debug_repr` says of the memory block behind data."""
+    """Yield the lines of `debug_repr` for the memory block in `data`."""
     block = data["memory_block"]
     yield f"------ memory_block at {hexadecimal(block['address'])}"
     yield f" reference count: {block['refcount']}"

@@ -1,11 +1,11 @@
-"""Amounts in the unit in which people read them."""
+"""Format amounts of bytes and seconds with a suitable unit."""
 
 _BYTES = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 def of_bytes(nbytes: int) -> str:
-    """Return so many bytes in the largest unit of which there is one, with three digits."""
+    """Format a number of bytes in the largest binary unit that is not larger than the number, with up to 4 digits."""
     power = min(max(nbytes.bit_length() - 1, 0) // 10, len(_BYTES) - 1)
     if power == 0:
         return "1 byte" if nbytes == 1 else f"{nbytes} bytes"
@@ -13,6 +13,6 @@ def of_bytes(nbytes: int) -> str:
 
 
 def of_seconds(seconds: float) -> str:
-    """Return a time in seconds, milliseconds, or else microseconds."""
+    """Format a time in seconds, milliseconds or microseconds, with up to 3 digits."""
     size, unit = next((row for row in _SECONDS if seconds >= row[0]), _SECONDS[-1])
     return f"{seconds / size:.3g} {unit}"

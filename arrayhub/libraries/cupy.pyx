@@ -31,10 +31,10 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub._core.fresh cimport compact
+from arrayhub._core.allocate cimport compact
 from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport place_of
-from arrayhub._core.shared cimport is_done, mark_done
+from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport cuda_array, dlpack
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
 

@@ -29,9 +29,9 @@ from arrayhub._core.descriptor cimport (
     set_type,
     size_of,
 )
-from arrayhub._core.fresh cimport compact
+from arrayhub._core.allocate cimport compact
 from arrayhub._core.memory cimport MemoryBlock
-from arrayhub._core.shared cimport found
+from arrayhub._core.cpython.atomics cimport found
 from arrayhub.adapters cimport sycl_usm
 from arrayhub.runtimes cimport sycl
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from arrayhub._core.caller cimport calling_module
+from arrayhub._core.cpython.frames cimport calling_module
 from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub.libraries.torch_as_consumer cimport asked_by
 
@@ -55,12 +55,17 @@ cdef str package_that_asks():
 cdef bint wants_host(Descriptor a, object max_version) except -1:
     """Whether who calls ``__dlpack__`` of USM, without a wish for a device, reads the host's memory only.
 
+    A consumer that names no version is from before DLPack 1.0, whose readers know the host and CUDA (onnxruntime refuses
+    others: "Unsupported device type"). It gets the host's device of all memory that the host can read.
+
     Raises
     ------
     BufferError
         So it does, and the host cannot read this memory.
     """
     cdef const char* file
+    if max_version is None and host_readable(a):
+        return True
     cdef str reader = "numpy" if max_version is not None and max_version is numpys_version() else package_that_asks()
     if reader is None and max_version is None:
         for name in _FILES:

@@ -72,6 +72,8 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         devices = obj.devices()
         if len(devices) == 1:
             return parse_on_device(obj, stream, next(iter(devices)).platform)
+        if obj.is_fully_replicated:      # each device has all of the values, so that any shard is the array
+            return parse(obj.addressable_data(0), stream)
     except PASSES_ON:
         raise
     except Exception as error:     # jax raises many kinds, and NoneType's own for a deleted array
@@ -82,8 +84,8 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
             " numpy.asarray(x), a copy, or convert it with x.astype('float32')"
         ) from error
     raise BufferError(
-        f"jax: the array is spread over {len(devices)} devices; take x.addressable_shards[i].data one by one, or gather it"
-        " with jax.device_put"
+        f"jax: the array is spread over {len(devices)} devices; take x.addressable_shards[i].data one by one, or call"
+        " jax.device_put(x, jax.devices()[0]), which gathers it"
     )
 
 

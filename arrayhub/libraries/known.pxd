@@ -16,7 +16,7 @@ cdef class Library:
     cdef readonly dict environ          # what the environment says so that making the sample changes nothing on the machine
     cdef readonly object sample         # makes an array of it, from the module; its type where there is no device for one
     cdef readonly tuple roots           # first parts of the names of the modules that its types are defined in
-    cdef readonly unsigned int traits   # what it does otherwise than the specifications have it (adapters/producer_types)
+    cdef readonly unsigned int traits   # what it does otherwise than the specifications have it (adapters/type_cache)
     cdef readonly str like              # the library whose arrays stand for its own where it takes none; its own name
     cdef readonly str call              # the name of the function that gives its arrays; None: it takes none by a call
     cdef readonly str device_type       # where its arrays lie

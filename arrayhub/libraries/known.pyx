@@ -10,15 +10,20 @@ import sys
 
 import numpy as np
 
+cimport numpy as cnp
+
 from arrayhub.adapters cimport buffer, dlpack
-from arrayhub.adapters.producer_types cimport (
+from arrayhub.adapters.type_cache cimport (
     ARROW_ARRAY_FIRST,
     ARROW_BYTES_ARE_OBJECTS,
+    ARROW_IS_LAZY,
+    ARROW_STREAM_FIRST,
     BORROWS,
     DLPACK_BY_OWN_WAY,
     LEGACY_IS_WRITABLE,
     NO_STREAM_IS_NONE,
     SILENT_ON_DEFAULT,
+    SYCL_IS_READONLY,
 )
 from arrayhub.libraries cimport cupy, dpctl, jax, numpy, paddle, pyarrow, torch, torch_emit, warp
 
@@ -91,6 +96,19 @@ def named(root, *names):
     return lambda cls: root_of(cls) == root and cls.__name__ in names
 
 
+cdef Descriptor without_strings(object obj, object stream):
+    """Refuse tensors of TensorFlow whose elements are not numbers; return None for others, which support protocols.
+
+    The ``__dlpack__`` of these tensors fails a CHECK (``DataTypeCanUseMemcpy``) and so ends the process (tensorflow 2.21).
+    """
+    name = obj.dtype.name
+    if name == "string":
+        raise BufferError("tensorflow.Tensor: dtype is 'string'; accepted: numbers. Call arrayhub.asnested(x.numpy().tolist())")
+    if name == "variant" or name == "resource":
+        raise BufferError(f"tensorflow.Tensor: dtype is {name!r}, a handle without elements; accepted: numbers")
+    return None
+
+
 cdef Descriptor dlpack_first(object obj, object stream):
     """By DLPack where that says more than the buffer, which is otherwise asked before; None where it refuses."""
     try:
@@ -101,6 +119,15 @@ cdef Descriptor dlpack_first(object obj, object stream):
         raise
     except Exception:
         return None
+
+
+cdef Descriptor unpacked_buffer(object obj, object stream):
+    """By the buffer, unless its bytes are eight booleans each: nanoarrow (0.9) gives them the format of bytes."""
+    cdef Descriptor a = buffer.parse(obj, stream)
+    if a is not None and a.typenum_ == cnp.NPY_UBYTE and obj.data_type == "bool":
+        raise TypeError(f"asarray: nanoarrow.{type(obj).__name__} packs eight booleans into a byte; accepted: a byte each. Call"
+                        " numpy.fromiter(x.elements(), bool), which copies")
+    return a
 
 
 def _usm_memory(module):
@@ -192,11 +219,24 @@ Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.
         like="arrow") \
     .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"), pyarrow.parse, pyarrow.parse)
 
+Library("nanoarrow", None) \
+    .takes(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
+
 # Recognised by Arrow's interfaces, as wrappers, or by `asnested`: these rows are for reports, and for what polars (2.1.0 and
 # before) hands over of its dtype Object. It has no other bytes of a fixed size, and its schema says nothing besides.
 Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]), traits=ARROW_BYTES_ARE_OBJECTS)
 
 Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))
+
+# narwhals 2.29 joins the chunks of a Series for its __arrow_c_array__, one chunk too.
+Library("narwhals", None, traits=ARROW_STREAM_FIRST)
+
+# Their __arrow_c_stream__ runs the query each time (duckdb 2.0, ibis 12, datafusion 55); in duckdb/duckdb#17084 once only.
+Library("duckdb", None, roots=("duckdb", "_duckdb"), traits=ARROW_IS_LAZY)
+
+Library("ibis", None, traits=ARROW_IS_LAZY)
+
+Library("datafusion", None, traits=ARROW_IS_LAZY)
 
 Library("awkward", "pip install awkward", lambda awkward: awkward.Array([0.0, 1.0]))
 
@@ -215,9 +255,16 @@ Library("paddle", None) \
 Library("av", None, traits=LEGACY_IS_WRITABLE) \
     .takes(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # its buffers are bytes, padding included
 
+Library("tensorflow", None, traits=DLPACK_BY_OWN_WAY) \
+    .takes(named("tensorflow", "EagerTensor"), without_strings, without_strings)
+
 Library("ml_dtypes", "pip install ml_dtypes")
 
 Library("onnxruntime", None, traits=BORROWS)      # an OrtValue on a NumPy array: only the Python object has the array
+
+# oneDAL's tables (2026.2) write `is_mutable` where the dict has its read-only flag, and are never mutable. To invert it would
+# make them writable once they are mended; their DLPack capsules say read-only.
+Library("onedal", None, traits=SYCL_IS_READONLY)
 
 Library("cuda.core", None, roots=("cuda",), device=devices.read_cuda_core)
 

@@ -4,7 +4,9 @@ cdef Descriptor parse(object obj, object stream)
 cdef Descriptor parse_by_dict(object obj, object stream)
 cdef Descriptor copy_values(object obj)
 cdef Descriptor copy_values_as(object obj, object dtype)
-cpdef object with_ndarrays(object obj, tuple above=*)
+cpdef int refuse_endless(object obj, str call) except -1
+cpdef double count_elements(object obj, str call) except -1
+cpdef object with_ndarrays(object obj)
 cdef Descriptor copy_scalar(object obj, object stream)
 cdef object emit(Descriptor a)
 cdef object lay_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides)

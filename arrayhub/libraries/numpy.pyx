@@ -6,7 +6,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from arrayhub._core cimport dtypes
+from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     ARRAY_INTERFACE,
     COPIED,
@@ -27,6 +27,7 @@ from arrayhub.adapters cimport array_interface
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, module_of, show
+from arrayhub.libraries import wrappers
 
 cnp.import_array()
 
@@ -34,6 +35,12 @@ cdef extern from "numpy/arrayobject.h":
     object PyArray_NewFromDescr(type subtype, cnp.dtype descr, int nd, const Py_ssize_t* dims,
                                 const Py_ssize_t* strides, void* data, int flags, object obj)
     int PyArray_SetBaseObject(cnp.ndarray array, object base) except -1
+
+
+cdef enum:
+    # Set on the results of broadcast_arrays, whose elements share memory. NumPy's buffer and interfaces then say read-only;
+    # the C API has no name for the bit, which flags.num shows (NPY_ARRAY_WARN_ON_WRITE in NumPy's multiarray/arrayobject.h).
+    WARN_ON_WRITE = -2147483648
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -59,26 +66,33 @@ cdef Descriptor parse(object obj, object stream):
     for k in range(nd):
         a.shape_[k] = cnp.PyArray_DIMS(<cnp.ndarray> obj)[k]
         a.byte_strides_[k] = cnp.PyArray_STRIDES(<cnp.ndarray> obj)[k]
-    if cnp.PyArray_FLAGS(<cnp.ndarray> obj) & cnp.NPY_ARRAY_WRITEABLE:
+    if cnp.PyArray_FLAGS(<cnp.ndarray> obj) & (cnp.NPY_ARRAY_WRITEABLE | WARN_ON_WRITE) == cnp.NPY_ARRAY_WRITEABLE:
         a.flags_ |= WRITEABLE
     cdef const dtypes.ElementType* row = dtypes.by_typenum(descr.type_num)
     if row != NULL and row.typestr != NULL and descr.byteorder != c">":
         set_type(a, row)
         a.dtype_ = descr
     else:
-        set_dtype(a, descr)
+        try:
+            set_dtype(a, descr)
+        except TypeError:
+            raise wrappers.elements_error(obj) from None
     seal(a)
     return a
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
-    """The same by ``__array_interface__``, whose type string cannot say every dtype."""
+    """Import an ndarray through ``__array_interface__``, with its own dtype, since a type string cannot express every dtype."""
     refuse_mask(obj)
-    return array_interface.parse_as(obj, obj.dtype)
+    cdef object dtype = obj.dtype
+    if dtype.hasobject or dtypes.by_dtype(dtype) == NULL:
+        raise wrappers.elements_error(obj)
+    return array_interface.parse_as(obj, dtype)
 
 
 cdef Descriptor copy_values(object obj):
     """Python numbers and nested sequences, through NumPy: the one copy that nobody has to ask for."""
+    refuse_endless(obj, "asarray")
     try:
         array = array_of(obj, None)
     except PASSES_ON:
@@ -97,6 +111,7 @@ cdef Descriptor copy_values(object obj):
 cdef Descriptor copy_values_as(object obj, object dtype):
     """The same with elements of a type that the caller chose: NumPy refuses integers that it does not hold, which a copy
     of the array from above would wrap."""
+    refuse_endless(obj, "asarray")
     try:
         array = array_of(obj, dtype)
     except OverflowError as error:
@@ -123,17 +138,87 @@ cdef object array_of(object obj, object dtype):
 cdef frozenset _PLAIN = frozenset((bool, int, float, complex, str, bytes))     # as most values are; no array among them
 
 
-cpdef object with_ndarrays(object obj, tuple above=()):
-    """`obj` with an ndarray for each array of ours in it, or `obj` itself; `above` are the sequences that it is in."""
+# Of an array that no machine has memory for. Lists that share their elements can name as many.
+cdef double MANY_ELEMENTS = 2.0 ** 40
+
+
+cpdef int refuse_endless(object obj, str call) except -1:
+    """Refuse sequences in which NumPy would look for elements without end: those nested too deeply, those that contain
+    themselves and those that share their elements.
+
+    NumPy takes the number of dimensions and their lengths from the first elements, and leaves a sequence in which others
+    differ. Only the first elements have to be followed.
+    """
+    cdef double elements = 1
+    cdef int levels = 0
+    cdef Py_ssize_t length
+    while isinstance(obj, (list, tuple)):
+        length = len(<list> obj) if isinstance(obj, list) else len(<tuple> obj)
+        if length == 0:
+            break
+        levels += 1
+        elements *= length
+        if levels > layout.MAX_NDIM:
+            raise TypeError(
+                f"{call}: sequences inside each other, more than {layout.MAX_NDIM} levels; accepted: at most"
+                f" {layout.MAX_NDIM}, in none of which a sequence contains itself"
+            )
+        if elements > MANY_ELEMENTS:
+            raise TypeError(
+                f"{call}: sequences inside each other with {elements:.2g} elements; accepted: at most 2**40, those of a"
+                " shared sequence counted each time. numpy.broadcast_to(x, shape) repeats x without a copy"
+            )
+        obj = (<list> obj)[0] if isinstance(obj, list) else (<tuple> obj)[0]
+    return 0
+
+
+cpdef double count_elements(object obj, str call) except -1:
+    """Return how many elements there are in lists, tuples and dicts inside each other, those of a shared one counted each
+    time; TypeError where one contains itself."""
+    return counted(obj, 0, {}, call)
+
+
+cdef double counted(object obj, int level, dict seen, str call) except -1:
+    cdef double elements = len(obj)
+    values = obj.values() if isinstance(obj, dict) else obj
+    if _PLAIN.issuperset(map(type, values)):
+        return elements
+    if level > layout.MAX_NDIM:
+        raise TypeError(f"{call}: lists inside each other, more than {layout.MAX_NDIM} levels")
+    before = seen.get(id(obj), obj)
+    if before is None:
+        raise TypeError(f"{call}: lists inside each other, more than {layout.MAX_NDIM} levels, since {show(obj)} contains"
+                        " itself")
+    if before is not obj:
+        return before[1]
+    seen[id(obj)] = None
+    for item in values:
+        if isinstance(item, (list, tuple, dict)):
+            elements += counted(item, level + 1, seen, call)
+    seen[id(obj)] = (obj, elements)
+    return elements
+
+
+cpdef object with_ndarrays(object obj):
+    """Return `obj` with an ndarray in place of each array of ours in it, or `obj` itself where there is none."""
+    return replaced(obj, 0, {})
+
+
+cdef object replaced(object obj, int level, dict seen):
+    """`seen` has the sequences that were visited, by their identity: they may share their elements, or contain themselves,
+    which NumPy refuses. It refuses more levels than it has dimensions, too."""
     if isinstance(obj, Descriptor):
         return emit(obj)
-    if not isinstance(obj, (list, tuple)) or id(obj) in above:      # a list in itself, which NumPy has refused
+    if level > layout.MAX_NDIM or not isinstance(obj, (list, tuple)) or _PLAIN.issuperset(map(type, obj)):
         return obj
-    if _PLAIN.issuperset(map(type, obj)):
-        return obj
-    above = (*above, id(obj))
-    items = [with_ndarrays(item, above) for item in obj]
-    return items if any([new is not old for new, old in zip(items, obj)]) else obj
+    before = seen.get(id(obj))
+    if before is not None:
+        return before[1]
+    seen[id(obj)] = (obj, obj)
+    items = [replaced(item, level + 1, seen) for item in obj]
+    result = items if any([new is not old for new, old in zip(items, obj)]) else obj
+    seen[id(obj)] = (obj, result)
+    return result
 
 
 cdef Descriptor copy_scalar(object obj, object stream):

@@ -9,7 +9,7 @@ import sys
 from cpython.object cimport PyObject
 
 from arrayhub._core.descriptor cimport Descriptor
-from arrayhub._core.raised cimport take
+from arrayhub._core.cpython.exceptions cimport take
 from arrayhub.adapters cimport arrow, dlpack
 
 from arrayhub._core.errors import PASSES_ON
@@ -68,8 +68,9 @@ cdef object legacy_capsule(object obj):
     except PASSES_ON:
         raise
     except Exception as error:      # ArrowInvalid, ArrowTypeError and others, by the version
-        if type(error) is not TypeError:      # which alone is Python's own, about the keyword
-            return None
+        kind = type(error)
+    if kind is not TypeError:      # which alone is Python's own, about the keyword
+        return None
     try:
         return obj.__dlpack__()
     except PASSES_ON:
@@ -140,8 +141,9 @@ cdef str advice_in_chunks(object obj):
 
 cdef object refusal_of(object obj):
     """The error of what is no dense array; None of what is one."""
+    refusal = None
     try:
         arrow.parse(obj, None)
     except BufferError as error:
-        return error
-    return None
+        refusal = error
+    return refusal

@@ -1,5 +1,5 @@
 from arrayhub._core.descriptor cimport Descriptor
-from arrayhub._core.shared cimport is_done
+from arrayhub._core.cpython.atomics cimport is_done
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 
 cdef int torch_found

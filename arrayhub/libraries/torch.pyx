@@ -13,8 +13,8 @@ from libc.stdint cimport uint64_t
 from arrayhub._core.descriptor cimport Descriptor, bare_array, hold_resource
 from arrayhub._core.device cimport kDLCUDA
 from arrayhub._core.memory cimport EXTERNAL, describe_release
-from arrayhub._core.raised cimport put_aside, put_back
-from arrayhub._core.shared cimport is_done, mark_done
+from arrayhub._core.cpython.exceptions cimport put_aside, put_back
+from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI, DLTensor, kDLInt, kDLUInt
 from arrayhub.runtimes.cuda cimport remember_handle, stream_handle
@@ -200,6 +200,7 @@ _WITHOUT_MEMORY = (
     (lambda torch, x: is_uninitialised(x), "it has no shape yet; call x.materialize(shape)"),
     (lambda torch, x: x.is_nested, "it is nested; call x.to_padded_tensor(0.0), or take x.unbind() one by one"),
     (lambda torch, x: x.is_quantized, "it is quantised; call x.int_repr() or x.dequantize()"),
+    (lambda torch, x: isinstance(x, torch.distributed.tensor.DTensor), "it is distributed; call x.to_local()"),
     (lambda torch, x: torch._C._functorch.is_functorch_wrapped_tensor(x),
      "it is one that torch.func transforms (vmap, grad, ...); call arrayhub outside the transformed function"),
     (lambda torch, x: torch._is_functional_tensor(x), "it is functionalised; call arrayhub outside functionalize()"),
@@ -220,22 +221,28 @@ cdef object tensor_error(object tensor, object reason):
             raise
         except Exception:      # a private name of another torch, or a subclass that refuses the question
             continue
+    dtype, call = packed_call(tensor)
+    if call is not None:
+        return BufferError(
+            f"torch: dtype is {dtype}; accepted: dtypes with one number in an element. Call {call}, a view of what it is"
+            " kept in"
+        )
     return BufferError(
         f"torch: {type(tensor).__name__} cannot be shown as memory ({first_line(reason)}); accepted: dense tensors"
-        f"{as_bytes(tensor)}"
     )
 
 
-cdef str as_bytes(object tensor):
-    """The call for elements that DLPack has no words for; "" for others."""
+cdef tuple packed_call(object tensor):
+    """The dtype of elements that arrayhub's table does not have, and the call that shows their bytes; two None for others."""
     try:
-        if re.match("torch.bits|torch.*_x2$", str(tensor.dtype)):
-            return f". What it is kept in: x.view(torch.uint{8 * tensor.element_size()})"
+        dtype = str(tensor.dtype)
+        if re.match("torch.bits|torch.*_x2$", dtype):
+            return dtype, f"x.view(torch.uint{8 * tensor.element_size()})"
     except PASSES_ON:
         raise
     except Exception:      # as above
         pass
-    return ""
+    return None, None
 
 
 cdef object pending_as_tensor_error(object tensor):
@@ -245,7 +252,8 @@ cdef object pending_as_tensor_error(object tensor):
     except PASSES_ON:
         raise
     except Exception as error:
-        return tensor_error(tensor, error)
+        told = tensor_error(tensor, error)
+    return told
 
 
 # ------------------------------------------------------------------------------------------- which state a tensor is in

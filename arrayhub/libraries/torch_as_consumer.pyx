@@ -10,7 +10,7 @@ import warnings
 
 from cpython.exc cimport PyErr_SetInterrupt
 
-from arrayhub._core.caller cimport calling_module
+from arrayhub._core.cpython.frames cimport calling_module
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, stride_tuple
 
 cdef extern from *:

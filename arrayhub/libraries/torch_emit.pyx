@@ -134,7 +134,8 @@ cdef object pending_as_torch_error(Descriptor a):
     except PASSES_ON:
         raise
     except (BufferError, RuntimeError) as error:
-        return torch_error(a, error)
+        told = torch_error(a, error)
+    return told
 
 
 cdef object torch_error(Descriptor a, object error):

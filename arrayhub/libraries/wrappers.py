@@ -6,6 +6,7 @@ look); the error then names the call that gives an array. Types are known by the
 those that they inherit from included, so no library is imported to recognise its objects.
 """
 
+import datetime
 import re
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from arrayhub.adapters import arrow
 class Wrapper(NamedTuple):
     """What is known of a type."""
 
-    call: str  # what gives an array, for people
+    call: str  # what gives an array, for people; "": the object is symbolic, and no call does
     attribute: str | None = None  # what hands out its memory, as in "data", "a.b" or "get()"; None: nothing does
     dtype: Callable[[Any], Any] = lambda obj: None  # the element type that an object says it has; None: none of NumPy's
     asked: bool = False  # its own protocols are asked instead, and the call is named where they refuse
@@ -34,10 +35,39 @@ _OPENVINO = {
     **{f"f{bits}": f"float{bits}" for bits in (16, 32, 64)},
 }
 
+_OPENVINO_BITS = {
+    "bf16": "bfloat16",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "f8e8m0": "float8_e8m0fnu",
+}
+
 
 def _dtype_of_openvino(obj: Any) -> Any:
     name = _OPENVINO.get(obj.get_element_type().get_type_name())
     return obj.get_element_type() if name is None else np.dtype(name)
+
+
+def _bits_of_openvino(obj: Any) -> str | None:
+    """The call for an element type of ml_dtypes', which `data` shows as another one of the same size."""
+    name = _OPENVINO_BITS.get(obj.get_element_type().get_type_name())
+    return None if name is None else f"x.data.view(ml_dtypes.{name})"
+
+
+def _number_of_sympy(obj: Any) -> str | None:
+    return "complex(x), or float(x) of a real number" if obj.is_number else None
+
+
+def _constant_of_casadi(obj: Any) -> str | None:
+    return "casadi.DM(x).full(), a copy" if obj.is_constant() else None
+
+
+def _values_of_ndonnx(obj: Any) -> str | None:
+    try:
+        obj.unwrap_numpy()
+    except ValueError:
+        return None
+    return "x.unwrap_numpy()"
 
 
 def _dtype_of_frame(obj: Any) -> Any:
@@ -62,24 +92,36 @@ def _dtype_of_masked(obj: Any) -> Any:
     return f"{obj.dtype}, some of them missing" if obj.isna().any() else obj.dtype.numpy_dtype
 
 
+def _dtype_of_arrow(obj: Any) -> Any:
+    if obj.isna().any():
+        return f"{obj.dtype}, some of them missing"
+    chunks = obj.__arrow_array__().num_chunks
+    if chunks > 1:
+        return f"{obj.dtype} in {chunks} chunks"
+    dtype = getattr(obj.dtype, "numpy_dtype", None)  # of objects for strings and decimals; Arrow packs booleans
+    return dtype if dtype is not None and dtype.kind in "iufmM" else obj.dtype
+
+
 def _nested_of_pandas(obj: Any) -> str | None:
-    """The call for an object of whose elements ``to_numpy()`` makes Python objects, which a row of it or two tell."""
+    """The call that loses nothing, and ``to_numpy()`` unless it makes Python objects, which a row or two tell."""
     try:
         objects = _gives_objects(obj, [0][: len(obj)])
-        if not objects and hasattr(obj, "isna"):  # some types become objects only where elements are missing
-            missing = np.asarray(obj.isna())
-            rows = missing.any(axis=1) if missing.ndim > 1 else missing
+        missing = np.asarray(obj.isna()) if hasattr(obj, "isna") else np.zeros(len(obj), bool)
+        rows = missing.any(axis=1) if missing.ndim > 1 else missing
+        if not objects:  # some types become objects only where elements are missing
             objects = bool(rows.any()) and _gives_objects(obj, [int(rows.argmax())])
+        has_form = len(obj) > 0 and _has_form(obj) if not objects else _has_form(obj)
     except PASSES_ON:
         raise
     except Exception:
         return None
-    if not objects:
-        return None
-    if not _has_form(obj):
-        return "x.to_numpy(dtype), with one that all of them have, as float or str"
+    if not has_form:
+        return "x.to_numpy(dtype), with one that all of them have, as float or str" if objects else None
     speaks = any(hasattr(type(obj), name) for name in ("__arrow_c_stream__", "__arrow_array__"))
-    return f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'}), which takes it as it is"
+    nested = f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'}), which takes it as it is"
+    if objects:
+        return nested
+    return f"{nested}, or {'x.fillna(value) or ' if rows.any() else ''}x.to_numpy(), a copy that may change the type"
 
 
 def _has_form(obj: Any) -> bool:
@@ -130,12 +172,14 @@ _ASNUMPY = "numpy.asarray(x), a copy"
 _AWKWARD = "arrayhub.asnested(x), or awkward.to_numpy(x) where its lists are of one length"
 _CONTENT = "arrayhub.asnested(awkward.Array(x)), or awkward.to_numpy(x) where its lists are of one length"
 _DATA_AND_MASK = "x.data, and x.mask for what is valid"
+_DATATABLE = "x.to_numpy(), a copy, or arrayhub.asnested(x.to_arrow()) where values are missing"
 _DECOMPRESS = "x[:], which decompresses or computes a copy"
 _GET_BUFFER = "x.buffer_rgba()"
-_MAPPED = "x.map_to_host(), a view until it is released, or x.get(), a copy"
+_MAPPED = "x.get(), a copy, or x.map_to_host(), a view until it is released, unless x lies in SVM"
 _OPENCL = "what pyopencl.enqueue_map_buffer(queue, x, ...) gives, which is a view until it is released"
+_LIST = "list(x), a copy"
 _OPENVINO_CALL = "x.data, which shows types that NumPy lacks as other types or as bytes"
-_PANDAS = "x.to_numpy(), which copies missing values and columns of several types into one array"
+_PANDAS = "x.to_numpy(), a copy that may change the type"
 _QT_IMAGE = "x.bits(), or x.constBits() which is read-only: its bytes, x.bytesPerLine() for a row; keep x alive"
 _READ_CALL = "x[...]"
 _READ = f"{_READ_CALL}, which reads a copy into memory"
@@ -152,6 +196,8 @@ _XARRAY = "x.load(), which reads it into memory, or x.to_numpy()"
 
 # One row per type: the first part of its module's name, and the name of the class.
 _TABLE = {
+    ("MDAnalysis", "AtomGroup"): Wrapper("x.positions, a copy", asked=True),
+    ("MDAnalysis", "Timestep"): Wrapper("x.positions", asked=True),
     ("PyQt6", "QImage"): Wrapper(_QT_IMAGE + "; PyQt's bits() get their size by setsize(x.sizeInBytes())"),
     ("PyQt6", "voidptr"): Wrapper("it after x.setsize(n), with n the number of bytes", asked=True),
     ("PySide6", "QImage"): Wrapper(_QT_IMAGE),
@@ -159,6 +205,12 @@ _TABLE = {
         "SimpleITK.GetArrayViewFromImage(x), read-only and valid only while x lives and nobody writes to it, or"
         " SimpleITK.GetArrayFromImage(x), a copy"
     ),
+    ("_cffi_backend", "_CDataBase"): Wrapper(
+        "cffi.FFI().buffer(x), the bytes of an array or of what a pointer points to", asked=True
+    ),
+    ("_ctypes", "Array"): Wrapper(_LIST, asked=True),  # of Python objects and of pointers
+    ("_io", "BytesIO"): Wrapper("x.getbuffer()", "getbuffer()"),
+    ("arro3", "Scalar"): Wrapper("x.as_py()"),  # in Arrow's interface an array of one element
     ("astropy", "FITS_rec"): Wrapper("arrayhub.asnested(x), or x['name'] for a column; what is stored is not scaled"),
     ("astropy", "FITS_record"): Wrapper("x['name'], one of its fields"),
     ("astropy", "NDData"): Wrapper(_DATA_AND_MASK + "; x.unit and x.uncertainty are not in it either"),
@@ -175,30 +227,53 @@ _TABLE = {
     ("awkward", "RegularArray"): Wrapper(_CONTENT, "to_backend_array()", _dtype_of_awkward, instead=_union_of_awkward),
     ("awkward", "TypeTracerArray"): Wrapper("the array that it stands for: it has a type alone, and no elements"),
     ("bitarray", "bitarray"): Wrapper("numpy.frombuffer(x.unpack(), bool), a copy with a byte per bit"),
+    ("bitstring", "Array"): Wrapper("x.tolist(), a copy", asked=True),
+    ("bitstring", "Bits"): Wrapper("x.tobytes(), a copy", asked=True),
     ("blosc2", "Operand"): Wrapper(_DECOMPRESS),
     ("blosc2", "SChunk"): Wrapper("x[:], its decompressed bytes"),
     ("blosc2", "SimpleProxy"): Wrapper(_DECOMPRESS, asked=True),
+    ("boost_histogram", "Histogram"): Wrapper("x.view(), a view without the bins of overflow", asked=True),
     ("builtins", "PySafeSlice"): Wrapper(_READ_ALL),  # safetensors'
+    ("builtins", "Tensor"): Wrapper("x.values(), a list, if it is a tensor of candle's", asked=True),
+    ("builtins", "ZBytes"): Wrapper("bytes(x), a copy", asked=True),  # zenoh's
+    ("casadi", "DM"): Wrapper("x.full(), a dense copy", asked=True),
+    **{("casadi", name): Wrapper("", asked=True, instead=_constant_of_casadi) for name in ("MX", "SX")},
     ("collections", "deque"): Wrapper("list(x)"),
     ("cupyx", "spmatrix"): Wrapper(_SPARSE),
     ("cv2", "UMat"): Wrapper("x.get(), a copy"),
     ("cvxopt", "spmatrix"): Wrapper("cvxopt.matrix(x), a dense copy"),
     ("dask", "Array"): Wrapper("x.compute()"),
+    ("dask", "Bag"): Wrapper("x.compute(), a list", asked=True),
+    ("dask", "Delayed"): Wrapper("x.compute()", asked=True),
+    ("datasets", "Column"): Wrapper("x[:], a copy", asked=True),
+    ("datasets", "Dataset"): Wrapper("x['name'][:], a copy of one of its columns", asked=True),
+    ("datatable", "Frame"): Wrapper(_DATATABLE),  # its buffer copies columns, missing values as -128
+    ("decord", "NDArray"): Wrapper("x.asnumpy(), a copy", asked=True),
+    ("flax", "Variable"): Wrapper("x[...]", asked=True),
+    ("flint", "flint_mat"): Wrapper("numpy.array(x.tolist(), float), a copy, where its elements are real", asked=True),
+    ("gemmi", "GridMeta"): Wrapper("x.array", "array"),
     ("geopandas", "GeoDataFrame"): Wrapper(_SHAPES.replace("x", "x.geometry")),
     ("geopandas", "GeoSeries"): Wrapper(_SHAPES),
     ("geopandas", "GeometryArray"): Wrapper(_SHAPES),
     ("gguf", "ReaderTensor"): Wrapper("x.data; of a quantised type, its bytes"),
+    ("graphblas", "Matrix"): Wrapper("x.to_dense(fill_value), a copy", asked=True),
+    ("graphblas", "Vector"): Wrapper("x.to_dense(fill_value), a copy", asked=True),
     ("gt4py", "NdArrayField"): Wrapper("x.ndarray", "ndarray"),
     ("h5py", "AbstractView"): Wrapper(_READ, instead=_strings_of_h5py),
     ("h5py", "Dataset"): Wrapper(_READ, instead=_strings_of_h5py),
     ("h5py", "HLObject"): Wrapper("x['name'][...], which reads a copy of one of its datasets"),
+    ("igraph", "Matrix"): Wrapper(_LIST, asked=True),
+    ("iminuit", "Minuit"): Wrapper("list(x.values), a copy", asked=True),
     **{("itk", f"itkImageBase{nd}"): Wrapper("itk.array_view_from_image(x)", asked=True) for nd in (2, 3, 4)},
     ("jax", "JAXSparse"): Wrapper("x.todense(), a dense copy"),
     ("jax", "PRNGKeyArray"): Wrapper("jax.random.key_data(x), its numbers", asked=True),
     ("jax", "Tracer"): Wrapper(
         "x outside of the transformed function: what jax traces for jit, vmap and grad has no memory", asked=True
     ),
-    ("keras", "Variable"): Wrapper("x.value"),
+    ("jax", "Ref"): Wrapper("x[...], a copy", asked=True),
+    ("jax", "Shard"): Wrapper("x.data", "data"),
+    ("keras", "KerasTensor"): Wrapper("", asked=True),
+    ("keras", "Variable"): Wrapper("keras.ops.convert_to_numpy(x)"),
     ("lightgbm", "Dataset"): Wrapper("x.data", instead=_binned),
     ("marray", "masked_namespace.<locals>.MArray"): Wrapper(_DATA_AND_MASK),
     ("matplotlib", "AxesImage"): Wrapper("x.get_array()"),
@@ -216,16 +291,24 @@ _TABLE = {
             "SynchronizedBase": Wrapper("x.get_obj()", "get_obj()"),
         }.items()
     },
+    ("mpmath", "_matrix"): Wrapper("numpy.array(x.tolist(), float), a copy", asked=True),
+    ("ndonnx", "Array"): Wrapper("", asked=True, instead=_values_of_ndonnx),
     ("ndindex", "ArrayIndex"): Wrapper("x.array"),
     ("netCDF4", "Dataset"): Wrapper("x['name'][...], which reads a copy of one of its variables"),
     ("netCDF4", "Variable"): Wrapper(_READ),
     ("nibabel", "ArrayProxy"): Wrapper("numpy.asarray(x), which reads a copy"),
     ("nibabel", "DataobjImage"): Wrapper("numpy.asarray(x.dataobj), which reads a copy of what lies in a file"),
     ("numba", "List"): Wrapper("list(x)"),
+    ("numpy", "ABCPolyBase"): Wrapper("x.coef; its domain and window are not in it", asked=True),
+    ("numpy", "NpzFile"): Wrapper("x['name'], one of its arrays", asked=True),
     ("onnx", "TensorProto"): Wrapper("onnx.numpy_helper.to_array(x)"),
-    ("openvino", "Constant"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino),
-    ("openvino", "Tensor"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino),
+    ("openmm", "Quantity"): Wrapper("x.value_in_unit(x.unit), a copy; the unit is not in it"),
+    ("openvino", "Constant"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino, instead=_bits_of_openvino),
+    ("openvino", "Tensor"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino, instead=_bits_of_openvino),
     ("paddle", "DenseTensor"): Wrapper(_ASNUMPY, asked=True),
+    ("pandas", "ArrowExtensionArray"): Wrapper(
+        _PANDAS, "__arrow_array__()", _dtype_of_arrow, instead=_nested_of_pandas
+    ),
     ("pandas", "BaseMaskedArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_masked, instead=_nested_of_pandas),
     ("pandas", "DataFrame"): Wrapper(_PANDAS, "values", _dtype_of_frame, instead=_nested_of_pandas),
     ("pandas", "DatetimeArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension, instead=_nested_of_pandas),
@@ -239,12 +322,25 @@ _TABLE = {
     ("polars", "DataFrame"): Wrapper("x['name'] for a column", asked=True),
     ("polars", "LazyFrame"): Wrapper("x.collect()"),
     ("polars", "Series"): Wrapper("x.cast(polars.Float64)", asked=True),
+    **{
+        ("pyarrow", name): Wrapper("x.to_tensor(), a dense copy", asked=True)
+        for name in ("SparseCOOTensor", "SparseCSCMatrix", "SparseCSFTensor", "SparseCSRMatrix")
+    },
     ("pygame", "Surface"): Wrapper("x.get_view('2') or pygame.surfarray.pixels2d(x), which lock x while they live"),
+    ("pymupdf", "Pixmap"): Wrapper("x.samples_mv, a view of its bytes, with x kept alive", asked=True),
     ("pyopencl", "Array"): Wrapper(_MAPPED),
     ("pyopencl", "Image"): Wrapper("what pyopencl.enqueue_map_image(queue, x, ...) gives"),
     ("pyopencl", "MemoryObjectHolder"): Wrapper(_OPENCL),
     ("pyopencl", "SVM"): Wrapper("x.mem, or what x.map_rw(queue) gives in a with statement"),
     ("pyopencl", "SVMPointer"): Wrapper(_SVM),
+    ("pypdfium2", "PdfBitmap"): Wrapper("x.to_numpy()", asked=True),
+    ("pytensor", "SharedVariable"): Wrapper("x.get_value(), a copy", asked=True),
+    ("pytensor", "TensorConstant"): Wrapper("x.data", asked=True),
+    ("pytensor", "Variable"): Wrapper("", asked=True),
+    ("qiskit", "QuantumCircuit"): Wrapper("qiskit.quantum_info.Operator(x).data, its matrix", asked=True),
+    ("quaternion", "quaternion"): Wrapper("quaternion.as_float_array(x)", asked=True),
+    ("qutip", "Data"): Wrapper("x.to_array(), a dense copy", asked=True),
+    ("qutip", "Qobj"): Wrapper("x.full(), a dense copy", asked=True),
     ("rasterio", "Band"): Wrapper("x.ds.read(x.bidx), a copy"),
     ("rasterio", "DatasetBase"): Wrapper("x.read(), a copy"),
     ("rasterio", "MemoryFile"): Wrapper("x.getbuffer(), its bytes"),
@@ -252,6 +348,7 @@ _TABLE = {
     ("scipy", "cKDTree"): Wrapper("x.data for its points"),
     ("scipy", "sparray"): Wrapper(_SPARSE),
     ("scipy", "spmatrix"): Wrapper(_SPARSE),
+    ("shapely", "Geometry"): Wrapper(_SHAPES, asked=True),
     ("skia", "Pixmap"): Wrapper("x.tobytes(), a copy, or the bitmap or array that its pixels are in"),
     ("skia", "Surface"): Wrapper("x.toarray(), a copy, or the array that it was made on"),
     ("skimage", "ArrayMap"): Wrapper(_ASNUMPY),
@@ -261,6 +358,10 @@ _TABLE = {
     ("sklearn", "Bunch"): Wrapper("x['data'], or another of its keys"),
     ("sklearn", "KDTree"): Wrapper("x.data for its points"),
     ("sparse", "SparseArray"): Wrapper("x.todense(), a dense copy"),
+    ("sqlite3", "Blob"): Wrapper("x.read(), a copy", asked=True),
+    ("stim", "Tableau"): Wrapper("x.to_numpy(), a tuple of arrays", asked=True),
+    ("stim", "PauliString"): Wrapper("x.to_numpy(), a tuple of arrays", asked=True),
+    ("sympy", "Basic"): Wrapper("", asked=True, instead=_number_of_sympy),
     ("sympy", "MatrixBase"): Wrapper(_SYMBOLS),
     ("sympy", "NDimArray"): Wrapper(_SYMBOLS),
     ("tables", "Column"): Wrapper(_READ_ALL),
@@ -277,10 +378,15 @@ _TABLE = {
     ("tensorflow", "SparseTensor"): Wrapper("tensorflow.sparse.to_dense(x), a dense copy"),
     ("tensorflow", "Variable"): Wrapper("x.value(), which is read-only"),
     ("tensordict", "TensorDictBase"): Wrapper("x['name'], one of its tensors"),
+    ("tifffile", "TiffPage"): Wrapper("x.asarray(), a copy", asked=True),
     ("tinygrad", "Tensor"): Wrapper(_TINYGRAD),
     ("torch", "PackedSequence"): Wrapper("x.data, and x.batch_sizes for where its steps end"),
     ("torch", "TypedStorage"): Wrapper("torch.empty(0, dtype=x.dtype).set_(x), a view"),
     ("torch", "UntypedStorage"): Wrapper("torch.empty(0, dtype=torch.uint8).set_(x), a view of its bytes"),
+    ("uncertainties", "AffineScalarFunc"): Wrapper(
+        "uncertainties.unumpy.nominal_values(x), and uncertainties.unumpy.std_devs(x)", asked=True
+    ),
+    ("uproot", "Histogram"): Wrapper("x.values(), or x.to_numpy() for its values and its edges", asked=True),
     ("vtkmodules", "vtkBitArray"): Wrapper("vtk.util.numpy_support.vtk_to_numpy(x), a copy with a byte per bit"),
     ("vtkmodules", "vtkCellArray"): Wrapper("x.GetConnectivityArray(), and x.GetOffsetsArray() for where cells begin"),
     ("vtkmodules", "vtkDataArray"): Wrapper("vtk.util.numpy_support.vtk_to_numpy(x), a copy", asked=True),
@@ -295,13 +401,48 @@ _TABLE = {
     ("xarray", "DataTree"): Wrapper("x['name'] for one of its variables"),
     ("xarray", "Dataset"): Wrapper("x['name'] for one of its variables"),
     ("xarray", "NamedArray"): Wrapper(_XARRAY, "data", _dtype_of_xarray),
+    ("zarr", "Array"): Wrapper(_READ, asked=True),
+    ("zarr", "AsyncArray"): Wrapper("await x.getitem(...), which reads a copy into memory", asked=True),
+    ("zarr", "Buffer"): Wrapper("x.as_array_like()", "as_array_like()"),
+    ("zarr", "NDBuffer"): Wrapper("x.as_ndarray_like()", "as_ndarray_like()"),
+    **{  # sequences without a buffer
+        key: Wrapper(_LIST, asked=True)
+        for key in (
+            ("capnp", "_DynamicListBuilder"),
+            ("capnp", "_DynamicListReader"),
+            ("google", "ListValue"),  # protobuf's
+            ("google", "RepeatedScalarContainer"),
+            ("igraph", "Layout"),
+            ("iminuit", "BasicView"),
+            ("openvino", "Shape"),
+            ("openvino", "Strides"),
+            ("pvectorc", "PVector"),  # pyrsistent's
+            ("pydicom", "MultiValue"),
+            ("pygame", "Vector2"),
+            ("pygame", "Vector3"),
+            ("pyroaring", "AbstractBitMap"),
+            ("pyroaring", "AbstractBitMap64"),
+            ("pyrsistent", "PDeque"),
+            ("pyrsistent", "PList"),
+            ("pyrsistent", "PythonPVector"),
+            ("rdkit", "ExplicitBitVect"),
+            ("sortedcontainers", "SortedList"),
+            ("tvm_ffi", "Array"),
+        )
+    },
 }
 
-# Attributes that hold an array in many types; they are named in the error where there is one, and not asked for.
-_USUAL = ("ndarray", "data", "values", "array")
-
-# Methods without arguments that give an array in many types, the first that a type has is named, and none is called.
-_CONVERSIONS = ("todense", "to_dense", "to_tensor", "toarray", "to_numpy", "numpy", "asarray", "get_data", "collect")
+# Values of Python's of which `asnested` makes one column, by kind.
+_KINDS = (
+    (bool, int, float, complex, np.number, np.bool_),
+    str,
+    (bytes, bytearray),
+    (list, tuple, np.ndarray),
+    dict,
+    datetime.datetime,
+    datetime.date,
+    datetime.timedelta,
+)
 
 _LOOKED_AT = 1000  # elements, of what holds objects that may be of several kinds
 
@@ -311,7 +452,6 @@ _X = re.compile(r"(?<![\w.'\"])x(?=[.,)\[])")
 # The interpreter's own records, which no metaclass can redefine.
 _mro = type.__dict__["__mro__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
-_members = type.__dict__["__dict__"].__get__
 
 
 def known(cls):
@@ -377,8 +517,46 @@ def wrapper_error(obj, why):
     """Return the TypeError for a wrapper that is not taken."""
     cls = type(obj)
     name = f"{root_of(cls)}.{_qualname(cls).rpartition('.')[2]}"
-    row = known(cls)
-    return TypeError(f"asarray: {name} {why}: {show(obj)}; pass {row.instead(obj) or row.call}")
+    return TypeError(f"asarray: {name} {why}: {show(obj)}; {_advice(obj)}")
+
+
+def _advice(obj):
+    row = known(type(obj))
+    call = row.instead(obj) or row.call
+    return f"pass {call}" if call else "it is symbolic, and has no values yet"
+
+
+def elements_error(array):
+    """Return the TypeError for an ndarray whose elements are Python objects, or of a dtype that no protocol has."""
+    return TypeError(
+        f"USMArray: dtype is {array.dtype!r}; accepted: every NumPy dtype without Python objects, and those of"
+        f" ml_dtypes. {_advice_on_elements(array)}"
+    )
+
+
+def _advice_on_elements(array):
+    dtype = array.dtype
+    if dtype.kind == "T":
+        return "Call arrayhub.asnested(x), which copies strings"
+    if not dtype.hasobject:
+        row = known(dtype.type)
+        return f"Pass {row.call}" if row else "Convert it first, by a function of the library that has this dtype"
+    if _is_nestable(array):
+        return "Call arrayhub.asnested(x), which copies strings and lists, or x.astype(dtype), as float or str"
+    if dtype.names is not None:
+        return "Pass x['name'], one of its fields"
+    row = known(type(array.ravel()[0]))
+    return f"Pass {row.call}" if row and row.call else "Pass x.astype(str) for the text of its elements"
+
+
+def _is_nestable(array):
+    """Say whether `asnested` takes an array of Python objects, which its first elements tell."""
+    if array.ndim == 0:
+        return False
+    if array.dtype.names is not None:
+        return all(_is_nestable(array[name]) for name in array.dtype.names if array[name].dtype.hasobject)
+    types = {type(value) for value in array.ravel()[:_LOOKED_AT]} - {type(None)}
+    return not types or any(all(issubclass(cls, kind) for cls in types) for kind in _KINDS)
 
 
 def named_as(path, words):
@@ -392,36 +570,16 @@ def said_of(path, error):
 
 
 def hint(obj, reasons=""):
-    """Return what may help with an object that speaks no protocol, as the end of a sentence; "" where nothing does.
+    """Return the call for an object that no protocol imports, as the end of a sentence; "" if none is known.
 
-    `reasons` are the refusals of the protocols that it speaks, where they do not name a call themselves. Nothing of the
-    object's is run: its attributes are looked up where they are stored.
+    `reasons` are the refusals of the protocols that it has. A call is named for a known type only, on which the tests
+    make it, because methods of one name differ between libraries.
     """
     if "arrayhub.asnested(x)" in reasons or "Take x." in reasons:
         return ""
     cls = type(obj)
-    row = known(cls)
-    if row is not None:
-        return f"; pass {row.call}"
+    if known(cls) is not None:
+        return f"; {_advice(obj)}"
     if hasattr(cls, "__array__"):
-        return " but NumPy's: numpy.asarray(x) makes an array of it, perhaps a copy"
-    for name in _CONVERSIONS:
-        if any(name in _members(base) and _is_method(_members(base)[name]) for base in _mro(cls)):
-            return f"; pass x.{name}()"
-    for name in _USUAL:
-        members = (_members(base)[name] for base in _mro(cls) if name in _members(base))
-        if name in _stored(obj) or not _is_method(next(members, _is_method)):
-            return f"; pass x.{name} if that is the array which is meant"
-    return ""
-
-
-def _is_method(member):
-    return callable(member) or "method" in type(member).__name__  # sip's descriptors of methods cannot be called
-
-
-def _stored(obj):
-    try:
-        stored = object.__getattribute__(obj, "__dict__")
-    except AttributeError:
-        return ()
-    return stored if type(stored) is dict else ()
+        return "; numpy.asarray(x) calls its __array__, which may copy"
+    return "" if reasons else "; if a method of its library returns a NumPy array, pass what it returns"

@@ -6,8 +6,8 @@ from typing import Any
 
 from arrayhub.inspection import register_not_dense
 from arrayhub.nested.array import NestedArray, register
-from arrayhub.nested.out import as_arrow, as_awkward, as_pandas, as_polars
-from arrayhub.nested.take import asnested
+from arrayhub.nested.asnested import asnested
+from arrayhub.nested.export import as_arrow, as_awkward, as_pandas, as_polars
 from arrayhub.nested.types import nested_type
 
 register(type_of=nested_type)
@@ -23,7 +23,7 @@ def _described(name: str) -> Callable[..., Any]:
     """A function of the module that describes, which is imported when one is asked for."""
 
     def ask(*arguments: Any) -> Any:
-        return getattr(import_module("arrayhub.nested.describing"), name)(*arguments)
+        return getattr(import_module("arrayhub.nested.explain"), name)(*arguments)
 
     return ask
 

@@ -62,8 +62,8 @@ from arrayhub.adapters cimport arrow, arrow_device
 from arrayhub._core.copying import forbidden
 from arrayhub._core.errors import show
 from arrayhub._core.tree import KIND_NAMES
-from arrayhub.conversion import as_numpy
-from arrayhub.nested import meanings
+from arrayhub.convert.functions import as_numpy
+from arrayhub.nested import logical_types
 
 cdef object _type_of = None        # of a layer above: what prints types
 cdef object _picture_of = None
@@ -151,9 +151,23 @@ cdef class NestedArray(Tree):
 
     @property
     def fields(self):
-        """dict : of a record, each field's name and array."""
+        """dict : of a record, each field's name and array. AttributeError if two fields have one name."""
         cdef Tree t = self
-        return dict(zip(t.names, t.parts)) if t.kind == RECORD else self.part_named("fields", None)
+        if t.kind != RECORD:
+            return self.part_named("fields", None)
+        check_names(t, "fields", "x.field_names and x.children", AttributeError)
+        return dict(zip(t.names, t.parts))
+
+    @property
+    def field_names(self):
+        """tuple of str : of a record, the name of each field. Arrow allows several fields of one name."""
+        return self.part_named("field_names", (<Tree> self).names)
+
+    @property
+    def children(self):
+        """tuple of USMArray or NestedArray : of a record, the array of each field, in the order of `field_names`."""
+        cdef Tree t = self
+        return self.part_named("children", t.parts if t.kind == RECORD else None)
 
     @property
     def width(self):
@@ -206,7 +220,7 @@ cdef class NestedArray(Tree):
 
     def __reduce__(self):
         """For pickle and the module copy: refused, since the addresses mean nothing to another process."""
-        from arrayhub.engines.refusal import refused
+        from arrayhub.transport.deferred_error import refused
 
         return refused(TypeError("NestedArray: not pickled; pickle arrayhub.as_arrow(x) or x.to_list()"))
 
@@ -341,7 +355,12 @@ cdef object indexed(Tree t, object key):
         if t.kind != RECORD or key not in t.names:
             raise KeyError(f"{key!r}: " + (f"accepted: {', '.join(t.names)}" if t.kind == RECORD else
                                            f"an array of kind {KIND_NAMES[t.kind]!r} has no fields"))
-        field = t.parts[t.names.index(key)]
+        first = t.names.index(key)
+        if key in t.names[first + 1 :]:
+            missing = "" if t.validity is None else ", with x.validity for the missing records"
+            raise KeyError(f"{key!r}: field names are {show(t.names)}; accepted: the name of one field. Use"
+                           f" x.children[{first}]{missing}")
+        field = t.parts[first]
         return field if t.validity is None else masked_field(t, field)
     if isinstance(key, slice):
         start, stop, step = key.indices(t.length)
@@ -357,6 +376,25 @@ cdef object indexed(Tree t, object key):
     if i < 0 or i >= t.length:
         raise range_error(t, key)
     return element(t, i)
+
+
+cpdef int check_names(Tree t, str call, str instead="arrayhub.as_arrow(x)", object error=ValueError) except -1:
+    """Raise an error if two fields of a record have one name, because a dict has one value for each name.
+
+    Parameters
+    ----------
+    t : NestedArray
+        A record.
+    call : str
+        Call or protocol at the start of the message.
+    instead : str
+        Call that the message names.
+    error : type
+        Class of the error.
+    """
+    if len(frozenset(t.names)) != len(t.names):
+        raise error(f"{call}: field names are {show(t.names)}; accepted: a different name for each field. Use {instead}")
+    return 0
 
 
 cdef object range_error(Tree t, object key):
@@ -438,6 +476,7 @@ cdef object element(Tree t, Py_ssize_t i):
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
         return part_inside(t, start, start + integer_at(t.sizes.data_, t.sizes.itemsize_, i), f"row {i}")
     if t.kind == RECORD:
+        check_names(t, f"x[{i}]")
         return {name: element_of(part, i) for name, part in zip(t.names, t.parts)}
     if t.kind == CATEGORICAL:
         return category_at(t, i)
@@ -516,7 +555,7 @@ cdef object listed(object node):
 
 cdef list list_flat(Tree t):
     numbers = as_numpy(t.content)
-    return numbers.tolist() if t.meaning is None else meanings.listed(numbers, t.meaning)
+    return numbers.tolist() if t.meaning is None else logical_types.listed(numbers, t.meaning)
 
 
 cdef list list_lists(Tree t):
@@ -543,6 +582,7 @@ cdef list list_texts(Tree t):
 
 
 cdef list list_records(Tree t):
+    check_names(t, "to_list")
     if not t.parts:
         return [{} for _ in range(t.length)]
     columns = [listed(part_of(part, 0, t.length)) for part in t.parts]
@@ -585,7 +625,7 @@ cpdef object unpacked(Tree t):
     if t is None or not isinstance(t.content, Descriptor) or t.kind != BITS:
         raise TypeError(f"unpacked: {show(t)} has no truth values in bits")
     wait_for(<Descriptor> t.content, "content")
-    from arrayhub.conversion import asarray
+    from arrayhub.convert.functions import asarray
 
     bits = np.unpackbits(as_numpy(t.content), bitorder="little")[t.bit : t.bit + t.length]
     return asarray(bits.astype(bool), copy=True)
@@ -593,7 +633,7 @@ cpdef object unpacked(Tree t):
 
 cpdef object bitmap_of(object mask):
     """The bitmap of NumPy's truth values, True where an element is there."""
-    from arrayhub.conversion import asarray
+    from arrayhub.convert.functions import asarray
 
     return asarray(np.packbits(mask, bitorder="little"))
 
@@ -647,7 +687,7 @@ cdef object of_numpys_type(Tree t, bint copy):
     if not copy:
         raise BufferError("to_dense: days of four bytes, and NumPy's have eight; pass copy=True, which makes datetime64[D] of"
                           " them, or take x.content")
-    from arrayhub.conversion import asarray
+    from arrayhub.convert.functions import asarray
 
     return asarray(as_numpy(t.content).astype("M8[D]"), copy=True)
 

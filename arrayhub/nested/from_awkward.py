@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import forbidden
-from arrayhub.conversion import asarray
+from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, without_gaps
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import forbidden
-from arrayhub.conversion import asarray
+from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of
 from arrayhub.nested.from_python import characters, from_python
 from arrayhub.nested.strings import from_string_dtype

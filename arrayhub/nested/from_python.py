@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import show
-from arrayhub.conversion import asarray
-from arrayhub.fitting import check_common, common, microseconds, ticks
-from arrayhub.libraries.numpy import refuse_unit
+from arrayhub.array.casting import check_common, common, microseconds, ticks
+from arrayhub.convert.functions import asarray
+from arrayhub.libraries.numpy import count_elements, refuse_unit
 from arrayhub.nested.array import NestedArray, bitmap_of, make
 
 MAX_LEVELS = 64  # lists inside each other: one that contains itself has no end
+MAX_ELEMENTS = 2**32  # lists that share their elements have more of them than there is memory for
 _LARGEST = 2**31 - 1  # of an offset of four bytes
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
@@ -36,6 +37,11 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     OverflowError
         A time beyond the 64 bits of its unit.
     """
+    if level == 0 and (elements := count_elements(values, "asnested")) > MAX_ELEMENTS:
+        raise TypeError(
+            f"asnested: {elements:.2g} elements in lists inside each other; accepted: at most 2**32, those of a shared"
+            " list counted each time. Pass each shared list by itself"
+        )
     if level > MAX_LEVELS:
         raise TypeError(f"asnested: lists inside each other, more than {MAX_LEVELS} levels")
     values, types = _without_marks(values)

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from arrayhub.conversion import asarray
+from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, make
 
 
@@ -55,8 +55,8 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
     """Return lists of numbers as a jagged tensor on the same values; see `arrayhub.as_torch`."""
     import torch
 
-    from arrayhub.conversion import as_torch
-    from arrayhub.nested.forms import with_wide_offsets
+    from arrayhub.convert.functions import as_torch
+    from arrayhub.nested.conform import with_wide_offsets
 
     if x.kind != "list" or isinstance(x.content, NestedArray) or x.null_count:
         raise BufferError(

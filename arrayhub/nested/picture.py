@@ -3,7 +3,7 @@
 from html import escape
 from typing import Any
 
-from arrayhub.inspection.canvas import CELL, GAP, MARGIN, Canvas, cell, for_page, rainbow, text
+from arrayhub.inspection.pictures.canvas import CELL, GAP, MARGIN, Canvas, cell, for_page, rainbow, text
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
 
 MOST_CELLS = 16  # of a line; what is beyond is dots
@@ -38,7 +38,7 @@ def _draw(canvas: Canvas, node: Any, level: int) -> None:
     if not isinstance(node, NestedArray) or level == MOST_LEVELS:
         return
     if node.kind == "record":
-        for name, field in node.fields.items():
+        for name, field in zip(node.field_names, node.children, strict=True):
             canvas.write(f"field {name}", 11)
             _draw(canvas, field, level + 1)
     elif node.kind in ("list", "list_view", "regular"):

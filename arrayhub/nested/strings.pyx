@@ -23,7 +23,7 @@ from arrayhub._core.tree cimport (
 )
 
 from arrayhub._core.errors import show
-from arrayhub.conversion import asarray
+from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import bitmap_of, make, part
 
 cnp.import_array()
@@ -318,8 +318,10 @@ def with_views(Tree t):
     if t.kind != STRING and t.kind != BYTES:
         return t
     cdef Descriptor characters = <Descriptor> t.content
-    cdef Py_ssize_t start = integer_at(t.offsets.data_, t.offsets.itemsize_, 0)
-    cdef Py_ssize_t stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
+    cdef Py_ssize_t start = 0, stop = 0
+    if t.length:      # without elements there may be no offsets
+        start = integer_at(t.offsets.data_, t.offsets.itemsize_, 0)
+        stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:
         raise BufferError(f"NestedArray: {stop - start} bytes of characters; accepted as views: less than 2 GiB. Slice it")
     cdef Characters place = characters_of(t)

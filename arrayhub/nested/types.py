@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from arrayhub.inspection.datashape import (
+from arrayhub.inspection.datashape.types import (
     STRIDED,
     VAR,
     Bytes,
@@ -50,6 +50,8 @@ _INNER = {
     "string_view": lambda node: String(),
     "bytes": lambda node: Bytes(),
     "bytes_view": lambda node: Bytes(),
-    "record": lambda node: Structure(tuple((name, _element(field)) for name, field in node.fields.items())),
+    "record": lambda node: Structure(
+        tuple((name, _element(field)) for name, field in zip(node.field_names, node.children, strict=True))
+    ),
     "categorical": lambda node: Categorical(_element(node.content)),
 }

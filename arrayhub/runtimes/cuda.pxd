@@ -72,7 +72,7 @@ cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1
 cdef int allow_peer(int device, int peer) except -1
 cdef intptr_t waiting_stream(int device) except 0
-cdef intptr_t stream_after(CudaEvent event, int device) except 0
+cdef intptr_t stream_after(CudaEvent* place, int device) except 0
 cdef CudaEvent event_on(intptr_t stream, int device) except NULL
 cdef void destroy_event(CudaEvent event) noexcept
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1

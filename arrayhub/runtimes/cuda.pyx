@@ -22,7 +22,7 @@ from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManage
 from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport EXTERNAL, PAGE, new_block
 from arrayhub._core.runtime cimport Runtime, runtime_of
-from arrayhub._core.shared cimport is_done, mark_done
+from arrayhub._core.cpython.atomics cimport is_done, mark_done
 
 from arrayhub._core.errors import interface_error, needed, show
 
@@ -549,9 +549,11 @@ cdef intptr_t waiting_stream(int device) except 0:
     return <intptr_t> _waiting[device]
 
 
-cdef intptr_t stream_after(CudaEvent event, int device) except 0:
-    """A stream of our own on `device`, which waits for a producer's event."""
+cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
+    """Return a stream of our own on `device` that waits for the event at `place`, which is read once the driver and the
+    device are known to be there."""
     cdef intptr_t stream = waiting_stream(device)
+    cdef CudaEvent event = place[0]
     cdef bint pushed = enter(stream, device)
     cdef int error
     with nogil:

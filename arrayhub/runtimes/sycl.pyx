@@ -27,11 +27,11 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport PAGE, USM, MemoryBlock, successor_of, new_block, owner_of, set_owner
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
-from arrayhub._core.shared cimport found, is_done, mark_done
+from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
 from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, leave, look
 
 from arrayhub import sycl_runtime
-from arrayhub._core.descriptor import USM_NAMES
+from arrayhub._core.descriptor import IN_MESSAGES, USM_NAMES
 from arrayhub._core.device import READERS, Device
 from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
 
@@ -602,9 +602,9 @@ cdef int _resolve_device(Descriptor a) except -1:
 
 
 cdef int _adopt(Descriptor a) except -1:
-    """Complete an array that DLPack brought: which kind of USM it is, in which memory.
+    """Complete an array that DLPack or Arrow brought: which kind of USM it is, in which memory.
 
-    DLPack names only a root device; by convention the memory is of that device's default context. It does not name the
+    Both name only a root device; by convention the memory is of that device's default context. They do not name the
     queue on which work may still be under way: that is the producer's own, where it shows one as dpnp's arrays do.
     """
     cdef Py_ssize_t low, high
@@ -623,7 +623,7 @@ cdef int _adopt(Descriptor a) except -1:
         usm_type = usm_type or USM_DEVICE
     elif not whole:
         raise interface_error(
-            "DLPack", "data", f"{<size_t> a.data_:#x}",
+            IN_MESSAGES[a.protocol_], "data", f"{<size_t> a.data_:#x}",
             f"USM of the default context of oneapi:{a.device_.device_id}, all {high - low} bytes that the view reaches",
         )
     a.usm_type_ = usm_type

@@ -9,7 +9,7 @@ import ctypes
 
 cimport cython
 
-from arrayhub._core.shared cimport is_done, mark_done
+from arrayhub._core.cpython.atomics cimport is_done, mark_done
 
 cdef enum:
     # dpctl's DPCTLSyclBackendType

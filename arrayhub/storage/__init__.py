@@ -1,4 +1,4 @@
-"""New arrays with layout, alignment and labelled dimensions, in any kind of memory (GT4Py's storage proposal)."""
+"""Allocate arrays with a chosen layout, alignment and labeled dimensions (GT4Py's storage proposal)."""
 
 from arrayhub.storage import layouts
 from arrayhub.storage.allocation import empty, zeros

@@ -1,6 +1,6 @@
-"""Allocation: new memory of any kind, and an array laid over it as a plan says.
+"""Allocate arrays in any kind of memory: `empty` and `zeros`.
 
-What the arguments come to is worked out once and kept, so that the same call again only allocates.
+The layout that follows from the arguments is cached, so that a repeated call only allocates.
 """
 
 cimport cython
@@ -24,8 +24,8 @@ from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCU
 from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport BOUNDARY, PAGE, allocate, to_boundary
 from arrayhub._core.runtime cimport runtime_of
-from arrayhub._core.shared cimport found
-from arrayhub.construction cimport take_usm
+from arrayhub._core.cpython.atomics cimport found
+from arrayhub.array.construction cimport take_usm
 
 import operator
 
@@ -36,7 +36,7 @@ from arrayhub._core.device import Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.labels import label
-from arrayhub.conversion import asarray
+from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.sycl import queue_for
 from arrayhub.storage import layouts, planning
 
@@ -46,11 +46,11 @@ cnp.import_array()
 
 
 cdef struct MemoryKind:
-    # Give `a` memory with space for a recipe: block, base and device.
+    # Allocate memory for the recipe: set block, base and device of `a`.
     int (*take)(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1
     const char* name
     int number      # DLPack's device type, or the kind of USM
-    bint zeroes     # whether `take` knows how to hand out zeros
+    bint zeroes     # whether `take` can allocate zeros
 
 cdef enum:
     KINDS = 7
@@ -66,7 +66,7 @@ _KINDS[5] = MemoryKind(take_cuda, b"cuda_host", kDLCUDAHost, False)
 _KINDS[6] = MemoryKind(take_cuda, b"cuda_managed", kDLCUDAManaged, False)
 
 cdef int _number
-# How the names of a device's kinds of memory begin, by the type of the device.
+# Prefixes of the names of memory kinds, by device type.
 _PREFIXES = {"oneapi": "usm_"}
 _ROWS = {_KINDS[_number].name.decode(): _number for _number in range(KINDS)}
 
@@ -83,8 +83,8 @@ cdef int take_host(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
     if wanted is not None and wanted != "cpu":
         kinds = [name for name in _ROWS if name.startswith(_PREFIXES.get(wanted.type, "cuda"))]
         raise ValueError(
-            f"device: {show(device)} has none of the host's memory, which memory='cpu', the default, asks for; add memory="
-            f"{', '.join(map(repr, kinds))}"
+            f"device: {show(device)} does not have memory 'cpu' (the default); accepted: 'cpu'. "
+            f"For this device pass memory={' or '.join(map(repr, kinds))}"
         )
     a.block_ = allocate(recipe.nbytes, recipe.boundary, recipe.behind, zeroed)
     a.base_ = a.block_
@@ -93,9 +93,12 @@ cdef int take_host(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
 
 
 cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
-    """USM of whole elements: dpnp reads all of an array's memory as elements of its type.
+    """Allocate USM.
 
-    SYCL has boundaries that are powers of two, and passes over large ones in silence; for others there is space to spare.
+    The size is a multiple of the item size, because dpnp interprets the whole allocation as elements.
+
+    SYCL supports alignments that are powers of two, and silently ignores large ones. For other alignments the
+    allocation is larger, and element zero is placed inside it.
     """
     cdef Py_ssize_t boundary = recipe.boundary
     cdef bint alignable = boundary <= PAGE and boundary & (boundary - 1) == 0
@@ -107,7 +110,7 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
         raise
     except PASSES_ON:
         raise
-    except Exception as error:      # dpctl has its own for each step of looking for a device
+    except Exception as error:      # each step of dpctl's device selection has its own exception class
         accepted = f"a SYCL device of this machine ({error}); see python -m arrayhub doctor"
         raise misplaced_error(kind, device, accepted) from error
 
@@ -127,7 +130,7 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
         raise
     except Exception as error:      # cupy's errors of the CUDA runtime
         raise misplaced_error(kind, device, f"a CUDA device of this machine ({error})") from error
-    # As of the host's memory, the block is what was asked for, without what was to spare.
+    # As for host memory, the block excludes the bytes that were allocated for alignment.
     a.block_.address_ += to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
     a.block_.nbytes_ = recipe.nbytes
     return 0
@@ -137,26 +140,26 @@ cdef object misplaced_error(const MemoryKind* kind, object device, str accepted)
     return ValueError(f"memory: {kind.name.decode()!r} with device {show(device)}; accepted: {accepted}")
 
 
-# --------------------------------------------------------------------------------- what the arguments come to
+# --------------------------------------------------------------------------------- recipes: cached layouts
 
 
 @cython.final
 cdef class Recipe:
-    """Everything about a new array but its element type (of which only the size counts) and its memory."""
-    cdef Descriptor template        # shape, byte strides and labels; never shown to anybody
-    cdef Py_ssize_t nbytes          # from element zero on
-    cdef Py_ssize_t boundary        # bytes
-    cdef Py_ssize_t behind          # bytes from a boundary to element zero
-    cdef Py_ssize_t row, row_step   # bytes of a row, and from one to the next; 0 where no alignment was asked for
-    cdef object backend             # whose preset went into this, or None
-    cdef object source              # where that came from, so that a later registration shows
+    """Layout of a new array. Depends on the size of the element type, but not on the type, and not on the memory."""
+    cdef Descriptor template        # shape, byte strides and labels; internal, never returned
+    cdef Py_ssize_t nbytes          # size in bytes, from element zero
+    cdef Py_ssize_t boundary        # alignment in bytes
+    cdef Py_ssize_t behind          # bytes from an aligned address to element zero
+    cdef Py_ssize_t row, row_step   # bytes of a row, and from one row to the next; 0 without `alignment`
+    cdef object backend             # name of the preset, or None
+    cdef object source              # registry entry of the preset, which changes with each registration
 
 cdef enum:
-    RECIPES = 512                   # more than a program has different allocations; beyond it all are forgotten
+    RECIPES = 512                   # more than the distinct allocations of a program; the cache is cleared beyond it
 
 cdef dict _recipes = {}
 
-# The arguments that decide the layout, in the order of `write_recipe`, and what each may be.
+# Arguments that determine the layout, in the order of `write_recipe`, with the types that each accepts.
 _ARGUMENT_FORMS = {
     "shape": "an integer, or a sequence of integers",
     "aligned_index": "a sequence of integers",
@@ -172,7 +175,7 @@ cdef tuple _ARGUMENTS = tuple(_ARGUMENT_FORMS)
 
 
 cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed):
-    """A new array. `arguments` are the item size and those of _ARGUMENTS."""
+    """Return a new array. `arguments` is the item size, followed by the values of _ARGUMENTS."""
     cdef const MemoryKind* kind = kind_of(memory)
     cdef Recipe recipe = recipe_for(arguments, element)
     cdef Descriptor template = recipe.template
@@ -195,9 +198,9 @@ cdef object new(tuple arguments, cnp.dtype element, object memory, object device
 
 
 cdef inline cnp.dtype element_of(object dtype):
-    """The NumPy dtype of single elements that `dtype` says."""
+    """Return `dtype` as a NumPy dtype; raise if it is a sub-array type."""
     cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else requested_dtype(dtype)
-    if element.type_num == cnp.NPY_VOID:        # NumPy's number for sub-arrays too, which this refuses
+    if element.type_num == cnp.NPY_VOID:        # also NumPy's type number for sub-arrays, which `element_type` rejects
         planning.element_type(element)
     return element
 
@@ -219,9 +222,9 @@ cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
 
 
 cdef inline bint is_plain(object value) noexcept:
-    """Whether an argument can be looked up as it is: an exact integer, a string, or a tuple of exact integers.
+    """Return whether `value` can be a cache key: None, an exact int or str, or a tuple of exact integers.
 
-    True and 1.0 would find the recipe of 1, and a list cannot be looked up.
+    Other hashable values are excluded because they compare equal across types: True and 1.0 would match the key of 1.
     """
     if value is None or type(value) is int or type(value) is str:
         return True
@@ -234,26 +237,26 @@ cdef inline bint is_plain(object value) noexcept:
 
 
 cdef object frozen(object value, str what, int depth):
-    """An argument as something that can be looked up, with everything in it made plain."""
+    """Convert an argument to a hashable cache key of exact integers, strings and tuples."""
     return value if is_plain(value) else frozen_slowly(value, what, depth)
 
 
 cdef object frozen_slowly(object value, str what, int depth):
     axis = getattr(value, "__gt_axis_name__", None)     # GTScript's I, J, K
     if axis is not None or isinstance(value, str):
-        return str.__str__(value) if axis is None else str(axis)    # an enumeration's own says the class, too
+        return str.__str__(value) if axis is None else str(axis)    # `str` of an enumeration includes its class name
     if not is_bool(value):
         try:
             return operator.index(value)
         except TypeError:
             pass
-        if depth < 2 and planning.is_ordered(value):     # pairs of widths in a halo: no deeper
+        if depth < 2 and planning.is_ordered(value):     # the deepest argument is a halo of pairs
             return tuple([frozen(part, what, depth + 1) for part in value])
     raise TypeError(f"{what}: {show(value)} of type {type(value).__name__}; accepted: {_ARGUMENT_FORMS[what]}")
 
 
 cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
-    """The recipe for arguments that are plain."""
+    """Compute the recipe for arguments that `frozen` has converted."""
     _, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
     lengths = planning.checked_lengths(shape)
     names = names_of(dimensions, dims)
@@ -265,7 +268,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     label(template, dims=names, halo=halo, origin=origin)
     index = aligned_index
     if index is None and halo is not None:
-        # Where the halo leaves no domain there is no element of it to align.
+        # If the halo covers a dimension, the domain is empty and index 0 is aligned instead.
         index = tuple([lower if lower < lengths[axis] else 0 for axis, (lower, _) in enumerate(template.halo)])
     if backend is not None:
         recipe.backend = backend
@@ -281,7 +284,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     label(template, dims=names, halo=halo, origin=origin, aligned_index=index)
     recipe.template = template
     recipe.nbytes = plan.nbytes - (plan.alignment - 1)
-    # A smaller boundary is kept by a larger one, which others like better.
+    # The default boundary (64 bytes) satisfies every alignment that divides it, and jax requires it for zero-copy.
     recipe.boundary = BOUNDARY if BOUNDARY % plan.alignment == 0 else plan.alignment
     recipe.behind = plan.offset * element.itemsize
     if alignment is not None and lengths:
@@ -292,12 +295,15 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
 
 
 cdef object names_of(object dimensions, object dims):
-    """The names of the dimensions, under either keyword; under the proposal's only those that a stencil has."""
+    """Return the names of the dimensions from `dims` or `dimensions`, which accepts only I, J, K and numbers."""
     if dimensions is None:
         return dims
     names = layouts.checked_dimensions(dimensions)
     if dims is not None and layouts.checked_dimensions(dims) != names:
-        raise ValueError(f"dims: {show(dims)} beside dimensions {show(names)}; accepted: one of the two, or the same names")
+        raise ValueError(
+            f"dims: {show(dims)} differs from dimensions {show(names)}; accepted: one of the two, or equal names. "
+            f"Pass only dims={show(dims)}"
+        )
     return names
 
 
@@ -306,40 +312,40 @@ cdef object names_of(object dimensions, object dims):
 
 def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
           backend=None, alignment=None, origin=None, memory="cpu", device=None):
-    """Return a new array whose elements have any values.
+    """Return a new, uninitialized array.
 
-    Without any of `layout`, `alignment`, `halo`, `aligned_index` and `backend` it is compact, in C order, and starts on
-    a 64-byte boundary.
+    If `layout`, `alignment`, `halo`, `aligned_index` and `backend` are all omitted, the array is C-contiguous and
+    aligned to 64 bytes.
 
     Parameters
     ----------
     shape : int or sequence of int
         Lengths of the dimensions, in elements.
     dtype : optional
-        The element type, ``float64`` by default: anything that ``numpy.dtype`` takes.
+        Element type: any value that ``numpy.dtype`` accepts. The default is ``float64``.
     aligned_index : sequence of int, optional
-        The index that the memory is aligned to: every element which has it in the fastest dimension lies on a boundary
-        of `alignment` bytes. The lower widths of `halo` by default, or zeros.
+        Index to align: every element with this index along the fastest-varying dimension is aligned to `alignment`
+        bytes. The default is the lower widths of `halo`, or zeros.
     halo : sequence of int or of (int, int), optional
-        Widths in elements, at both ends of each dimension or at the lower and the upper one.
+        Halo widths in elements: for each dimension one width for both ends, or a pair (lower, upper).
     dims : sequence of str, optional
-        The array's ``dims``: the name of each dimension. With `backend` a name says what the dimension means: "I", "J",
-        "K", or a decimal number for a data dimension; in this order by default.
+        Name of each dimension. With `backend`, the names "I", "J", "K" and decimal numbers (data dimensions) are
+        required, and the default is "I", "J", "K", "0", "1", ...
     dimensions : sequence of str, optional
-        The storage proposal's name for `dims`, which takes only those names that a stencil knows.
+        Alias of `dims` from GT4Py's storage proposal, which accepts only "I", "J", "K" and decimal numbers.
     layout : sequence of int or {"C", "F"}, optional
-        The order of the dimensions in memory: the rank of each when they are sorted from the largest stride to the
-        smallest. `arrayhub.layout_for` gives a backend's.
+        Rank of each dimension by stride, with 0 for the largest stride. See `arrayhub.layout_for`.
     backend : str, optional
-        A preset of `arrayhub.layouts`, or of GT4Py: the layout, and how rows are padded.
+        Preset of `arrayhub.layouts` or of GT4Py, which defines the layout and the padding of rows.
     alignment : int, optional
-        Bytes. Rows are padded to multiples of it. By default they are padded only where the preset says so.
+        Alignment in bytes. Rows are padded to a multiple of it. By default only the preset pads rows.
     origin : sequence of int, optional
-        The index of the element where a stencil's domain starts; the array's ``origin``.
+        Index of the first element of a stencil's domain.
     memory : {"cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"}, optional
-        The kind of memory: of the host, a SYCL device's, or CUDA's ("cuda_host" is pinned).
+        Kind of memory. "cuda_host" is pinned host memory.
     device : Device, str, tuple or object, optional
-        Which device; see `Device`. For USM also a ``dpctl.SyclQueue``. The library's default one where it is left out.
+        Device of the allocation; see `Device`. For USM also a ``dpctl.SyclQueue``. The default is the default device of
+        dpctl or cupy.
 
     Returns
     -------
@@ -348,13 +354,13 @@ def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=
     Raises
     ------
     ValueError
-        A layout that is no permutation; a dimension that is unknown or there twice; an alignment that does not fit the
-        item size; an index outside of the array; more bytes than an address space has; a backend that is not
-        registered; a kind of memory or a device that there is none of.
+        `layout` is not a permutation; a dimension is unknown or repeated; `alignment` is neither a divisor nor a
+        multiple of the item size; `aligned_index` is out of bounds; the array takes 2**63 bytes or more; `backend` is
+        not registered; `memory` is unknown, or `device` does not exist.
     ImportError
-        The kind of memory needs a library that is not installed; the message names the extra.
+        `memory` requires a library that is not installed. The message names the extra.
     MemoryError
-        There is not enough.
+        The allocation failed.
     """
     cdef cnp.dtype element = element_of(dtype)
     return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
@@ -363,7 +369,7 @@ def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=
 
 def zeros(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
           backend=None, alignment=None, origin=None, memory="cpu", device=None):
-    """Return a new array of zeros; see `empty` for everything else."""
+    """Return a new array filled with zeros; see `empty` for the parameters."""
     cdef cnp.dtype element = element_of(dtype)
     return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
                memory, device, True)

@@ -1,4 +1,4 @@
-"""New arrays with values: ones, full, from_array, and those that are made like another array."""
+"""Create filled arrays: `ones`, `full`, `from_array` and the ``*_like`` functions."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from arrayhub import transfer
+from arrayhub._core.allocate import as_copy, slowest_first
 from arrayhub._core.errors import show
-from arrayhub._core.fresh import as_copy, slowest_first
-from arrayhub.conversion import asarray
-from arrayhub.dispatch import VALUES, check_values
-from arrayhub.fitting import checked, converted, is_integer, rank
-from arrayhub.libraries.numpy import with_ndarrays
+from arrayhub.array.casting import checked, converted, is_integer, rank
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.dispatch import VALUES, check_values
+from arrayhub.convert.functions import asarray
+from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
-from arrayhub.usm_array import USMArray
 
 if TYPE_CHECKING:
     from arrayhub.storage.allocation import _Halo, _Memory
 
-# What ``memory=`` calls the kinds of memory, by device type and kind of USM.
+# Values of the argument `memory`, by device type and USM type.
 KINDS: dict[tuple[str, str | None], _Memory] = {
     ("cpu", None): "cpu",
     ("oneapi", "host"): "usm_host",
@@ -48,13 +48,13 @@ class _Options(TypedDict, total=False):
 
 
 class Options(_Options, total=False):
-    """The keywords of `empty`, which every function here takes and hands on."""
+    """Keyword arguments of `empty`, which every function of this module accepts."""
 
     memory: _Memory
 
 
 class LikeOptions(_Options, total=False):
-    """The same where None means as in the array that another is made like."""
+    """Keyword arguments of the ``*_like`` functions, where None means the value of the prototype array."""
 
     memory: _Memory | None
 
@@ -63,7 +63,7 @@ _AnyOptions = TypeVar("_AnyOptions", Options, LikeOptions)
 
 
 def _known(call: str, options: _AnyOptions) -> _AnyOptions:
-    """Return `options`, in which there is no keyword that `empty` does not take."""
+    """Return `options` if `empty` accepts each of its keywords."""
     for name in options:
         if name not in Options.__annotations__:
             accepted = ", ".join(Options.__annotations__)
@@ -74,10 +74,10 @@ def _known(call: str, options: _AnyOptions) -> _AnyOptions:
 def ones(
     shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]
 ) -> USMArray:
-    """Return a new array of ones; see `empty` for everything else."""
+    """Return a new array filled with ones; see `empty` for the other parameters."""
     _known("ones", options)
     element = element_type(dtype)
-    if rank(element) == 1:  # some integers of a bit or two have no 1
+    if rank(element) == 1:  # `full` checks the range: signed integers of one bit (ml_dtypes.int1) cannot represent 1
         return full(shape, 1, element, **options)
     return _filled(empty(shape, element, **options), np.ones((), element))
 
@@ -88,12 +88,12 @@ def full(
     dtype: npt.DTypeLike = np.float64,
     **options: Unpack[Options],
 ) -> USMArray:
-    """Return a new array whose elements are all `fill_value`, a number; see `empty` for everything else.
+    """Return a new array filled with `fill_value`; see `empty` for the other parameters.
 
     Raises
     ------
     ValueError
-        `fill_value` is no single element, or none of that type: 1.5 is no integer, and 300 no byte.
+        `fill_value` is not a single element, or `dtype` cannot represent it: 1.5 as an integer, 300 as a ``uint8``.
     """
     _known("full", options)
     element = element_type(dtype)
@@ -109,9 +109,10 @@ def full(
 
 
 def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A value as an element of a type in which it loses nothing."""
+    """Return `value` as a 0-d array of type `element`; raise if the conversion would lose information."""
     if element.kind == "b" and is_integer(value) and np.asarray(value).dtype != object:
-        return np.array(value, element)  # true or false, as in `ones`
+        return np.array(value, element)  # any integer is valid for bool, as in `ones`
+    refuse_endless(value, "full")
     given = checked(with_ndarrays(value), element, "fill_value")
     check_values(value)
     made: np.ndarray[Any, Any] = converted(given, element).astype(element)
@@ -125,18 +126,19 @@ def from_array(
     dtype: npt.DTypeLike | None = None,
     **options: Unpack[Options],
 ) -> USMArray:
-    """Return a new array with the elements of another one, copied from wherever they are.
+    """Return a new array with a copy of the elements of another array, on any device.
 
     Parameters
     ----------
     data : object, optional
-        Anything that `asarray` takes.
+        Any object that `asarray` accepts.
     device_data : object, optional
-        The same elements on a device. Where both are given, the one is copied that is closer to the new memory.
+        Device copy of the same elements. If both are given, `device_data` is the source for CUDA device, CUDA managed,
+        USM device and USM shared memory, and `data` is the source for all other memory.
     dtype : optional
-        The element type; that of the data by default.
+        Element type. The default is the element type of the source.
     **options
-        As for `empty`. The names of the data's dimensions, its origin and its halo are kept where none are given.
+        See `empty`. If `dims`, `origin` or `halo` is omitted, the value of the source is kept.
 
     Returns
     -------
@@ -145,7 +147,7 @@ def from_array(
     Raises
     ------
     TypeError
-        Neither `data` nor `device_data` is given.
+        Both `data` and `device_data` are None.
     """
     _known("from_array", options)
     if dtype is not None and isinstance(data, VALUES):
@@ -160,18 +162,18 @@ def from_array(
 
 
 def empty_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return a new array with the shape of another one, whose elements have any values.
+    """Return an uninitialized array with the shape of `obj`.
 
     Parameters
     ----------
     obj : object
-        Anything that `asarray` takes.
+        Any object that `asarray` accepts.
     dtype : optional
-        The element type; that of `obj` by default.
+        Element type. The default is the element type of `obj`.
     **options
-        As for `empty`. What is left out, or None, is as it is in `obj`: the order of its strides, its names, origin
-        and halo, the kind of its memory and its device. Padding is not: rows are padded only for ``alignment=`` or a
-        preset.
+        See `empty`. An option that is omitted or None is copied from `obj`: the order of the strides, `dims`, `origin`,
+        `halo`, `memory` and `device`. Padding is not copied: rows are padded only if `alignment` or a `backend` whose
+        preset pads rows is given.
 
     Returns
     -------
@@ -183,14 +185,14 @@ def empty_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpac
 
 
 def zeros_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return a new array of zeros with the shape of another one; see `empty_like`."""
+    """Return an array of zeros with the shape of `obj`; see `empty_like`."""
     _known("zeros_like", options)
     model = asarray(obj)
     return zeros(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
 def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return a new array of ones with the shape of another one; see `empty_like`."""
+    """Return an array of ones with the shape of `obj`; see `empty_like`."""
     model = asarray(obj)
     return ones(
         model.shape, model.dtype if dtype is None else dtype, **_options_of(model, _known("ones_like", options))
@@ -200,29 +202,29 @@ def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack
 def full_like(
     obj: Any, /, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]
 ) -> USMArray:
-    """Return a new array with the shape of another one, all elements `fill_value`; see `empty_like` and `full`."""
+    """Return an array with the shape of `obj`, filled with `fill_value`; see `empty_like` and `full`."""
     _known("full_like", options)
     model = asarray(obj)
     return full(model.shape, fill_value, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
 def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
-    """Return a fresh array after its elements have been set to a single one."""
+    """Assign the 0-d array `value` to every element of `fresh`, and return `fresh`."""
     transfer.write(fresh, asarray(value))
     return fresh
 
 
 def _closer(data: Any, device_data: Any, memory: _Memory) -> USMArray:
-    """Return that of the two sides as an array which the copy is to be made from."""
+    """Select the source of a copy into `memory`: `device_data` for memory on a device, else `data`."""
     if data is None and device_data is None:
-        raise TypeError("from_array: neither data nor device_data is given; accepted: an array as either, or both")
+        raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")
     if data is None or (device_data is not None and memory in ("cuda", "cuda_managed", "usm_device", "usm_shared")):
         return asarray(device_data)
     return asarray(data)
 
 
 def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
-    """Return `options` with the labels that they leave out as they are in `model`."""
+    """Fill omitted labels (`dims`, `origin`, `halo`) of `options` from `model`."""
     if options.get("dims") is None and options.get("dimensions") is None:
         options["dims"] = model.dims
     if options.get("origin") is None:
@@ -233,7 +235,7 @@ def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
 
 
 def _options_of(model: USMArray, given: LikeOptions) -> Options:
-    """Return the options given with what they leave out as it is in `model`."""
+    """Fill all omitted options in `given` from `model`."""
     options = _labelled_as(model, given)
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)
@@ -246,17 +248,16 @@ def _options_of(model: USMArray, given: LikeOptions) -> Options:
 
 
 def _kind_of(model: USMArray) -> _Memory:
-    """Return the name of the kind of memory that `model` lies in."""
+    """Return the value of the argument `memory` for the memory of `model`."""
     kind = KINDS.get((model.device.type, model.usm_type))
     if kind is None:
-        raise ValueError(
-            f"memory: that of the array is on {model.device}; pass memory= to say where to allocate instead"
-        )
+        accepted = ", ".join(map(repr, KINDS.values()))
+        raise ValueError(f"memory: the array is on {model.device}; accepted: {accepted}. Pass memory=...")
     return kind
 
 
 def _device_of(model: USMArray) -> Any:
-    """Return what ``device=`` takes for the place of `model`."""
+    """Return the value of the argument `device` for the memory of `model`."""
     if model.device.type == "oneapi":
         return queue_of_array(model)
     return None if model.device.type == "cpu" else model.device

@@ -1,9 +1,9 @@
-"""layouts: which dimension is the fastest for which backend. The registry is this module itself.
+"""Registry of layout presets: the order of dimensions in memory and the row padding that each backend prefers.
 
-A preset says how the dimensions I, J and K are ranked, and how many elements rows are padded to. Dimensions are ranked
-by what they mean, whatever their order is: data dimensions have the largest strides, in numeric order, then follow I, J
-and K as the preset ranks them. This is the rule of GT4Py's storage proposal; GT4Py itself goes by position where the
-order is another one.
+A preset ranks the dimensions I, J and K by stride, and gives the number of elements that rows are padded to. A layout
+depends on the names of the dimensions, not on their order in the shape: data dimensions have the largest strides, in
+numeric order. I, J and K follow, in the order of the preset. This is the rule of GT4Py's storage proposal. GT4Py itself
+ranks dimensions by position if they are not in the order I, J, K.
 """
 
 import sys
@@ -31,7 +31,7 @@ LayoutRule: TypeAlias = Callable[[tuple[str, ...]], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What a backend wants: a layout for dimensions, and rows padded to a number of elements."""
+    """Layout rule and row padding, in elements, of a backend."""
 
     layout: LayoutRule
     alignment: int
@@ -39,7 +39,7 @@ class Preset:
 
 @dataclass(frozen=True, slots=True)
 class ByMeaning:
-    """The rule of a base layout: the ranks of I, J and K among each other, behind all data dimensions."""
+    """Layout rule that ranks data dimensions first, then I, J and K as in `base`."""
 
     base: tuple[int, ...]
 
@@ -53,7 +53,7 @@ class ByMeaning:
 
 @dataclass(frozen=True, slots=True)
 class OfGT4Py:
-    """GT4Py's own rule, asked with the dimensions in the order that it counts on."""
+    """Adapter for a layout rule of GT4Py, which expects I, J and K first and data dimensions last."""
 
     rule: LayoutRule
 
@@ -66,7 +66,7 @@ class OfGT4Py:
         return tuple(int(ranks[in_order.index(name)]) for name in dimensions)
 
 
-# One row per base layout of I, J, K, as GT4Py 1.1 has them; so the names are there without GT4Py.
+# One row per base layout of I, J, K, copied from GT4Py 1.1, so that the names work without GT4Py.
 _BUILT_IN = {
     name: Preset(ByMeaning(base), alignment)
     for base, alignment, names in (
@@ -82,27 +82,28 @@ _GT4PY = "gt4py.storage.cartesian.layout_registry"
 
 
 def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, alignment: SupportsIndex = 1) -> None:
-    """Enter a preset, which ``backend=`` then takes; one with the same name is replaced.
+    """Register a preset for the argument `backend`. An existing preset of the same name is replaced.
 
     Parameters
     ----------
     name : str
-        The backend.
+        Name of the backend.
     base_layout : sequence of int or callable
-        The ranks of I, J and K: 0 for the largest stride. Or a function that gives the layout of a tuple of dimensions.
+        Ranks of I, J and K, with 0 for the largest stride, or a function that maps a tuple of dimension names to their
+        ranks.
     alignment : int, optional
-        How many elements rows are padded to a multiple of, as GT4Py counts.
+        Number of elements. Rows are padded to a multiple of it, as in GT4Py.
 
     Raises
     ------
     ValueError
-        A base layout that is no permutation of 0, 1, 2; an alignment below 1.
+        `base_layout` is not a permutation of 0, 1, 2, or `alignment` is less than 1.
     """
     if not isinstance(name, str):
         raise TypeError(f"layouts.register: name is {show(name)}; accepted: a string")
     elements = integer(alignment, "alignment")
     if elements < 1:
-        raise ValueError(f"layouts.register: alignment is {elements}; accepted: one element or more")
+        raise ValueError(f"layouts.register: alignment is {elements}; accepted: 1 or more elements")
     if callable(base_layout):
         _registered[name] = Preset(base_layout, elements)
     else:
@@ -116,62 +117,62 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
 
 
 def layout_for(dims: Iterable[Any], /, backend: str) -> tuple[int, ...]:
-    """Return what ``layout=`` takes for a backend: the order of dimensions in memory.
+    """Return the layout of a backend: the value for the argument `layout`.
 
     Parameters
     ----------
     dims : sequence of str
-        What each dimension means: "I", "J", "K", or a decimal number for a data dimension. A string is the sequence of
-        its letters; GTScript's axes serve as well.
+        Name of each dimension: "I", "J", "K", or a decimal number such as "0" for a data dimension. A string is a
+        sequence of one-letter names. GTScript axes are accepted.
     backend : str
-        A preset's name: of this registry, or of GT4Py's own where that is installed.
+        Name of a preset in this registry, or in GT4Py's registry if GT4Py is installed.
 
     Returns
     -------
     tuple of int
-        The rank of each dimension when they are sorted from the largest stride to the smallest.
+        Rank of each dimension by stride, with 0 for the largest stride.
 
     Raises
     ------
     ValueError
-        An unknown or repeated dimension; a backend that is not registered.
+        A dimension is unknown or repeated, or the backend is not registered.
     """
     return layout_by(find(backend), checked_dimensions(dims))
 
 
 def layout_by(preset: Preset, dimensions: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the layout that a preset gives for checked dimensions, itself checked."""
+    """Apply a preset to validated dimension names, and validate the resulting layout."""
     return layout_ranks(integers(preset.layout(dimensions), "layout"), len(dimensions))
 
 
 def checked_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
-    """Return dimensions as a tuple of their names, each known and given once."""
+    """Return `dimensions` as a tuple of names; raise if a name is unknown or repeated."""
     if not is_ordered(dimensions):
-        raise TypeError(f"dimensions: {show(dimensions)} is no sequence; accepted: {ACCEPTED_DIMENSIONS}")
+        raise TypeError(f"dimensions: {show(dimensions)} is not a sequence; accepted: {ACCEPTED_DIMENSIONS}")
     names = tuple(getattr(name, "__gt_axis_name__", name) for name in dimensions)
     for name in names:
         if not (isinstance(name, str) and is_known(name)):
             raise ValueError(
-                f"dimensions: {show(name)} in {show(names)}; accepted: {ACCEPTED_DIMENSIONS}. A preset ranks these"
-                " alone: say with dims=('I', 'J', ...) which of them the array's dimensions are"
+                f"dimensions: {show(name)} in {show(names)}; accepted: {ACCEPTED_DIMENSIONS}. Presets rank only these"
+                " names: pass dims=('I', 'J', ...)"
             )
     if len(set(names)) != len(names):
-        raise ValueError(f"dimensions: {show(names)} has a dimension twice; accepted: {ACCEPTED_DIMENSIONS}")
+        raise ValueError(f"dimensions: {show(names)} repeats a dimension; accepted: {ACCEPTED_DIMENSIONS}")
     return names
 
 
 def default_dimensions(nd: int) -> tuple[str, ...]:
-    """Return what GT4Py takes dimensions for that nobody has named."""
+    """Return the names that GT4Py assumes for `nd` unnamed dimensions: I, J, K, 0, 1, ..."""
     return (*GRID[:nd], *map(str, range(nd - 3)))
 
 
 def find(backend: str) -> Preset:
-    """Return the preset of a backend. GT4Py is imported only for a name that is not known without it.
+    """Return the preset of a backend. GT4Py is imported only if the name is unknown without it.
 
     Raises
     ------
     ValueError
-        Nobody has registered it.
+        The backend is not registered.
     """
     found = None
     if isinstance(backend, str):
@@ -180,16 +181,16 @@ def find(backend: str) -> Preset:
             found = source(backend)
     if found is None:
         raise ValueError(
-            f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}, and what"
-            " arrayhub.layouts.register enters"
+            f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}. Register it with"
+            " arrayhub.layouts.register(name, base_layout)"
         )
     return found if isinstance(found, Preset) else Preset(OfGT4Py(found["layout_map"]), found["alignment"])
 
 
 def source(backend: str) -> Any:
-    """Return the object that says what a backend wants, another one after each registration; None where there is none.
+    """Return the registry entry of a backend, or None. Each registration creates a new entry.
 
-    What is registered here goes first, then what GT4Py says, if it is loaded.
+    The lookup order is this registry, GT4Py's registry if GT4Py is loaded, and the built-in presets.
     """
     found = _registered.get(backend)
     if found is None:
@@ -198,17 +199,17 @@ def source(backend: str) -> Any:
 
 
 def names() -> list[str]:
-    """Return the names that ``backend=`` takes, sorted; GT4Py's own among them where it is loaded."""
+    """Return the sorted names that the argument `backend` accepts, including those of GT4Py if it is loaded."""
     return sorted({*_registered, *_gt4pys(), *_BUILT_IN})
 
 
 def _gt4pys() -> Mapping[str, Any]:
-    """Return GT4Py's registry, a private name of its; empty where it is not loaded, or has none."""
+    """Return GT4Py's private registry, or an empty mapping if GT4Py is not loaded or lacks the registry."""
     return getattr(sys.modules.get(_GT4PY), "REGISTRY", {})
 
 
 def _import_gt4py() -> bool:
-    """Whether GT4Py is installed; afterwards it is loaded."""
+    """Import GT4Py's registry, and return whether the import succeeded."""
     try:
         import_module(_GT4PY)
     except ImportError:

@@ -1,6 +1,6 @@
-"""plan: where the elements of an array lie in a buffer, worked out before there is one.
+"""Compute strides, padding and alignment of an array before its memory is allocated.
 
-Source of the rules: GT4Py's storage proposal, and GT4Py's allocator where that is silent.
+The rules are those of GT4Py's storage proposal, and of GT4Py's allocator where the proposal does not define them.
 """
 
 import math
@@ -24,26 +24,26 @@ LayoutLike: TypeAlias = str | Sequence[SupportsIndex]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where the elements of an array lie in a buffer. `plan` makes one.
+    """Memory layout of an array that is not allocated yet. The result of `plan`.
 
     Attributes
     ----------
     shape : tuple of int
         Lengths of the dimensions, in elements.
     dtype : numpy.dtype
-        The element type.
+        Element type.
     layout : tuple of int
-        The rank of each dimension when they are sorted from the largest stride to the smallest.
+        Rank of each dimension by stride, with 0 for the largest stride.
     strides : tuple of int
-        Steps in elements.
+        Strides in elements.
     padded_shape : tuple of int
-        Lengths with the padding of the fastest dimension, in elements.
+        Lengths in elements, including the padding of the fastest dimension.
     offset : int
-        Elements from an address on the boundary to element zero.
+        Distance in elements from an aligned address to element zero.
     nbytes : int
-        Bytes of a buffer that has space for the array wherever it starts.
+        Size in bytes of a buffer that holds the array at the requested alignment, whatever the address of the buffer.
     alignment : int
-        Bytes: the boundary.
+        Alignment in bytes.
     """
 
     shape: tuple[int, ...]
@@ -64,23 +64,22 @@ def plan(
     alignment: SupportsIndex | None = None,
     aligned_index: Sequence[SupportsIndex] | None = None,
 ) -> Plan:
-    """Work out strides, padding and offset of an array. Nothing is allocated.
+    """Compute strides, padding and offset of an array without allocating memory.
 
     Parameters
     ----------
     shape : int or sequence of int
         Lengths of the dimensions, in elements.
     dtype : optional
-        The element type: anything that ``numpy.dtype`` takes.
+        Element type: any value that ``numpy.dtype`` accepts.
     layout : sequence of int or {"C", "F"}, optional
-        The rank of each dimension when they are sorted from the largest stride to the smallest: 0 for the largest. "C"
-        by default.
+        Rank of each dimension by stride, with 0 for the largest stride. The default is "C".
     alignment : int, optional
-        Bytes. The fastest dimension is padded to a multiple of it, so that every element which has the index of
-        `aligned_index` there lies on such a boundary. By default nothing is padded, and element zero lies on a 64-byte
-        boundary.
+        Alignment in bytes. The fastest-varying dimension is padded to a multiple of `alignment`, so that every element
+        with the index `aligned_index` along that dimension is aligned. By default no dimension is padded, and element
+        zero is aligned to 64 bytes.
     aligned_index : sequence of int, optional
-        An index of the array; zeros by default. Without `alignment` it changes nothing.
+        Index to align; zeros by default. Ignored without `alignment`.
 
     Returns
     -------
@@ -89,10 +88,10 @@ def plan(
     Raises
     ------
     ValueError
-        A layout that is no permutation; an alignment that neither divides the item size nor is a multiple of it; an
-        index outside of the array; more bytes than an address space has.
+        `layout` is not a permutation, `alignment` is neither a divisor nor a multiple of the item size,
+        `aligned_index` is out of bounds, or the array takes 2**63 bytes or more.
     TypeError
-        What should be an integer and is none; an element type without a size.
+        A value is not an integer, or the item size of `dtype` is zero.
     """
     lengths = checked_lengths(shape)
     element = element_type(dtype)
@@ -108,15 +107,15 @@ def plan(
     strides, step = [1] * len(lengths), 1
     for axis in reversed(order):
         strides[axis] = step
-        step *= max(padded[axis], 1)  # as in NumPy, an empty dimension does not take the others their strides
+        step *= max(padded[axis], 1)  # as in NumPy, an empty dimension does not set the other strides to zero
     if step * element.itemsize + boundary > MOST_BYTES:
-        raise ValueError(f"shape: {show(lengths)} of {element!r} takes 2**63 bytes or more; accepted: fewer")
+        raise ValueError(f"shape: {show(lengths)} of {element!r} takes 2**63 bytes or more; accepted: fewer bytes")
     nbytes = math.prod(padded) * element.itemsize + boundary - 1
     return Plan(lengths, element, ranks, tuple(strides), tuple(padded), offset, nbytes, boundary)
 
 
 def checked_lengths(shape: SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
-    """Return a shape as a tuple; a single integer is the shape of one dimension."""
+    """Return `shape` as a validated tuple. An integer is the shape of a 1-d array."""
     lengths = integers(shape if isinstance(shape, Iterable) else (shape,), "shape")
     if len(lengths) > MAX_NDIM or any(not 0 <= length <= MOST_BYTES for length in lengths):
         raise ValueError(f"shape: {show(lengths)}; accepted: at most {MAX_NDIM} lengths from 0 to 2**63 - 1")
@@ -124,15 +123,18 @@ def checked_lengths(shape: SupportsIndex | Iterable[SupportsIndex]) -> tuple[int
 
 
 def element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return a NumPy dtype of single elements of some size."""
+    """Return `dtype` as a NumPy dtype; raise if it is a sub-array type or its item size is zero."""
     made: np.dtype[Any] = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
-        raise TypeError(f"dtype: {made!r}; accepted: one element of one byte or more. Put sub-arrays into shape")
+        raise TypeError(
+            f"dtype: {made!r}; accepted: an element type of one byte or more. Add the dimensions of a sub-array type to"
+            " shape"
+        )
     return made
 
 
 def layout_ranks(layout: LayoutLike | None, nd: int) -> tuple[int, ...]:
-    """Return a layout as the tuple of ranks, checked."""
+    """Return `layout` as a validated tuple of ranks."""
     if layout is None or isinstance(layout, str):
         if layout not in (None, "C", "F"):
             raise ValueError(f"layout: {show(layout)}; accepted: 'C', 'F' or a permutation of 0 to {nd - 1}")
@@ -140,14 +142,14 @@ def layout_ranks(layout: LayoutLike | None, nd: int) -> tuple[int, ...]:
     ranks = integers(layout, "layout")
     if sorted(ranks) != list(range(nd)):
         raise ValueError(
-            f"layout: {show(ranks)} for {nd} dimensions; accepted: 'C', 'F' or a permutation of 0 to {nd - 1}, with 0"
-            " for the largest stride"
+            f"layout: {show(ranks)} for {nd} dimensions; accepted: 'C', 'F' or a permutation of 0 to {nd - 1}, where 0"
+            " is the largest stride"
         )
     return ranks
 
 
 def checked_index(aligned_index: Sequence[SupportsIndex] | None, lengths: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the aligned index with an entry for each dimension."""
+    """Return `aligned_index` as a validated tuple with one entry per dimension."""
     if aligned_index is None:
         return (0,) * len(lengths)
     index = integers(aligned_index, "aligned_index")
@@ -157,7 +159,7 @@ def checked_index(aligned_index: Sequence[SupportsIndex] | None, lengths: tuple[
 
 
 def boundary_and_block(alignment: SupportsIndex | None, itemsize: int) -> tuple[int, int]:
-    """Return the boundary in bytes, and how many elements rows are padded to a multiple of."""
+    """Return the alignment in bytes, and the number of elements that rows are padded to a multiple of."""
     if alignment is None:
         return BOUNDARY, 1
     boundary = integer(alignment, "alignment")
@@ -172,12 +174,12 @@ def boundary_and_block(alignment: SupportsIndex | None, itemsize: int) -> tuple[
 def integers(values: Iterable[Any], what: str) -> tuple[int, ...]:
     """Return `values` as a tuple of Python integers."""
     if not is_ordered(values):
-        raise TypeError(f"{what}: {show(values)} is no sequence; accepted: an integer for each dimension")
+        raise TypeError(f"{what}: {show(values)} is not a sequence; accepted: an integer for each dimension")
     return tuple(integer(value, what) for value in values)
 
 
 def is_ordered(values: Any) -> bool:
-    """Whether `values` has entries in an order; a set has them in one that nobody meant."""
+    """Return whether `values` is an iterable with a defined order, which sets do not have."""
     if not isinstance(values, Iterable) or isinstance(values, (set, frozenset)):
         return False
-    return not (isinstance(values, np.ndarray) and values.ndim == 0)  # which says that it can be iterated
+    return not (isinstance(values, np.ndarray) and values.ndim == 0)  # 0-d arrays are Iterable, but cannot be iterated

@@ -1,18 +1,18 @@
-"""Explicit copies, one engine per kind of memory: host, SYCL, CUDA. Nothing here runs unless the caller asked for it.
+"""Explicit copies, with one engine per kind of memory: host, SYCL, CUDA. Copies are made only on request.
 
-Every engine has the same five functions. `progress` is None or what transfer/progress.py makes of the caller's.
+Every engine has the same five functions. `progress` is None or a reporter of `transfer.progress`.
 
     to_host(array, order="C", *, out=None, stream=None, progress=None)
-        into `out`, which has been checked, or into fresh host memory that is compact in `order`
+        Copy to `out`, which is validated, or to new host memory that is contiguous in `order`.
     from_host(array, ordinal, *, stream=None, progress=None)
-        a fresh array on a device of memory that the host can read, of any layout
+        Copy host-readable memory of any layout to a new array on a device.
     to_other(array, ordinal, *, stream=None, progress=None)
-        a fresh array on another device of the engine
+        Copy to a new array on another device of the same engine.
     copy(array, order, *, stream=None)
-        a fresh array on the same device, in the same kind of memory, compact in `order`
+        Copy to a new array on the same device, in the same kind of memory, contiguous in `order`.
     write(fresh, source)
-        the elements of an array of the engine or the host, or a single one, into one that nobody has seen yet, of any
-        layout; whatever lies between its elements is overwritten
+        Copy an array of this engine or the host, or broadcast a single element, to `fresh`, a new array of any layout.
+        The bytes between the elements of `fresh` may be overwritten.
 """
 
 import sys
@@ -25,11 +25,11 @@ from arrayhub._core.errors import show
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.runtimes.streams import ordered
 from arrayhub.runtimes.sycl import named_queue, queue_of_array, shares_context
+from arrayhub.transfer import check_out as outs
 from arrayhub.transfer import host
-from arrayhub.transfer import out as outs
 from arrayhub.transfer.progress import reporting
 from arrayhub.transfer.settings import configure
-from arrayhub.transfer.told import Told
+from arrayhub.transfer.traced import Traced
 
 __all__ = ["configure", "held", "release"]
 
@@ -38,14 +38,14 @@ def __dir__():
     return __all__
 
 
-# One row per device type: the engine that copies from and to its memory.
+# Engine by device type.
 _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
 
-# The modules of the engines that somebody has asked for. Those of devices are imported once there is an array there.
+# Loaded engine modules. The SYCL and CUDA engines are imported with the first copy of such memory.
 _loaded: dict[str, Any] = {"host": host}
 
-# One row per pair of engines: what brings an array from one's memory to a device of the other. All but the last happen
-# in the engine that it comes from, the last in the one that it goes to.
+# Functions that copy an array from the memory of one engine to a device of another, by pair of engines. The last
+# function is one of the target's engine, all others are functions of the source's engine.
 _ROUTES = {
     ("host", "sycl"): ("from_host",),
     ("host", "cuda"): ("from_host",),
@@ -55,27 +55,27 @@ _ROUTES = {
     ("cuda", "sycl"): ("to_host", "from_host"),
 }
 
-# Kinds of memory that only their own library allocates.
+# Kinds of memory that `to_device` does not allocate.
 _NO_TARGETS = ("cuda_host", "cuda_managed")
 
-# One row per kind of memory that is kept between copies: the module that keeps it.
+# Modules that keep memory between copies, by kind of memory.
 _POOLS = {"pinned": "arrayhub.transfer.pinned"}
 
 
 def held():
-    """Return how many bytes are kept for the next copies, by kind of memory.
+    """Return the number of bytes that are kept for later copies, by kind of memory.
 
     Returns
     -------
     dict
-        ``"pinned"``: pinned host memory for CUDA, at most ``buffers * chunk`` bytes of the settings (`configure`); 0
-        until the first copy that needs it. Host and SYCL copies keep nothing.
+        ``"pinned"`` is the pinned host memory for CUDA: at most ``buffers * chunk`` bytes (see `configure`), and 0
+        until the first copy that needs it. Host and SYCL copies do not keep memory.
     """
     return {kind: sys.modules[module].held() if module in sys.modules else 0 for kind, module in _POOLS.items()}
 
 
 def release():
-    """Give back what `held` counts. Copies under way keep what they use until they are done."""
+    """Release the memory that `held` counts. Memory in use by a running copy is released when the copy ends."""
     for module in _POOLS.values():
         if module in sys.modules:
             sys.modules[module].release()
@@ -86,16 +86,16 @@ def _engine_name(device):
         return _ENGINES[device.type]
     except KeyError:
         raise BufferError(
-            f"device {device}: no engine copies from or to it; accepted: cpu, cuda and oneapi devices"
+            f"device: {device} is not supported by any copy engine; accepted: cpu, cuda and oneapi devices"
         ) from None
 
 
 def _engine(name):
-    """The module of an engine, or what tells of its copies."""
+    """Return the module of an engine, wrapped by `Traced` while copies are traced."""
     engine = _loaded.get(name)
     if engine is None:
         engine = _imported(name)
-        engine = _loaded.setdefault(name, Told(engine) if isinstance(_loaded["host"], Told) else engine)
+        engine = _loaded.setdefault(name, Traced(engine) if isinstance(_loaded["host"], Traced) else engine)
     return engine
 
 
@@ -110,10 +110,10 @@ def _imported(name):
 
 
 def tell(wanted):
-    """Say whether copies are told of from now on; those under way go on as they began."""
+    """Enable or disable tracing of copies. Running copies are not affected."""
     for name, engine in _loaded.items():
-        bare = engine.engine if isinstance(engine, Told) else engine
-        _loaded[name] = Told(bare) if wanted else bare
+        bare = engine.engine if isinstance(engine, Traced) else engine
+        _loaded[name] = Traced(bare) if wanted else bare
 
 
 def copy(array, *, order="C", stream=None):
@@ -130,18 +130,18 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     """Return `array` in host memory. See ``arrayhub.to_host``."""
     copy = wanted(copy, "to_host")
     readable = is_host_readable(array)
-    if readable:  # of other memory the engine orders the copy
+    if readable:  # for device memory, the engine orders the copy behind the producer's work
         array = ordered(array, stream)
     if copy is False and out is not None:
-        raise BufferError("to_host: out= asks for a copy, and copy=False forbids one")
+        raise BufferError("to_host: out= requests a copy, and copy=False forbids one")
     if out is not None:
         outs.check(array, out)
     elif readable and not copy:
         return host_view(array)
     elif copy is False:
-        raise BufferError(f"to_host: the memory is on {array.device}, so a copy is needed, and copy=False forbids one")
+        raise BufferError(f"to_host: the memory is on {array.device}, and copy=False forbids the copy to the host")
     engine = _loaded["host"] if readable else _engine(_engine_name(array.device))
-    if progress is None:  # which a small copy should not pay for
+    if progress is None:  # avoid the overhead of the context manager for small copies
         return engine.to_host(array, out=out, stream=stream)
     with reporting(progress, array.nbytes) as report:
         return engine.to_host(array, out=out, stream=stream, progress=report)
@@ -162,12 +162,12 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
         return to_host(array, copy=copy, stream=stream, progress=progress)
     if device.type in _NO_TARGETS:
         raise BufferError(
-            f"to_device: {device} is memory that only its own library allocates; allocate it there and give it as"
-            " to_host(x, out=...), or name a cuda device"
+            f"to_device: device is {device}; accepted: cpu, cuda and oneapi devices. For pinned or managed memory call"
+            f" empty(x.shape, x.dtype, memory={device.type!r}) and pass it as to_host(x, out=...)"
         )
     if copy is False:
         there = device if queue is None else f"{device} in the context of its queue"
-        raise BufferError(f"to_device: from {array.device} to {there} takes a copy, and copy=False forbids one")
+        raise BufferError(f"to_device: from {array.device} to {there} requires a copy, and copy=False forbids one")
     elsewhere = _ENGINES.get(array.device.type) != target
     source = "host" if elsewhere and is_host_readable(array) else _engine_name(array.device)
     *to_there, last = _ROUTES[source, target]
@@ -178,25 +178,25 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
 
 
 def _only(queue, stream):
-    """The queue that says where to, which is the stream as well, unless another one is given as that."""
+    """Return the queue given as device, which is also the stream of the copy; raise if `stream` is another queue."""
     if stream is not None and named_queue(stream) != queue:
         raise BufferError(
-            f"to_device: stream is {show(stream)}, another than the queue that says where to; accepted: one of the two"
+            f"to_device: stream is {show(stream)}, and device is another queue; accepted: None or the same queue"
         )
     return queue
 
 
 def to_memory_of(model, array):
-    """Return a copy of host-readable `array` in the kind of memory that `model` is in, on its queue or device."""
+    """Copy host-readable `array` to memory of the same kind, and on the same queue or device, as `model`."""
     if model.usm_type is None:
         return to_device(array, f"cuda:{model.device.id}")
     return _engine("sycl").beside(model, array)
 
 
 def write(fresh, source):
-    """Put the elements of `source` into `fresh`, an array of the same element type that nobody else has seen yet.
+    """Copy the elements of `source` to `fresh`, a new array of the same element type.
 
-    `source` may lie anywhere, and may be a single element.
+    `source` may be on any device. A 0-d `source` is broadcast.
     """
     if fresh.size == 0:
         return
@@ -206,7 +206,7 @@ def write(fresh, source):
 
 
 def for_dlpack(array, dl_device, copy, stream):
-    """Return what ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy where asked for or needed."""
+    """Return the array that ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy on the requested device."""
     if dl_device is None:
         return _copy(array) if wanted(copy, "__dlpack__") else array
     device = _asked_device(dl_device)
@@ -218,7 +218,7 @@ def for_dlpack(array, dl_device, copy, stream):
 
 
 def _asked_device(dl_device):
-    """The device that a consumer names by DLPack's pair, and by nothing else."""
+    """Convert a DLPack device, a pair (device_type, device_id), to a `Device`. Other types are rejected."""
     if not isinstance(dl_device, (tuple, list)):
         raise TypeError(_no_pair(dl_device))
     try:
@@ -231,52 +231,50 @@ def _asked_device(dl_device):
 
 def _no_pair(dl_device):
     return (
-        f"__dlpack__: dl_device is {show(dl_device)}; accepted: a pair of integers, (device_type, device_id), as"
-        " x.__dlpack_device__() gives"
+        f"__dlpack__: dl_device is {show(dl_device)}; accepted: a pair of integers (device_type, device_id), such as"
+        " x.__dlpack_device__()"
     )
 
 
 def astype(array, dtype):
-    """Return a fresh host copy with another element type; the elements are converted as NumPy's astype does."""
+    """Return a host copy of `array` cast to `dtype`, as by ``numpy.ndarray.astype``."""
     if not is_host_readable(array):
         raise BufferError(
-            f"asarray: converting {array.dtype!r} to {dtype!r} on {array.device} is arithmetic of its own library;"
-            " convert there, or call to_host(x) first"
+            f"asarray: dtype is {dtype!r} for an array of {array.dtype!r} on {array.device}; accepted: arrays on the"
+            " host. Call to_host(x) first, or cast with the library that owns the memory"
         )
     return _loaded["host"].astype(array, dtype)
 
 
 def aligned(array, *, copy=None):
-    """Return `array` with each element on a boundary of its type's alignment. See ``USMArray.aligned``."""
+    """Return `array` if its elements are aligned for their type, else an aligned copy. See ``USMArray.aligned``."""
     copy = wanted(copy, "aligned")
     if copy is not True and array.flags.aligned:
         return array
     if copy is False:
-        raise BufferError("aligned: the elements lie unaligned, so a copy is needed, and copy=False forbids one")
+        raise BufferError("aligned: the elements are not aligned, and copy=False forbids an aligned copy")
     return _copy(array)
 
 
 def native(array, *, copy=None):
-    """Return `array` with its elements in the machine's byte order. See ``USMArray.native``."""
+    """Return `array` in native byte order, as a copy if its elements are byte-swapped. See ``USMArray.native``."""
     copy = wanted(copy, "native")
-    if array.typenum >= FIRST_OWN_TYPENUM or is_native(array.dtype):  # our own types come in the machine's order only
+    if array.typenum >= FIRST_OWN_TYPENUM or is_native(array.dtype):  # arrayhub's own types are always in native order
         return _copy(array) if copy else array
     if copy is False:
-        raise BufferError(f"native: from {array.dtype!r} takes a copy, and copy=False forbids one")
+        raise BufferError(f"native: {array.dtype!r} is byte-swapped, and copy=False forbids a copy in native order")
     if shares_bytes(array.dtype):
-        raise TypeError(
-            f"native: fields of {array.dtype!r} share bytes; accepted: fields that can be swapped one by one"
-        )
+        raise TypeError(f"native: fields of {array.dtype!r} overlap; accepted: fields that do not share bytes")
     if not is_host_readable(array):
-        raise BufferError(f"native: the memory is on {array.device}; call to_host() first, for the host to swap them")
+        raise BufferError(f"native: the memory is on {array.device}; accepted: host memory. Call to_host(x) first")
     return _loaded["host"].astype(host_view(array), array.dtype.newbyteorder("="))
 
 
 def copy_for(array, device_type):
-    """Return a copy that a library can read which knows the host and one device type: there if it is there already."""
+    """Return a copy for a library that supports the host and `device_type`: on `device_type` if `array` is on it."""
     return _copy(array) if array.device.type == device_type else to_host(array, copy=True)
 
 
 def copy_to(array, device_type):
-    """Return a copy for a library that knows one device type only."""
+    """Return a copy for a library that supports only `device_type`."""
     return _copy(array) if array.device.type == device_type else to_device(array, f"{device_type}:0")

@@ -1,17 +1,17 @@
-"""Copies to, from, on and between CUDA devices.
+"""Copy engine for CUDA memory: copies from, to and between devices.
 
-Of any element type: the copies move words, not numbers, and only those that the array reaches. Each is ordered behind
-the producer's work, on whichever stream that is, and no device is ever waited for as a whole.
+The engine copies words, of any element type, and only the words that the array reaches. Each copy is ordered behind the
+producer's work on its stream. No copy synchronizes a whole device.
 
 ========================================  ==============================================================================
-small, or no pinned memory to be had      the driver's own copy
-host memory that the device reaches       straight there, in pieces of one stream
-any other                                 through the pool of pinned memory, by several threads (transfer/cuda_lanes)
+small arrays, or no pinned memory         copy of the driver
+host memory that the device can access    direct copy, in pieces on one stream
+other host memory                         through the pool of pinned memory, by several threads (transfer/cuda_lanes)
 ========================================  ==============================================================================
 
-Where the device's elements do not lie in the order of the host's addresses, a kernel sorts them on the device, a piece
-at a time, so that the extra memory there is bounded too. Should a cupy give no handle of the kernel, its own assignment
-puts all of them in order first.
+If the elements on the device are not in the order of the host's addresses, a kernel reorders them on the device, one
+piece at a time, which bounds the additional device memory. If the installed cupy does not expose the handle of the
+kernel, an assignment of cupy reorders the whole array first.
 """
 
 import contextlib
@@ -19,8 +19,8 @@ import warnings
 
 import numpy
 
+from arrayhub._core.allocate import empty_like, slowest_first
 from arrayhub._core.errors import needed
-from arrayhub._core.fresh import empty_like, slowest_first
 from arrayhub._core.memory import HUGE_PAGE, PAGE
 from arrayhub.libraries.cupy import as_words, on_memory
 from arrayhub.libraries.numpy import raw
@@ -47,26 +47,26 @@ from arrayhub.transfer.cuda_stream import (
 
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
-_A_LANE = 1 << 20  # bytes that are worth a lane
-_ONE_PIECE = 512 << 10  # bytes that the host puts in order as a whole before they cross, if as many may be pinned
+_A_LANE = 1 << 20  # bytes; a copy uses one lane per so many bytes
+_ONE_PIECE = 512 << 10  # bytes; the host reorders smaller arrays before the copy, if they fit into pinned memory
 _FEW = 24 << 10  # elements
-_PAGEABLE = 64 << 10  # bytes that the driver takes out of any memory at once
-_THREADED = 3 << 20  # bytes of a copy whose elements the device sorts, or the host: fewer take as long on one thread
-_UNINTERRUPTED = 256 << 20  # bytes on one stream between two looks at the outer world: some 5 ms
+_PAGEABLE = 64 << 10  # bytes that the driver copies from pageable memory in one step
+_THREADED = 3 << 20  # bytes; smaller copies that reorder elements are as fast on one thread
+_UNINTERRUPTED = 256 << 20  # bytes on one stream between two checks for signals and reports: about 5 ms
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
-    """Return CUDA memory in host memory: in `out`, or in fresh memory that is compact in `order`.
+    """Copy CUDA memory to `out`, or to new host memory that is contiguous in `order`.
 
-    The copy is complete on return; except with `stream` into pinned `out`: then it is only queued on that stream, and
-    both arrays must be kept, and not written, until the stream is done with it.
+    The copy is complete on return, with one exception: with `stream` and a pinned `out`, the copy is only queued on the
+    stream. The caller must then keep both arrays alive and unchanged until the stream has completed the copy.
 
     Raises
     ------
     BufferError
-        There is no such device, or the producer's work is being captured into a graph.
+        The device does not exist, or the producer's stream is being captured into a graph.
     MemoryError
-        The host's memory or the device's does not suffice.
+        The allocation on the host or the device failed.
     """
     near = empty_like(array, order) if out is None else out
     queued_only = out is not None and stream is not None and stream_number(stream) != _NO_STREAM
@@ -87,16 +87,16 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 
 
 def from_host(array, ordinal, *, stream=None, progress=None):
-    """Return a copy on a device of an array that the host can read. That array may be written again at once.
+    """Copy host-readable memory to a device. The caller may write to the source as soon as the function returns.
 
-    The copy is in Fortran order where only that makes the array contiguous, else in C order.
+    The copy is in Fortran order if the array is F-contiguous and not C-contiguous, else in C order.
 
     Raises
     ------
     BufferError
-        There is no such device.
+        The device does not exist.
     cupy.cuda.memory.OutOfMemoryError
-        Its memory does not suffice (a MemoryError).
+        The allocation on the device failed. This is a subclass of MemoryError.
     """
     cupy = needed("cupy", "to copy to a CUDA device")
     need_device(ordinal)
@@ -110,7 +110,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
             _in_one_piece(array, fresh, ordinal, current)
             return fresh
         if _is_unsortable(route):
-            array = host.copy(array, "C")  # as `fresh` lies
+            array = host.copy(array, "C")  # the order of `fresh`
             route = Route(array, fresh)
         if is_device_reachable(array):
             _on_stream(route, False, ordinal, _number(current), False, progress)
@@ -120,9 +120,9 @@ def from_host(array, ordinal, *, stream=None, progress=None):
 
 
 def to_other(array, ordinal, *, stream=None, progress=None):
-    """Return a copy on another device, complete on return. It goes from device to device where the machine can do that.
+    """Copy to another CUDA device. The copy is complete on return.
 
-    The layout is that of `from_host`.
+    The devices copy directly (peer to peer) if the machine supports it. The layout is that of `from_host`.
     """
     if array.device.type == "cuda_host":
         return from_host(array, ordinal, stream=stream, progress=progress)
@@ -146,10 +146,10 @@ def to_other(array, ordinal, *, stream=None, progress=None):
 
 
 def copy(array, order, *, stream=None):
-    """Return a copy on the same device, in the same kind of memory, compact in `order`.
+    """Return a copy on the same device, in the same kind of memory, contiguous in `order`.
 
-    The host waits for it only where the memory is the host's own (pinned), or the producer's stream is not known: it
-    could free or write the memory meanwhile.
+    The host waits for the copy only if the memory is pinned host memory, or if the producer's stream is unknown, in
+    which case the producer could otherwise free or write the memory during the copy.
     """
     cupy = needed("cupy", "to copy CUDA memory")
     ordinal = _ordinal(cupy, array)
@@ -172,7 +172,7 @@ def copy(array, order, *, stream=None):
 
 
 def write(fresh, source, stream=None):
-    """Put the elements of `source`, on a CUDA device or the host, into a fresh array. The host waits as in `copy`."""
+    """Copy `source`, on a CUDA device or the host, to the new array `fresh`. The host waits as in `copy`."""
     cupy = needed("cupy", "to copy to a CUDA device")
     axes = slowest_first(fresh)
     with _on(cupy, _ordinal(cupy, fresh), stream) as current:
@@ -190,12 +190,12 @@ def write(fresh, source, stream=None):
 
 
 def _is_unsortable(route):
-    """Whether a kernel would have to sort, and there is none."""
+    """Return whether the copy requires the kernel that reorders words, and the kernel is not available."""
     return not (route.straight or cuda_kernel.is_there())
 
 
 def _in_order(array, stream):
-    """A C-contiguous copy on the same device, by cupy's own assignment."""
+    """Return a C-contiguous copy on the same device, made by an assignment of cupy."""
     cupy = needed("cupy", "to copy CUDA memory")
     with _on(cupy, array.device.id, stream):
         fresh = on_memory(array, _memory(cupy, "cuda", array.nbytes), "C")
@@ -203,13 +203,14 @@ def _in_order(array, stream):
     return fresh
 
 
-# -------------------------------------------------------------------------------------------------------- the ways
+# ------------------------------------------------------------------------------------------------------- strategies
 
 
 def _is_quicker_sorted_here(array, route):
-    """Whether the host puts the elements of a small array in order before they cross, and not the device afterwards.
+    """Return whether reordering a small array on the host is faster than reordering it on the device.
 
-    They lie in the order of the target then, and have gaps or are few. Reversed ones without gaps cross as they lie.
+    This holds for arrays whose dimensions are in C order and whose elements have gaps or are few. Reversed arrays
+    without gaps are copied in memory order, and the device reorders them.
     """
     if array.nbytes > min(_ONE_PIECE, pinned.bound()) or (route.host_runs and array.size > _FEW):
         return False
@@ -217,9 +218,9 @@ def _is_quicker_sorted_here(array, route):
 
 
 def _in_one_piece(array, fresh, ordinal, stream):
-    """Copy a small array of the host's to a device, from other memory where its elements lie as in `fresh`."""
+    """Copy a small host array to a device through a temporary host array in the order of `fresh`."""
     if array.nbytes > _PAGEABLE and not pinned.pool.is_mine():
-        wait(_number(stream), ordinal)  # before anybody else waits for the pool; Ctrl-C ends it
+        wait(_number(stream), ordinal)  # before taking the pool, so that others do not wait; Ctrl-C interrupts it
         with pinned.pool.in_use():
             block = pinned.pool.memory(array.nbytes, ordinal)
             if block is not None:
@@ -229,14 +230,17 @@ def _in_one_piece(array, fresh, ordinal, stream):
 
 
 def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
-    """Copy to or from memory that the device reaches itself, in pieces on one stream; sorted by a bounded detour."""
+    """Copy between a device and memory that the device can access, in pieces on one stream.
+
+    Words that the kernel reorders pass through a bounded staging buffer on the device.
+    """
     sorting = not route.straight
     detour = sorting and route.host_runs
-    # A graph cannot be waited for, and would keep the address of memory that is given back.
+    # A stream cannot be synchronized during capture, and the graph would keep the address of released memory.
     if detour or not queued_only:
         refuse_capture(stream, ordinal)
     if not queued_only and route.words * route.word >= SMALL_COPY:
-        wait(stream, ordinal)  # Ctrl-C ends this, however long the producer works
+        wait(stream, ordinal)  # Ctrl-C interrupts the wait for the producer's work
     piece = min(settings.chunk() if detour else _UNINTERRUPTED, route.words * route.word) // route.word
     kernel, staging = _sorting(route, ordinal, stream, piece if detour else 0) if sorting else (0, _Nowhere)
     since = 0
@@ -252,16 +256,16 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
 
 
 def _through_pinned(route, to_host, ordinal, stream, progress):
-    """Copy to or from any host memory; the driver's own copy where pinned memory would not help or cannot be had."""
+    """Copy between a device and any host memory, through pinned memory if it is faster and can be allocated."""
     nbytes = route.words * route.word
     straight = route.straight
-    if route.host_runs and nbytes < _THREADED:  # sorted on the device, and across by the driver's own copy
+    if route.host_runs and nbytes < _THREADED:  # reordered on the device, and transferred by the driver's copy
         _on_stream(route, to_host, ordinal, stream, False, progress)
         return
     pool = pinned.pool
     mine = pool.is_mine()
     if not straight or (nbytes >= SMALL_COPY and not mine):
-        wait(stream, ordinal)  # before anybody else waits for the pool; Ctrl-C ends it
+        wait(stream, ordinal)  # before taking the pool, so that others do not wait; Ctrl-C interrupts it
     if not mine and (nbytes >= SMALL_COPY or not straight):
         with pool.in_use():
             lanes, slots, piece = _cut(nbytes, settings.threads())
@@ -278,19 +282,19 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
 
 
 def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, piece):
-    """Copy by lanes whose slots, of `piece` bytes each, lie one after the other in host memory."""
+    """Copy by lanes. `memory` is the address of the slots of all lanes, of `piece` bytes each."""
     words = piece // route.word
     report = None if progress is None else progress.update
     threaded = route.words * route.word >= _THREADED
     kernel, staging = 0, _Nowhere
     if not route.device_runs:
         kernel, staging = _sorting(route, ordinal, stream, len(lanes) * words)
-        wait(stream, ordinal)  # the memory is free in the order of the stream only, where others may have work on it
+        wait(stream, ordinal)  # cupy's pool hands out memory in the order of `stream`, and lanes use other streams
     copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging.ptr, report, threaded)
 
 
 def _cut(nbytes, threads):
-    """Return how many lanes share a copy, the slots of each and the bytes of a slot, all within the pool's bound."""
+    """Return the number of lanes, the slots per lane and the bytes per slot of a copy, within the bound of the pool."""
     chunk = settings.chunk()
     slots = min(settings.buffers(), MOST_SLOTS)
     lanes = max(1, min(threads, nbytes // _A_LANE, chunk // _LEAST_PIECE))
@@ -300,15 +304,15 @@ def _cut(nbytes, threads):
 
 
 class _Nowhere:
-    """In the place of memory, where none is needed."""
+    """Null staging buffer."""
 
     ptr = 0
 
 
 def _sorting(route, ordinal, stream, words):
-    """Return the kernel that sorts the route's words, and memory for `words` of them on the device.
+    """Return the handle of the kernel that reorders words, and a device buffer of `words` words.
 
-    It is free in the order of the stream.
+    The buffer is free in the order of the stream.
     """
     cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
     with _on(cupy, ordinal, stream):
@@ -322,30 +326,31 @@ _ALLOCATORS = {"cuda": "alloc", "cuda_managed": "malloc_managed", "cuda_host": "
 
 
 def _memory(cupy, kind, nbytes):
-    """Fresh memory of one kind on the current device, free in the order of cupy's current stream."""
+    """Allocate memory of a kind on the current device, free in the order of cupy's current stream."""
     return getattr(cupy.cuda, _ALLOCATORS[kind])(max(nbytes, 1))
 
 
 def _like(cupy, array):
-    """An array on the current device that has not been written; in Fortran order where `array` is only that."""
+    """Return an uninitialized array on the current device, in Fortran order if `array` is only F-contiguous."""
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     return on_memory(array, _memory(cupy, "cuda", array.nbytes), order)
 
 
 def _ordinal(cupy, array):
-    """The device to copy with; pinned host memory has none of its own."""
+    """Return the number of the device that copies `array`: the current device for pinned host memory."""
     return cupy.cuda.runtime.getDevice() if array.device.type == "cuda_host" else array.device.id
 
 
 def _number(stream):
-    """A cupy stream in the driver's convention, where 0 would be the default stream of whichever kind."""
+    """Return the driver's number of a cupy stream, with 1 for the legacy default stream because 0 is ambiguous."""
     return stream.ptr or _LEGACY
 
 
 def _external(cupy, number, ordinal):
-    """A cupy stream on a handle of somebody else's.
+    """Return a cupy stream for a handle that another library owns.
 
-    cupy 14 deprecates this class in favour of ``Stream.from_external``, whose result destroys the stream when it dies.
+    cupy 14 deprecates ``ExternalStream`` in favor of ``Stream.from_external``, whose result destroys the stream when it
+    is deallocated.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -353,18 +358,18 @@ def _external(cupy, number, ordinal):
 
 
 def _on(cupy, ordinal, stream):
-    """Return a context in which a device and a stream are current, and which gives the stream."""
+    """Return a context manager that makes a device and a stream current, and yields the stream."""
     number = _NO_STREAM if stream is None else stream_number(stream)
     if cupy.cuda.runtime.getDevice() == ordinal:
         current = cupy.cuda.get_current_stream()
-        if number in (_NO_STREAM, _number(current)):  # to enter them again would take longer than a small copy's rest
+        if number in (_NO_STREAM, _number(current)):  # entering them again would dominate the time of a small copy
             return contextlib.nullcontext(current)
     return _entered(cupy, ordinal, number, stream)
 
 
 @contextlib.contextmanager
 def _entered(cupy, ordinal, number, stream):
-    """Make a device and a stream current, and give the stream."""
+    """Make a device and a stream current, and yield the stream."""
     with cupy.cuda.Device(ordinal):
         if number == _NO_STREAM:
             yield cupy.cuda.get_current_stream()
@@ -372,6 +377,6 @@ def _entered(cupy, ordinal, number, stream):
         chosen = {_LEGACY: cupy.cuda.Stream.null, _PER_THREAD: cupy.cuda.Stream.ptds}.get(number)
         if chosen is None:
             chosen = _external(cupy, number, ordinal)
-            chosen.owner = stream  # arrays made on it keep `chosen`, and with it the object that owns the handle
+            chosen.owner = stream  # arrays on this stream keep `chosen` alive, and thereby the owner of the handle
         with chosen:
             yield chosen

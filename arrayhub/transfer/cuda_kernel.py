@@ -1,10 +1,10 @@
-"""The kernel that sorts words on a device: from any layout to any other. cupy compiles it when it is first needed."""
+"""CUDA kernel that copies words between any two layouts. cupy compiles the kernel on first use."""
 
 from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.errors import needed
 from arrayhub.transfer.cuda_stream import PER_THREAD
 
-# Walk is the struct of transfer/cuda_route.pxd. The host's side may be pinned memory, which kernels reach too.
+# `Walk` is the struct of transfer/cuda_route.pxd. Source or target may be pinned host memory, which kernels can access.
 _SOURCE = """
 struct Walk {
     long long axes;
@@ -13,8 +13,8 @@ struct Walk {
     long long target_steps[MAX_NDIM];
 };
 
-/* Divisions decide how long this takes, and those of 64 bits take several times as long as those of 32. What a thread
-   does once it does for several words, each beside those of the other threads of its block. */
+/* The integer divisions dominate the time, and 64-bit divisions take several times as long as 32-bit divisions. Each
+   thread copies PER_THREAD words, blockDim.x apart, so that the threads of a block access adjacent words. */
 #define VISIT(INDEX, WORD)                                                                                           \\
     _Pragma("unroll")                                                                                                \\
     for (int turn = 0; turn < PER_THREAD; ++turn) {                                                                  \\
@@ -55,21 +55,21 @@ MOVE(16, ulonglong2)
 """
 
 
-# Numbers that the kernel shares with those who launch it.
+# Constants that the kernel shares with its callers.
 _OPTIONS = (f"-DMAX_NDIM={MAX_NDIM}", f"-DPER_THREAD={PER_THREAD}")
 
 
 def is_there():
-    """Return whether cupy gives the driver's handles of kernels, which it does not document."""
+    """Return whether the installed cupy exposes the driver's handles of kernels, which cupy does not document."""
     cupy = needed("cupy", "to copy CUDA memory")
     return hasattr(cupy.RawKernel, "kernel") and hasattr(cupy.cuda.Function, "ptr")
 
 
-_kernels: dict[int, object] = {}  # filled on first use, and kept: cupy loads each once a device
+_kernels: dict[int, object] = {}  # by word size in bytes; cupy loads each kernel once per device
 
 
 def handle(word):
-    """Return the driver's handle of the kernel for words of so many bytes, on the device that is current in cupy."""
+    """Return the driver's handle of the kernel for words of `word` bytes on cupy's current device."""
     if word not in _kernels:
         cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
         _kernels[word] = cupy.RawKernel(_SOURCE, f"move{word}", options=_OPTIONS)

@@ -1,9 +1,13 @@
-"""CUDA copies by several threads side by side, through pinned memory.
+"""CUDA copies by several threads through pinned memory.
 
-A lane is a thread, for as long as the copy takes, with a stream of its own on the device and a few slots of pinned
-memory. It takes the next piece that nobody has taken, lets the device copy it between its array and a slot, and meanwhile
-copies an earlier piece between a slot and the host's array. Lanes share nothing but the number of the next piece. So the
-bus is busy while several processors fill host memory and take its page faults, which is what a single copy lacks.
+A lane is a thread with its own stream on the device and some slots of pinned memory. Each lane repeats these steps:
+
+1. Claim the next piece of the copy.
+2. Queue the transfer of the piece between the device array and a slot.
+3. During the transfer, copy an earlier piece between a slot and the host array.
+
+Lanes share only the number of the next piece. Transfers over the bus overlap with the copies in host memory and their
+page faults, which several processors handle in parallel. A copy on a single thread cannot overlap them.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -74,9 +78,9 @@ cdef extern from *:
     void set_to(Py_ssize_t* number, Py_ssize_t value) nogil
 
 cdef enum:
-    MAX_SLOTS = 8               # of a lane
+    MAX_SLOTS = 8               # slots per lane
     DISABLE_TIMING = 2          # CUevent_flags
-    PORTABLE = 1                # cuMemHostAlloc: pinned for all contexts
+    PORTABLE = 1                # flag of cuMemHostAlloc: pinned for all contexts
     NON_BLOCKING = 1            # CUstream_flags
     REPORT_EVERY = 20_000_000   # nanoseconds
     SECOND = 1_000_000_000
@@ -85,18 +89,18 @@ MOST_SLOTS = MAX_SLOTS
 
 
 cdef class Pinned:
-    """Page-locked host memory, which devices copy from and to by themselves.
+    """Page-locked host memory, which devices can access directly.
 
     Attributes
     ----------
     address, nbytes : int
-        Where it lies, and its size in bytes.
+        Address, and size in bytes.
     """
     cdef char* memory
     cdef readonly Py_ssize_t nbytes
     cdef Context context
     cdef Driver* driver
-    cdef int process               # the memory of a parent is not a child's to free
+    cdef int process               # ID of the allocating process: a forked child must not free the memory
 
     def __cinit__(self, Py_ssize_t nbytes, int device):
         cdef bint pushed
@@ -123,40 +127,43 @@ cdef class Pinned:
 
 
 def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
-    """Copy a small array in host memory to one without gaps on a device, by pinned memory.
+    """Copy a small host array to a contiguous device array through pinned memory.
 
     Parameters
     ----------
     memory : Pinned
-        At least ``near.nbytes`` bytes, where the elements are put in the order that they have on the device.
+        Buffer of at least ``near.nbytes`` bytes, in which the elements are put in the order of `far`.
     near, far : USMArray
-        Of the same shape and item size, neither of them empty.
+        Host array and device array of the same shape and item size, not empty.
     stream : object or None
-        In whose order the memory of `far` may be written.
+        Stream that orders the write to `far`.
     """
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = size_of(near) * near.itemsize_
     if (not 0 < nbytes <= memory.nbytes or not same_shape(near, far) or near.itemsize_ != far.itemsize_
             or (near.flags_ | far.flags_) & PACKED or not far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
             or not host_readable(near)):
-        raise ValueError("copy_by: the arrays differ in shape or item size, or are of no such kind")
+        raise ValueError(
+            "copy_by: the arrays do not match; accepted: a host array and a contiguous device array of the same shape "
+            "and item size, not empty, not packed, and not larger than the pinned memory"
+        )
     with nogil:
         put(memory.memory, far.byte_strides_, near)
     copy_now(<uint64_t> far.data_, <uint64_t> memory.memory, nbytes, copying_stream(far, stream, device), device)
 
 
-# What a lane owns on its device.
+# Resources of a lane on its device.
 cdef struct Track:
     Driver* driver
     Context context
     Stream stream
-    CudaEvent events[MAX_SLOTS]     # one a slot
+    CudaEvent events[MAX_SLOTS]     # one per slot
 
 
 cdef class Lane:
-    """A stream on a device, with an event for each slot. One copy at a time may use it."""
+    """Stream on a device, with an event for each slot. Only one copy at a time may use a lane."""
     cdef Track track
-    cdef int process               # as in Pinned
+    cdef int process               # ID of the creating process, as in `Pinned`
 
     def __cinit__(self, int device):
         cdef Track* track = &self.track
@@ -185,67 +192,67 @@ cdef class Lane:
         leave(True)
 
 
-# One copy, cut into pieces that lanes take in turn.
+# A copy, split into pieces that the lanes claim one by one.
 cdef struct Job:
     VisitPlan* plan
-    bint to_host                # or the reverse
-    Py_ssize_t piece            # words
-    Py_ssize_t lead             # words by which the first piece is shorter, so that the others begin on a page
-    int slots                   # of a lane
-    size_t kernel               # the kernel for the plan's words; 0 where the device's side lies in one piece
-    sem_t ended                 # posted by each lane at its end
-    # What lanes share; read and written atomically.
+    bint to_host                # direction: True for device to host
+    Py_ssize_t piece            # words per piece
+    Py_ssize_t lead             # words by which the first piece is shorter, so that the other pieces start on a page
+    int slots                   # slots per lane
+    size_t kernel               # handle of the kernel, or 0 if the device array is contiguous
+    sem_t ended                 # posted by each lane when it ends
+    # Shared by the lanes; accessed atomically.
     Py_ssize_t next_piece
     Py_ssize_t words_done
-    Py_ssize_t stopped          # no piece is begun any more
-    Py_ssize_t error            # of the driver
+    Py_ssize_t stopped          # True: lanes do not claim another piece
+    Py_ssize_t error            # error code of the driver
 
 
-# One lane at work on a job.
+# A lane that works on a job.
 cdef struct Seat:
     Job* job
     Track* track
-    char* memory                # its slots, each of one piece, in host memory
-    char* staging               # one piece on the device, where words are sorted
+    char* memory                # slots of this lane in host memory, of one piece each
+    char* staging               # buffer of one piece on the device, for reordered words
     pthread_t thread
 
 
 def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t kernel, list lanes, size_t memory,
                   size_t staging, report, bint threaded):
-    """Copy between any host memory and a device, in pieces that several threads take in turn.
+    """Copy between any host memory and a device, in pieces that several threads claim one by one.
 
-    An exception, Ctrl-C for one, ends the copy: it comes out of here once no lane is at work any more. Between the first
-    lane's start and that moment no Python code runs but `report`.
+    An exception, such as a KeyboardInterrupt, ends the copy. It is raised after all lanes have ended. Until then, the
+    only Python code that runs in this thread is `report` and signal handlers.
 
     Parameters
     ----------
     route : Route
     to_host : bool
-        From the device to the host, or the reverse.
+        Direction: True for device to host.
     piece : int
-        Words in one piece.
+        Number of words per piece.
     slots : int
-        Slots of each lane, at most MOST_SLOTS.
+        Number of slots per lane, at most MOST_SLOTS.
     kernel : int
-        The handle of the kernel for the route's words; 0 where the device's side lies in one piece.
+        Handle of the kernel for the words of the route, or 0 if the device array is contiguous.
     lanes : list of Lane
-        Nobody else's meanwhile.
+        Lanes that no other copy uses.
     memory : int
-        The address of all lanes' slots, one after the other, in host memory: best if pinned.
+        Address of the slots of all lanes in host memory, preferably pinned.
     staging : int
-        The address of a piece a lane on the device; not used where the device's side lies in one piece.
+        Address of a device buffer of one piece per lane; ignored if the device array is contiguous.
     report : callable or None
-        Called now and then with the bytes done since the last call.
+        Called about every 20 ms with the bytes copied since the last call.
     threaded : bool
-        False: the calling thread does the work of one lane, heedless of interrupts.
+        If False, the calling thread does the work of one lane, and does not handle interrupts.
     """
     cdef Job job
     cdef Lane lane
     cdef Py_ssize_t size = piece * route.plan.word, reported = 0, done
     cdef int count = <int> len(lanes), started = 0, running, k
     if count == 0 or piece <= 0 or not 0 < slots <= MAX_SLOTS:
-        raise ValueError(f"copy_by_lanes: {count} lanes of {slots} slots of {piece} words; accepted: one lane or more, of 1 to"
-                         f" {MAX_SLOTS} slots, of one word or more")
+        raise ValueError(f"copy_by_lanes: {count} lanes of {slots} slots of {piece} words; accepted: 1 or more lanes, "
+                         f"1 to {MAX_SLOTS} slots and 1 or more words")
     cdef Seat* seats = <Seat*> PyMem_Malloc(count * sizeof(Seat))
     if seats == NULL:
         raise MemoryError()
@@ -262,7 +269,7 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
         if threaded:
             with nogil:
                 started = start(seats, count)
-        if started == 0:          # no threads are wanted, or to be had
+        if started == 0:          # threads are not requested, or cannot be created
             with nogil:
                 work(&seats[0])
         running = started
@@ -285,8 +292,10 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
 
 
 cdef int start(Seat* seats, int count) noexcept nogil:
-    """Begin as many of the lanes as there are threads to be had, and return how many. Signals are none of theirs, but for
-    those that they cause themselves."""
+    """Start a thread for each lane, as far as threads can be created, and return their number.
+
+    The threads block all signals except those for their own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL).
+    """
     cdef sigset_t every, before
     cdef int* own = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
     cdef int started = 0, k
@@ -301,7 +310,7 @@ cdef int start(Seat* seats, int count) noexcept nogil:
 
 
 cdef int ends(Job* job) noexcept nogil:
-    """Wait a while for a lane to end; 1 if one has."""
+    """Wait up to 20 ms for a lane to end, and return 1 if a lane has ended, else 0."""
     cdef timespec until
     clock_gettime(CLOCK_REALTIME, &until)
     until.tv_nsec += REPORT_EVERY
@@ -318,13 +327,13 @@ cdef void* run(void* seat) noexcept nogil:
 
 
 cdef void work(Seat* seat) noexcept nogil:
-    """Copy pieces until none is left."""
+    """Claim and copy pieces until all pieces are claimed."""
     cdef Job* job = seat.job
     cdef Track* track = seat.track
     cdef int error = track.driver.context_push(track.context)
     if error == 0:
         error = download(job, track, seat) if job.to_host else upload(job, track, seat)
-        if error != 0:                   # what is in flight must not arrive after the slots are somebody else's
+        if error != 0:                   # queued transfers must end before another copy uses the slots
             track.driver.stream_synchronize(track.stream)
         leave(True)
     if error != 0:
@@ -333,13 +342,16 @@ cdef void work(Seat* seat) noexcept nogil:
 
 
 cdef Py_ssize_t words_into_page(VisitPlan* plan, Py_ssize_t piece) noexcept nogil:
-    """How far into a page the host's array begins. A page that two lanes touch first would be cleared by both."""
+    """Return the number of words from the start of the page to the start of the host array.
+
+    Pieces start on page boundaries: a new page that two lanes touch at the same time is cleared twice.
+    """
     cdef size_t page = HUGE_PAGE if piece % HUGE_PAGE == 0 else PAGE
     return <Py_ssize_t> (<size_t> plan.host % page) // plan.word if plan.host_runs else 0
 
 
 cdef Py_ssize_t take(Job* job, Py_ssize_t* first) noexcept nogil:
-    """The words in a piece that is left to do, and the first of them; 0 where there is none."""
+    """Claim the next piece. Return its number of words, or 0 if all pieces are claimed, and set `first`."""
     cdef Py_ssize_t begin, end
     if look_at(&job.stopped):
         return 0
@@ -354,7 +366,7 @@ cdef inline char* slot_of(Job* job, Seat* seat, Py_ssize_t turn) noexcept nogil:
 
 
 cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
-    """From the device into slots as they become free, and from each slot into the host's array once it has arrived."""
+    """Copy pieces from the device to free slots, and from each slot to the host array when its transfer has ended."""
     cdef VisitPlan* plan = job.plan
     cdef Driver* driver = track.driver
     cdef Walk walk = gather(plan)
@@ -395,7 +407,7 @@ cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
 
 
 cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
-    """From the host's array into slots that the device has emptied, and from there to the device."""
+    """Copy pieces from the host array to free slots, and from each slot to the device."""
     cdef VisitPlan* plan = job.plan
     cdef Driver* driver = track.driver
     cdef Walk walk = scatter(plan)

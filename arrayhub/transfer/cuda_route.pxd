@@ -1,34 +1,34 @@
-"""The order in which a copy visits the words of an array in host memory and of one on a device."""
+"""Order in which a copy visits the words of a host array and a device array. See cuda_route.pyx."""
 
 from libc.stdint cimport int64_t
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.layout cimport MAX_NDIM
 
-# Where the n-th word lies on two sides, by its index along each axis, the slowest first. transfer/cuda_kernel.py declares
-# the same struct.
+# Shape and strides of source and target for the kernel, the slowest axis first. transfer/cuda_kernel.py declares the
+# same struct.
 cdef struct Walk:
     int64_t axes
     int64_t shape[MAX_NDIM]
     int64_t source_steps[MAX_NDIM]     # bytes
     int64_t target_steps[MAX_NDIM]
 
-# Everything about a route that threads without Python need.
+# Parameters of a route, for threads that do not hold the GIL.
 cdef struct VisitPlan:
-    char* host                         # the first word on either side
-    char* device
+    char* host                         # first word of the host array
+    char* device                       # first word of the device array
     Py_ssize_t word                    # bytes: a power of two up to 16
     Py_ssize_t words
-    bint host_runs                     # whether that side lies in one piece in this order
-    bint device_runs
+    bint host_runs                     # the host array is contiguous in the order of the visit
+    bint device_runs                   # the device array is contiguous in the order of the visit
     int axes
     int64_t shape[MAX_NDIM]
-    int64_t host_steps[MAX_NDIM]       # bytes, none negative
+    int64_t host_steps[MAX_NDIM]       # bytes, not negative
     int64_t device_steps[MAX_NDIM]
-    int64_t run_steps[MAX_NDIM]        # those of the words one after the other
+    int64_t run_steps[MAX_NDIM]        # bytes, for contiguous words
 
 cdef class Route:
-    cdef Descriptor near, far          # kept alive: they own the memory
+    cdef Descriptor near, far          # keep the memory alive
     cdef VisitPlan plan
 
 cdef Walk gather(VisitPlan* plan) noexcept nogil

@@ -1,8 +1,8 @@
-"""The order in which a copy visits the words of an array in host memory and of one on a device.
+"""Order in which a copy visits the words of a host array and a device array.
 
-It is the order of the host's addresses, so that host memory is walked through once, from its lowest byte to its highest,
-whatever the layouts are. Where the device's layout is another one, a kernel sorts the words there, which has the bandwidth
-for it. So the words that cross the bus always lie one after the other.
+Words are visited in the order of the host's addresses, so that the host reads or writes its memory sequentially for
+every layout. If the device array has another layout, a kernel reorders the words on the device, which has the higher
+memory bandwidth. The words that cross the bus are therefore always contiguous.
 """
 
 from libc.stdint cimport int64_t
@@ -15,23 +15,23 @@ from arrayhub.transfer.order cimport Dimension, insert, join
 
 
 cdef class Route:
-    """One visit to each word of two arrays of the same shape and element type.
+    """Order of a copy between two arrays of the same shape and element type.
 
     Parameters
     ----------
     near, far : Descriptor
-        The array in host memory and the one that a device reaches, neither of them empty. Nothing is read or written here.
+        Host array and device-accessible array, both not empty. Creating a route does not access their memory.
 
     Attributes
     ----------
     word : int
-        Bytes of a word.
+        Size of a word in bytes.
     words : int
-        How many there are.
+        Number of words.
     host_runs, device_runs : bool
-        Whether that side lies in one piece in the order of the visit.
+        Whether the host array, or the device array, is contiguous in the order of the visit.
     straight : bool
-        Whether both do.
+        Whether both arrays are contiguous in the order of the visit.
     """
 
     def __cinit__(self, Descriptor near, Descriptor far):
@@ -45,7 +45,7 @@ cdef class Route:
         self.near, self.far = near, far
         plan.host, plan.device = near.data_, far.data_
         if near.flags_ & PACKED:
-            size = near.nbytes         # such arrays are compact
+            size = near.nbytes         # packed arrays are always contiguous
         else:
             for k in range(near.nd_):
                 axis = Dimension(near.shape_[k], near.byte_strides_[k], far.byte_strides_[k])
@@ -53,14 +53,17 @@ cdef class Route:
         bits |= <size_t> size | <size_t> plan.host | <size_t> plan.device
         for k in range(count):
             bits |= <size_t> axes[k].step | <size_t> axes[k].other
-        plan.word = bits & -bits       # the largest power of two that divides all of them
+        plan.word = bits & -bits       # largest power of two that divides the size, the addresses and all strides
         axis = Dimension(size // plan.word, plan.word, plan.word)
         if count == 0 or axis.length > 1:
             axes[count] = axis
             count += 1
         plan.axes = join(axes, count)
         if plan.axes > MAX_NDIM:
-            raise BufferError(f"CUDA: the array has {plan.axes} dimensions that no other continues; accepted: {MAX_NDIM}")
+            raise BufferError(
+                f"CUDA: the array has {plan.axes} dimensions that cannot be merged; accepted: {MAX_NDIM}. "
+                "Call x.copy() first"
+            )
         plan.words = 1
         for k in reversed(range(plan.axes)):
             plan.shape[k], plan.host_steps[k], plan.device_steps[k] = axes[k].length, axes[k].step, axes[k].other
@@ -100,12 +103,12 @@ cdef Walk walk(VisitPlan* plan, const int64_t* source_steps, const int64_t* targ
 
 
 cdef Walk gather(VisitPlan* plan) noexcept nogil:
-    """From the array on the device to words one after the other."""
+    """Return the walk from the device array to contiguous words."""
     return walk(plan, plan.device_steps, plan.run_steps)
 
 
 cdef Walk scatter(VisitPlan* plan) noexcept nogil:
-    """From words one after the other to the array on the device."""
+    """Return the walk from contiguous words to the device array."""
     return walk(plan, plan.run_steps, plan.device_steps)
 
 
@@ -118,7 +121,7 @@ cdef Walk host_to_device(VisitPlan* plan) noexcept nogil:
 
 
 cdef void fill_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
-    """Put `count` words of the host's array, from the `first`, one after the other at `run`."""
+    """Copy `count` words of the host array, starting at word `first`, to contiguous memory at `run`."""
     if plan.host_runs:
         memcpy(run, plan.host + first * plan.word, count * plan.word)
     else:
@@ -126,7 +129,7 @@ cdef void fill_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t coun
 
 
 cdef void empty_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
-    """The reverse: words that lie one after the other go to their places in the host's array."""
+    """Copy `count` contiguous words at `run` to the host array, starting at word `first`."""
     if plan.host_runs:
         memcpy(plan.host + first * plan.word, run, count * plan.word)
     else:
@@ -134,15 +137,18 @@ cdef void empty_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t cou
 
 
 cdef int check_alike(Descriptor near, Descriptor far) except -1:
-    """Refuse arrays of different forms: the steps of one are not those of the other."""
+    """Raise ValueError if the arrays differ in shape, item size or packing, or are empty."""
     if shape_tuple(near) != shape_tuple(far) or near.itemsize_ != far.itemsize_ or size_of(near) <= 0 \
             or near.shape_ == NULL or far.shape_ == NULL or near.flags_ & PACKED != far.flags_ & PACKED:
-        raise ValueError("Route: the arrays differ in shape or item size; accepted: two alike, neither of them empty")
+        raise ValueError("Route: the arrays do not match; accepted: the same shape and item size, not empty")
     return 0
 
 
 cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
-    """Go through the host's array by rows along its last axis: as many whole ones at once as lie along the axis before."""
+    """Copy words between the host array and `run`, row by row along the last axis.
+
+    Complete rows along the second-to-last axis are copied in a single call.
+    """
     cdef int64_t place[MAX_NDIM]
     cdef const int64_t* shape = plan.shape
     cdef const int64_t* steps = plan.host_steps

@@ -1,4 +1,4 @@
-"""The kernel that sorts words, for other compiled modules."""
+"""C declaration of the launch of the kernel that reorders words."""
 
 from arrayhub.runtimes.cuda cimport Driver, Stream
 from arrayhub.transfer.cuda_route cimport Walk

@@ -1,4 +1,4 @@
-"""CUDA copies on one stream: small ones at once, large ones in pieces; and what the engine asks of streams."""
+"""CUDA copies on one stream, and the stream functions of the CUDA engine."""
 
 from libc.stdint cimport intptr_t, uint64_t
 
@@ -27,17 +27,17 @@ from arrayhub.runtimes.cuda cimport (
 from arrayhub.transfer.cuda_route cimport Route, VisitPlan, Walk, device_to_host, gather, host_to_device, scatter
 
 cdef enum:
-    SMALL = 8 << 20             # bytes: below it the driver's own copy is as fast as any
-    THREADS = 256               # of a block of the kernel
+    SMALL = 8 << 20             # bytes; for smaller copies no method is faster than the driver's copy
+    THREADS = 256               # threads per block of the kernel
 
 cpdef enum:
-    PER_THREAD = 4              # words
+    PER_THREAD = 4              # words that each thread of the kernel copies
 
 SMALL_COPY = SMALL
 
 
 def at_once(Descriptor near, Descriptor far, stream, bint to_host):
-    """Copy a small array whose elements lie in the same order on both sides, and return True; else do nothing."""
+    """Copy a small array whose layout is the same on both sides, and return True. Otherwise return False."""
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = near.nbytes
     if nbytes >= SMALL or not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
@@ -51,32 +51,35 @@ def at_once(Descriptor near, Descriptor far, stream, bint to_host):
 
 
 def need_device(int device):
-    """Raise BufferError where there is no such device, or this process may not use it."""
+    """Raise BufferError if the device does not exist, or if this process cannot use the device."""
     driver_for(device)
 
 
 def reading_stream(Descriptor array, stream):
-    """Return a stream, as a number, in whose order `array` may be read: `stream` once it waits for the producer, else the
-    producer's own, else one of this package's."""
+    """Return the number of a stream that is ordered behind the producer of `array`.
+
+    The stream is `stream`, after making it wait for the producer. Without `stream` it is the producer's stream if
+    known, else a stream of this package.
+    """
     return copying_stream(array, stream, array.device_.device_id)
 
 
 def own_stream(int device):
-    """Return this package's stream on a device, as a number. No default stream waits for it."""
+    """Return the number of this package's stream on a device. The stream does not synchronize with default streams."""
     return waiting_stream(device)
 
 
 def order_behind(intptr_t earlier, intptr_t later, int device):
-    """Make one stream wait for the work that is queued on another now."""
+    """Make the stream `later` wait for the work that is queued on the stream `earlier`."""
     order_streams(earlier, later, device)
 
 
 def hold_producer(Descriptor array, intptr_t reader):
-    """Let the producer write or free the array only after what is queued on `reader`, which reads it.
+    """Order later work of the producer behind the reads of `array` that are queued on the stream `reader`.
 
-    Its stream is made to wait. Where it named none (by DLPack, by an interface dict from before version 3, or because
-    nothing was in flight when the array came in) nobody can be told, so the host waits for `reader`. In a captured graph
-    whoever launches it sees to that.
+    The producer's stream waits for `reader`. If the producer's stream is unknown, the host waits for `reader` instead.
+    The stream is unknown for DLPack imports, for interface dicts before version 3, and for arrays without pending work
+    at import. For a captured graph, the code that launches the graph is responsible for the order.
     """
     cdef int device = array.device_.device_id
     if capture_of(reader, device) != 0:
@@ -88,24 +91,24 @@ def hold_producer(Descriptor array, intptr_t reader):
 
 
 def wait(intptr_t stream, int device):
-    """Return when the work queued on a stream now is done, however long that takes; Ctrl-C ends the wait."""
+    """Wait for the work that is queued on a stream. Ctrl-C interrupts the wait."""
     finish(stream, device)
 
 
 def wait_for_piece(intptr_t stream, int device):
-    """The same for some milliseconds of work: as soon as possible, and heedless of interrupts."""
+    """Wait for some milliseconds of queued work with low latency. Interrupts are not handled during the wait."""
     wait_for_stream(stream, device)
 
 
 def allow_peer(int device, int peer):
-    """Let two devices reach each other's memory, where the machine can."""
+    """Enable peer access between two devices if the machine supports it."""
     if device != peer:
         runtime.allow_peer(device, peer)
         runtime.allow_peer(peer, device)
 
 
 def is_device_reachable(Descriptor array):
-    """Whether the driver knows this host memory, from the first byte to the last: pinned, registered or managed."""
+    """Return whether devices can access the memory of `array`: pinned, registered or managed host memory."""
     cdef Py_ssize_t low, high
     extent(array, &low, &high)
     if high == low or not driver_present():
@@ -116,33 +119,33 @@ def is_device_reachable(Descriptor array):
 
 cdef int move(Driver* driver, size_t kernel, const char* source, char* target, Walk* walk, Py_ssize_t first,
               Py_ssize_t count, Stream stream) noexcept nogil:
-    """Queue the kernel on `count` words from the `first` of a walk. The memory's pointers are those of its word 0."""
+    """Launch the kernel for `count` words, starting at word `first`. `source` and `target` point to word 0."""
     cdef uint64_t begin = first, number = count
     cdef void** arguments = [&source, &target, walk, &begin, &number]
-    cdef Py_ssize_t blocks = (count + THREADS * PER_THREAD - 1) // (THREADS * PER_THREAD)     # the driver takes 2**31 - 1
+    cdef Py_ssize_t blocks = (count + THREADS * PER_THREAD - 1) // (THREADS * PER_THREAD)     # at most 2**31 - 1
     return driver.launch(<void*> kernel, <unsigned int> blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL)
 
 
 def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, intptr_t stream, int device,
                 size_t kernel, size_t staging):
-    """Queue the copy of `count` words from the `first`, between a device and memory that it reaches itself.
+    """Queue the copy of `count` words, starting at word `first`, between a device and memory that it can access.
 
     Parameters
     ----------
     route : Route
-        Its host side is pinned or managed memory, or that of a device; or any host memory where both sides lie in one piece.
+        The host side is pinned, managed or device memory, or any host memory if the route is straight.
     stream : int
-        On `device`, and ordered behind whatever must be done before.
+        Stream of `device`, ordered behind all work that the copy depends on.
     kernel : int
-        The handle of the kernel for the route's words; 0 where both sides lie in one piece.
+        Handle of the kernel for the words of the route, or 0 if the route is straight.
     staging : int
-        The address of `count` words on the device, free in the order of the stream, where words that the kernel has sorted
-        wait to cross in one piece; 0 where the kernel reaches both sides itself, or none is needed.
+        Address of a device buffer of `count` words, free in the order of the stream, for words that the kernel has
+        reordered; 0 if the kernel accesses both sides directly, or if the route is straight.
     """
     cdef Driver* driver = driver_for(device)
     cdef VisitPlan* plan = &route.plan
     cdef Py_ssize_t offset = first * plan.word, nbytes = count * plan.word
-    cdef char* run = <char*> staging - offset        # where word 0 would lie
+    cdef char* run = <char*> staging - offset        # address of word 0, relative to the buffer
     cdef uint64_t host = <uint64_t> (plan.host + offset), far = <uint64_t> (plan.device + offset)
     cdef Stream queue = <Stream> stream
     cdef Walk walk
@@ -173,7 +176,7 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
 
 
 def refuse_capture(intptr_t stream, int device):
-    """Raise BufferError where a stream is being captured into a graph, and so cannot be waited for."""
+    """Raise BufferError if a stream is being captured into a graph, because it cannot be synchronized then."""
     check_handle(stream)
     if capture_of(stream, device) != 0:
         refuse_captured_producer()

@@ -1,4 +1,7 @@
-"""Copies of just the bytes that elements take: broadcast dimensions once, windows not unrolled, no gaps."""
+"""Copy only the bytes that the elements of an array occupy: each byte once, without gaps.
+
+Broadcast dimensions and overlapping windows are not expanded.
+"""
 
 from libc.string cimport memcpy
 
@@ -29,7 +32,7 @@ from arrayhub._core.errors import show
 
 
 cdef void footprint(Descriptor a, Footprint* taken) noexcept:
-    """Which bytes the elements of `a` take, packed ones included."""
+    """Compute the bytes that the elements of `a` occupy, also for packed elements."""
     if a.flags_ & PACKED:
         taken.low = taken.levels = 0
         taken.lengths[0] = taken.nbytes = a.nbytes
@@ -39,17 +42,17 @@ cdef void footprint(Descriptor a, Footprint* taken) noexcept:
 
 
 def footprint_bytes(Descriptor array):
-    """Return how many bytes the elements of `array` take: those of a broadcast dimension count once."""
+    """Return the number of bytes that the elements of `array` occupy. Shared bytes count once."""
     cdef Footprint taken
     footprint(array, &taken)
     return taken.nbytes
 
 
 def pieces(Descriptor array):
-    """Return the bytes that the elements of `array` take, and nothing between them, as an array on the same memory.
+    """Return a view of exactly the bytes that the elements of `array` occupy.
 
-    It has a dimension for each level of repetition, the longest step first, and a last one for the bytes of a piece,
-    which are counted in elements of its own type where that is possible, else in ``uint8``.
+    The view has a dimension for each level of repetition, the largest stride first, and a last dimension for contiguous
+    bytes. Its element type is that of `array` if the contiguous bytes are a multiple of the item size, else ``uint8``.
     """
     cdef Footprint taken
     footprint(array, &taken)
@@ -69,9 +72,9 @@ def pieces(Descriptor array):
 
 
 def reached(Descriptor array):
-    """Return all bytes from the lowest to the highest that `array` reaches, as a flat ndarray that keeps it alive.
+    """Return the bytes from the lowest to the highest address of `array` as a 1-d ndarray that keeps `array` alive.
 
-    The memory must be the host's.
+    The array must be in host memory.
     """
     cdef Py_ssize_t low, high
     extent(array, &low, &high)
@@ -79,18 +82,18 @@ def reached(Descriptor array):
 
 
 def gathered(Descriptor array, copy):
-    """Return an array like `array` on a copy of the bytes that its elements take.
+    """Copy the bytes that the elements of `array` occupy, and return an array like `array` on the copy.
 
     Parameters
     ----------
     array : USMArray
     copy : callable
-        What makes a fresh array, compact in C order, of the `pieces` of `array`, anywhere.
+        Function that copies its argument, the `pieces` of `array`, to a new C-contiguous array in any memory.
 
     Returns
     -------
     USMArray
-        With the strides' order and signs, the labels and the access of `array`.
+        Array with the labels and the access of `array`, and the same order and signs of the strides.
     """
     cdef Footprint taken
     cdef Descriptor wanted = pieces(array)
@@ -104,16 +107,18 @@ def gathered(Descriptor array, copy):
 
 
 cdef Descriptor compact(object made, Py_ssize_t nbytes, str caller):
-    """What a caller's function made, checked."""
+    """Return the result of the caller's copy function after validation."""
     if not isinstance(made, Descriptor) or (<Descriptor> made).shape_ == NULL or made.nbytes != nbytes \
             or not (<Descriptor> made).flags_ & C_CONTIGUOUS:
-        raise TypeError(f"{caller}: copy gave {show(made)}; accepted: a C-contiguous array of {nbytes} bytes")
+        raise TypeError(f"{caller}: copy returned {show(made)}; accepted: a C-contiguous USMArray of {nbytes} bytes")
     return <Descriptor> made
 
 
 def row_boundary(Descriptor array):
-    """Return the boundary in bytes that the rows of `array` were allocated on; 0 where none was asked for, or this view is
-    no whole rows."""
+    """Return the alignment in bytes that was requested for the rows of `array`.
+
+    Return 0 if the array was allocated without `alignment`, or if the view does not consist of complete rows.
+    """
     cdef Footprint taken
     if array.block_ is None or not array.block_.row_ or array.flags_ & PACKED or size_of(array) == 0:
         return 0
@@ -126,13 +131,14 @@ def row_boundary(Descriptor array):
 
 
 def with_padding(Descriptor array, copy):
-    """Return an array like `array` on a copy of all bytes that it reaches, with the same strides and labels.
+    """Copy all bytes that `array` reaches, including padding, and return an array with the same strides and labels.
 
     Parameters
     ----------
     array : USMArray
     copy : callable
-        What makes a fresh array of bytes of one that is given, on a boundary as far from it as those are.
+        Function that copies its argument, a 1-d array of bytes, to a new array whose address has the same distance from
+        an alignment boundary.
     """
     cdef Py_ssize_t low, high
     refuse_packed(array, "with_padding")
@@ -156,13 +162,13 @@ def with_padding(Descriptor array, copy):
 
 
 cdef void count_bytes(Descriptor a) noexcept:
-    """Make single bytes the elements of `a`."""
+    """Set the element type of `a` to ``uint8``."""
     a.dtype_ = None
     set_type(a, dtypes.by_format(c"B"))
 
 
 cdef Descriptor as_type_of(Descriptor a, Descriptor model):
-    """Give `a` the type, the shape and the access of `model`."""
+    """Set element type, shape and access of `a` to those of `model`, and return `a`."""
     a.typenum_ = model.typenum_
     a.itemsize_ = model.itemsize_
     a.alignment_ = model.alignment_
@@ -175,7 +181,7 @@ cdef Descriptor as_type_of(Descriptor a, Descriptor model):
 
 
 cdef Descriptor laid_over(Descriptor bytes_, Descriptor model, const Footprint* taken):
-    """An array with the type, the shape and the access of `model` over memory that holds what `taken` says of it."""
+    """Return an array with the element type, shape and access of `model` on a copy of the bytes in `taken`."""
     cdef Descriptor a = as_type_of(view_of(bytes_, model.nd_), model)
     cdef int k
     if model.flags_ & PACKED:

@@ -1,31 +1,31 @@
-"""Copies from host memory to host memory, whatever the elements are."""
+"""Copy engine for host memory, for elements of any type."""
 
 import numpy
 
-from arrayhub._core.fresh import empty_like, typed_like
+from arrayhub._core.allocate import empty_like, typed_like
 from arrayhub.libraries.numpy import ndarray, raw
 from arrayhub.transfer import tiles
 
-_PIECE = 64 << 20  # bytes copied between two looks at signals and reports of progress
-_RUN = 1 << 30  # the same where all bytes lie one after the other: memcpy is faster where it knows how much comes
+_PIECE = 64 << 20  # bytes copied between two checks for signals and progress reports
+_RUN = 1 << 30  # bytes, for contiguous memory instead of _PIECE: memcpy is faster for large sizes
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
-    """Copy host-readable `array` into `out`, or into fresh host memory that is compact in `order`."""
+    """Copy host-readable `array` to `out`, or to new host memory that is contiguous in `order`."""
     target = empty_like(array, order) if out is None else out
     if tiles.copy_at_once(target, array, _PIECE):
         return target
     source, view = raw(array), raw(target, writable=True)
     if out is not None and numpy.may_share_memory(source, view):
-        source = source.copy()  # NumPy's own care of overlaps does not cover two different steps in one dimension
+        source = source.copy()  # NumPy's overlap handling does not cover different strides of the same dimension
     move(view, source, progress)
     return target
 
 
 def move(target, source, progress=None):
-    """Copy one ndarray of opaque items into another that shares no memory with it, in pieces if it is large."""
+    """Copy an ndarray of opaque items to another that does not overlap it, in pieces if the array is large."""
     most = _RUN if progress is None and _is_run(target, source) else _PIECE
-    if target.nbytes <= most or target.size == 1:  # a single element is not cut, however large
+    if target.nbytes <= most or target.size == 1:  # a single element is never split
         tiles.copy(target, source)
         if progress is not None:
             progress.update(target.nbytes)
@@ -39,26 +39,26 @@ def move(target, source, progress=None):
 
 
 def _is_run(target, source):
-    """Whether one call of memcpy copies two ndarrays."""
+    """Return whether a single memcpy can copy `source` to `target`."""
     a, b = target.flags, source.flags
     return (a.c_contiguous and b.c_contiguous) or (a.f_contiguous and b.f_contiguous)
 
 
 def copy(array, order, *, stream=None):
-    """Return a fresh host copy of host-readable `array`, compact in `order`."""
+    """Return a host copy of host-readable `array`, contiguous in `order`."""
     return to_host(array, order)
 
 
 def write(fresh, source):
-    """Put the elements of host-readable `source`, or its single one, into a fresh array."""
+    """Copy host-readable `source` to the new array `fresh`. A 0-d `source` is broadcast."""
     view = raw(fresh, writable=True)
     move(view, numpy.broadcast_to(raw(source), view.shape))
 
 
 def astype(array, dtype):
-    """Return a fresh C-contiguous host copy of host-readable `array` with another element type.
+    """Return a C-contiguous host copy of host-readable `array`, cast to `dtype`.
 
-    Strings without a length, and times without a unit, get those that NumPy gives them, by their values where it must.
+    NumPy chooses the length of a string `dtype` without a length, and the unit of a datetime `dtype` without a unit.
     """
     values = ndarray(array)
     if dtype.kind in "SUVmM":

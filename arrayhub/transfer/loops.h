@@ -7,23 +7,23 @@
 #include <string.h>
 
 #define ARRAYHUB_LINE 64
-#define ARRAYHUB_FEW_LINES 8        /* that one place in any cache keeps */
-#define ARRAYHUB_MANY_LINES 128     /* that the first-level cache keeps with as many of a target's */
-#define ARRAYHUB_STEP 256           /* bytes: lines so far apart share a quarter of the places in the first-level cache */
-#define ARRAYHUB_LARGE_STEP 1024    /* bytes: lines so far apart share a few places in the first-level cache */
-#define ARRAYHUB_ONE_PLACE 2048     /* bytes: of lines so far apart a few places keep fewer than a square of words has */
-#define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes that stay in it, at least */
+#define ARRAYHUB_FEW_LINES 8        /* lines that one set of any cache holds */
+#define ARRAYHUB_MANY_LINES 128     /* source lines that the L1 cache holds beside as many target lines */
+#define ARRAYHUB_STEP 256           /* bytes; lines with this stride map to a quarter of the sets of the L1 cache */
+#define ARRAYHUB_LARGE_STEP 1024    /* bytes; lines with this stride map to a few sets of the L1 cache */
+#define ARRAYHUB_ONE_PLACE 2048     /* bytes; of lines with this stride, the sets hold fewer than a square of words has */
+#define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes; a lower bound of the size of the L2 cache */
 #define ARRAYHUB_PAGE 4096          /* bytes */
-#define ARRAYHUB_PAGES 2048         /* whose places processors know at once, or fewer */
-#define ARRAYHUB_AT_ONCE 4  /* words that the inner loop copies between two looks at how many are left */
-#define ARRAYHUB_SHORT 16   /* bytes: an inner loop over less costs more than what it copies */
-#define ARRAYHUB_MANY_TILES 8   /* side by side: among more than these one more is cheap */
-#define ARRAYHUB_BLOCK 64   /* words of a longer one in its place, so that their lines stay in the first-level cache */
+#define ARRAYHUB_PAGES 2048         /* pages; an upper bound of the entries of the TLB */
+#define ARRAYHUB_AT_ONCE 4  /* words that the inner loop copies per iteration */
+#define ARRAYHUB_SHORT 16   /* bytes; the overhead of an inner loop over fewer bytes exceeds the copy itself */
+#define ARRAYHUB_MANY_TILES 8   /* adjacent tiles; beyond this number an additional tile is cheap */
+#define ARRAYHUB_BLOCK 64   /* words of a block in place of a longer row, so that their lines stay in the L1 cache */
 
 static inline ptrdiff_t arrayhub_least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
-/* One loop of one pair of steps, in bytes. Words move by memcpy of a constant size, which is one instruction and needs no
-   alignment. */
+/* Loop over one pair of steps, in bytes. memcpy of a constant size compiles to a single instruction, and does not
+   require alignment. */
 #define ARRAYHUB_STEPS(SIZE, LENGTH, TARGET_STEP, SOURCE_STEP)                                                         \
     do {                                                                                                               \
         _Pragma("GCC unroll 4")                                                                                        \
@@ -34,8 +34,9 @@ static inline ptrdiff_t arrayhub_least(ptrdiff_t a, ptrdiff_t b) { return a < b 
         }                                                                                                              \
     } while (0)
 
-/* The same, a few words at once: an address does not wait for the one before it. Where the step of the source is known to the
-   compiler it makes vectors of these words only to take them apart again, so that the loop above is quicker. */
+/* Unrolled version of ARRAYHUB_STEPS, in which the addresses do not depend on each other. With a constant source step,
+   the compiler would pack these words into vectors and unpack them again, so that ARRAYHUB_STEPS is faster in that
+   case. */
 #define ARRAYHUB_LOOP(SIZE, LENGTH, TARGET_STEP, SOURCE_STEP)                                                          \
     do {                                                                                                               \
         const ptrdiff_t there = (TARGET_STEP), here = (SOURCE_STEP);                                                   \
@@ -59,7 +60,8 @@ typedef uint16_t arrayhub_words_2 __attribute__((vector_size(16)));
 typedef uint32_t arrayhub_words_4 __attribute__((vector_size(16)));
 typedef uint64_t arrayhub_words_8 __attribute__((vector_size(16)));
 
-/* Every second word of two vectors; and the first, or the second, halves of two vectors, word by word in turns: an instruction or a few. */
+/* Shuffles of two vectors. EVEN: words at even positions. FIRST, SECOND: interleaved words of the first or second
+   halves. Each compiles to one or a few instructions. */
 #define ARRAYHUB_EVEN_1 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
 #define ARRAYHUB_EVEN_2 0, 2, 4, 6, 8, 10, 12, 14
 #define ARRAYHUB_EVEN_4 0, 2, 4, 6
@@ -77,9 +79,9 @@ typedef uint64_t arrayhub_words_8 __attribute__((vector_size(16)));
 #define ARRAYHUB_WORDS_OF(SIZE, a, b, ...) __builtin_shuffle(a, b, (arrayhub_words_##SIZE){__VA_ARGS__})
 #endif
 
-/* Words two steps apart, a vector at a time, the last of which ends with the last word. The second of two loads begins a word
-   early, so that nothing behind the last word is read, and its words are the odd ones: moved to the even places, or taken from
-   where they are. */
+/* Copy every second word, one vector at a time. The last vector ends with the last word, and may overlap the vector
+   before it. The second of two loads starts one word early, so that no byte behind the last word is read. Its wanted
+   words are at odd positions, and a shift moves them to even positions. */
 #define ARRAYHUB_SECONDS(SIZE, DOUBLE, SHIFT)                                                                          \
     static inline void arrayhub_second_##SIZE(char *t, const char *s) {                                                \
         arrayhub_words_##SIZE low;                                                                                     \
@@ -111,11 +113,11 @@ ARRAYHUB_SECONDS(2, 4, odd << 16)
 ARRAYHUB_SECONDS(4, 8, odd << 32)
 #endif
 
-/* Longer words gain nothing by it. */
+/* Vectors are not faster for longer words. */
 static inline void arrayhub_seconds_8(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_STEPS(8, length, 8, 16); }
 static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_STEPS(16, length, 16, 32); }
 
-/* The same word again and again, a line at a time. */
+/* Fill with a single word, one cache line at a time. */
 #define ARRAYHUB_FILL(SIZE)                                                                                            \
     static void arrayhub_fill_##SIZE(char *t, const char *s, ptrdiff_t length) {                                       \
         char line[ARRAYHUB_LINE];                                                                                      \
@@ -126,11 +128,11 @@ static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length)
         memcpy(t, line, (size_t) length * SIZE);                                                                       \
     }
 
-/* Runs of `nbytes`, each by a call of memcpy. */
+/* Copy runs of `nbytes`, with one call of memcpy per run. */
 #if defined(__clang__)
 __attribute__((noinline))
 #else
-__attribute__((noipa)) /* a copy of it for words of one size would have no calls */
+__attribute__((noipa)) /* a clone for a constant `nbytes` would inline memcpy */
 #endif
 static void arrayhub_calls(char *t, const char *s, ptrdiff_t length, ptrdiff_t nbytes, ptrdiff_t target_step,
                            ptrdiff_t source_step) {
@@ -138,10 +140,10 @@ static void arrayhub_calls(char *t, const char *s, ptrdiff_t length, ptrdiff_t n
         memcpy(t, s, (size_t) nbytes);
 }
 
-/* Whether so many words or runs are the quicker for a call each: where they are in pages of their own, more of them than the
-   processor knows the places of. It looks for as many at once as a loop gets ahead, which slows down all of them, and with calls
-   the loop gets ahead less far. That pays as long as the lines stay in the second-level cache: those of memory are best asked for
-   early, and of steps of whole pages few stay. */
+/* Return whether one call of memcpy per word or run is faster than a loop. This is the case if the words are in more
+   pages than the TLB has entries. A loop runs far ahead and starts many page walks at once, which slow each other down.
+   Calls limit how far it runs ahead. Calls are faster only while the lines stay in the L2 cache, because lines in
+   memory should be requested early. With steps of whole pages few lines stay. */
 static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
     const ptrdiff_t apart = step < 0 ? -step : step;
     return length > ARRAYHUB_PAGES && length * ARRAYHUB_LINE <= ARRAYHUB_SECOND_CACHE &&
@@ -149,7 +151,7 @@ static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
            (apart >= ARRAYHUB_PAGE || length * apart > ARRAYHUB_PAGES * ARRAYHUB_PAGE);
 }
 
-/* Many rows of a few words: a column of a block of them, then the next column. */
+/* Copy many rows of a few words: block by block, and each block column by column. */
 #define ARRAYHUB_LONG(SIZE)                                                                                            \
     static void arrayhub_long_##SIZE(char *target, const char *source, ptrdiff_t outer, ptrdiff_t inner,               \
                                      ptrdiff_t target_outer, ptrdiff_t target_inner, ptrdiff_t source_outer,           \
@@ -170,7 +172,7 @@ static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
         COPY;                                                                                                          \
     }
 
-/* `outer` rows of `inner` words. */
+/* Copy `outer` rows of `inner` words. */
 #define ARRAYHUB_ROWS(SIZE)                                                                                            \
     static void arrayhub_rows_##SIZE(char *target, const char *source, ptrdiff_t outer, ptrdiff_t inner,               \
                                      ptrdiff_t target_outer, ptrdiff_t target_inner, ptrdiff_t source_outer,           \
@@ -193,11 +195,11 @@ static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
 
 /* --------------------------------------------------------------------------------------------- tiles of words of 1 to 16 bytes
 
-   A tile is a square whose side is a line's words. Its lines are read one by one and as a whole, turned round in registers, and
-   written one by one and as a whole. */
+   A tile is a square whose side is the number of words in a cache line. Each line is read once and completely,
+   transposed in registers, and written once and completely. */
 
-/* A square of as many vectors as a vector has words, with the bytes from one to the next. Putting each row in turns with the
-   one that lies half the rows on, as often as the number of rows can be halved, exchanges rows and columns. */
+/* Transpose a square of as many vectors as a vector has words. The steps are in bytes. Interleaving row i with row i +
+   ROWS / 2, log2(ROWS) times, exchanges rows and columns. */
 #define ARRAYHUB_TURN(SIZE)                                                                                            \
     static inline void arrayhub_turn_##SIZE(char *target, ptrdiff_t target_step, const char *source,                   \
                                             ptrdiff_t source_step) {                                                   \
@@ -220,13 +222,13 @@ static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
             memcpy(target + i * target_step, &rows[i], 16);                                                            \
     }
 
-/* A word of 16 bytes is a square of its own. */
+/* For words of 16 bytes, a square is a single word. */
 static inline void arrayhub_turn_16(char *target, ptrdiff_t target_step, const char *source, ptrdiff_t source_step) {
     (void) target_step, (void) source_step;
     memcpy(target, source, 16);
 }
 
-/* Up to a line of bytes. */
+/* Copy up to a cache line. */
 static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
     switch (nbytes) {
     case 8: memcpy(t, s, 8); break;
@@ -238,16 +240,16 @@ static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
     }
 }
 
-/* All squares of a tile, in the order of the target's lines. */
+/* Transpose all squares of a tile, in the order of the target's lines. */
 #define ARRAYHUB_SQUARES(SIZE, TALL, WIDE, TARGET, TARGET_STEP, SOURCE, SOURCE_STEP)                                   \
     for (ptrdiff_t i = 0; i < (TALL); i += 16 / SIZE)                                                                  \
         for (ptrdiff_t j = 0; j < (WIDE); j += 16 / SIZE)                                                              \
             arrayhub_turn_##SIZE((TARGET) + i * (TARGET_STEP) + j * SIZE, TARGET_STEP,                                 \
                                  (SOURCE) + j * (SOURCE_STEP) + i * SIZE, SOURCE_STEP)
 
-/* `tall` words of each of `wide` lines, neither more than a line's; the compiler makes a second function of it where both
-   are known. Lines are brought together first where there are more of them than one place in the cache keeps, and turned
-   before they are written where those of the target share one place. */
+/* Copy a tile: `tall` words of each of `wide` lines, both at most the words of a line. The compiler specializes the
+   function for full tiles. Source lines are first copied to a buffer, because one cache set may not hold all of them.
+   If the target's lines map to one cache set, the tile is also transposed in a buffer before it is written. */
 #define ARRAYHUB_TILE(SIZE)                                                                                            \
     static inline void arrayhub_tile_##SIZE(char *target, const char *source, ptrdiff_t tall, ptrdiff_t wide,          \
                                             ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,   \
@@ -284,15 +286,16 @@ static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
         }                                                                                                              \
     }
 
-/* How many words of the first tile's lines lie before the next boundary; a whole line's where none does, the words lie across
-   it, or the lines, so many bytes apart, do not all begin alike. */
+/* Return the number of words from `address` to the next line boundary, for the first tile. Return the words of a whole
+   line if `address` is on a boundary, if a word crosses the boundary, or if the lines, `apart` bytes from each other,
+   are not equally aligned. */
 static ptrdiff_t arrayhub_lead(const char *address, ptrdiff_t size, ptrdiff_t apart) {
     const ptrdiff_t before = (ptrdiff_t) (-(uintptr_t) address % ARRAYHUB_LINE);
     return before == 0 || before % size != 0 || apart % ARRAYHUB_LINE != 0 ? ARRAYHUB_LINE / size : before / size;
 }
 
-/* How many lines that far apart stay in the first-level cache: the larger the power of two that divides their distance, the
-   fewer of its places they share. */
+/* Return how many lines with this stride stay in the L1 cache. The larger the power of two that divides the stride, the
+   fewer sets the lines map to. */
 static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
     const ptrdiff_t apart = step & -step;
     return apart <= ARRAYHUB_LINE ? ARRAYHUB_MANY_LINES
@@ -300,7 +303,7 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
                                           : ARRAYHUB_MANY_LINES * ARRAYHUB_LINE / apart;
 }
 
-/* The same word by word: a line's of as many lines as stay in the first-level cache. */
+/* Copy a tile word by word, in blocks of as many lines as stay in the L1 cache. */
 #define ARRAYHUB_BLOCKS(SIZE)                                                                                          \
     static void arrayhub_blocks_##SIZE(char *target, const char *source, ptrdiff_t along, ptrdiff_t across,            \
                                        ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,        \
@@ -324,11 +327,15 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
                 }                                                                                                      \
     }
 
-/* Whether words are quicker one by one than turned round in vectors: too few to fill vectors, or from so few lines that all
-   stay in any cache; to places with gaps; from such places, but for bytes two apart. Where lines do not stay in the cache until
-   the next word of theirs is asked for, only the first two, and long words with gaps on either side. Words of 4 bytes or more
-   are quicker one by one even without gaps while their lines stay, since vectors hold few of them; those of 8 where vectors
-   would lie across lines; those of 16, which are not turned, for as long as their lines lie in few pages. */
+/* Return whether copying word by word is faster than transposing vectors. The cases, measured in this order:
+
+   - The words do not fill vectors, or come from so few lines that all lines stay in any cache.
+   - The source lines do not stay in the cache until their next word (large strides): only words of 8 bytes or more with
+     gaps on either side.
+   - The target has gaps, or the source has gaps, except for single bytes at every second address.
+   - Words of 4 bytes or more without gaps, while their lines stay in the cache, because a vector holds few of them:
+     words of 8 bytes also if vectors would cross lines, and words of 16 bytes, which are not transposed, while their
+     lines are in few pages. */
 static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t across, ptrdiff_t target_across,
                                     ptrdiff_t source_along, ptrdiff_t source_across) {
     const int gaps = source_along != size, spread = target_across != size;
@@ -346,21 +353,21 @@ static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t a
     return !share && (across < ARRAYHUB_MANY_LINES || (size == 8 && source_across % ARRAYHUB_LINE != 0));
 }
 
-/* Bytes from the first of the target's lines to its last, or of the source's. */
+/* Return the extent in bytes of the target's lines or of the source's lines, whichever is larger. */
 static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, ptrdiff_t across, ptrdiff_t source_across) {
     const ptrdiff_t target = along * target_along;
     const ptrdiff_t source = source_across < 0 ? -source_across * across : source_across * across;
     return target > source ? target : source;
 }
 
-/* As many words as whole vectors have. */
+/* Round a number of words up to whole vectors. */
 #define ARRAYHUB_WHOLE(SIZE, WORDS) (((WORDS) + 16 / SIZE - 1) / (16 / SIZE) * (16 / SIZE))
 
-/* Tiles side by side: `along` is the dimension of the source's lines, `across` that of the target's. Where there are many, the
-   second tile begins on the boundary of a line. The last one is as long as the vectors of what is left, and ends with the
-   dimension: what two tiles share is copied twice, which is quicker than tiles of any length. Those are left for dimensions
-   shorter than a vector. Where lines lie so far apart that they come from memory, those of the next tile are asked for before
-   this one is copied. */
+/* Copy two dimensions by tiles: `along` is the dimension of the source's lines, `across` that of the target's. If there
+   are many tiles, the second tile starts on a line boundary. The last tile has a length of whole vectors and ends with
+   the dimension, so that its overlap with the previous tile is copied twice, which is faster than a tile of arbitrary
+   length. Only dimensions shorter than a vector use tiles of arbitrary length. If the extent exceeds the L2 cache, the
+   lines of the next tile are prefetched before a tile is copied. */
 #define ARRAYHUB_TILES(SIZE)                                                                                           \
     static void arrayhub_tiles_##SIZE(char *target, const char *source, ptrdiff_t item, ptrdiff_t along,               \
                                       ptrdiff_t across, ptrdiff_t target_along, ptrdiff_t target_across,               \
@@ -412,7 +419,8 @@ ARRAYHUB_EACH(ARRAYHUB_TILE)
 ARRAYHUB_EACH(ARRAYHUB_BLOCKS)
 ARRAYHUB_EACH(ARRAYHUB_TILES)
 
-/* What is as long as two words or shorter: the first and the last, which may overlap. `last` is that one's place in bytes. */
+/* Copy one to two words as the first word and the last word, which may overlap. `last` is the byte offset of the last
+   word. */
 #define ARRAYHUB_MOVE(SIZE)                                                                                            \
     static inline void arrayhub_move_##SIZE(char *t, const char *s, ptrdiff_t last) {                                  \
         char first_word[SIZE], last_word[SIZE];                                                                        \
@@ -425,8 +433,8 @@ ARRAYHUB_EACH(ARRAYHUB_MOVE)
 
 /* ---------------------------------------------------------------------------------------- tiles of items of any other size
 
-   Items longer than one word and no longer than two are moved as two words. Their tiles are read as rows of
-   a few lines, where they have no gaps, and written as such. */
+   Items longer than one word and at most two words long are copied as two overlapping words. Tiles of contiguous items
+   are read as rows of a few lines. */
 #define ARRAYHUB_ITEM_TILES(SIZE)                                                                                      \
     static void arrayhub_item_tiles_##SIZE(char *target, const char *source, ptrdiff_t item, ptrdiff_t along,          \
                                            ptrdiff_t across, ptrdiff_t target_along, ptrdiff_t target_across,          \
@@ -462,7 +470,7 @@ typedef void (*arrayhub_row_loop)(char *, const char *, ptrdiff_t, ptrdiff_t, pt
 typedef void (*arrayhub_tile_loop)(char *, const char *, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t,
                                    ptrdiff_t);
 
-/* The rows of words of 1, 2, 4, 8 or 16 bytes. */
+/* Return the row loop for words of 1, 2, 4, 8 or 16 bytes. */
 static arrayhub_row_loop arrayhub_row_loop_of(ptrdiff_t size) {
     switch (size) {
     case 1: return arrayhub_rows_1;
@@ -473,8 +481,8 @@ static arrayhub_row_loop arrayhub_row_loop_of(ptrdiff_t size) {
     }
 }
 
-/* The tiles of items of up to 32 bytes. */
-static arrayhub_tile_loop arrayhub_tile_loop_of(ptrdiff_t item) {
+/* Return the tile loop for items of up to 32 bytes. */
+static inline arrayhub_tile_loop arrayhub_tile_loop_of(ptrdiff_t item) {
     switch (item) {
     case 1: return arrayhub_tiles_1;
     case 2: return arrayhub_tiles_2;
@@ -488,7 +496,7 @@ static arrayhub_tile_loop arrayhub_tile_loop_of(ptrdiff_t item) {
                        : arrayhub_item_tiles_16;
 }
 
-/* Runs of `nbytes`, as long as two words or shorter. */
+/* Copy runs of `nbytes`, which are one to two words long. */
 #define ARRAYHUB_PAIRS(SIZE)                                                                                           \
     static void arrayhub_pairs_##SIZE(char *t, const char *s, ptrdiff_t outer, ptrdiff_t nbytes,                       \
                                       ptrdiff_t target_outer, ptrdiff_t source_outer) {                                \
@@ -499,7 +507,7 @@ static arrayhub_tile_loop arrayhub_tile_loop_of(ptrdiff_t item) {
     }
 ARRAYHUB_EACH(ARRAYHUB_PAIRS)
 
-/* Runs of bytes that lie one after the other on both sides; two or more. */
+/* Copy runs of two or more bytes, each of which is contiguous on both sides. */
 static void arrayhub_runs(char *target, const char *source, ptrdiff_t outer, ptrdiff_t nbytes, ptrdiff_t target_outer,
                           ptrdiff_t source_outer) {
 #define ARRAYHUB_UP_TO(SIZE)                                                                                           \

@@ -1,26 +1,26 @@
-"""The order in which a copy goes through the dimensions of two arrays of the same shape: that of one array's addresses.
+"""Order in which a copy iterates over the dimensions of two arrays of the same shape: the address order of the first.
 
-Its steps are made positive and sorted, the largest first, so that its memory is gone through once, from the lowest byte to
-the highest. The other array is gone through in the same order, wherever that leads.
+The strides of the first array are made positive and sorted in descending order, so that its memory is visited
+sequentially, from the lowest to the highest address. The other array is visited in the same index order.
 """
 
 cdef struct Dimension:
     Py_ssize_t length
-    Py_ssize_t step     # bytes, in the array that gives the order
+    Py_ssize_t step     # bytes, in the array that determines the order
     Py_ssize_t other    # bytes, in the other array
 
 
 cdef inline void turn(Dimension* d, char** first, char** other) noexcept nogil:
-    """Go through a dimension from its other end: there lies the `first` word then, and the `other` array's."""
+    """Reverse a dimension: negate both strides, and move both start addresses to the other end."""
     first[0] += d.step * (d.length - 1)
     other[0] += d.other * (d.length - 1)
     d.step, d.other = -d.step, -d.other
 
 
 cdef inline int insert(Dimension* dimensions, int count, Dimension d, char** first, char** other) noexcept nogil:
-    """Put one more into its place among `count`, unless it is of length 1. Return how many there are.
+    """Insert a dimension into `count` sorted dimensions, and return their new number. Length 1 is skipped.
 
-    Repetitions, of step 0, go before all others. Those of equal steps stay in the order in which they came.
+    Broadcast dimensions (stride 0) come first. Dimensions of equal strides keep the order of their insertion.
     """
     cdef int k = count
     if d.length <= 1:
@@ -35,7 +35,7 @@ cdef inline int insert(Dimension* dimensions, int count, Dimension d, char** fir
 
 
 cdef inline int join(Dimension* dimensions, int count) noexcept nogil:
-    """Make one of two where the first continues the next on both sides. Return how many are left."""
+    """Merge neighboring dimensions that are contiguous in both arrays, and return the new number of dimensions."""
     cdef int k, last = 0
     cdef Dimension d
     for k in range(1, count):

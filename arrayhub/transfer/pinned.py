@@ -1,7 +1,8 @@
-"""What CUDA copies keep between calls: pinned host memory and streams. Bounded, and given back on demand.
+"""Pool of pinned host memory and streams that CUDA copies keep between calls.
 
-Pinned memory takes 0.4 s a GiB to allocate and is taken from everybody else, so there is one block of it, of at most
-``settings.buffers() * settings.chunk()`` bytes, and one copy at a time has it. Others wait: the bus is one as well.
+Allocating pinned memory takes 0.4 s per GiB, and pinned memory is not available to other processes. Therefore the pool
+has one block of at most ``settings.buffers() * settings.chunk()`` bytes, which one copy at a time uses. Other copies
+wait, which costs little because they share the bus as well.
 """
 
 import contextlib
@@ -13,22 +14,25 @@ from arrayhub.transfer.cuda_lanes import Lane, Pinned
 
 
 class Pool:
-    """The block and the lanes, for one copy at a time (`in_use`)."""
+    """Block of pinned memory and lanes, used by one copy at a time (`in_use`)."""
 
     def __init__(self):
         self.lock = threading.Lock()
-        self.user = None  # the thread that holds the lock
-        self.unwanted = False  # to be given back by whoever has the lock next, or has it now
+        self.user = None  # ident of the thread that holds the lock
+        self.unwanted = False  # True: the current or next holder of the lock must release the memory
         self.block = None
         self.lanes = {}
 
     def is_mine(self):
-        """Whether the calling thread is in the middle of a copy already: a report or a signal handler began another."""
+        """Return whether the calling thread holds the lock.
+
+        This happens if a progress function or a signal handler starts a copy during a copy.
+        """
         return self.lock.locked() and self.user == threading.get_ident()
 
     @contextlib.contextmanager
     def in_use(self):
-        """Wait until nobody else copies, and keep others from it."""
+        """Return a context that gives exclusive use of the pool; other copies wait for the lock."""
         try:
             with self.lock:
                 self.user = threading.get_ident()
@@ -37,11 +41,11 @@ class Pool:
                 finally:
                     self.user = None
         finally:
-            if self.unwanted:  # looked at without the lock, so that no release falls between the look and the unlocking
+            if self.unwanted:  # checked after unlocking, so that a `release` that did not get the lock is not lost
                 self.release()
 
     def memory(self, nbytes, device):
-        """Return pinned memory of at least `nbytes`, which is within the bound; None where there is none to be had."""
+        """Return pinned memory of at least `nbytes`, at most `bound()`, or None if the allocation fails."""
         if self.block is None or not nbytes <= self.block.nbytes <= bound():
             self.block = None
             with contextlib.suppress(MemoryError, BufferError):
@@ -49,14 +53,14 @@ class Pool:
         return self.block
 
     def lanes_on(self, device, count):
-        """Return so many lanes on a device."""
+        """Return `count` lanes on a device."""
         lanes = self.lanes.setdefault(device, [])
         while len(lanes) < count:
             lanes.append(Lane(device))
         return lanes[:count]
 
     def release(self):
-        """Give everything back: at once, or when the copy that uses it is done."""
+        """Release memory and lanes: immediately, or when the copy that uses them ends."""
         self.unwanted = True
         if self.lock.acquire(blocking=False):
             try:
@@ -66,23 +70,26 @@ class Pool:
 
 
 def bound():
-    """How many bytes of pinned memory the next copy may hold; a block of larger settings is given back then."""
+    """Return the maximum size of the block in bytes. The next copy releases a larger block of earlier settings."""
     return settings.buffers() * settings.chunk()
 
 
 def held():
-    """Return the bytes of pinned memory that are held."""
+    """Return the size of the block in bytes."""
     block = pool.block
     return 0 if block is None else block.nbytes
 
 
 def release():
-    """Give the pinned memory and the streams back: at once, or when the copy that uses them is done."""
+    """Release pinned memory and streams: immediately, or when the copy that uses them ends."""
     pool.release()
 
 
 def _start_anew():
-    """In the child of a fork: the memory is the parent's, and the lock may be held by a thread that is not there."""
+    """Create an empty pool in a forked child.
+
+    The pinned memory belongs to the parent, and a thread that does not exist in the child may hold the lock.
+    """
     global pool
     pool = Pool()
 

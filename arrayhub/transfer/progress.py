@@ -1,7 +1,7 @@
-"""How far a large copy has come: what ``progress=`` accepts, as one kind of object for every engine.
+"""Progress reports of large copies: convert the argument `progress` to a reporter for the engines.
 
-An engine that copies in pieces calls ``update(nbytes)`` after each, from the thread that asked for the copy; whoever
-made the reporter calls ``close()``. What a callable raises comes out of ``update``, and so ends the copy.
+An engine that copies in pieces calls ``update(nbytes)`` after each piece, in the calling thread. `reporting` calls
+``close()``. An exception of a callable propagates through ``update``, and ends the copy.
 """
 
 import contextlib
@@ -10,11 +10,11 @@ import time
 
 from arrayhub._core.errors import show
 
-_SHOWN_AFTER = 1.0  # seconds; shorter copies draw no bar
+_SHOWN_AFTER = 1.0  # seconds; shorter copies do not draw a bar
 
 
 class _Called:
-    """Reports to a function of the caller's."""
+    """Reporter that calls a function with the bytes done and the total."""
 
     def __init__(self, function, total):
         self.function, self.done, self.total = function, 0, total
@@ -28,7 +28,7 @@ class _Called:
 
 
 class _Bar:
-    """tqdm's bar, which appears once the copy has taken a while."""
+    """Reporter that draws a bar of tqdm after `_SHOWN_AFTER` seconds."""
 
     def __init__(self, tqdm, total):
         self.bar = tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, delay=_SHOWN_AFTER, leave=False)
@@ -43,7 +43,7 @@ class _Bar:
 
 
 class _ProgressLine:
-    """A line on stderr where tqdm is not installed."""
+    """Reporter that writes a line to stderr, used if tqdm is not installed."""
 
     def __init__(self, total):
         self.done, self.total, self.start, self.shown = 0, total, time.monotonic(), False
@@ -69,11 +69,9 @@ def _bar(total):
 
 
 def reporting(progress, total):
-    """Return a context that gives what an engine reports to while it copies `total` bytes.
+    """Return a context manager that yields the reporter for a copy of `total` bytes, or None.
 
-    That is None, or an object with ``update`` and ``close``.
-
-    The end of a copy is always reported, that of one done in a single piece too; a copy of nothing reports nothing.
+    The end of a copy is always reported, also if the copy is a single piece. An empty copy does not report.
 
     Raises
     ------
@@ -83,7 +81,7 @@ def reporting(progress, total):
     wanted = progress is True or callable(progress)
     if not wanted and progress is not None and progress is not False:
         raise TypeError(
-            f"progress is {show(progress)}; accepted: True, or a function of two numbers, the bytes done and all bytes"
+            f"progress is {show(progress)}; accepted: True, or a function of two integers, the bytes done and the total"
         )
     return _reporting(progress, total) if wanted and total else contextlib.nullcontext()
 

@@ -1,4 +1,4 @@
-"""How large copies are cut up: bytes a chunk, staging buffers, threads. Chosen from the machine, and settable."""
+"""Settings of large copies: chunk size, number of staging buffers and number of threads."""
 
 import operator
 import os
@@ -6,50 +6,57 @@ import os
 from arrayhub._core.errors import show
 
 _MIB = 1 << 20
-_SMALLEST_CHUNK = 64 << 10  # bytes; below it a copy is all latency
+_SMALLEST_CHUNK = 64 << 10  # bytes; latency dominates the time of smaller copies
 
-_chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": None}  # None: what the machine suggests
+_chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": None}  # None: the default
 
 
 def processors():
-    """How many processors this process may run on."""
+    """Return the number of processors that this process may run on."""
     return len(os.sched_getaffinity(0))
 
 
 def threads():
-    """Threads that copy between host memory and staging buffers: the processors but two, which drive the copy."""
+    """Return the number of threads that copy between host memory and staging buffers.
+
+    The default leaves two processors for the driver and the calling thread, and is at most 16.
+    """
     return _chosen["threads"] or min(max(processors() - 2, 1), 16)
 
 
 def chunk():
-    """Bytes of one chunk, and of one staging buffer. Few processors share one cache, and gain by what fits in it."""
+    """Return the size in bytes of a chunk, and of a staging buffer.
+
+    The default is 8 MiB below 8 processors, which share one cache that should hold a chunk, and 32 MiB from 8 on.
+    """
     return _chosen["chunk"] or (32 if processors() >= 8 else 8) * _MIB
 
 
 def buffers():
-    """How many staging buffers there are at most, so that ``buffers() * chunk()`` bounds what is held.
+    """Return the maximum number of staging buffers. The pinned memory is at most ``buffers() * chunk()`` bytes.
 
-    One is filled while the other is emptied; more would only push each other out of the processor's caches.
+    With the default of 2, one buffer is filled while the other is emptied. More buffers evict each other from the
+    caches of the processor.
     """
     return _chosen["buffers"] or 2
 
 
 def configure(*, threads=None, chunk=None, buffers=None):
-    """Set how large copies are cut up. What is not given stays as it is; 0 goes back to what the machine suggests.
+    """Configure large copies. Omitted settings keep their value. 0 restores the default.
 
     Parameters
     ----------
     threads : int, optional
-        Threads that copy between host memory and staging buffers.
+        Number of threads that copy between host memory and staging buffers.
     chunk : int, optional
-        Bytes of one chunk, at least 65536.
+        Size of a chunk in bytes, at least 65536.
     buffers : int, optional
-        Staging buffers of one chunk each, at least 2: one is filled while another is emptied.
+        Number of staging buffers of one chunk each, at least 2: one is filled while another is emptied.
 
     Raises
     ------
     ValueError
-        A number below the least one; nothing is changed then.
+        A value is below its minimum. All settings keep their values.
     """
     given = {"threads": (threads, 1), "chunk": (chunk, _SMALLEST_CHUNK), "buffers": (buffers, 2)}
     wanted = {name: operator.index(value) for name, (value, _) in given.items() if value is not None}

@@ -1,9 +1,10 @@
-"""Copies from, to and on SYCL devices, by the queue's own memcpy, of the bytes that a view reaches.
+"""Copy engine for SYCL memory: copies by the memcpy of the queue, of only the bytes that a view reaches.
 
-Bytes that lie the same way on both sides move directly. Anything else moves through two staging buffers of host memory
-in turns: the device fills one while the host spreads the elements of the other. They last as long as the copy.
+If the layout is the same on both sides, the bytes are copied directly. Other layouts are copied through two staging
+buffers of host memory: the device fills one while the host distributes the elements of the other. The staging buffers
+are released at the end of the copy.
 
-Nothing waits for a device: copies depend on an event that stands for what the producer's queue had been given so far.
+Copies do not wait for a device. They depend on a barrier event behind the work that was queued by the producer.
 """
 
 import contextlib
@@ -12,37 +13,37 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from arrayhub._core.fresh import empty_like
+from arrayhub._core.allocate import empty_like
 from arrayhub.libraries.dpctl import can_pack, on_memory, pack
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import sycl
 from arrayhub.runtimes.host import is_host_readable, is_packed
 from arrayhub.transfer import host, settings
 
-_DIRECT = 64 << 20  # bytes of one direct copy: between two of them signals are seen and progress is reported
-_CACHED = 4 << 20  # bytes of a staging buffer for a device that is the host's own processor: both share its cache
-_GAP = 128 << 10  # bytes between elements that cost as much as one more copy
-_SPARSE = 8  # where fewer than one byte in so many is wanted, dpnp packs them first, if it is loaded
-_SMALL = 1 << 20  # bytes; below it moving all is faster than packing
-_FEW = 256 << 10  # bytes that take about as long as a second copy
-_GRAIN = 4096  # bytes, of which a processor copies any multiple quickly, see `_submit`
+_DIRECT = 64 << 20  # bytes of one direct copy; signals and progress are handled between two of them
+_CACHED = 4 << 20  # bytes of a staging buffer for the CPU device, which shares the cache of the host
+_GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer than a second copy
+_SPARSE = 8  # dpnp, if loaded, packs the elements of a view first if they are less than 1/8 of the bytes of its extent
+_SMALL = 1 << 20  # bytes; copying the whole extent is faster than packing below this size
+_FEW = 256 << 10  # bytes whose copy takes about as long as the overhead of a second copy
+_GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, see `_submit`
 
 
 class Course(NamedTuple):
-    """How one copy travels."""
+    """Queue, dependencies and progress reporter of a copy."""
 
     queue: object  # a dpctl.SyclQueue
-    after: list[Any]  # the events that come first
-    progress: object  # or None
+    after: list[Any]  # events that the copy depends on
+    progress: object  # reporter or None
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
-    """Copy USM into `out`, or into fresh host memory that is compact in `order`, and return once it is there.
+    """Copy USM to `out`, or to new host memory that is contiguous in `order`. The copy is complete on return.
 
     Parameters
     ----------
     stream : dpctl.SyclQueue, optional
-        The queue to copy on; that of the memory by default. The copy comes after what either was given so far.
+        Queue for the copy; by default the queue of the memory. The copy is ordered behind the work on both queues.
     """
     target = empty_like(array, order) if out is None else out
     if array.nbytes:
@@ -52,9 +53,9 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 
 
 def from_host(array, ordinal, *, stream=None, progress=None):
-    """Return a copy of host-readable memory in device USM of the root device with that ordinal.
+    """Copy host-readable memory to device USM of the root device `ordinal`.
 
-    It is in Fortran order where only that makes the array contiguous, else in C order.
+    The copy is in Fortran order if the array is F-contiguous and not C-contiguous, else in C order.
     """
     queue = _target_queue(ordinal, stream)
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
@@ -66,7 +67,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
 
 
 def to_other(array, ordinal, *, stream=None, progress=None):
-    """Return a copy of USM in device USM of another root device."""
+    """Copy USM to device USM of another root device."""
     if is_host_readable(array) or is_packed(array):
         array = array if is_host_readable(array) else to_host(array)
         return from_host(array, ordinal, stream=stream, progress=progress)
@@ -76,7 +77,7 @@ def to_other(array, ordinal, *, stream=None, progress=None):
 
 
 def copy(array, order, *, stream=None):
-    """Return a copy of USM of the same kind, on the same queue, compact in `order`."""
+    """Copy USM to USM of the same kind on the same queue, contiguous in `order`."""
     queue = sycl.queue_of_array(array)
     fresh = on_memory(array, sycl.memory_of(array.usm_type, array.nbytes, queue), order)
     if is_host_readable(array):
@@ -85,7 +86,7 @@ def copy(array, order, *, stream=None):
 
 
 def beside(model, array):
-    """Return a compact copy of host-readable `array` in the same kind of USM as `model`, on the same queue."""
+    """Copy host-readable `array` to C-contiguous USM of the same kind, and on the same queue, as `model`."""
     queue = sycl.queue_of_array(model)
     fresh = on_memory(array, sycl.memory_of(model.usm_type, array.nbytes, queue), "C")
     if is_host_readable(fresh):
@@ -95,7 +96,7 @@ def beside(model, array):
 
 
 def write(fresh, source):
-    """Put the elements of USM, or of host-readable memory, into fresh device USM, over whatever lies between them."""
+    """Copy USM or host-readable memory to new device USM. The bytes between the elements may be overwritten."""
     queue = sycl.queue_of_array(fresh)
     if not is_host_readable(source):
         _relay(source, fresh, queue, None)
@@ -105,7 +106,7 @@ def write(fresh, source):
 
 
 def _relay(array, fresh, queue, progress):
-    """Copy USM into fresh device USM on `queue`: there directly if it can be, else by way of the host."""
+    """Copy USM to new device USM on `queue`: on the device if possible, else through the host."""
     if array.nbytes == 0:
         return fresh
     with _course(array, None, progress) as course, _settled(queue):
@@ -130,7 +131,7 @@ def _relay(array, fresh, queue, progress):
 
 @contextlib.contextmanager
 def _course(array, stream, progress):
-    """The queue to copy on, and the events that stand for what it and the producer's were given so far."""
+    """Yield the queue of a copy, with barrier events behind the work queued on it and on the producer's queue."""
     own = sycl.queue_of_array(array)
     queue = own if stream is None else sycl.checked_queue(stream)
     if queue.sycl_context != own.sycl_context:
@@ -143,7 +144,7 @@ def _course(array, stream, progress):
 
 
 def _target_queue(ordinal, stream):
-    """The queue that a device's new memory is to belong to."""
+    """Return the queue for new memory on the root device `ordinal`: `stream`, or the default queue."""
     queue = sycl.queue_for_ordinal(ordinal) if stream is None else sycl.checked_queue(stream)
     if queue.sycl_device.get_device_id() != ordinal:
         raise BufferError(f"stream is {stream!r}, a queue of another device; accepted: a queue of oneapi:{ordinal}")
@@ -152,7 +153,7 @@ def _target_queue(ordinal, stream):
 
 @contextlib.contextmanager
 def _settled(queue):
-    """Let no error and no interrupt out while the queue may still use memory that is about to be given back."""
+    """Wait for the queue before an exception propagates, because the exception releases memory that the queue uses."""
     try:
         yield
     except BaseException:
@@ -164,7 +165,7 @@ def _settled(queue):
 
 
 def _fetch(array, target, course):
-    """Copy USM into an ndarray of opaque items."""
+    """Copy USM to an ndarray of opaque items."""
     source, nbytes = sycl.reach(array)
     if _lies_like(array, target.strides):
         _direct(_lowest(target), source, nbytes, course)
@@ -175,7 +176,7 @@ def _fetch(array, target, course):
 
 
 def _direct(target, source, nbytes, course):
-    """Copy bytes from one address to another."""
+    """Copy `nbytes` bytes between two addresses, and wait for the copy."""
     for start in range(0, nbytes, _DIRECT):
         size = min(_DIRECT, nbytes - start)
         _wait(_submit(course, target + start, source + start, size))
@@ -184,12 +185,12 @@ def _direct(target, source, nbytes, course):
 
 
 def _submit(course, target, source, nbytes):
-    """Give the queue a copy between two addresses, and return the events that stand for it.
+    """Queue a copy between two addresses, and return its events.
 
-    A processor as the device splits a copy into equal groups, of as many bytes as divide it: a million bytes take
-    0.1 ms, a million and three, which is prime, 150 ms. So it is given whole grains, and what is left by itself; but
-    all at once where few bytes divide well, since one more copy takes as long as they do. Neither depends on the other:
-    an event that another waits for costs more than such a copy.
+    The CPU device divides a copy into groups of equal size, which must divide the number of bytes: 1,000,000 bytes take
+    0.1 ms, and 1,000,003 bytes, a prime number, take 150 ms. Therefore a multiple of `_GRAIN` and the remainder are
+    queued as two copies. A small copy whose size divides well is queued as a single copy, because a second copy takes
+    as long. The two copies do not depend on each other, because a dependency costs more than the second copy.
     """
     at_once = not course.queue.sycl_device.is_cpu or (nbytes < _FEW and _divides_well(nbytes))
     whole = nbytes if at_once else nbytes // _GRAIN * _GRAIN
@@ -198,7 +199,7 @@ def _submit(course, target, source, nbytes):
 
 
 def _divides_well(nbytes):
-    """Whether equal groups of a quarter of a grain to a whole one make up so many bytes."""
+    """Return whether `nbytes` can be divided into equal groups of `_GRAIN` / 4 to `_GRAIN` bytes."""
     groups = -(-nbytes // _GRAIN)
     return any(nbytes % k == 0 for k in range(groups, 4 * groups + 1))
 
@@ -209,7 +210,7 @@ def _wait(events):
 
 
 def _fetch_sparse(array, target, course):
-    """Copy elements that lie far apart: pieces are packed in device memory first."""
+    """Copy elements that are far apart in memory: pack each piece in device memory first."""
     packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
     queue = sycl.queue_of_array(array)
     for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
@@ -219,15 +220,15 @@ def _fetch_sparse(array, target, course):
 
 
 def _pack(array, fresh, course):
-    """Have dpnp's kernel copy USM into compact USM of the same queue, and return the event of that."""
+    """Pack USM to contiguous USM of the same queue by dpnp's copy kernel, and return its event."""
     for event in course.after:
-        event.wait()  # dpnp knows nothing of it
+        event.wait()  # dpnp does not accept dependencies
     pack(array, fresh)
     return sycl.submit_barrier(sycl.queue_of_array(fresh))
 
 
 def _fetch_staged(array: Any, target: Any, course: Course) -> None:
-    """Copy whatever a piece reaches, and spread its elements from there; the next piece is under way meanwhile."""
+    """Copy the extent of each piece to a staging buffer, and its elements from there during the copy of the next."""
     stages = [_stage(course.queue, array) for _ in range(2)]
     waiting: Any = ()
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
@@ -250,7 +251,7 @@ def _spread(piece, progress):
 
 
 def _send(source: Any, fresh: Any, course: Course) -> None:
-    """Copy an ndarray of opaque items into fresh USM, over whatever lies between its elements."""
+    """Copy an ndarray of opaque items to new USM. The bytes between the elements may be overwritten."""
     if _lies_like(fresh, source.strides):
         _direct(fresh.ptr, _lowest(source), fresh.nbytes, course)
         return
@@ -269,16 +270,16 @@ def _send(source: Any, fresh: Any, course: Course) -> None:
 
 
 def _stage(queue, array):
-    """A staging buffer: as large as the array reaches, but not larger than a chunk, unless a single element is."""
+    """Allocate a staging buffer for the extent of the array, limited to a chunk but not below one element."""
     chunk = min(settings.chunk(), _CACHED) if queue.sycl_device.is_cpu else settings.chunk()
     return numpy.empty(max(min(chunk, sycl.reach(array)[1]), array.itemsize), numpy.uint8)
 
 
 def _pieces(shape, strides, itemsize, limit):
-    """Yield keys that cut an array into pieces which reach at most `limit` bytes each, or are single elements.
+    """Yield keys that split an array into pieces with an extent of at most `limit` bytes, or into single elements.
 
-    It is cut along the largest steps first, so that pieces of compact memory are compact. Where more than `_GAP` bytes
-    lie between two of them they are not cut together: what lies between is not moved.
+    The array is split along the largest strides first, so that pieces of contiguous arrays are contiguous. Rows with
+    gaps of more than `_GAP` bytes are separate pieces, so that the gaps are not copied.
     """
 
     def cut(starts, lengths):
@@ -299,19 +300,19 @@ def _pieces(shape, strides, itemsize, limit):
 
 
 def _laid_out(stage, piece, start=0):
-    """The bytes of a staging buffer as opaque items, laid out as those of `piece` are."""
+    """View a staging buffer as an ndarray of opaque items with the shape and strides of `piece`."""
     return numpy.ndarray(piece.shape, f"V{piece.itemsize}", stage, start, piece.byte_strides)
 
 
 def _lowest(view):
-    """The lowest address that an ndarray reaches."""
+    """Return the lowest address that an ndarray reaches."""
     return view.ctypes.data + sum(
         min(step, 0) * (length - 1) for step, length in zip(view.strides, view.shape, strict=True)
     )
 
 
 def _lies_like(array, strides):
-    """Whether an array lies in one run of bytes without gaps, and one of the same shape with `strides` does alike."""
+    """Return whether an array is without gaps and has the strides `strides`. Dimensions of length 1 are ignored."""
     if is_packed(array):
         return True
     steps = zip(array.shape, array.byte_strides, strides, strict=True)

@@ -1,4 +1,4 @@
-"""Copies between any two layouts of host memory."""
+"""Copy between any two layouts of host memory."""
 
 from arrayhub._core.descriptor cimport Descriptor
 

@@ -1,12 +1,13 @@
-"""Copies between any two layouts of host memory, by words of 1 to 16 bytes: in rows, or in tiles of items of up to 32.
+"""Copy between any two layouts of host memory: rows of words of 1 to 16 bytes, or tiles of items of up to 32 bytes.
 
-Where source and target run along different dimensions, going through one in order jumps through the other. Lines that
-were jumped to are fetched again for every element that they hold if they do not stay in the cache; and where steps are
-large powers of two, they share so few places in it that hardly any stays. So tiles read each line once and as a whole,
-turn the elements round, and write each line of the target once and as a whole. Which words go one by one after all, since
-all their lines stay, is said in loops.h.
+If source and target are contiguous along different dimensions, a loop in the order of one array jumps through the
+other. Each cache line of the other array is then fetched once per element, unless the line stays in the cache. With
+strides that are large powers of two, the lines map to few cache sets, and hardly any line stays. Tiles avoid this: a
+tile reads each cache line once and completely, transposes the elements, and writes each line of the target once and
+completely. loops.h lists the cases in which word-by-word copies are faster because all cache lines stay in the cache.
 
-Where both run along the same dimension, or elements are as long as lines, rows are copied one after the other.
+If both arrays are contiguous along the same dimension, or if elements are as long as cache lines, rows are copied one
+by one.
 """
 
 cimport numpy as cnp
@@ -20,23 +21,23 @@ from arrayhub.transfer.order cimport Dimension, insert, join, turn
 cnp.import_array()
 
 cdef enum:
-    LARGEST_ITEM = 32       # bytes of what tiles move
-    SHORTEST = 8            # bytes of a side of a tile that pay
-    SQUARE = 1024           # bytes of the side of a square of tiles: what one row of tiles fetches is there for the next
+    LARGEST_ITEM = 32       # bytes of an item that tiles copy
+    SHORTEST = 8            # bytes; tiles with a shorter side are slower than rows
+    SQUARE = 1024           # bytes per side of a square of tiles: lines that a row of tiles fetched are still cached
 
 
 cdef struct Loops:
     int nd
-    Dimension dimensions[layout.MAX_NDIM + 1]   # steps: the target's, whose order it is; other: the source's
+    Dimension dimensions[layout.MAX_NDIM + 1]   # step: the target's, in its address order; other: the source's
     char* target
-    char* source        # only read
+    char* source        # read only
     Py_ssize_t word     # bytes: a power of two up to 16
-    Py_ssize_t item     # bytes of what is moved as one: a word, or those that the last dimension holds
+    Py_ssize_t item     # bytes that are copied as a unit: a word, or the words of the last dimension
 
 
 cdef void begin(Loops* loops, int nd, const Py_ssize_t* shape, Py_ssize_t itemsize, char* target,
                 const Py_ssize_t* target_steps, const char* source, const Py_ssize_t* source_steps) noexcept nogil:
-    """The dimensions of two arrays, the words of an element being the last; as few as do."""
+    """Initialize `loops` with the merged dimensions of two arrays. The last dimension is the words of an element."""
     cdef Dimension* dimensions = loops.dimensions
     cdef int k, count = 0
     loops.target = target
@@ -52,14 +53,13 @@ cdef void begin(Loops* loops, int nd, const Py_ssize_t* shape, Py_ssize_t itemsi
 
 
 cdef inline bint runs(Loops* loops) noexcept nogil:
-    """Whether the last dimension's words lie one after the other on both sides; `loops` has a dimension."""
+    """Return whether the words of the last dimension are contiguous on both sides. Requires ``loops.nd > 0``."""
     cdef Dimension* last = &loops.dimensions[loops.nd - 1]
     return last.step == loops.word and last.other == loops.word
 
 
 cdef void widen(Loops* loops) noexcept nogil:
-    """Make one item of the words that lie one after the other on both sides, if they are as few as tiles move; one word
-    where it is as long as one."""
+    """Combine words that are contiguous on both sides into one item of up to 32 bytes, or into one larger word."""
     cdef Py_ssize_t nbytes
     loops.item = loops.word
     if loops.nd == 0 or not runs(loops):
@@ -73,14 +73,15 @@ cdef void widen(Loops* loops) noexcept nogil:
 
 
 cdef inline int items_last(Loops* loops) noexcept nogil:
-    """The last dimension but that of an item's words."""
+    """Return the last dimension, excluding the dimension of the words of an item."""
     return loops.nd - 1 if loops.item == loops.word else loops.nd - 2
 
 
 cdef int along_source(Loops* loops) noexcept nogil:
-    """The dimension of the source's lines, where it is another than that of the target's and tiles pay; else -1.
+    """Return the dimension along which the source is contiguous if tiles are faster than rows, else -1.
 
-    They pay where a line holds several items on both sides.
+    Tiles are faster if source and target are contiguous along different dimensions, and if a cache line holds several
+    items on both sides.
     """
     cdef int k, last = items_last(loops), best = last
     cdef Dimension* dimensions = loops.dimensions
@@ -99,7 +100,7 @@ cdef inline Py_ssize_t magnitude(Py_ssize_t value) noexcept nogil:
 
 
 cdef void run(Loops* loops) noexcept nogil:
-    """Copy all words: those of two dimensions at once, for every index of the others."""
+    """Copy all words: a two-dimensional loop for every index of the other dimensions."""
     cdef Py_ssize_t index[layout.MAX_NDIM + 1]
     cdef Dimension* a
     cdef Dimension* b
@@ -112,7 +113,7 @@ cdef void run(Loops* loops) noexcept nogil:
     if along >= 0:
         last = items_last(loops)
         tiles = tile_loop(loops.item)
-        if loops.dimensions[along].other < 0:      # read lines forwards
+        if loops.dimensions[along].other < 0:      # read cache lines in ascending order
             turn(&loops.dimensions[along], &loops.target, &loops.source)
     target, source = loops.target, loops.source
     second = along if along >= 0 else last - 1
@@ -143,7 +144,7 @@ cdef void run(Loops* loops) noexcept nogil:
 
 cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const char* source, Dimension* a,
                            Dimension* b) noexcept nogil:
-    """Copy two dimensions by tiles: those of one square, then those of the next."""
+    """Copy two dimensions by tiles, one square of tiles after the other."""
     cdef Py_ssize_t side = SQUARE // item, tall, wide, i = 0, j
     while i < a.length:
         tall = part(a.length - i, side)
@@ -158,29 +159,32 @@ cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const 
 
 
 cdef inline Py_ssize_t part(Py_ssize_t rest, Py_ssize_t side) noexcept nogil:
-    """A square's side, or all that is left where that would leave less than a square."""
+    """Return the side of the next square: `side`, or `rest` if fewer than `side` items would remain."""
     return rest if rest < 2 * side else side
 
 
 cdef int check_alike(cnp.ndarray target, cnp.ndarray source) except -1:
-    """Refuse arrays that no loop over both could copy."""
+    """Raise ValueError if the arrays differ in shape or item size, hold Python objects, or if `target` is read-only."""
     cdef int k, nd = cnp.PyArray_NDIM(target)
     cdef bint alike = nd == cnp.PyArray_NDIM(source) and cnp.PyArray_ITEMSIZE(target) == cnp.PyArray_ITEMSIZE(source)
     for k in range(nd if alike else 0):
         alike &= cnp.PyArray_DIMS(target)[k] == cnp.PyArray_DIMS(source)[k]
     if not alike or not cnp.PyArray_ISWRITEABLE(target) or target.dtype.hasobject or source.dtype.hasobject:
-        raise ValueError("tiles: the arrays differ in shape or item size, hold Python objects, or the target is read-only")
+        raise ValueError(
+            "tiles: the arrays do not match; accepted: the same shape and item size, no Python objects, and a writable "
+            "target"
+        )
     return 0
 
 
 def copy(cnp.ndarray target, cnp.ndarray source):
-    """Copy `source` into `target`, whatever their layouts are.
+    """Copy `source` to `target`, which may have any layouts.
 
     Parameters
     ----------
     target, source : numpy.ndarray
-        Of the same shape and item size, without Python objects; they share no memory, and `target` is writable and has
-        no elements that share bytes.
+        Arrays of the same shape and item size, without Python objects. They must not overlap. `target` must be
+        writable, and its elements must not overlap each other.
     """
     cdef Loops loops
     check_alike(target, source)
@@ -195,20 +199,20 @@ def copy(cnp.ndarray target, cnp.ndarray source):
 
 
 def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
-    """Copy one host-readable array into another without an ndarray of either, where no more than a loop is needed.
+    """Copy a small host-readable array to another in a single loop, without creating an ndarray.
 
     Parameters
     ----------
     target, source : USMArray
-        Of the same shape and item size; `target` has no elements that share bytes.
+        Arrays of the same shape and item size. The elements of `target` must not overlap each other.
     at_most : int
-        Bytes that may be copied with no look at signals.
+        Maximum number of bytes, because signals are not handled during the copy.
 
     Returns
     -------
     bool
-        False where nothing was copied: more than that, memory that they share, elements of less than a byte, memory that
-        the host cannot reach, or another thing that asks for the long way.
+        True if the array was copied. False if it is larger than `at_most`, if the arrays overlap, differ or are packed,
+        if `target` is read-only, or if the host cannot access the memory.
     """
     cdef Descriptor a, b
     cdef Py_ssize_t nbytes = size_of(target) * target.itemsize_
@@ -227,21 +231,23 @@ def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
 
 
 cdef void put(char* target, const Py_ssize_t* steps, Descriptor source) noexcept nogil:
-    """Copy an array in host memory, not empty and not packed, to where its first element is at `target` and its dimensions
-    have these steps, in bytes."""
+    """Copy a host array to `target`, the address of its first element, with strides of `steps` bytes.
+
+    The array must not be empty or packed.
+    """
     cdef Loops loops
     begin(&loops, source.nd_, source.shape_, source.itemsize_, target, steps, source.data_, source.byte_strides_)
     finish(&loops)
 
 
 cdef void finish(Loops* loops) noexcept nogil:
-    """Copy what `begin` has been told of."""
+    """Run the copy that `begin` has initialized."""
     widen(loops)
     run(loops)
 
 
 cdef bint share_memory(Descriptor a, Descriptor b) noexcept nogil:
-    """Whether the bytes from the first to the last of one array reach into those of the other."""
+    """Return whether the address ranges of two arrays overlap."""
     cdef Py_ssize_t low, high, other_low, other_high
     extent(a, &low, &high)
     extent(b, &other_low, &other_high)

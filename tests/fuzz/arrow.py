@@ -98,7 +98,7 @@ def struct_of(r, depth, length):
         buffers[r.randrange(len(buffers))] = None
     if r.random() < 0.15:
         name, value = r.choice(
-            [("n_buffers", r.choice([-1, 0, len(buffers) - 1])), ("length", r.choice([-1, -(2**63), 0])),
+            [("n_buffers", r.choice([-3, -2, -1, 0, 1, len(buffers) - 1])), ("length", r.choice([-1, -(2**63), 0])),
              ("offset", r.choice([-1, -(2**63)])), ("null_count", r.choice([-2, 99, 2**62])),
              ("n_children", r.choice([-1, 0])), ("schema_n_children", r.choice([-1, 0])),
              ("schema_flags", r.getrandbits(4))]

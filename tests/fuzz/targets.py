@@ -24,9 +24,9 @@ from exporters import Index
 
 import arrayhub as ah
 from arrayhub.adapters.format_reader import parse_format
-from arrayhub.inspection.datashape_parser import parse_type
+from arrayhub.inspection.datashape.parser import parse_type
 
-from . import arrow, chance, values
+from . import arrow, chance, nesting, values
 
 REFUSALS = (ValueError, TypeError, BufferError, MemoryError, pickle.UnpicklingError)
 
@@ -601,9 +601,9 @@ def draw_frames(r):
     """dask's header and frames of an array, in one buffer or in several, some of them spoilt."""
     from distributed.protocol.serialize import pickle_loads
 
-    from arrayhub.engines import dask_family
+    from arrayhub.transport import dask
 
-    header, frames = dask_family._frames_of(ah.asarray(r.choice(PICKLED)()))
+    header, frames = dask._frames_of(ah.asarray(r.choice(PICKLED)()))
     frames = [bytes(memoryview(frame).cast("B")) for frame in frames]
     for _ in range(r.choice([0, 0, 1, 2])):
         key = r.choice(["form", "writeable", "serializer"])
@@ -644,7 +644,7 @@ def draw_frames(r):
             asked_of_us(bytes(arrived[0]), [bytearray(10000)] * len(frames))  # what calls nothing else is read
         for _ in range(2):
             try:
-                x = dask_family._array_of(header, list(arrived))
+                x = dask._array_of(header, list(arrived))
             except (EOFError, AttributeError, IndexError, KeyError) as error:
                 if not went_through(error, pickle_loads):
                     raise
@@ -680,7 +680,7 @@ TARGETS = {
     "datashape": draw_datashape, "index": draw_index, "constructor": draw_constructor, "storage": draw_storage,
     "reshape": draw_reshape, "unpickle": draw_unpickle, "pickle": draw_pickle,
     "by_name": draw_by_name, "name_pickle": draw_name_pickle, "arrow": arrow.draw,
-    "values": values.draw,
+    "values": values.draw, "lists": nesting.draw_lists, "empty": nesting.draw_empty,
 }  # fmt: skip
 if importlib.util.find_spec("distributed") is not None:
     TARGETS["frames"] = draw_frames

@@ -5,7 +5,7 @@ import pytest
 from arrow_by_hand import given
 
 import arrayhub as ah
-from arrayhub.nested.moving import moved
+from arrayhub.nested.to_device import moved
 
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
 SOURCES = {

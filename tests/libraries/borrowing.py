@@ -12,6 +12,7 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -538,6 +539,31 @@ def _qimage(n):
 def _rasterio(n):
     x = module("rasterio.io").MemoryFile(b"\7" * n)
     return x.getbuffer(), x.close
+
+
+@case("lmdb", "get(key, buffers=True), end of the transaction", MOVES)
+def _lmdb(n):
+    folder = tempfile.TemporaryDirectory()
+    environment = module("lmdb").open(folder.name, map_size=64 * n + (1 << 20))
+    with environment.begin(write=True) as transaction:
+        transaction.put(b"key", b"\7" * n)
+    transaction = environment.begin(buffers=True)
+    x = transaction.get(b"key")
+
+    def end():
+        transaction.abort()
+        environment.close()
+        folder.cleanup()
+
+    return x, end
+
+
+@case("wasmtime", "Memory.get_buffer_ptr, end of the store", MOVES)
+def _wasmtime(n):
+    wasmtime = module("wasmtime")
+    store = wasmtime.Store()
+    pages = wasmtime.Limits(1 + n // 65536, None)
+    return wasmtime.Memory(store, wasmtime.MemoryType(pages)).get_buffer_ptr(store)
 
 
 # -------------------------------------------------------------------------------------------------------- to run a case

@@ -73,7 +73,7 @@ def _title(library, known):
 
 def _in(row):
     if isinstance(row, View):
-        return f"a view{', read-only' if row.access == 'readonly' else ''} | {row.note}"
+        return f"a view{'' if row.access == 'readwrite' else ', read-only'} | {row.note}"
     return f"refused: `{row.call}` | {row.why}"
 
 

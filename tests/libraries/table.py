@@ -57,6 +57,10 @@ def nothing(x):
     return ()
 
 
+_SEQUENCE = "it is a sequence without a buffer"
+_SYMBOLIC = "it is symbolic"
+
+
 # ---- the standard library
 
 
@@ -116,6 +120,13 @@ library(
     View("Series, Index of these", lambda pd: pd.Series([1.0, 2.0], dtype="Float64"), to_numpy),
     View("DatetimeArray, TimedeltaArray", lambda pd: pd.array(pd.date_range("2020", periods=2)), to_numpy),
     View("NumpyExtensionArray", lambda pd: pd.array(np.arange(3.0), dtype=np.dtype("f8")), to_numpy),
+    View(
+        "arrays on Arrow of one chunk without NA",
+        lambda pd: pd.array([1, 2], dtype="int64[pyarrow]"),
+        lambda x: x.__arrow_array__().chunk(0).to_numpy(),
+        "immutable",
+        "Arrow's memory",
+    ),
     Refused(
         "the same with NA",
         lambda pd: pd.array([1, None], dtype="Int64"),
@@ -129,12 +140,6 @@ library(
         "arrayhub.asnested(pandas.Series(x))",
         "the time zone would be lost",
         lambda x: x.to_numpy(dtype="M8[ns]"),
-    ),
-    Refused(
-        "arrays on Arrow",
-        lambda pd: pd.array([1, 2], dtype="int64[pyarrow]"),
-        "x.to_numpy()",
-        "Arrow's memory has its own way in: the pyarrow array itself",
     ),
     Refused(
         "Categorical, Period, Interval",
@@ -352,6 +357,11 @@ def _cl_mapped(x):
     return cl.enqueue_map_buffer(queue, x, cl.map_flags.READ, 0, (6,), np.float64)[0]
 
 
+def _cl_svm_array(cl, context, queue):
+    allocator = importing("pyopencl.tools").SVMAllocator(context, queue=queue)
+    return importing("pyopencl.array").zeros(queue, 3, "f4", allocator=allocator)
+
+
 def _cl_svm(cl, context, queue):
     return cl.SVMAllocation(context, 64, 64, cl.svm_mem_flags.READ_WRITE, queue=queue)
 
@@ -372,6 +382,7 @@ library(
         "a device's memory is the host's only while it is mapped",
         lambda x: (x.map_to_host(), x.get()),
     ),
+    Refused("array.Array in SVM", _opencl(_cl_svm_array), "x.get()", "the same; it has no buffer to map"),
     Refused("Buffer", _opencl(lambda *cl: _cl_array(*cl).data), "pyopencl.enqueue_map_buffer", "the same", _cl_mapped),
     Refused("SVMAllocation", _opencl(_cl_svm), "x.map_rw", "coarse-grained memory has to be mapped", lambda x: x.buf),
     Refused(
@@ -389,11 +400,13 @@ library(
     View("Tensor", lambda ov: ov.Tensor(np.arange(3.0), shared_memory=True), lambda x: x.data),
     View("Constant", lambda ov: ov.op.Constant(np.arange(3.0)), lambda x: x.data, "readonly"),
     Refused(
-        "bfloat16, float8, 4 bits, strings",
-        lambda ov: ov.Tensor(ov.Type.bf16, [3]),
-        "x.data",
-        "`x.data` shows them as another type",
+        "bfloat16, float8",
+        lambda ov: ov.op.Constant(ov.Type.bf16, ov.Shape([2]), [1.0, 2.0]),
+        "x.data.view(ml_dtypes.bfloat16)",
+        "`x.data` shows them as another type of the same size",
     ),
+    Refused("4 bits, strings", lambda ov: ov.Tensor(ov.Type.u4, [4]), "x.data", "`x.data` shows them as bytes"),
+    Refused("Shape, Strides", lambda ov: ov.Shape([1, 2]), "list(x)", _SEQUENCE),
 )
 
 
@@ -463,9 +476,8 @@ library(
     Refused(
         "keras.Variable",
         lambda tf: tf.keras.Variable(np.zeros(3)),
-        "x.value",
+        "keras.ops.convert_to_numpy(x)",
         "it holds a Variable",
-        lambda x: x.value.value(),
     ),
     Refused(
         "RaggedTensor",
@@ -642,6 +654,7 @@ library(
         "a view locks it, which nobody asked for",
         lambda x: (x.get_view("2"), importing("pygame.surfarray").pixels2d(x)),
     ),
+    Refused("Vector2, Vector3", lambda pygame: pygame.Vector3(1, 2, 3), "list(x)", _SEQUENCE),
     module="pygame",
     environment={"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy"},
 )
@@ -904,6 +917,8 @@ library(
         "numpy.array(x, float)",
         "its elements are expressions",
     ),
+    Refused("numbers", lambda sympy: sympy.Float(1.5), "float(x)", "it is an expression"),
+    Refused("Symbol, IndexedBase", lambda sympy: sympy.IndexedBase("a"), "no values yet", _SYMBOLIC, nothing),
     in_extra=False,
 )
 library(
@@ -945,10 +960,478 @@ library(
 )
 
 
+# --------------------------------------------------------------------------------- what has a method for it, or a view
+
+
+def _blob(sqlite3):
+    database = sqlite3.connect(":memory:")
+    database.execute("create table a(b blob)")
+    database.execute("insert into a values (zeroblob(4))")
+    return database.blobopen("a", "b", 1)
+
+
+library(
+    "io",
+    View(
+        "BytesIO",
+        lambda io: io.BytesIO(b"abc"),
+        lambda x: x.getbuffer(),
+        note="writes that resize it and `close()` are refused while a view lives",
+    ),
+    distribution=None,
+)
+library("sqlite3", Refused("Blob", _blob, "x.read()", "it lies in a database"), distribution=None)
+library(
+    "ctypes",
+    Refused("py_object arrays", lambda ctypes: (ctypes.py_object * 2)(1, 2), "list(x)", "its elements are objects"),
+    distribution=None,
+)
+library(
+    "dask",
+    Refused("Delayed", lambda dask: dask.delayed(np.ones)(3), "x.compute()", "it is not computed yet"),
+    Refused(
+        "Bag",
+        lambda dask: importing("dask.bag").from_sequence([1, 2]),
+        "x.compute()",
+        "it is not computed yet",
+        lambda x: x.compute(scheduler="sync"),
+    ),
+)
+library(
+    "tvm_ffi",
+    Refused("Array", lambda tvm_ffi: tvm_ffi.Array([1, 2]), "list(x)", _SEQUENCE),
+    distribution="apache-tvm-ffi",
+)
+
+
+def _repeated(protobuf):
+    return importing("google.protobuf.descriptor_pb2").SourceCodeInfo.Location(path=[1, 2]).path
+
+
+def _list_value(protobuf):
+    made = importing("google.protobuf.struct_pb2").ListValue()
+    made.extend([1.0, 2.0])
+    return made
+
+
+library(
+    "protobuf",
+    Refused("ListValue", _list_value, "list(x)", _SEQUENCE),
+    Refused("repeated fields", _repeated, "list(x)", _SEQUENCE),
+    module="google.protobuf",
+    in_extra=False,
+)
+library(
+    "cffi",
+    Refused("arrays, pointers", lambda cffi: cffi.FFI().new("double[3]"), "cffi.FFI().buffer(x)", "it has no buffer"),
+    Refused(
+        "from_buffer",
+        lambda cffi: cffi.FFI().from_buffer(bytearray(8)),
+        "cffi.FFI().buffer(x)",
+        "it has no buffer",
+    ),
+    in_extra=False,
+)
+
+
+def _zarr_buffers(zarr):
+    return importing("zarr.core.buffer").cpu
+
+
+def _zarr_array(zarr):
+    return zarr.create_array({}, shape=(3,), dtype="f8")
+
+
+def _awaited(coroutine):
+    return importing("asyncio").run(coroutine)
+
+
+library(
+    "zarr",
+    View(
+        "cpu.Buffer",
+        lambda zarr: _zarr_buffers(zarr).Buffer.from_array_like(np.arange(4, dtype="u1")),
+        lambda x: x.as_numpy_array(),
+    ),
+    View(
+        "cpu.NDBuffer",
+        lambda zarr: _zarr_buffers(zarr).NDBuffer.from_numpy_array(np.arange(3.0)),
+        lambda x: x.as_numpy_array(),
+    ),
+    Refused("Array", _zarr_array, "x[...]", "it is read and decompressed"),
+    Refused(
+        "AsyncArray",
+        lambda zarr: _awaited(zarr.api.asynchronous.create_array({}, shape=(3,), dtype="f8")),
+        "await x.getitem(...)",
+        "it is read and decompressed",
+        lambda x: _awaited(x.getitem(...)),
+    ),
+    in_extra=False,
+)
+library(
+    "boost-histogram",
+    Refused(
+        "Histogram",
+        lambda bh: bh.Histogram(bh.axis.Regular(3, 0, 1)),
+        "x.view()",
+        "its axes and the bins of overflow would be lost",
+    ),
+    module="boost_histogram",
+    in_extra=False,
+)
+library(
+    "hist",
+    Refused(
+        "Hist",
+        lambda hist: hist.Hist(hist.axis.Regular(3, 0, 1)),
+        "x.view()",
+        "its axes and the bins of overflow would be lost",
+    ),
+    in_extra=False,
+)
+library(
+    "gemmi",
+    View(
+        "FloatGrid, Int8Grid",
+        lambda gemmi: gemmi.FloatGrid(2, 3, 4),
+        lambda x: x.array,
+        note="a change of its size moves the memory from under any view",
+    ),
+    in_extra=False,
+)
+library(
+    "daft",
+    View(
+        "Series",
+        lambda daft: daft.Series.from_pylist([1.0, 2.0]),
+        lambda x: x.to_arrow().to_numpy(),
+        "immutable",
+        note="by its Arrow interface",
+    ),
+    in_extra=False,
+)
+library(
+    "qutip",
+    Refused("Qobj", lambda qutip: qutip.qeye(3), "x.full()", "it may be sparse"),
+    Refused("Dense, CSR, Dia", lambda qutip: qutip.qeye(3).data, "x.to_array()", "the same"),
+    in_extra=False,
+)
+library(
+    "bitstring",
+    Refused("Array", lambda bitstring: bitstring.Array("int32", [1, 2]), "x.tolist()", "its elements are bits"),
+    Refused("Bits, BitArray", lambda bitstring: bitstring.BitArray("0xff"), "x.tobytes()", "the same"),
+    in_extra=False,
+)
+
+
+def _timestep(MDAnalysis):
+    return MDAnalysis.Universe.empty(4, trajectory=True).trajectory.ts
+
+
+library(
+    "MDAnalysis",
+    Refused("Timestep", _timestep, "x.positions", "it has many"),
+    Refused(
+        "AtomGroup",
+        lambda MDAnalysis: MDAnalysis.Universe.empty(4, trajectory=True).atoms,
+        "x.positions",
+        "it has many",
+    ),
+    in_extra=False,
+)
+
+
+def _circuit(qiskit):
+    circuit = qiskit.QuantumCircuit(1)
+    circuit.h(0)
+    return circuit
+
+
+library(
+    "qiskit",
+    Refused("QuantumCircuit", _circuit, "qiskit.quantum_info.Operator(x).data", "its `data` is a list of instructions"),
+    in_extra=False,
+)
+
+
+def _huggingface(datasets):
+    return datasets.Dataset.from_dict({"name": [1.0, 2.0]})
+
+
+library(
+    "datasets",
+    Refused("Dataset", _huggingface, "x['name'][:]", "it has several columns"),
+    Refused("Column", lambda datasets: _huggingface(datasets)["name"], "x[:]", "it may lie in a file"),
+    in_extra=False,
+)
+
+
+def _minuit(iminuit):
+    return iminuit.Minuit(lambda x, y: x * x + y * y, 1.0, 2.0)
+
+
+library(
+    "iminuit",
+    Refused("Minuit", _minuit, "list(x.values)", "it has many"),
+    Refused("values, errors", lambda iminuit: _minuit(iminuit).values, "list(x)", _SEQUENCE),
+    in_extra=False,
+)
+library(
+    "uproot",
+    Refused(
+        "histograms",
+        lambda uproot: uproot.writing.identify.to_writable((np.ones(2), np.arange(3.0))),
+        "x.values()",
+        "its axes would be lost; `x.to_numpy()` is a tuple",
+    ),
+    in_extra=False,
+)
+library(
+    "stim",
+    Refused("Tableau, PauliString", lambda stim: stim.Tableau(2), "x.to_numpy()", "its bits are several arrays"),
+    in_extra=False,
+)
+library(
+    "numpy-quaternion",
+    Refused(
+        "arrays of quaternions",
+        lambda quaternion: quaternion.as_quat_array(np.ones((2, 4))),
+        "quaternion.as_float_array(x)",
+        "no protocol has this dtype",
+    ),
+    module="quaternion",
+    in_extra=False,
+)
+library(
+    "python-graphblas",
+    Refused(
+        "Matrix, Vector",
+        lambda graphblas: graphblas.Matrix.from_coo([0, 1], [0, 1], [1.0, 2.0]),
+        "x.to_dense(fill_value)",
+        "what is not stored would be lost",
+        lambda x: x.to_dense(0.0),
+    ),
+    module="graphblas",
+    in_extra=False,
+)
+library(
+    "flax",
+    Refused(
+        "nnx.Param, nnx.Variable",
+        lambda flax: importing("flax.nnx").Param(importing("jax").numpy.ones(3)),
+        "x[...]",
+        "a write replaces its array",
+    ),
+    in_extra=False,
+)
+library(
+    "decord",
+    Refused("NDArray", lambda decord: decord.nd.array(np.arange(3.0)), "x.asnumpy()", "it has no protocol"),
+    in_extra=False,
+)
+library(
+    "pytensor",
+    Refused(
+        "shared variables",
+        lambda pytensor: pytensor.shared(np.arange(3.0)),
+        "x.get_value()",
+        "an update replaces its array",
+    ),
+    Refused(
+        "constants", lambda pytensor: importing("pytensor.tensor").constant([1.0, 2.0]), "x.data", "it is symbolic"
+    ),
+    Refused(
+        "other variables", lambda pytensor: importing("pytensor.tensor").vector(), "no values yet", _SYMBOLIC, nothing
+    ),
+    in_extra=False,
+)
+library(
+    "rdkit",
+    Refused(
+        "ExplicitBitVect",
+        lambda rdkit: importing("rdkit.DataStructs").ExplicitBitVect(8),
+        "list(x)",
+        "its elements are bits",
+    ),
+    in_extra=False,
+)
+
+
+def _capnp_list(capnp):
+    path = f"{tempfile.mkdtemp()}/a.capnp"
+    with open(path, "w") as file:
+        file.write("@0xd508eebdc2dc42b8;\nstruct A { name @0 :List(Float64); }\n")
+    return capnp.load(path).A.new_message(name=[1.0, 2.0]).name
+
+
+library("pycapnp", Refused("lists", _capnp_list, "list(x)", _SEQUENCE), module="capnp", in_extra=False)
+library(
+    "pyroaring",
+    Refused("BitMap, BitMap64", lambda pyroaring: pyroaring.BitMap([1, 2]), "list(x)", "it is compressed"),
+    in_extra=False,
+)
+library(
+    "pyrsistent",
+    Refused("PVector", lambda pyrsistent: pyrsistent.pvector([1, 2]), "list(x)", _SEQUENCE),
+    Refused("PList, PDeque", lambda pyrsistent: pyrsistent.plist([1, 2]), "list(x)", _SEQUENCE),
+    in_extra=False,
+)
+library(
+    "sortedcontainers",
+    Refused("SortedList", lambda sortedcontainers: sortedcontainers.SortedList([1, 2]), "list(x)", _SEQUENCE),
+    in_extra=False,
+)
+library(
+    "pydicom",
+    Refused(
+        "MultiValue",
+        lambda pydicom: importing("pydicom.multival").MultiValue(float, [1.0, 2.0]),
+        "list(x)",
+        _SEQUENCE,
+    ),
+    in_extra=False,
+)
+library(
+    "igraph",
+    Refused("Layout", lambda igraph: igraph.Graph.Ring(4).layout_circle(), "list(x)", _SEQUENCE),
+    Refused("Matrix", lambda igraph: igraph.Matrix([[1, 2], [3, 4]]), "list(x)", _SEQUENCE),
+    in_extra=False,
+)
+library(
+    "eclipse-zenoh",
+    Refused("ZBytes", lambda zenoh: zenoh.ZBytes(b"abc"), "bytes(x)", "it may lie in several pieces"),
+    module="zenoh",
+    in_extra=False,
+)
+library(
+    "candle-nn",
+    Refused("Tensor", lambda candle: candle.Tensor([1.0, 2.0]), "x.values()", "it has no protocol"),
+    module="candle",
+    in_extra=False,
+)
+
+
+def _pixmap(pymupdf):
+    return pymupdf.Pixmap(pymupdf.csRGB, pymupdf.IRect(0, 0, 4, 3))
+
+
+library(
+    "pymupdf",
+    Refused("Pixmap", _pixmap, "x.samples_mv", "its bytes do not keep it alive"),
+    in_extra=False,
+)
+library(
+    "ndonnx",
+    Refused("constants", lambda ndonnx: ndonnx.asarray(np.arange(3.0)), "x.unwrap_numpy()", "it is a graph's"),
+    Refused(
+        "arguments",
+        lambda ndonnx: ndonnx.argument(shape=("N",), dtype=ndonnx.float64),
+        "no values yet",
+        _SYMBOLIC,
+        nothing,
+    ),
+    in_extra=False,
+)
+library(
+    "mpmath",
+    Refused(
+        "matrix",
+        lambda mpmath: mpmath.matrix([[1, 2], [3, 4]]),
+        "numpy.array(x.tolist(), float)",
+        "its elements are objects",
+    ),
+    in_extra=False,
+)
+library(
+    "python-flint",
+    Refused(
+        "matrices",
+        lambda flint: flint.fmpz_mat(2, 2, [1, 2, 3, 4]),
+        "numpy.array(x.tolist(), float)",
+        "its elements are objects",
+    ),
+    module="flint",
+    in_extra=False,
+)
+library(
+    "casadi",
+    Refused("DM", lambda casadi: casadi.DM([[1, 2], [3, 4]]), "x.full()", "it may be sparse"),
+    Refused("SX, MX of numbers", lambda casadi: casadi.SX([1, 2]), "casadi.DM(x).full()", "it is an expression"),
+    Refused("SX, MX of symbols", lambda casadi: casadi.SX.sym("x", 2), "no values yet", _SYMBOLIC, nothing),
+    in_extra=False,
+)
+library(
+    "keras",
+    Refused("Variable", lambda keras: keras.Variable(np.ones(3)), "keras.ops.convert_to_numpy(x)", "it holds a tensor"),
+    Refused("KerasTensor", lambda keras: keras.KerasTensor((2, 3)), "no values yet", _SYMBOLIC, nothing),
+    environment={"KERAS_BACKEND": "torch"},
+    in_extra=False,
+)
+library(
+    "dace",
+    Refused("symbol", lambda dace: dace.symbol("N"), "no values yet", _SYMBOLIC, nothing),
+    in_extra=False,
+)
+library(
+    "shapely",
+    Refused(
+        "arrays of geometries",
+        lambda shapely: shapely.points([[1, 2], [3, 4]]),
+        "shapely.get_coordinates(x)",
+        "its elements are shapes",
+    ),
+    Refused("geometries", lambda shapely: shapely.Point(1, 2), "shapely.get_coordinates(x)", "it is a shape"),
+    in_extra=False,
+)
+library(
+    "uncertainties",
+    Refused(
+        "arrays",
+        lambda uncertainties: importing("uncertainties.unumpy").uarray([1, 2], [0.1, 0.2]),
+        "uncertainties.unumpy.nominal_values(x)",
+        "its elements are objects",
+    ),
+    in_extra=False,
+)
+
+
 # ----------------------------------------------------------------------------------- what reads the host's memory only
 
-library("numpy", Out("numpy.from_dlpack(x)"), Out("numpy.from_dlpack(x, device='cpu')"))
-library("jax", Out("jax.dlpack.from_dlpack(x)"), Out("convert(x, 'jax.numpy')"))
+
+def _archive(numpy):
+    file = importing("io").BytesIO()
+    np.savez(file, name=np.ones(3))
+    file.seek(0)
+    return np.load(file)
+
+
+_NUMPY = (
+    Refused("NpzFile", _archive, "x['name']", "it has many"),
+    Refused("Polynomial", lambda numpy: numpy.polynomial.Polynomial([1, 2]), "x.coef", "its domain would be lost"),
+)
+
+
+def _dtensor(torch):
+    distributed = importing("torch.distributed")
+    if not distributed.is_initialized():
+        distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    tensors = importing("torch.distributed.tensor")
+    mesh = distributed.device_mesh.init_device_mesh("cpu", (1,))
+    return tensors.distribute_tensor(torch.arange(4.0), mesh, [tensors.Shard(0)])
+
+
+def _storage(torch):
+    return torch.arange(3.0).untyped_storage()
+
+
+library("numpy", *_NUMPY, Out("numpy.from_dlpack(x)"), Out("numpy.from_dlpack(x, device='cpu')"))
+library(
+    "jax",
+    View("Shard", lambda jax: jax.numpy.arange(3.0).addressable_shards[0], lambda x: x.data, "immutable"),
+    Refused("Ref", lambda jax: jax.new_ref(jax.numpy.ones(3)), "x[...]", "what it refers to is replaced by a write"),
+    Out("jax.dlpack.from_dlpack(x)"),
+    Out("convert(x, 'jax.numpy')"),
+)
 library(
     "array_api_strict",
     Out("array_api_strict.from_dlpack(x)"),
@@ -957,6 +1440,10 @@ library(
 )
 library(
     "torch",
+    Refused("DTensor", _dtensor, "x.to_local()", "its parts may lie with several processes"),
+    Refused(
+        "UntypedStorage", _storage, "torch.empty(0, dtype=torch.uint8).set_(x)", "it has neither a shape nor a dtype"
+    ),
     Out("torch.from_dlpack(x)", note="torch for XPU gets oneAPI's device"),
     Out("convert(x, 'torch.utils.dlpack')"),
 )

@@ -157,7 +157,7 @@ def _in_usm(memory):
         import dpnp
         import pyarrow as pa
 
-        from arrayhub.nested.moving import moved
+        from arrayhub.nested.to_device import moved
 
         def there(array):
             return ah.asarray(dpnp.asarray(ah.as_numpy(array), usm_type=memory))
@@ -310,7 +310,7 @@ def kinds_in(x):
     """The kinds of all nodes, in one text."""
     if not isinstance(x, ah.NestedArray):
         return ""
-    below = x.fields.values() if x.kind == "record" else [x.content]
+    below = x.children if x.kind == "record" else [x.content]
     return " ".join([x.kind, *map(kinds_in, below)])
 
 

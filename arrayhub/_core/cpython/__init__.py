@@ -1,0 +1,1 @@
+"""Code that depends on the interpreter: exceptions, atomics, frames, notes on types."""

@@ -1,0 +1,104 @@
+"""Methods that NumPy's arrays have and that compute nothing: the same bytes as another type, one dimension, copies."""
+
+import numpy as np
+
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    F_CONTIGUOUS,
+    NOTSWAPPED,
+    Descriptor,
+    get_dtype,
+    labels_of,
+    refuse_packed,
+    reshape,
+    same_layout,
+    seal,
+    set_dtype,
+    set_labels,
+    transpose,
+    view_of,
+)
+from arrayhub.libraries cimport numpy as numpy_library
+
+from arrayhub import transfer
+from arrayhub._core.copying import wanted
+from arrayhub._core.dtypes import requested_dtype, satisfies
+from arrayhub._core.errors import show
+
+
+cdef object view_as(Descriptor a, object dtype):
+    """The bytes of `a` as elements of another type. NumPy says which shape and strides that has: it is shown an array of
+    the same layout, whose memory it does not look at, so that it may lie on a device."""
+    if dtype is None:
+        return same_layout(a)
+    if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
+        raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
+    refuse_packed(a, "view")
+    shown = numpy_library.lay_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
+    cdef Descriptor view = view_of(a, shown.ndim)     # more than a's where the type is an array itself
+    cdef int k
+    for k in range(view.nd_):
+        view.shape_[k] = shown.shape[k]
+        view.byte_strides_[k] = shown.strides[k]
+    view.flags_ &= ~NOTSWAPPED
+    view.dtype_ = None
+    set_dtype(view, shown.dtype)
+    seal(view)
+    if a.labels != NULL and a.itemsize_ == view.itemsize_ and a.nd_ == view.nd_:
+        set_labels(view, labels_of(a))
+    return view
+
+
+cdef bint in_fortran_order(Descriptor a, object order, str call) except -1:
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"{call}: order is {show(order)}; accepted: 'C', 'F', 'A' or 'K'")
+    return order == "F" or order != "C" and a.flags_ & F_CONTIGUOUS and not a.flags_ & C_CONTIGUOUS
+
+
+cdef object reshape_in(Descriptor a, tuple shape, object order):
+    if type(order) is str and order == "C":      # as in nearly every call
+        return reshape(a, shape)
+    if order not in ("C", "F", "A"):      # NumPy's reshape has no "K" either
+        raise ValueError(f"reshape: order is {show(order)}; accepted: 'C', 'F' or 'A'")
+    if not in_fortran_order(a, order, "reshape"):
+        return reshape(a, shape)
+    try:
+        return transpose(reshape(transpose(a, None), shape[::-1]), None)
+    except BufferError:
+        raise BufferError(
+            f"reshape: no strides express the shape {shape} in Fortran order; call copy(order='F') first"
+        ) from None
+
+
+cdef object ravel(Descriptor a, object order):
+    cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "ravel") else a
+    try:
+        return reshape(ordered, (-1,) if ordered.size else (0,))
+    except BufferError as error:
+        raise BufferError(f"ravel: one stride cannot express it ({error}); call flatten(), which copies") from None
+
+
+cdef object flatten(Descriptor a, object order):
+    cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "flatten") else a
+    return reshape(transfer.copy(ordered), (ordered.size,))
+
+
+cdef object astype(Descriptor a, object dtype, object order, object casting, object copy):
+    cdef bint fortran = in_fortran_order(a, order, "astype")
+    copy = wanted(copy, "astype")
+    dtype = requested_dtype(dtype)
+    if not np.can_cast(get_dtype(a), dtype, casting):
+        raise TypeError(
+            f"astype: casting={casting!r} forbids to convert {get_dtype(a)!r} to {dtype!r}; accepted: what numpy.can_cast"
+            " allows"
+        )
+    if satisfies(get_dtype(a), dtype):
+        return transfer.copy(a, order="F" if fortran else "C") if copy else a
+    return transpose(transfer.astype(transpose(a, None), dtype), None) if fortran else transfer.astype(a, dtype)
+
+
+cdef object ctypes_of(Descriptor a):
+    try:
+        return numpy_library.emit(a).ctypes
+    except BufferError as error:
+        raise AttributeError(f"ctypes: {error}") from None

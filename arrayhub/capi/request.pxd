@@ -1,0 +1,15 @@
+"""An array that meets the conditions of C code. See request.pyx."""
+
+from cpython.object cimport PyObject
+
+from arrayhub.capi.header cimport PyUSMArrayRequest
+
+cdef int refuse_null(str call) except -1
+cdef object request(object obj, const PyUSMArrayRequest* said)
+cdef int match(object array, const PyUSMArrayRequest* said) noexcept
+cdef object explain(object obj, const PyUSMArrayRequest* said)
+
+
+cdef inline int given(PyObject* obj, str call) except -1:
+    """Refuse an object that is NULL: what a failed call of Python's gave to a C function of ours."""
+    return 0 if obj != NULL else refuse_null(call)

@@ -1,0 +1,606 @@
+"""An array that meets the conditions of C code, or an error that names the argument: one list of what may not fit, and
+what may be done about each."""
+
+from cpython.exc cimport PyErr_Occurred
+from cpython.object cimport PyObject
+from libc.stdint cimport intptr_t
+from libc.string cimport memcmp
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    ALIGNED,
+    C_CONTIGUOUS,
+    COPIED,
+    F_CONTIGUOUS,
+    NOTSWAPPED,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    get_dtype,
+    name_of_elements,
+    host_readable,
+    shape_tuple,
+    stride_tuple,
+)
+from arrayhub._core.device cimport kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.cpython.exceptions cimport raise_on, take
+from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub.convert.functions cimport came_as_copy
+from arrayhub.convert.dispatch cimport VALUES, import_array
+from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.capi.header cimport (
+    USM_ARRAY_ANYWHERE,
+    USM_ARRAY_MAY_BUILD,
+    USM_ARRAY_MAY_CAST,
+    USM_ARRAY_MAY_RELAYOUT,
+    USM_ARRAY_MAY_TRANSFER,
+    USM_ARRAY_ON_CUDA,
+    USM_ARRAY_ON_HOST,
+    USM_ARRAY_ON_USM,
+    USM_ARRAY_WHOLE_STRIDES,
+    PyUSMArrayDataType,
+    PyUSMArrayRequest,
+    resized,
+)
+from arrayhub.runtimes cimport cuda, sycl
+
+import numpy
+
+from arrayhub import transfer
+from arrayhub._core.device import Device
+from arrayhub._core.errors import PASSES_ON, root_of, show
+from arrayhub.array.casting import exact, is_of_kind, keeps_kind, out_of_range, rank
+
+cdef enum:
+    FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
+    PLACES = <int> USM_ARRAY_ANYWHERE
+    MAYS = <int> USM_ARRAY_MAY_CAST | <int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_TRANSFER | <int> USM_ARRAY_MAY_BUILD
+
+# What may not fit, in the order in which it is looked at, and said.
+cdef enum Misfit:
+    FITS
+    NO_MEMORY
+    BYTE_ORDER
+    TYPE
+    SHARED_BYTES
+    RANK
+    LENGTH
+    READ_ONLY
+    PLACE
+    MISALIGNED
+    STRIDES
+    LAYOUT
+
+ctypedef Descriptor (*Way)(object obj, object stream)
+
+cdef extern from *:
+    """
+    #define arrayhub_attempt_array(way, obj, stream) ((PyObject *)way(obj, stream))
+    """
+    PyObject* attempt "arrayhub_attempt_array"(Way way, object obj, PyObject* stream) noexcept
+
+
+cdef int refuse_null(str call) except -1:
+    """Raise the exception that is set, of whatever gave NULL, or else one of our own."""
+    if PyErr_Occurred() != NULL:
+        return raise_on()
+    raise SystemError(f"{call}: the object is NULL; accepted: a Python object. Look at what the call that gave it returned")
+
+
+# ------------------------------------------------------------------------------------------------------- three questions
+
+
+cdef object request(object obj, const PyUSMArrayRequest* said):
+    """`obj` as an array that meets a request; PyUSMArray_Request."""
+    given(<PyObject*> obj, "PyUSMArray_Request")
+    cdef PyUSMArrayRequest whole
+    cdef const PyUSMArrayRequest* r = checked(said, &whole)
+    cdef PyObject* answer = attempt(import_array, obj, <PyObject*> None if r.stream == NULL else r.stream)
+    if answer == NULL:
+        return raise_named(r)
+    cdef Descriptor a = <Descriptor> take(answer)
+    if a.flags_ & COPIED:
+        check_copy(a, obj, r)
+    if not fits_plainly(a, r) and misfit(a, r) != FITS:
+        a = fitted(a, obj, r)
+    if a.device_.device_type != kDLCPU and host_is_to_read(a, r):
+        host_ready(a)
+    return a
+
+
+cdef int match(object array, const PyUSMArrayRequest* said) noexcept:
+    """Whether an array meets a request as it is; PyUSMArray_Match."""
+    cdef PyUSMArrayRequest whole
+    if <PyObject*> array == NULL or not isinstance(array, Descriptor) or said == NULL:
+        return False
+    if said.struct_size != sizeof(PyUSMArrayRequest):
+        if not resized(said, said.struct_size, &whole, sizeof(PyUSMArrayRequest)):
+            return False
+        said = &whole
+    return is_sound(said) and misfit(<Descriptor> array, said) == FITS
+
+
+cdef object explain(object obj, const PyUSMArrayRequest* said):
+    """What `request` says of `obj`, "" where it gives an array; PyUSMArray_Explain.
+
+    The array is made: whether a copy can be had is not known before (its type, memory for it, a device that is there).
+    """
+    cdef PyUSMArrayRequest whole
+    given(<PyObject*> obj, "PyUSMArray_Explain")
+    checked(said, &whole)
+    words = ""
+    try:
+        request(obj, said)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        words = str(error)
+    return words
+
+
+# ------------------------------------------------------------------------------------------------- the request itself
+
+
+cdef inline const PyUSMArrayRequest* checked(const PyUSMArrayRequest* said, PyUSMArrayRequest* whole) except NULL:
+    """A request in the size known here, none of whose members is nonsense."""
+    if said != NULL and said.struct_size == sizeof(PyUSMArrayRequest) and is_sound(said):
+        return said
+    return resized_to_known(said, whole)
+
+
+cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* said, PyUSMArrayRequest* whole) except NULL:
+    """A request of another version of the header, or the error for one that is nonsense."""
+    if said == NULL:
+        raise ValueError("PyUSMArray_Request: request is NULL; accepted: a PyUSMArrayRequest")
+    if said.struct_size != sizeof(PyUSMArrayRequest):
+        if not resized(said, said.struct_size, whole, sizeof(PyUSMArrayRequest)):
+            raise size_error("PyUSMArrayRequest", said.struct_size, sizeof(PyUSMArrayRequest))
+        said = whole
+    if not is_sound(said):
+        raise unsound_error(said)
+    return said
+
+
+def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
+    """Return the error for a struct of an extension that asks for what this arrayhub does not know."""
+    return ValueError(
+        f"{struct}: struct_size is {size}; accepted: sizeof({struct}), which is {known} here. A longer one of a newer header"
+        " may be used while all that is new in it is zero; upgrade arrayhub"
+    )
+
+
+cdef inline bint is_sound(const PyUSMArrayRequest* r) noexcept nogil:
+    if (r.ndtypes | r.min_nd | r.may | r.where | r.flags) < 0 or r.flags & ~FLAGS or r.where & ~PLACES or r.may & ~MAYS:
+        return False
+    if r.ndtypes > 0 and r.dtypes == NULL or r.max_nd > 0 and r.min_nd > r.max_nd or r.max_nd > layout.MAX_NDIM:
+        return False
+    if r.min_nd > layout.MAX_NDIM:
+        return False
+    return r.shape == NULL or are_lengths(r)
+
+
+cdef bint are_lengths(const PyUSMArrayRequest* r) noexcept nogil:
+    cdef int k
+    if r.max_nd < 0 or r.min_nd > r.max_nd:
+        return False
+    for k in range(r.max_nd):
+        if r.shape[k] < -1:
+            return False
+    return True
+
+
+cdef object unsound_error(const PyUSMArrayRequest* r):
+    """The error for a request that `is_sound` refuses."""
+    lengths = None if r.shape == NULL else [r.shape[k] for k in range(min(r.max_nd, <int> layout.MAX_NDIM))]
+    return ValueError(
+        f"{words_before(r)}PyUSMArrayRequest: ndtypes is {r.ndtypes}, dtypes {'NULL' if r.dtypes == NULL else 'given'},"
+        f" min_nd {r.min_nd}, max_nd {r.max_nd}, shape {lengths}, flags {r.flags:#x}, where {r.where:#x}, may {r.may:#x};"
+        " accepted: as many dtypes as ndtypes says, 0 <= min_nd <= max_nd <= 64, max_nd lengths of -1 or more, and the bits"
+        " that arrayhub.h names"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- what fits
+
+
+cdef inline bint same_type(const PyUSMArrayDataType* wanted, const void* has) noexcept nogil:
+    return memcmp(wanted, has, sizeof(PyUSMArrayDataType)) == 0
+
+
+cdef bint takes_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+    """Whether the element type is one of those accepted, in whichever byte order."""
+    cdef const dtypes.ElementType* row
+    cdef const void* has = &a.dl_dtype_
+    cdef int k
+    if not a.flags_ & NOTSWAPPED:
+        row = dtypes.by_typenum(a.typenum_)
+        if row == NULL:
+            return False
+        has = &row.dlpack
+    for k in range(r.ndtypes):
+        if same_type(&r.dtypes[k], has):
+            return True
+    return False
+
+
+cdef inline int places_of(Descriptor a) noexcept nogil:
+    """USM_ARRAY_ON_* of where an array is."""
+    cdef int kind = a.device_.device_type, places = <int> USM_ARRAY_ANYWHERE & ~7
+    if host_readable(a):
+        places |= <int> USM_ARRAY_ON_HOST
+    if a.usm_type_:
+        places |= <int> USM_ARRAY_ON_USM
+    if kind == kDLCUDA or kind == kDLCUDAManaged or kind == kDLCUDAHost:
+        places |= <int> USM_ARRAY_ON_CUDA
+    return places
+
+
+cdef inline int where_of(const PyUSMArrayRequest* r) noexcept nogil:
+    return r.where if r.where != 0 else <int> USM_ARRAY_ON_HOST
+
+
+cdef inline bint host_is_to_read(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+    """Whether the host is the one place that lets an array in: who takes others too waits when it reads."""
+    return places_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST
+
+
+cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+    """Whether host memory of the first accepted type meets a request whose flags and number of dimensions say all: what
+    most arguments are, in fewer steps. Where it does not, `misfit` says whether anything is wrong."""
+    cdef int wanted = r.flags & (WRITEABLE | C_CONTIGUOUS | F_CONTIGUOUS) | ALIGNED | NOTSWAPPED
+    return (
+        a.flags_ & (wanted | PACKED) == wanted and r.shape == NULL and a.device_.device_type == kDLCPU and a.shape_ != NULL
+        and (r.where == 0 or r.where & <int> USM_ARRAY_ON_HOST)
+        and (r.ndtypes == 0 or same_type(r.dtypes, &a.dl_dtype_))
+        and a.nd_ >= r.min_nd and (r.max_nd <= 0 or a.nd_ <= r.max_nd)
+        and (a.strides_ != NULL or not r.flags & <int> USM_ARRAY_WHOLE_STRIDES)
+    )
+
+
+cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+    """The first condition that an array does not meet."""
+    cdef int flags = a.flags_, k
+    if a.shape_ == NULL:
+        return NO_MEMORY
+    if not flags & NOTSWAPPED and not r.as_is:
+        return BYTE_ORDER
+    if r.ndtypes and not (flags & NOTSWAPPED and same_type(r.dtypes, &a.dl_dtype_)) \
+            and not takes_type(a, r):
+        return TYPE
+    if flags & PACKED and not r.as_is:
+        return SHARED_BYTES
+    if a.nd_ < r.min_nd or r.max_nd > 0 and a.nd_ > r.max_nd or r.shape != NULL and a.nd_ != r.max_nd:
+        return RANK
+    if r.shape != NULL:
+        for k in range(a.nd_):
+            if r.shape[k] != -1 and r.shape[k] != a.shape_[k]:
+                return LENGTH
+    if r.flags & WRITEABLE and not flags & WRITEABLE:
+        return READ_ONLY
+    if a.device_.device_type != kDLCPU or not where_of(r) & <int> USM_ARRAY_ON_HOST:
+        if not places_of(a) & where_of(r):
+            return PLACE
+    if not flags & ALIGNED and not r.as_is:
+        return MISALIGNED
+    if r.flags & <int> USM_ARRAY_WHOLE_STRIDES and a.strides_ == NULL and a.nd_ > 0:
+        return STRIDES
+    if r.flags & (C_CONTIGUOUS | F_CONTIGUOUS) & ~flags:
+        return LAYOUT
+    return FITS
+
+
+# --------------------------------------------------------------------------------------------- what may be done about it
+
+
+cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
+    """Refuse what came in as a copy, where nobody would see what is written, or numbers make no array here."""
+    if not came_as_copy(a, obj):
+        return 0
+    if r.flags & WRITEABLE:
+        raise error_about(r, TypeError, obj, "comes in as a copy, so that what is written would be lost; accepted: an array"
+                          " whose memory can be viewed, such as numpy.asarray(x), kept by the caller")
+    if isinstance(obj, VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
+        raise error_about(r, TypeError, obj, "is no array; accepted: an array, such as numpy.asarray(x)")
+    return 0
+
+
+cdef Descriptor fitted(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    """`a` made to meet a request by what it allows."""
+    cdef int settled = 0
+    cdef Misfit wrong = misfit(a, r)
+    while wrong != FITS:
+        if settled >> <int> wrong & 1 or not may_mend(a, obj, r, wrong):
+            raise error_of(a, obj, r, wrong)
+        settled |= 1 << <int> wrong
+        a = mended(a, obj, r, wrong)
+        wrong = misfit(a, r)
+    return a
+
+
+cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong) except -1:
+    """Whether a request lets a copy be made that mends a misfit."""
+    if r.flags & WRITEABLE:
+        return False
+    if wrong == TYPE:
+        return target_type(a, obj, r) is not None
+    if wrong == PLACE:
+        return r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & 7
+    if wrong == BYTE_ORDER:
+        return r.may & (<int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_CAST) and host_readable(a)
+    if wrong in (MISALIGNED, STRIDES, LAYOUT):
+        return r.may & <int> USM_ARRAY_MAY_RELAYOUT
+    return False
+
+
+cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    """The accepted NumPy dtype to convert to, or None: the first that holds all values, else the first of the same kind;
+    of numbers and lists of them, the first that holds those that are there."""
+    cdef bint values = is_built(a, obj, r)
+    if not values and not r.may & <int> USM_ARRAY_MAY_CAST or a.flags_ & PACKED:
+        return None
+    try:
+        dtype = get_dtype(a)
+        accepted = [dtype_of(&r.dtypes[k]) for k in range(r.ndtypes)]
+    except TypeError:      # a type that NumPy does not have converts to nothing here
+        return None
+    numbers = exact(numpy_library.with_ndarrays(obj)) if values else None
+    if numbers is not None:
+        accepted = [wanted for wanted in accepted if wanted is not None and holds(wanted, numbers)]
+    for wanted in accepted:
+        if wanted is not None and numpy.can_cast(dtype, wanted, "safe"):
+            return wanted
+    for wanted in accepted:
+        if wanted is not None and (numbers is not None or keeps_kind(dtype, wanted)):
+            return wanted
+    return None
+
+
+# ------------------------------------------------------------------------------------------- numbers and lists of them
+
+
+cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
+    """Whether an array was made here of numbers, which have no element type of their own."""
+    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and isinstance(obj, VALUES) and came_as_copy(a, obj))
+
+
+cdef bint are_of_kind(object numbers, object wanted) except -1:
+    """Whether numbers keep their meaning in an element type that holds them; no numbers at all do in any."""
+    if numbers.size == 0 or is_of_kind(numbers, wanted):
+        return True
+    return rank(wanted) == 0 and rank(numbers.dtype) == 1       # 0 and 1 are false and true to C
+
+
+cdef bint holds(object wanted, object numbers) except -1:
+    return are_of_kind(numbers, wanted) and out_of_range(numbers, wanted) is None
+
+
+cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    """The error for numbers of which no accepted type holds all, or None where they are of another kind."""
+    cdef int k
+    numbers = exact(numpy_library.with_ndarrays(obj))
+    for k in range(r.ndtypes):
+        wanted = dtype_of(&r.dtypes[k])
+        if wanted is not None and are_of_kind(numbers, wanted):
+            number = out_of_range(numbers, wanted)
+            if number is not None:
+                number = number if type(number) is int else number.item()
+                return error_about(r, OverflowError, obj, f"holds {show(number)}, out of the range of {name_of_accepted(r, k)};"
+                                   f" accepted: numbers that {accepted_types(r)} holds")
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------------ and done
+
+
+cdef object dtype_of(const PyUSMArrayDataType* dtype):
+    """The NumPy dtype of DLPack's numbers, or None."""
+    cdef const dtypes.ElementType* row = dtypes.by_dlpack(dtype.code, dtype.bits)
+    return None if row == NULL or dtype.lanes != 1 else dtypes.dtype_of(row)
+
+
+cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
+    """A copy without a misfit that `may_mend` allowed, made on the stream of the caller."""
+    stream = None if r.stream == NULL else <object> r.stream
+    try:
+        if wrong == TYPE:
+            if not host_readable(a) and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & <int> USM_ARRAY_ON_HOST:
+                a = transfer.to_host(a, stream=stream)
+            if is_built(a, obj, r):
+                return left_in_place(numpy_library.copy_values_as(obj, target_type(a, obj, r)), a, r)
+            return left_in_place(transfer.astype(a, target_type(a, obj, r)), a, r)
+        if wrong == PLACE:
+            place = target_place(r)
+            return transfer.to_device(a, place, stream=stream_for(place, stream))
+        if wrong == BYTE_ORDER:
+            return left_in_place(transfer.native(a), a, r)
+        fortran = r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS
+        return transfer.copy(a, order="F" if fortran else "C", stream=stream)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise named_error(r, error) from error
+
+
+cdef Descriptor left_in_place(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
+    """What the host made of `a`, in memory of the same kind where a request takes that and no host memory."""
+    if places_of(a) & where_of(r) and not places_of(made) & where_of(r):
+        return transfer.to_memory_of(a, made)
+    return made
+
+
+cdef str target_place(const PyUSMArrayRequest* r):
+    """The device to copy to: the host, that of the caller's queue or stream, the current one of CUDA, or the first of SYCL."""
+    if where_of(r) & <int> USM_ARRAY_ON_HOST:
+        return "cpu"
+    if not where_of(r) & <int> USM_ARRAY_ON_USM:
+        return f"cuda:{cuda.device_of(stream_of(r))}"
+    if r.stream != NULL and sycl.is_queue(<object> r.stream):
+        return str(Device(<object> r.stream))
+    return "oneapi:0"
+
+
+cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
+    """The handle of the caller's CUDA stream; the default one where there is none."""
+    cdef intptr_t handle = cuda.NO_STREAM
+    if r.stream != NULL and not sycl.is_queue(<object> r.stream):
+        handle = cuda.checked_handle(<object> r.stream)
+    return cuda.LEGACY_STREAM if handle == cuda.NO_STREAM else handle
+
+
+cdef object stream_for(str place, object stream):
+    """`stream` if copies to a device can be made on it; what comes in has been ordered on it anyway."""
+    return None if place.startswith("oneapi") and not sycl.is_queue(stream) else stream
+
+
+# ------------------------------------------------------------------------------------------------------------- in words
+
+
+cdef str words_before(const PyUSMArrayRequest* r):
+    return "" if r.name == NULL else (<bytes> r.name).decode("utf-8", "replace") + ": "
+
+
+cdef object raise_named(const PyUSMArrayRequest* r):
+    """Raise the exception that is set on, with the argument's name before its words."""
+    try:
+        raise_on()
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        if r.name == NULL:
+            raise
+        raise named_error(r, error) from error
+
+
+cdef object named_error(const PyUSMArrayRequest* r, object error):
+    """An exception of the same type with the argument's name before its words; itself where it cannot be made of words."""
+    if r.name == NULL or len(error.args) != 1 or type(error.args[0]) is not str:
+        return error
+    try:
+        return type(error)(words_before(r) + error.args[0])
+    except PASSES_ON:
+        raise
+    except Exception:
+        return error
+
+
+cdef object error_about(const PyUSMArrayRequest* r, type kind, object obj, str words):
+    return kind(f"{words_before(r)}this {name_of_type(obj)} {words}")
+
+
+cdef str name_of_type(object obj):
+    """The type of an object as its users write it: list, numpy.ndarray, torch.Tensor."""
+    cls = type(obj)
+    root = root_of(cls)
+    return cls.__qualname__ if root in ("", "builtins") else f"{root}.{cls.__qualname__}"
+
+
+cdef str name_of_row(const dtypes.ElementType* row):
+    try:
+        return dtypes.dtype_of(row).name
+    except TypeError:
+        pass
+    return row.name.decode()
+
+
+cdef str accepted_types(const PyUSMArrayRequest* r):
+    cdef int k
+    return " or ".join([name_of_accepted(r, k) for k in range(r.ndtypes)])
+
+
+cdef str name_of_accepted(const PyUSMArrayRequest* r, int k):
+    cdef const dtypes.ElementType* row = dtypes.by_dlpack(r.dtypes[k].code, r.dtypes[k].bits)
+    if row == NULL or r.dtypes[k].lanes != 1:
+        return f"DLPack's ({r.dtypes[k].code}, {r.dtypes[k].bits}, {r.dtypes[k].lanes})"
+    return name_of_row(row)
+
+
+cdef str accepted_ranks(const PyUSMArrayRequest* r):
+    if r.shape != NULL:
+        return f"{r.max_nd}"
+    if r.max_nd <= 0:
+        return f"{r.min_nd} or more"
+    return f"{r.min_nd}" if r.min_nd == r.max_nd else f"{r.min_nd} to {r.max_nd}"
+
+
+cdef str accepted_places(const PyUSMArrayRequest* r):
+    cdef int where = where_of(r)
+    names = {
+        <int> USM_ARRAY_ON_HOST: "memory that the host can read",
+        <int> USM_ARRAY_ON_USM: "SYCL USM",
+        <int> USM_ARRAY_ON_CUDA: "memory that a CUDA kernel can reach",
+    }
+    return " or ".join([name for bit, name in names.items() if where & bit])
+
+
+cdef str call_for_place(const PyUSMArrayRequest* r):
+    place = target_place(r)
+    return "Call arrayhub.to_host(x)" if place == "cpu" else f"Call arrayhub.to_device(x, {place!r})"
+
+
+cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
+    """The error for a misfit, with what would have been accepted and the call that helps."""
+    if wrong == NO_MEMORY:
+        return error_about(r, BufferError, obj, "was never given memory; make arrays with arrayhub.asarray or USMArray(...)")
+    if wrong == BYTE_ORDER:
+        return error_about(r, TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted: the"
+                           " machine's own. Call arrayhub.asarray(x).native(), which copies")
+    if wrong == TYPE:
+        return type_error(a, obj, r)
+    if wrong == SHARED_BYTES:
+        return error_about(r, TypeError, obj, f"has {a.dl_dtype_.bits}-bit elements packed into shared bytes; accepted: whole"
+                           " bytes for each")
+    if wrong == RANK:
+        return error_about(r, ValueError, obj, f"has {a.nd_} dimensions, shape {shape_tuple(a)}; accepted: {accepted_ranks(r)}")
+    if wrong == LENGTH:
+        lengths = ", ".join(["any" if r.shape[k] == -1 else str(r.shape[k]) for k in range(r.max_nd)])
+        return error_about(r, ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")
+    if wrong == READ_ONLY:
+        return error_about(r, ValueError, obj, "is read-only; accepted: writable memory, such as arrayhub.asarray(x).copy()")
+    if wrong == PLACE:
+        return error_about(r, BufferError, obj, f"is on {place_of(a)}; accepted: {accepted_places(r)}. {call_for_place(r)},"
+                           " which copies")
+    if wrong == MISALIGNED:
+        return error_about(r, BufferError, obj, "has elements that lie unaligned; call arrayhub.asarray(x).aligned(), which"
+                           " copies")
+    if wrong == STRIDES:
+        return error_about(r, BufferError, obj, f"steps by {stride_tuple(a)} bytes, no multiples of its elements'"
+                           f" {a.itemsize_}; call arrayhub.asarray(x).copy()")
+    return layout_error(a, obj, r)
+
+
+cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    if is_built(a, obj, r):
+        error = range_error(a, obj, r)
+        if error is not None:
+            return error
+    accepted = accepted_types(r)
+    words = f"has elements of {name_of_elements(a)}; accepted: {accepted}"
+    if r.flags & WRITEABLE:
+        return error_about(r, TypeError, obj, words)
+    first = accepted.partition(" or ")[0]
+    if r.may & <int> USM_ARRAY_MAY_CAST:
+        return error_about(r, TypeError, obj, f"{words}, or what converts to it without a loss of kind")
+    if not host_readable(a):
+        return error_about(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
+    if not is_cast_of_kind(a, r):      # NumPy would convert nonetheless, or refuse: neither is to be recommended
+        return error_about(r, TypeError, obj, words)
+    return error_about(r, TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
+
+
+cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
+    """Whether the first accepted type is one that the elements convert to without a loss of kind."""
+    try:
+        dtype, wanted = get_dtype(a), dtype_of(&r.dtypes[0])
+    except TypeError:      # a type that NumPy does not have
+        return False
+    return wanted is not None and keeps_kind(dtype, wanted)
+
+
+cdef object layout_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
+    both = r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS
+    order = "F" if r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS else "C"
+    wanted = "contiguous in both orders" if both else f"{order}-contiguous"
+    return error_about(
+        r, BufferError, obj, f"is not {wanted}: shape {shape_tuple(a)} with byte strides"
+        f" {None if a.byte_strides_ == NULL else stride_tuple(a)}; call arrayhub.asarray(x).copy(order={order!r})"
+    )

@@ -1,0 +1,226 @@
+"""An array of memory that C code has: host memory, SYCL's with its queue, or CUDA's with its stream."""
+
+from libc.stdint cimport intptr_t
+
+from arrayhub._core cimport dtypes, layout
+from arrayhub._core.descriptor cimport (
+    CONSTRUCTED,
+    IMMUTABLE,
+    NOT_USM,
+    PACKED,
+    USM_DEVICE,
+    WRITEABLE,
+    Descriptor,
+    extent,
+    hold_resource,
+    new_array,
+    seal,
+    set_type,
+)
+from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged, kDLOneAPI
+from arrayhub._core.memory cimport describe_release
+from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
+from arrayhub.capi.header cimport PyUSMArraySpec, resized
+from arrayhub.runtimes cimport cuda, sycl
+
+from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.errors import InterfaceError, interface_error
+from arrayhub.capi.request import size_error
+
+cdef str NAME = "PyUSMArray_New"
+
+cdef extern from *:
+    """
+    #include "freelist.h"
+    /* What is called when the memory is not needed any more. */
+    typedef struct { void (*release)(void *); void *context; } arrayhub_resource;
+    ARRAYHUB_ALLOCATED_SPARES(arrayhub_spare_resource, arrayhub_resource, 32)
+    """
+    ctypedef struct Resource "arrayhub_resource":
+        void (*release)(void*) noexcept
+        void* context
+    Resource* new_resource "arrayhub_spare_resource_new"(size_t size) noexcept
+    void free_resource "arrayhub_spare_resource_free"(Resource* resource) noexcept
+
+
+cdef void _release(void* held) noexcept:
+    cdef Resource resource = (<Resource*> held)[0]
+    free_resource(<Resource*> held)
+    cdef Aside aside = put_aside()      # what is released may call Python
+    resource.release(resource.context)
+    put_back(aside)
+
+
+describe_release(_release, b"PyUSMArraySpec.release", NULL)
+
+
+cdef object make(const PyUSMArraySpec* said):
+    """An array of the memory that a spec describes; PyUSMArray_New.
+
+    It is taken over in the last step: until then whatever fails leaves it to the caller.
+    """
+    cdef PyUSMArraySpec whole
+    if said == NULL:
+        raise ValueError(f"{NAME}: spec is NULL; accepted: a PyUSMArraySpec")
+    if said.struct_size != sizeof(PyUSMArraySpec):
+        if not resized(said, said.struct_size, &whole, sizeof(PyUSMArraySpec)):
+            raise size_error("PyUSMArraySpec", said.struct_size, sizeof(PyUSMArraySpec))
+        said = &whole
+    if (said.owner == NULL) == (said.release == NULL):
+        raise ValueError(
+            f"{NAME}: owner is {'NULL' if said.owner == NULL else 'given'}, and so is release; accepted: one of them. For"
+            " memory that lives as long as the process, None as the owner"
+        )
+    cdef Descriptor a = laid_out(said)
+    if said.device.device_type != kDLCPU and (said.device.device_type != 0 or said.queue != NULL or said.queue_ref != NULL):
+        put_on_device(a, said)
+    elif said.stream != NULL or said.device.device_id != 0 or said.queue != NULL or said.queue_ref != NULL:
+        refuse_as_host(said)
+    if said.owner != NULL:
+        a.base_ = <object> said.owner
+        return a
+    cdef Resource* resource = new_resource(sizeof(Resource))
+    if resource == NULL:
+        raise MemoryError
+    resource.release = said.release
+    resource.context = said.context
+    hold_resource(a, a.resource_kind, resource, _release)
+    return a
+
+
+cdef Descriptor laid_out(const PyUSMArraySpec* spec):
+    """A sealed array of the host with the layout, the type and the access of a spec."""
+    cdef int k, nd = spec.nd
+    if nd < 0 or nd > layout.MAX_NDIM:
+        raise interface_error(NAME, "nd", nd, f"0 to {layout.MAX_NDIM}")
+    if nd > 0 and spec.shape == NULL:
+        raise interface_error(NAME, "shape", None, f"{nd} lengths")
+    cdef Descriptor a = new_array(nd)
+    a.protocol_ = CONSTRUCTED
+    a.device_ = DLDevice(kDLCPU, 0)
+    a.data_ = <char*> spec.data
+    set_type(a, type_of(spec))
+    set_access(a, spec.access & ~<int> PACKED)
+    for k in range(nd):       # no memcpy, which compilers turn into a string instruction that starts slowly
+        a.shape_[k] = spec.shape[k]
+    if spec.access & PACKED:
+        pack(a, spec)
+    elif nd > 0:
+        if spec.byte_strides != NULL:
+            for k in range(nd):
+                a.byte_strides_[k] = spec.byte_strides[k]
+        elif layout.fill_strides(nd, a.shape_, a.itemsize_, False, a.byte_strides_):
+            raise shape_error(a)
+    seal(a)
+    return a
+
+
+cdef int pack(Descriptor a, const PyUSMArraySpec* spec) except -1:
+    """Let elements of less than a byte share bytes, as DLPack has them without its flag for padded ones."""
+    if a.dl_dtype_.code == dtypes.NO_DLPACK or a.dl_dtype_.bits >= 8:
+        raise interface_error(NAME, "access", spec.access, "USM_ARRAY_PACKED for elements of less than a byte alone")
+    if spec.byte_strides != NULL:
+        raise interface_error(NAME, "byte_strides", "given", "NULL for elements that share bytes, in C order")
+    a.flags_ |= PACKED
+    if layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
+        raise shape_error(a)
+    return 0
+
+
+cdef object shape_error(Descriptor a):
+    return interface_error(NAME, "shape", [a.shape_[k] for k in range(a.nd_)], "less than 2**63 bytes in all")
+
+
+cdef int set_access(Descriptor a, int access) except -1:
+    if access != WRITEABLE and access != IMMUTABLE and access != 0:
+        raise interface_error(NAME, "access", access, "USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE,"
+                              " with USM_ARRAY_PACKED or without")
+    a.flags_ |= access
+    return 0
+
+
+cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
+    """The element type of a spec, by DLPack's numbers or else by its type number."""
+    cdef const dtypes.ElementType* row
+    if spec.dtype.bits == 0 and spec.dtype.code == 0 and spec.dtype.lanes == 0:
+        if spec.typenum == 0:      # NumPy's number of bool, but also what a spec without a type has
+            raise interface_error(NAME, "dtype", "not set", "DLPack's numbers such as USM_ARRAY_FLOAT64 or USM_ARRAY_BOOL,"
+                                  " or a typenum other than 0")
+        row = dtypes.by_typenum(spec.typenum)
+        if row == NULL or row.itemsize == 0 or row.kind in (c"M", c"m"):
+            raise interface_error(NAME, "typenum", spec.typenum, "the number of a type of numbers of a fixed size")
+        return row
+    row = dtypes.by_dlpack(spec.dtype.code, spec.dtype.bits)
+    if row == NULL or spec.dtype.lanes != 1:
+        raise interface_error(NAME, "dtype", (spec.dtype.code, spec.dtype.bits, spec.dtype.lanes),
+                              "DLPack's (code, bits, 1) of an element type, such as USM_ARRAY_FLOAT64")
+    return row
+
+
+cdef int refuse_as_host(const PyUSMArraySpec* spec) except -1:
+    """Host memory has no stream, no queue and no number: where one is given, something else was meant."""
+    if spec.stream != NULL:
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for memory of the host")
+    accepted = f"device (1, 0) or (0, 0) for memory of the host, device type {<int> kDLOneAPI} or 0 where a queue is given"
+    raise interface_error(NAME, "device", (spec.device.device_type, spec.device.device_id), accepted)
+
+
+cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
+    """Say on which device the memory is, after a look at it where there is somebody to ask."""
+    cdef int kind = spec.device.device_type
+    if kind == kDLOneAPI or kind == 0:
+        return put_on_sycl(a, spec)
+    if kind not in TYPE_NAMES or spec.device.device_id < 0:
+        raise interface_error(NAME, "device", (kind, spec.device.device_id),
+                              f"a device type of {sorted(TYPE_NAMES)} and an ordinal of 0 or more")
+    if spec.queue != NULL or spec.queue_ref != NULL:
+        raise interface_error(NAME, "device", (kind, spec.device.device_id), f"{<int> kDLOneAPI} where a queue is given")
+    if kind in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
+        cuda.locate(a)      # where there is no driver, it is believed
+        if not cuda.driver_present():
+            a.device_ = DLDevice(kind, spec.device.device_id)
+        cuda.check_handle(<intptr_t> spec.stream)
+        a.stream_ = spec.stream
+        return 0
+    if spec.stream != NULL:
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL but for memory of CUDA")
+    a.device_ = DLDevice(kind, spec.device.device_id)
+    return 0
+
+
+cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
+    """Put an array on SYCL memory, all of which has to be one allocation of the queue's context."""
+    cdef Py_ssize_t low, high
+    cdef int usm_type
+    cdef bint whole
+    if spec.stream != NULL:
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for memory of SYCL, which has a queue")
+    if a.dl_dtype_.code == dtypes.NO_DLPACK:
+        raise interface_error(NAME, "typenum", a.typenum_, "for memory of SYCL: a type that SYCL has")
+    extent(a, &low, &high)
+    queue = queue_of(spec, a.data_ + low if high > low else NULL)
+    if high == low:
+        usm_type = (sycl.usm_type_of(a.data_, queue) if a.data_ != NULL else <int> NOT_USM) or <int> USM_DEVICE
+    else:
+        usm_type = sycl.usm_type_of_run(a.data_ + low, high - low, queue, &whole)
+        if usm_type == NOT_USM or not whole:
+            raise interface_error(NAME, "data", f"{<size_t> (a.data_ + low):#x}",
+                                  f"USM of the queue's context, all {high - low} bytes of it in one allocation")
+    sycl.place_in(a, None, usm_type)
+    a.producer_ = queue
+    return 0
+
+
+cdef object queue_of(const PyUSMArraySpec* spec, char* pointer):
+    """The ``dpctl.SyclQueue`` of a spec."""
+    if spec.queue != NULL:
+        try:
+            return sycl.queue_from(<object> spec.queue, pointer)
+        except InterfaceError as error:
+            raise interface_error(NAME, "queue", <object> spec.queue, "a dpctl.SyclQueue or SyclContext, the capsule of one, or"
+                                  " a filter string that selects a device here") from error
+    if spec.queue_ref != NULL:
+        return sycl.queue_of_ref(spec.queue_ref)
+    if spec.device.device_id < 0:
+        raise interface_error(NAME, "device", (<int> kDLOneAPI, spec.device.device_id), "a queue, or an ordinal of 0 or more")
+    return sycl.queue_of_ordinal(spec.device.device_id)

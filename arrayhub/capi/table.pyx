@@ -1,0 +1,231 @@
+"""The functions of the capsule's table: what each C function of arrayhub.h calls."""
+
+from cpython.object cimport PyObject
+
+from arrayhub._core cimport dtypes
+from arrayhub._core.descriptor cimport Descriptor, c_api
+from arrayhub._core.device cimport DLDevice
+from arrayhub._core.runtime cimport device_of
+from arrayhub._core.runtime cimport host_ready as wait_for_host
+from arrayhub.convert.dispatch cimport import_array
+from arrayhub.libraries.known cimport Library, library_of_type
+from arrayhub.capi cimport request, spec
+from arrayhub.capi.header cimport MOST_STRUCT, PyUSMArrayAPI, PyUSMArrayDataType, PyUSMArrayDevice, PyUSMArrayElement
+from arrayhub.capi.request cimport given
+from arrayhub.runtimes cimport sycl
+
+from arrayhub.convert import functions
+from arrayhub._core.dtypes import requested_dtype
+from arrayhub._core.errors import interface_error, show
+from arrayhub.libraries import wrappers
+from arrayhub.capi.request import size_error
+
+
+cdef object from_object(object obj):
+    given(<PyObject*> obj, "PyUSMArray_FromObject")
+    cdef Descriptor a = import_array(obj, None)
+    if a.shape_ == NULL:
+        device_of(a)      # which says what is wrong
+    return a
+
+
+cdef object to_host(object obj):
+    given(<PyObject*> obj, "PyUSMArray_ToHost")
+    return functions.to_host(obj)
+
+
+cdef Descriptor checked(object array, str call):
+    """`array`, if it is a USMArray with memory."""
+    given(<PyObject*> array, call)
+    if not isinstance(array, Descriptor):
+        raise TypeError(f"{call}: {show(array)} is no USMArray; accepted: what PyUSMArray_FromObject gives")
+    if (<Descriptor> array).shape_ == NULL:
+        device_of(array)
+    return array
+
+
+cdef int host_ready(object array) except -1:
+    return wait_for_host(checked(array, "PyUSMArray_HostReady"))
+
+
+cdef int device(object array, PyUSMArrayDevice* out) except -1:
+    cdef DLDevice found = device_of(checked(array, "PyUSMArray_Device"))
+    out.device_type = found.device_type
+    out.device_id = found.device_id
+    return 0
+
+
+cdef int queue_ref(object array, void** out) except -1:
+    cdef Descriptor a = checked(array, "PyUSMArray_QueueRef")
+    if not a.usm_type_:
+        raise BufferError("PyUSMArray_QueueRef: the memory is not SYCL USM, and has no queue; accepted: arrays that are."
+                          " arrayhub.to_device(x, 'oneapi:0') copies there")
+    queue = sycl.queue_of(a)
+    out[0] = sycl.ref_of(queue)
+    a.producer_ = queue      # which keeps it for as long as the array lives
+    return 0
+
+
+# -------------------------------------------------------------------------------------------------------- element types
+
+
+cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out, object dtype=None) except -1:
+    """Fill in what is asked for of a row, in the size of the caller's struct; zeros where that is a newer, longer one.
+
+    Of types with a length, a unit or fields a NumPy `dtype` says what these are.
+    """
+    cdef PyUSMArrayElement told
+    cdef Py_ssize_t size = out.struct_size
+    if size < <Py_ssize_t> sizeof(Py_ssize_t) or size > MOST_STRUCT:
+        raise size_error("PyUSMArrayElement", size, sizeof(PyUSMArrayElement))
+    fill(out, 0, size)
+    told.struct_size = size
+    told.name = name_of(row)
+    told.dtype = (<const PyUSMArrayDataType*> &row.dlpack)[0]
+    told.typenum = row.typenum
+    told.itemsize = row.itemsize
+    told.alignment = row.alignment
+    if dtype is not None and row.typestr == NULL and row.kind != c"E":
+        told.name = kept_name(dtype.name)
+        told.itemsize = dtype.itemsize
+        told.alignment = dtype.alignment
+    copy_first(out, &told, min(size, <Py_ssize_t> sizeof(told)))
+    return 0
+
+
+cdef extern from "string.h":
+    void* fill "memset"(void* to, int byte, size_t nbytes)
+    void* copy_first "memcpy"(void* to, const void* source, size_t nbytes)
+
+
+cdef dict _names = {}           # of types, by their numbers
+cdef dict _kept_names = {}      # what C code has pointers to
+
+
+cdef const char* name_of(const dtypes.ElementType* row) except NULL:
+    """The name that NumPy or ml_dtypes has for a type, kept."""
+    name = _names.get(row.typenum)
+    if name is None:
+        name = row.name.decode() if row.kind == c"E" or row.itemsize == 0 else dtypes.dtype_of(row).name
+        _names[row.typenum] = name
+    return kept_name(name)
+
+
+cdef const char* kept_name(str name) except NULL:
+    return _kept_names.get(name) or _kept_names.setdefault(name, name.encode())
+
+
+cdef int type_of_number(int typenum, PyUSMArrayElement* out) except -1:
+    cdef const dtypes.ElementType* row = dtypes.by_typenum(typenum)
+    if row == NULL:
+        raise interface_error("PyUSMArray_TypeOfNumber", "typenum", typenum, "a type number of NumPy's, or one of arrayhub's")
+    return tell(row, out)
+
+
+cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except -1:
+    cdef const dtypes.ElementType* row = dtypes.by_dlpack(dtype.code, dtype.bits)
+    if row == NULL or dtype.lanes != 1:
+        raise interface_error("PyUSMArray_TypeOfDLPack", "dtype", (dtype.code, dtype.bits, dtype.lanes),
+                              "DLPack's (code, bits, 1) of an element type")
+    return tell(row, out)
+
+
+cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
+    cdef const dtypes.ElementType* row
+    given(<PyObject*> dtype, "PyUSMArray_TypeOfObject")
+    if dtype is None:      # NumPy's own default is nobody's element type here
+        raise TypeError("PyUSMArray_TypeOfObject: dtype is None; accepted: a string, a NumPy dtype or type, a torch.dtype")
+    name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
+    known = by_own_name().get(name) if isinstance(name, str) else None
+    if known is not None:
+        return tell(dtypes.by_typenum(known), out)
+    try:
+        wanted = requested_dtype(name)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"PyUSMArray_TypeOfObject: {show(dtype)} is no element type; accepted: a string such as 'float32', a NumPy dtype or"
+            " type, a torch.dtype"
+        ) from error
+    row = dtypes.by_dtype(wanted)
+    if row == NULL or not dtypes.is_native(wanted):
+        raise TypeError(f"PyUSMArray_TypeOfObject: {wanted!r} is none of arrayhub's element types in native byte order")
+    return tell(row, out, wanted)
+
+
+cdef dict _own_names = {}
+
+
+cdef dict by_own_name():
+    """The type numbers of the types that NumPy does not have, by their names."""
+    if not _own_names:
+        from arrayhub._core.dtypes import element_types
+
+        _own_names.update({row["name"]: row["typenum"] for row in element_types() if row["kind"] == "E"})
+    return _own_names
+
+
+# ------------------------------------------------------------------------------------------------------------- ways out
+
+
+cdef object convert(object obj, const char* library):
+    given(<PyObject*> obj, "PyUSMArray_Convert")
+    if library == NULL:
+        raise ValueError(f"PyUSMArray_Convert: library is NULL; accepted: {', '.join(functions.CONSUMERS)}")
+    return functions.convert(obj, library.decode("utf-8", "replace"))
+
+
+cdef object like(object obj, object model, int may_copy):
+    given(<PyObject*> obj, "PyUSMArray_Like")
+    given(<PyObject*> model, "PyUSMArray_Like")
+    if model is None:
+        raise like_error(model)
+    library = library_among(functions.further_takers(), type(model))      # before it counts as a wrapper of NumPy's
+    if library is None:
+        inner = model
+        while wrappers.unwraps(type(inner)):
+            inner = wrappers.inside(inner)
+        if isinstance(inner, Descriptor):
+            return from_object(obj)
+        library = library_among(functions.CONSUMERS, type(inner))
+    if library is None:
+        raise like_error(model)
+    try:
+        return functions.convert(obj, library)
+    except BufferError:
+        if not may_copy:
+            raise
+    return functions.convert(obj, library, copy=True)
+
+
+cdef object library_among(tuple names, type cls):
+    """The name by which `convert` knows the library of a type of arrays, if it is one of `names`; else None."""
+    cdef Library row
+    for base in cls.__mro__[:-1]:      # but for `object`
+        row = library_of_type(<type> base, 0)
+        if row is not None and row.like in names:
+            return row.like
+    return None
+
+
+cdef object like_error(object model):
+    return TypeError(
+        f"PyUSMArray_Like: the model {show(model)} is of type {type(model).__name__}; accepted: an array of"
+        f" {', '.join([*functions.CONSUMERS, *functions.further_takers()])}, or a USMArray"
+    )
+
+
+cdef PyUSMArrayAPI* _table = <PyUSMArrayAPI*> c_api()
+_table.from_object = from_object
+_table.request = request.request
+_table.match = request.match
+_table.explain = request.explain
+_table.make = spec.make
+_table.to_host = to_host
+_table.host_ready = host_ready
+_table.device = device
+_table.queue_ref = queue_ref
+_table.type_of_number = type_of_number
+_table.type_of_dlpack = type_of_dlpack
+_table.type_of_object = type_of_object
+_table.convert = convert
+_table.like = like

@@ -1,0 +1,518 @@
+"""Which way in an object takes: that of its own where its type is known, else the first of the protocols that answers."""
+
+import sys
+from datetime import datetime
+
+import numpy
+
+cimport numpy as cnp
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
+from cpython.pycapsule cimport PyCapsule_CheckExact
+from libc.math cimport fabs, isinf
+
+from arrayhub._core cimport layout, tracing
+from arrayhub._core.descriptor cimport Descriptor, get_dtype, size_of
+from arrayhub._core.cpython.exceptions cimport raise_on, take
+from arrayhub.adapters cimport array_interface, arrow, buffer, cuda_array, dlpack, sycl_usm
+from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
+from arrayhub.adapters.type_cache cimport (
+    DLPACK_BY_OWN_WAY,
+    EXPORTS,
+    KNOWN_AT,
+    LABELS_AT,
+    SAYS_DEVICE,
+    WORKED_OUT,
+    learn,
+    record_of,
+    register_work_out,
+)
+from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.libraries.known cimport MOST_WAYS, Library, Way, library_of_type, way_of_type, ways
+from arrayhub.runtimes.streams cimport on_stream
+from arrayhub.array.usm_array cimport USMArray
+
+from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
+from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
+from arrayhub.adapters import arrow as arrow_module
+from arrayhub.adapters import dimensions
+from arrayhub.array.casting import check_common, no_type_error
+from arrayhub.libraries import wrappers
+
+cdef extern from *:
+    """
+    static int arrayhub_has_buffer(PyTypeObject *type) {
+        return type->tp_as_buffer != NULL && type->tp_as_buffer->bf_getbuffer != NULL;
+    }
+    /* Whether an object has an attribute; -1 where its getter raises, with the exception set. */
+    static int arrayhub_look_for(PyObject *obj, PyObject *name) {
+        PyObject *value = NULL;
+    #if PY_VERSION_HEX >= 0x030D0000
+        int found = PyObject_GetOptionalAttr(obj, name, &value);
+    #else
+        int found = _PyObject_LookupAttr(obj, name, &value);
+    #endif
+        Py_XDECREF(value);
+        return found;
+    }
+    /* To call a way without a `try` around it: NULL, with the exception set. */
+    #define arrayhub_attempt(way, obj, stream) ((PyObject *)way(obj, stream))
+    static int arrayhub_bare_instances(PyTypeObject *type) {
+        return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
+               type->tp_getattro == PyObject_GenericGetAttr;
+    }
+    """
+    PyObject* attempt "arrayhub_attempt"(Way way, object obj, object stream) noexcept
+    int Py_EnterRecursiveCall(const char* where) except -1
+    void Py_LeaveRecursiveCall()
+    bint arrayhub_has_buffer(PyTypeObject* cls) nogil
+    int arrayhub_look_for(object obj, object name) noexcept
+    bint arrayhub_bare_instances(PyTypeObject* cls) nogil
+    bint PyType_IsSubtype(PyTypeObject* cls, PyTypeObject* base) nogil
+
+
+# ------------------------------------------------------------------------------------------------------ the protocols
+
+
+cdef struct ProtocolRow:
+    const char* name        # as `via=` and `USMArray.protocol` say it
+    const char* attribute   # on the type or the instance; NULL where a slot of the type decides, or several attributes
+    bint on_instances       # dict protocols: real producers set them on instances
+    Way parse
+
+cdef enum:
+    PROTOCOLS = 8
+
+# One row per protocol, in the order in which an unknown type is asked. docs/protocols.md gives the reasons.
+cdef ProtocolRow _PROTOCOLS[PROTOCOLS]
+_PROTOCOLS[0] = ProtocolRow(b"sycl", b"__sycl_usm_array_interface__", True, sycl_usm.parse)
+_PROTOCOLS[1] = ProtocolRow(b"cuda", b"__cuda_array_interface__", True, cuda_array.parse)
+_PROTOCOLS[2] = ProtocolRow(b"exchange", b"__dlpack_c_exchange_api__", False, parse_exchange)
+_PROTOCOLS[3] = ProtocolRow(b"buffer", NULL, False, buffer.parse)
+_PROTOCOLS[4] = ProtocolRow(b"dlpack", b"__dlpack__", False, dlpack.parse)
+_PROTOCOLS[5] = ProtocolRow(b"array_interface", b"__array_interface__", True, array_interface.parse)
+_PROTOCOLS[6] = ProtocolRow(b"array_struct", b"__array_struct__", True, array_interface.parse_struct)
+_PROTOCOLS[7] = ProtocolRow(b"arrow", NULL, False, arrow.parse)
+
+# The same names as Python strings, so that meeting a type makes none.
+cdef int _row
+cdef list _ATTRIBUTES = []
+for _row in range(PROTOCOLS):
+    _ATTRIBUTES.append(None if _PROTOCOLS[_row].attribute == NULL else sys.intern(_PROTOCOLS[_row].attribute.decode()))
+
+# Which row a name is of; of those that `via` may name, in the order in which messages have them.
+cdef dict _ROWS = {}
+for _row in range(PROTOCOLS):
+    _ROWS[sys.intern(_PROTOCOLS[_row].name.decode())] = _row
+cdef dict _VIA = {}
+for _name in ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"):
+    _VIA[_name] = _ROWS[_name]
+cdef int _DLPACK = _ROWS["dlpack"]
+
+# What messages call each, and the list of all that is asked for.
+cdef dict WORDS = {name: IN_MESSAGES[number] for number, name in PROTOCOL_NAMES.items()}
+WORDS["exchange"] = WORDS["dlpack"]
+cdef list _spoken = []
+for _row in range(PROTOCOLS):
+    _spoken += arrow_module.INTERFACES if _PROTOCOLS[_row].parse is arrow.parse else [_ATTRIBUTES[_row] or "a buffer"]
+cdef str SPOKEN = ", ".join(_spoken)
+
+
+cdef Descriptor parse_exchange(object obj, object stream):
+    """By the exchange table of a type other than torch's, which has a module of its own."""
+    cls = type(obj)      # held: code of a metaclass may run, and give the object another class
+    cdef DLPackExchangeAPI* api = dlpack.exchange_api(cls)
+    if api == NULL:
+        return None
+    return dlpack.parse_exchange(obj, api)
+
+
+# --------------------------------------------------------------------------------------------- the record of a type
+
+
+cdef enum:                 # ways in besides those of the table of libraries
+    OWN_ARRAY = MOST_WAYS - 1
+    WRAPPER = MOST_WAYS - 2
+
+ways[OWN_ARRAY] = itself
+ways[WRAPPER] = parse_wrapper
+
+cdef enum Labelled:          # whether the objects of a type name their dimensions or have an origin
+    UNLABELLED
+    LABELLED_SOME          # those with attributes of their own for it; most have none
+    LABELLED_ALL           # the type has the attributes
+
+# What has no memory that anybody could view.
+cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
+cdef tuple PLAIN = (int, float, complex, str, bytes)
+cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, range, numpy.generic)
+globals()["VALUES"] = VALUES      # for modules in Python
+
+cdef object _GT_DIMS = sys.intern("__gt_dims__")
+cdef object _DIMS = sys.intern("dims")
+
+
+cdef unsigned int work_out(type cls) except 0:
+    """The record of a type: which ways its objects may take, and what is special about its library."""
+    cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
+    cdef int way = known_way(cls)
+    cdef Library library = library_of_type(cls, way) if way < WRAPPER else None
+    cdef unsigned int record = way << KNOWN_AT | labels_of_type(cls, way, library, bare) << LABELS_AT | WORKED_OUT
+    cdef int k
+    for k in range(PROTOCOLS):
+        if _PROTOCOLS[k].parse is arrow.parse:      # of whose several attributes one is enough
+            record |= <unsigned int> arrow.speaks(cls) << k | arrow.interfaces_of(cls)
+        elif _PROTOCOLS[k].attribute == NULL:
+            record |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
+        elif _PROTOCOLS[k].on_instances and not bare or has(cls, _ATTRIBUTES[k]):
+            record |= 1 << k
+    if has(cls, "__dlpack__"):
+        record |= EXPORTS
+    if has(cls, "__dlpack_device__"):
+        record |= SAYS_DEVICE
+    return record if library is None else record | library.traits
+
+
+cdef bint has(type cls, object name) except -1:
+    """Whether a type has an attribute; one that is None is how a type says that it has not what its base has."""
+    return getattr(cls, name, None) is not None
+
+
+cdef int known_way(type cls) except -1:
+    """The number of the way in that a type takes before any protocol is asked; 0: none."""
+    if cls is USMArray:
+        return OWN_ARRAY
+    return WRAPPER if wrappers.unwraps(cls) else way_of_type(cls)     # also of subclasses of what is known, as of ndarray
+
+
+cdef Labelled labels_of_type(type cls, int way, Library library, bint bare) except? UNLABELLED:
+    """Which objects of a type have labels."""
+    if way == OWN_ARRAY:     # which carries them along
+        return UNLABELLED
+    if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
+        return LABELLED_ALL
+    # A library's own arrays have none; a subclass of theirs that somebody else defines may.
+    if bare or way != 0 and library is not None and root_of(cls) in library.roots:
+        return UNLABELLED
+    return LABELLED_SOME
+
+
+cdef inline unsigned int speaks_of(unsigned int record) noexcept nogil:
+    """The rows of the protocols that may answer, a bit each."""
+    return record & (1 << PROTOCOLS) - 1
+
+
+cdef inline int way_of(unsigned int record) noexcept nogil:
+    return record >> KNOWN_AT & MOST_WAYS - 1
+
+
+cdef inline Labelled labels_of(unsigned int record) noexcept nogil:
+    return <Labelled> (record >> LABELS_AT & 3)
+
+
+register_work_out(work_out)
+
+
+# ----------------------------------------------------------------------------------------------------------- way in
+
+
+cdef Descriptor import_array(object obj, object stream):
+    """`obj` as an array without a copy, by the first way that answers, in the order of `stream`.
+
+    The ways are told the stream for those that ask a producer anyway, and need not heed it: `on_stream` orders them all.
+    """
+    if tracing.active and not tracing.passes():
+        return import_told(obj, stream, None)
+    cdef unsigned int record = record_of(obj)
+    cdef Way way = ways[way_of(record)]
+    cdef Descriptor a = None
+    if way != NULL:       # no conditional expression: the type of what it gives would be looked at on each call
+        a = way(obj, stream)
+    if a is None:     # also of a type that only looks like a known one: its protocols are asked like any other's
+        a = ask_in_order(obj, stream, speaks_of(record))
+    if is_labelled(obj, labels_of(record)):
+        a = dimensions.parse(obj, a)
+    return a if stream is None else on_stream(a, stream, a is not obj)
+
+
+cdef Descriptor import_told(object obj, object stream, object via):
+    """The same, or `import_via`, for those who listen."""
+    cdef tracing.Handover told
+    cdef Descriptor a
+    told = tracing.Handover()
+    told.__enter__()      # no `with`, see tracing.listen
+    try:
+        tracing.pass_once()      # no function between, which all who do not listen would call too
+        a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
+        told.goes_in(obj, a)
+    finally:
+        told.__exit__(None, None, None)
+    return a
+
+
+cdef object import_one(object obj):
+    """The same of the only argument of a call; see `functions`."""
+    return import_array(obj, None)
+
+
+cdef Descriptor itself(object obj, object stream):
+    return <Descriptor> obj
+
+
+cdef inline bint is_labelled(object obj, Labelled labels) except -1:
+    return labels == LABELLED_ALL or labels == LABELLED_SOME and has_names(obj)
+
+
+cdef bint has_names(object obj) except -1:
+    """Whether an object names its dimensions. One that has an origin alone has it in its class."""
+    return may_have(obj, _GT_DIMS) or may_have(obj, _DIMS)
+
+
+cdef inline bint may_have(object obj, object name) except -1:
+    """Whether an object has an attribute, or a getter that raises: `dimensions` asks again, and minds the error."""
+    cdef int found = arrayhub_look_for(obj, name)
+    return found != 0 if found >= 0 else answered()
+
+
+cdef bint answered() except -1:
+    """True where the exception that is set is an answer, which is dropped; else it is raised on."""
+    try:
+        raise_on()
+    except PASSES_ON:
+        raise
+    except Exception:
+        return True
+
+
+cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
+    """Ask each protocol that the type may speak. A refusal (not a false description) passes on to the next."""
+    cdef PyObject* answer
+    cdef Descriptor a
+    cdef list refusals = None
+    cdef object reason
+    cdef int k
+    for k in range(PROTOCOLS):
+        if not speaks >> k & 1:
+            continue
+        answer = attempt(_PROTOCOLS[k].parse, obj, stream)
+        if answer == NULL:
+            reason = taken_error()      # first: nothing may run while it is set
+            refusals = refusals or []
+            refusals.append((_PROTOCOLS[k].name.decode(), reason))
+            continue
+        a = <Descriptor> take(answer)
+        if a is not None:
+            return a
+    return by_other_means(obj, stream, refusals)
+
+
+cdef object taken_error():
+    """The exception that a way has just raised, if it is one that passes on to the next; else it is raised on."""
+    try:
+        raise_on()
+    except InterfaceError:
+        raise
+    except PASSES_ON:
+        raise
+    except Exception as error:      # of any class: libraries have their own
+        reason = error
+    return reason
+
+
+cdef Descriptor by_other_means(object obj, object stream, list refusals):
+    """What speaks no protocol: a bare capsule, a scalar or a sequence."""
+    cdef Descriptor a
+    if PyCapsule_CheckExact(obj):
+        return dlpack.parse_capsule(obj, False, None)
+    if isinstance(obj, VALUES):
+        try:
+            a = numpy_library.copy_values(obj)
+        except OverflowError as error:
+            raise no_type_error(obj, error, "asarray") from error
+        except TypeError:
+            refuse_elements(obj)      # an element's own refusal says more
+            raise
+        check_values(obj)      # last: what is regular has an end
+        if isinstance(obj, (list, tuple)) and may_have_lost(a):
+            check_common(numpy_library.with_ndarrays(obj), numpy_library.emit(a), "asarray")
+        return a
+    if refusals:
+        raise refusal_error(obj, refusals) from refusals[0][1]
+    raise TypeError(
+        f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol{wrappers.hint(obj)}; accepted:"
+        f" anything with {SPOKEN}, a DLPack capsule, numbers, and nested sequences of numbers"
+    )
+
+
+cdef object refusal_error(object obj, list refusals):
+    """The error about an object that no protocol of its type gives, of which `refusals` are the names and the errors.
+
+    The message has one prefix: the protocol's where there is one, ours where there are several.
+    """
+    cdef bint single = len(refusals) == 1
+    cls = name_of_type(type(obj))
+    error = refusals[0][1]
+    said = "; ".join([worded(name, str(reason), f"{cls} refuses: " if single else "") for name, reason in refusals])
+    text = said if single else f"asarray: {cls} refuses every protocol it has ({said})"
+    kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
+    return kind(text + wrappers.hint(obj, said))
+
+
+cdef str worded(str name, str reason, str refuses):
+    """A refusal with the name of the protocol before it, once; `refuses` stands before the words of the producer."""
+    prefix = WORDS[name] + ": "
+    return reason if reason.startswith(prefix) else f"{prefix}{refuses}{reason}"
+
+
+cdef double EXACT = 2.0 ** 53     # all integers below are floats
+
+
+cdef bint may_have_lost(Descriptor a) except -1:
+    """Whether values of several kinds may have lost something as elements of one type, which floats that are no large numbers
+    have not: integers were exact as these."""
+    cdef Py_ssize_t k
+    if a.typenum_ != cnp.NPY_DOUBLE:
+        return get_dtype(a).kind not in "?biu"
+    for k in range(size_of(a)):
+        if fabs((<double*> a.data_)[k]) >= EXACT and not isinf((<double*> a.data_)[k]):
+            return True
+    return False
+
+
+cpdef int check_values(object obj) except -1:
+    """Refuse what NumPy takes out of a sequence, or as a value, although it does not come in by itself.
+
+    A mask, a unit or a missing value would be dropped without a word.
+    """
+    return check_level(obj, 0, {})
+
+
+cdef int check_level(object obj, int level, dict seen) except -1:
+    """`check_values` of a sequence in `level` others. `seen` has those that were visited, which may share their elements or
+    contain themselves."""
+    cdef type cls
+    cdef Py_ssize_t k = -1
+    if not isinstance(obj, (list, tuple)):
+        return 0 if isinstance(obj, PLAIN) else check_value(obj, level, seen)
+    if level > layout.MAX_NDIM:
+        return 0
+    if level > 0:
+        if id(obj) in seen:
+            return 0
+        seen[id(obj)] = obj
+    for item in obj:
+        k += 1
+        cls = type(item)
+        if cls is float or cls is int or <PyTypeObject*> cls == _NDARRAY or isinstance(item, PLAIN):      # the quickest first
+            continue
+        try:
+            check_value(item, level, seen)
+        except (BufferError, TypeError) as error:
+            raise wrappers.said_of(f"x[{k}]", error) from error
+    return 0
+
+
+cdef int check_value(object item, int level, dict seen) except -1:
+    cdef type cls = type(item)
+    cdef unsigned int record
+    if isinstance(item, (list, tuple)):
+        check_level(item, level + 1, seen)
+    elif isinstance(item, datetime) and item.tzinfo is not None:
+        raise TypeError(f"asarray: {show(item)} has a time zone; accepted: times without one. Take"
+                        " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested, which keeps it")
+    elif cls is not numpy.ndarray and not isinstance(item, numpy.generic):
+        numpy_library.refuse_mask(item)
+        numpy_library.refuse_unit(item)
+        record = record_of(item)
+        if way_of(record) == WRAPPER or speaks_of(record):
+            import_array(item, None)
+    return 0
+
+
+cdef int refuse_elements(object obj) except -1:
+    """Raise the refusal of an element of what NumPy makes no array of, if one is refused by itself."""
+    if not isinstance(obj, (list, tuple)):      # what only says that it is one is asked for its protocols already
+        return 0
+    return check_values(obj)
+
+
+cdef Descriptor parse_wrapper(object obj, object stream):
+    """The array in a wrapper of a known type, if that is its own memory in its own type."""
+    Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
+    try:
+        inner = wrappers.inside(obj)
+        try:
+            a = import_array(inner, None)      # the caller orders it
+        except (BufferError, TypeError) as error:
+            raise wrappers.said_of(f"x.{wrappers.known(type(obj)).attribute}", error) from error
+        again = wrappers.inside(obj)
+        wrappers.check(obj, a, a if again is inner else import_array(again, None))
+        return a
+    finally:
+        Py_LeaveRecursiveCall()
+
+
+cdef Descriptor import_via(object obj, object stream, object via):
+    """`obj` by the one protocol that the caller chose."""
+    cdef Descriptor a
+    if tracing.active and not tracing.passes():
+        return import_told(obj, stream, via)
+    row = _VIA.get(via) if isinstance(via, str) else None
+    if row is None:
+        raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
+    if <int> row == _DLPACK and PyCapsule_CheckExact(obj):
+        a = dlpack.parse_capsule(obj, False, None)
+        return a if stream is None else on_stream(a, stream, True)
+    a = ask(obj, stream, row)
+    if a is None:
+        raise TypeError(
+            f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
+        )
+    if is_labelled(obj, labels_of(record_of(obj))):
+        a = dimensions.parse(obj, a)
+    return a if stream is None else on_stream(a, stream, True)
+
+
+cdef Descriptor ask(object obj, object stream, int row):
+    """`obj` by the protocol of one row; None where it does not speak it."""
+    cdef unsigned int record = record_of(obj)
+    cdef Descriptor a
+    if row == _DLPACK and record & DLPACK_BY_OWN_WAY and way_of(record) != 0:
+        a = ways[way_of(record)](obj, stream)
+        if a is not None:
+            return a
+    if way_of(record) == WRAPPER:     # its own description of the memory leaves out what it adds to it
+        raise wrappers.wrapper_error(obj, "is asked for no protocol")
+    if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
+        numpy_library.refuse_mask(obj)
+    return _PROTOCOLS[row].parse(obj, stream)
+
+
+# ---------------------------------------------------------------------------- the same, to be looked at (see inspection)
+
+
+def ways_in(cls, /):
+    """Return whether a type is known exactly, and the names of the protocols its instances are asked for, in order."""
+    if not isinstance(cls, type):
+        raise TypeError(f"ways_in: {show(cls)} is no type")
+    cdef unsigned int record = learn(cls)
+    names = [_PROTOCOLS[k].name.decode() for k in range(PROTOCOLS) if speaks_of(record) >> k & 1]
+    return way_of(record) != 0, tuple(names)
+
+
+def check_exportable(obj, /):
+    """Raise the refusal of the library's own importer if the library is known for a wrong ``__dlpack__``."""
+    cdef unsigned int record = record_of(obj)
+    if record & DLPACK_BY_OWN_WAY and way_of(record) != 0:
+        ways[way_of(record)](obj, None)
+
+
+def offer(obj, protocol, /):
+    """Return what `obj` gives by a protocol of `ways_in`: an array, or None where it does not speak it."""
+    if protocol not in _ROWS:
+        raise ValueError(f"asarray: no protocol is called {show(protocol)}; accepted: those of ways_in")
+    return ask(obj, None, _ROWS[protocol])
+
+
+def peek(capsule, /):
+    """Return what a DLPack capsule would give, without consuming it. The array is valid while nobody else does."""
+    return dlpack.peek(capsule)

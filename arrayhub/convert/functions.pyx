@@ -1,0 +1,586 @@
+"""asarray, the as_* functions and the explicit copies: what is public of the ways in and out."""
+
+import importlib
+
+from cpython.object cimport PyTypeObject, Py_TYPE
+
+from arrayhub._core cimport tracing
+from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
+from arrayhub._core.cpython.atomics cimport refer_from_everywhere
+from arrayhub.convert.dispatch cimport VALUES, import_array, import_one, import_via
+from arrayhub.libraries cimport torch_emit
+from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.libraries.known cimport Library, library
+from arrayhub.libraries.torch_as_consumer cimport steps_backwards
+from arrayhub.array.usm_array cimport USMArray, register_way_in
+
+from arrayhub import transfer
+from arrayhub._core.copying import wanted
+from arrayhub._core.dtypes import requested_dtype, satisfies
+from arrayhub._core.errors import PASSES_ON, InterfaceError, show
+from arrayhub.convert.dispatch import check_values
+from arrayhub.array import casting
+from arrayhub.libraries import wrappers
+from arrayhub.libraries.known import LIBRARIES
+from arrayhub.runtimes.streams import ordered
+
+cdef extern from *:
+    """
+    #include "shortcut.h"
+    ARRAYHUB_SHORTCUT(arrayhub_asarray)
+    ARRAYHUB_SHORTCUT(arrayhub_as_numpy)
+    ARRAYHUB_SHORTCUT(arrayhub_as_torch)
+    """
+    void arrayhub_asarray_shortcut(object function, object (*one)(object), PyTypeObject* own)
+    void arrayhub_as_numpy_shortcut(object function, object (*one)(object), PyTypeObject* own)
+    void arrayhub_as_torch_shortcut(object function, object (*one)(object), PyTypeObject* own)
+
+
+# --------------------------------------------------------------------------------------------------- public functions
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None):
+    """Take any foreign array as a USMArray, without a copy.
+
+    Parameters
+    ----------
+    obj : object
+        An array of numpy, torch, jax, cupy, dpnp, dpctl, numba, pyarrow, ...; anything that speaks one of the protocols;
+        a DLPack capsule; bytes-like objects; numbers and nested sequences of numbers (these are copied, through NumPy).
+    dtype : optional
+        The element type wanted; a copy is made where it differs.
+    device : Device, str, tuple or object, optional
+        Where the array is wanted; a copy is made where it is elsewhere.
+    copy : bool, optional
+        True: always copy. False: never, BufferError instead. None: only where `dtype` or `device` asks for it.
+    stream : optional
+        The stream or queue on which the caller will use the memory: None, an integer handle, an object with
+        ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.
+    via : {"array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"}, optional
+        Choose the protocol by hand.
+
+    Returns
+    -------
+    USMArray
+        `obj` itself where it is one already and nothing else was asked for. It has the names of dimensions and the origin
+        that `obj` gives by ``__gt_dims__``, ``__gt_origin__`` or ``dims``.
+
+    Raises
+    ------
+    TypeError
+        `obj` speaks no protocol, or holds Python objects.
+    InterfaceError
+        What `obj` says of its memory is not true or not allowed (a ValueError).
+    BufferError
+        The memory cannot be had without a copy, or not at all; the message names the call to make instead.
+    OverflowError
+        `obj` is a number, or a sequence of numbers, and an integer in it is out of the range of `dtype`.
+    """
+    # Who copies orders the copy; elsewhere it is the target's stream.
+    cdef object order = None if device is not None or copy is True and dtype is None else stream
+    cdef Descriptor a
+    if dtype is not None and via is None and isinstance(obj, VALUES):
+        a = import_values(obj, requested_dtype(dtype), order)
+    else:
+        a = import_array(obj, order) if via is None else import_via(obj, order, via)
+    if dtype is None and device is None and copy is None:
+        return a
+    return converted(a, obj, dtype, device, copy, stream)
+
+
+cdef Descriptor import_values(object obj, object dtype, object order):
+    """Numbers and sequences; with their type where NumPy, which does not know it, would make Python objects of them, or
+    lose something of values of several kinds."""
+    try:
+        return import_array(obj, order)
+    except (TypeError, OverflowError, ValueError) as error:
+        numpy_library.refuse_endless(obj, "asarray")      # before others walk it
+        if not (isinstance(error, OverflowError) or dtype.names or dtype.kind in "mM" or casting.need_a_type(obj)):
+            raise
+    casting.checked(obj, dtype, "asarray")
+    check_values(obj)
+    return ordered(numpy_library.copy_values_as(obj, dtype), order)
+
+
+cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
+    """The slow end of asarray: what was asked for besides a view."""
+    copy = wanted(copy, "asarray")
+    if copy is False:
+        forbid_copy(a, obj, "asarray")
+    result = a
+    if dtype is not None and not same_dtype(a, dtype):
+        if copy is False:
+            raise BufferError(
+                f"asarray: from {a.dtype!r} to {requested_dtype(dtype)!r} takes a copy, and copy=False forbids one"
+            )
+        if device is not None and not host_readable(a):     # on the host there is somebody who converts
+            result = transfer.to_device(result, device, stream=stream)
+        result = of_type(result, obj, requested_dtype(dtype))
+    if device is not None:
+        result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)
+    if copy and shares(a, result):
+        if isinstance(obj, VALUES) and a.flags_ & COPIED:
+            return ordered(result, stream)
+        result = transfer.copy(result, stream=stream)
+    return result
+
+
+cdef Descriptor of_type(Descriptor a, object obj, object dtype):
+    """A copy of `a`, which came in of `obj`, with another element type."""
+    if isinstance(obj, VALUES) and came_as_copy(a, obj) and host_readable(a):
+        check_whole(a, dtype)
+        return numpy_library.copy_values_as(obj, dtype)
+    return transfer.astype(a, dtype)
+
+
+cdef int check_whole(Descriptor a, object dtype) except -1:
+    """Refuse whole numbers that another type of numbers would wrap, or has no number for."""
+    cdef object rank = 1 if dtype.kind in "mM" else casting.rank(dtype)      # integers count the units of times
+    if a.flags_ & PACKED or not rank:
+        return 0
+    given = numpy_library.emit(a)
+    if casting.rank(given.dtype) in (0, 1):
+        casting.check_fit(given, dtype, f"asarray: dtype is {dtype!r}")
+    return 0
+
+
+cdef bint came_as_copy(Descriptor a, object obj) except -1:
+    """Whether an array was a copy as soon as it came in.
+
+    A copy that the caller holds, as itself or in a wrapper, is the caller's memory like any other.
+    """
+    return a.flags_ & COPIED and a is not obj and not wrappers.unwraps(type(obj))
+
+
+cdef int forbid_copy(Descriptor a, object obj, str call) except -1:
+    """For copy=False: refuse an array that was a copy as soon as it came in."""
+    if came_as_copy(a, obj):
+        raise BufferError(f"{call}: {type(obj).__name__} gives no memory to view but a copy, and copy=False forbids one")
+    return 0
+
+
+cdef bint shares(Descriptor a, object result):
+    return a.memory is result.memory
+
+
+cdef bint same_dtype(Descriptor a, object dtype) except -1:
+    return satisfies(a.dtype, requested_dtype(dtype))
+
+
+def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
+    """Take an array by DLPack, as the array API standard names it.
+
+    Parameters
+    ----------
+    obj : object
+        A producer with ``__dlpack__``, or a capsule.
+    device : Device, str, tuple or object, optional
+        Where the array is wanted.
+    copy, stream : optional
+        As in `asarray`.
+
+    Returns
+    -------
+    USMArray
+    """
+    return asarray(obj, via="dlpack", device=device, copy=copy, stream=stream)
+
+
+cdef Descriptor import_allowed(object obj, object copy, str call, object stream):
+    """`obj` as an array, if what comes in is what ``copy=`` allows."""
+    cdef Descriptor a = import_array(obj, stream)
+    if copy is not None and wanted(copy, call) is False:
+        forbid_copy(a, obj, call)
+    return a
+
+
+def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
+    """Return an array in host memory: the explicit device-to-host copy.
+
+    A copy comes after the work that the producer has queued on the array, and moves only the bytes that the array
+    reaches. docs/copies.md says what is waited for.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    out : object, optional
+        Host memory to copy into: anything `asarray` takes that is writable, of the same shape and element type, in any
+        layout whose elements do not overlap each other. Where it overlaps `obj` it gets the values from before.
+    copy : bool, optional
+        None: a view where the host can read the memory (host and shared USM, pinned and managed CUDA memory, after the
+        wait that makes it safe), else a copy. True: always copy. False: never, BufferError instead.
+    stream : optional
+        The stream to order the copy on, see `asarray`. CUDA memory into a pinned `out` is then copied asynchronously:
+        synchronise the stream before `out` is read.
+    progress : bool or callable, optional
+        True: a bar while a long copy runs, by tqdm where it is installed. A function is called, in this thread, with
+        the bytes copied so far and all bytes; what it raises ends the copy.
+
+    Returns
+    -------
+    USMArray
+        On the device ``cpu``; `out` itself where it was given.
+
+    Raises
+    ------
+    ValueError
+        `out` is of another shape or element type, read-only, on a device, or overlaps itself.
+    BufferError
+        ``copy=False`` where a copy is needed, or no engine reads the memory.
+    MemoryError
+        The host, or the device, has not enough memory.
+    """
+    a = import_allowed(obj, copy, "to_host", None)
+    if out is None:
+        return transfer.to_host(a, copy=copy, stream=stream, progress=progress)
+    transfer.to_host(a, out=import_array(out, None), copy=copy, stream=stream, progress=progress)
+    return out
+
+
+def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
+    """Return an array on a device, copied there unless it is there already.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    device : Device, str, tuple or object
+        Where to; see `Device`. Of a ``dpctl.SyclQueue`` the memory is then that queue's, in its context; what is in that
+        context already is not copied.
+    copy : bool, optional
+        True: copy even if it is there. False: BufferError if it is not.
+    stream : optional
+        The stream to order the copy on, see `asarray`.
+    progress : bool or callable, optional
+        As in `to_host`.
+
+    Returns
+    -------
+    USMArray
+        `obj` may be written again at once.
+
+    Raises
+    ------
+    BufferError
+        There is no such device, no engine copies to it, or ``copy=False`` forbids what is needed.
+    MemoryError
+        The host, or the device, has not enough memory.
+    """
+    a = import_allowed(obj, copy, "to_device", None)
+    return transfer.to_device(a, device, copy=copy, stream=stream, progress=progress)
+
+
+# ---------------------------------------------------------------------------------------------------------- ways out
+
+
+cdef Library _NUMPY = library("numpy")
+cdef Library _TORCH = library("torch")
+cdef Library _JAX = library("jax")
+cdef Library _CUPY = library("cupy")
+cdef Library _DPNP = library("dpnp")
+cdef Library _NUMBA = library("numba")
+
+
+cdef PyTypeObject* _nested_class = NULL
+cdef dict _nested_ways = {}       # how what is not dense goes out to a library that takes it: called with it, copy=
+cdef dict _further_takers = {}    # libraries that `convert` knows for what is not dense besides
+cdef object _load_nested = None   # imports what calls `register_nested`
+
+
+def register_nested(type cls, ways, takers):
+    """Say what gives out the arrays that are not dense, of a layer above: by the name of the library."""
+    global _nested_class
+    _nested_ways.update(ways)
+    _further_takers.update(takers)
+    _nested_class = <PyTypeObject*> cls
+
+
+def array_or_nested(obj, /):
+    """Return `obj` as `asarray` has it, and where it is not dense, as `asnested` has it; for what tells of arrays.
+
+    Raises
+    ------
+    TypeError, ValueError, BufferError
+        As `asarray`, where neither takes it, or it lies in several chunks.
+    """
+    if Py_TYPE(obj) == _nested_class:
+        return obj
+    try:
+        return import_array(obj, None)
+    except InterfaceError:
+        raise
+    except (BufferError, TypeError) as error:
+        if _load_nested is None:
+            raise
+        try:
+            taken = _load_nested().asnested(obj)
+        except (BufferError, TypeError, ValueError):
+            raise error from None
+        if isinstance(taken, list):
+            raise
+        return taken
+
+
+def register_loader(load):
+    """Say what imports the module that calls `register_nested`; it is needed where somebody names its libraries."""
+    global _load_nested
+    _load_nested = load
+
+
+cdef dict takers_besides():
+    """What `convert` knows besides CONSUMERS, for what is not dense."""
+    if _load_nested is not None:
+        _load_nested()
+    return _further_takers
+
+
+def further_takers():
+    """Return the names of the libraries besides CONSUMERS that `convert` knows, for what is not dense."""
+    return tuple(takers_besides())
+
+
+cdef object give_nested(object obj, Library to, object copy, bint allow_readonly):
+    way = _nested_ways.get(to.name)
+    if way is None:
+        raise BufferError(
+            f"{to.name}: {show(obj)} is not dense; accepted: arrays of numbers. Take one of its parts, such as x.content, or"
+            " x.to_dense()"
+        )
+    return way(obj, copy, allow_readonly) if to is _TORCH else way(obj, copy)
+
+
+cdef object give(object obj, Library to, object copy, bint allow_readonly=False):
+    """`obj` as an array of a library: a view, or a copy that the library can read where one is asked for."""
+    if tracing.active and not tracing.passes():
+        return give_told(obj, to, copy, allow_readonly)
+    if Py_TYPE(obj) == _nested_class:
+        return give_nested(obj, to, wanted(copy, to.call), allow_readonly)
+    cdef Descriptor a = import_allowed(obj, copy, to.call, None)
+    cdef bint copied = copy is not None and copy
+    if copied:
+        if to.see != NULL:
+            to.see()       # first: the memory to copy to may be there without the library, or miss another one besides
+        a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
+    return to.out(a, copied, allow_readonly)
+
+
+cdef object give_told(object obj, Library to, object copy, bint allow_readonly):
+    """The same for those who listen."""
+    cdef tracing.Handover told
+    told = tracing.Handover()
+    told.__enter__()      # no `with`, see tracing.listen
+    try:
+        tracing.pass_once()
+        result = give(obj, to, copy, allow_readonly)
+        told.goes_out(to.call, obj, result)
+    finally:
+        told.__exit__(None, None, None)
+    return result
+
+
+def as_numpy(obj, /, *, copy=None):
+    """Return a ``numpy.ndarray`` on the memory of `obj`.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    copy : bool, optional
+        True: a copy, from wherever the memory is. Otherwise zero-copy or BufferError; False refuses lists and numbers
+        too, which have no memory to view.
+
+    Returns
+    -------
+    numpy.ndarray
+        Read-only where the memory is.
+    """
+    return give(obj, _NUMPY, copy)
+
+
+def as_torch(obj, /, *, copy=None, allow_readonly=False):
+    """Return a ``torch.Tensor`` on the memory of `obj`; see `as_numpy`.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    copy : bool, optional
+        True: a copy. Otherwise zero-copy or BufferError.
+    allow_readonly : bool, optional
+        Give out read-only memory all the same: torch has no read-only tensors, so the caller promises not to write.
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    return give(obj, _TORCH, copy, allow_readonly)
+
+
+def as_jax(obj, /, *, copy=None):
+    """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax takes compact memory on a 64-byte boundary."""
+    return give(obj, _JAX, copy)
+
+
+def as_cupy(obj, /, *, copy=None, allow_readonly=False):
+    """Return a ``cupy.ndarray`` on the memory of `obj`; see `as_numpy` and, for `allow_readonly`, `as_torch`."""
+    return give(obj, _CUPY, copy, allow_readonly)
+
+
+def as_dpnp(obj, /, *, copy=None):
+    """Return a ``dpnp.ndarray`` on the memory of `obj`; see `as_numpy`."""
+    return give(obj, _DPNP, copy)
+
+
+def as_numba(obj, /, *, copy=None):
+    """Return what numba takes: a ``numpy.ndarray`` for host memory, a device array for CUDA's; see `as_numpy`."""
+    return give(obj, _NUMBA, copy)
+
+
+cdef object as_numpy_of_one(object obj):
+    if Py_TYPE(obj) == _nested_class or tracing.active:
+        return give(obj, _NUMPY, None)
+    return numpy_library.emit(import_array(obj, None))
+
+
+cdef object as_torch_of_one(object obj):
+    if Py_TYPE(obj) == _nested_class or tracing.active:
+        return give(obj, _TORCH, None)
+    return torch_emit.emit(import_array(obj, None), False)
+
+
+register_way_in(asarray, check_values)
+arrayhub_asarray_shortcut(asarray, import_one, <PyTypeObject*> USMArray)
+arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one, NULL)
+arrayhub_as_torch_shortcut(as_torch, as_torch_of_one, NULL)
+for _function in (asarray, as_numpy, as_torch):
+    refer_from_everywhere(_function)
+
+
+# The libraries that `convert` knows by name.
+_TAKERS = {row.name: row for row in LIBRARIES if row.call is not None}
+
+CONSUMERS = tuple(_TAKERS)
+
+
+def convert(obj, to, *, copy=None, allow_readonly=False):
+    """Return `obj` as an array of the library that `to` names.
+
+    Parameters
+    ----------
+    obj : object
+        Anything `asarray` takes.
+    to : str
+        The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"; or any
+        module that can be imported and has ``from_dlpack``, such as "mlx.core", "warp" or "array_api_strict".
+    copy : bool, optional
+        True: a copy. Otherwise zero-copy or BufferError.
+    allow_readonly : bool, optional
+        Give read-only memory to a library that cannot say so; see `as_torch`.
+
+    Raises
+    ------
+    ValueError
+        `to` is no such name.
+    BufferError
+        The library refuses the memory, copies it without being asked, or cannot say that it is read-only.
+    """
+    name = to if isinstance(to, str) else None
+    taker = _TAKERS.get(name)
+    if taker is not None:
+        return give(obj, taker, copy, bool(allow_readonly))
+    taker = takers_besides().get(name)
+    if taker is not None:
+        return taker(obj, copy=copy)
+    return give_by_name(obj, to, copy, bool(allow_readonly))
+
+
+cdef object give_by_name(object obj, object to, object copy, bint allow_readonly):
+    """`obj` by the ``from_dlpack`` of a module, which is held to what `convert` promises."""
+    take = from_dlpack_of(to)
+    cdef Descriptor a = import_allowed(obj, copy, "convert", None)
+    cdef bint copied = copy is not None and copy
+    cdef bint unsaid = allow_readonly and not a.flags_ & WRITEABLE
+    if copied:
+        a = transfer.copy(a)
+    elif unsaid:
+        a = same_layout(a)
+        a.flags_ |= WRITEABLE
+    result = handed_over(take, a, to, copied)
+    if not copied:
+        check_view(a, result, to)
+    return result
+
+
+cdef object from_dlpack_of(object to):
+    """The function of that name in the module that `to` names, which is imported."""
+    module = None
+    if isinstance(to, str):
+        to = str.__str__(to)
+    if type(to) is str and all([part.isidentifier() for part in to.split(".")]):
+        try:
+            module = importlib.import_module(to)
+        except ImportError:
+            pass
+    take = getattr(module, "from_dlpack", None)
+    if take is None:
+        raise ValueError(
+            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *takers_besides()])}, or the name of a module that"
+            " is installed and has from_dlpack, such as 'mlx.core'"
+        )
+    return take
+
+
+def _host_copy(array):
+    return None if transfer.is_host_readable(array) else transfer.to_host(array)
+
+
+def _host_view(array):
+    return transfer.to_host(array, copy=False) if array.device.type == "oneapi" else None
+
+
+def _capsule(array):
+    """None of a view that steps backwards: torch ends the process on one, and who takes a capsule is not seen."""
+    return None if array is None or steps_backwards(array) else array.__dlpack__()
+
+
+# What is offered to a library's from_dlpack, one after the other: not all take objects, and not all know SYCL devices.
+cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _capsule(_host_view(array)))
+
+
+cdef object handed_over(object take, Descriptor a, str to, bint copied):
+    """What a library makes of an array: of the array itself, of its capsule, or of a view on the host's device. Of a copy it
+    may make what it makes of a copy in host memory."""
+    cdef list refusals = []
+    for offer in (*_OFFERS, _host_copy) if copied else _OFFERS:
+        try:
+            offered = offer(a)
+            if offered is not None:
+                return take(offered)
+        except PASSES_ON:
+            raise
+        except Exception as error:
+            refusals.append(error)
+    error = refusals[0]
+    call = "" if copied else "; pass copy=True"
+    raise BufferError(f"convert: {to}.from_dlpack refuses {a!r}: {error}{call}") from error
+
+
+cdef int check_view(Descriptor a, object result, str to) except -1:
+    """BufferError where a library has made another thing of an array than a view of it."""
+    cdef Descriptor back
+    try:
+        back = import_array(result, None)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise BufferError(
+            f"convert: nothing shows whether what {to}.from_dlpack made is a view ({error}); pass copy=True"
+        ) from error
+    if size_of(a) and back.data_ != a.data_ or back.shape != a.shape or back.dtype != a.dtype:
+        raise BufferError(f"convert: {to}.from_dlpack copies this memory without being asked; pass copy=True")
+    if back.flags_ & WRITEABLE and not a.flags_ & WRITEABLE:
+        raise BufferError(
+            f"convert: the array is read-only, and {to} cannot say so; pass copy=True, or allow_readonly=True and do not write"
+        )
+    return 0

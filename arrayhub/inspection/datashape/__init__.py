@@ -1,0 +1,1 @@
+"""The datashape language: its types and its parser."""

@@ -1,0 +1,290 @@
+"""Parser of the datashape language. See `datashape` for the grammar."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from arrayhub._core.errors import show
+from arrayhub.inspection.datashape.types import (
+    MAX_RECORDS,
+    NUMBERS,
+    PARTS,
+    PLAIN_NAME,
+    STRIDED,
+    VAR,
+    Bytes,
+    Byteswap,
+    Categorical,
+    Complex,
+    FixedBytes,
+    Number,
+    Option,
+    String,
+    Structure,
+    Time,
+    Type,
+    Unaligned,
+    Void,
+    with_dimensions,
+)
+
+MAX_NESTING = 64 + MAX_RECORDS  # NumPy's dimensions, and nested element types
+MAX_LENGTH = 2**63 - 1
+
+
+def parse_type(s: str) -> Type:
+    """Parse a datashape.
+
+    Parameters
+    ----------
+    s : str
+        Datashape, such as ``"2 * 3 * int32"``, ``"strided * unaligned[byteswap[int32]]"``,
+        ``"{x: int32, y: 3 * float64}"`` or ``"var * ?string"``. Spaces are ignored.
+
+    Returns
+    -------
+    Type
+        Hashable type. Its `str` is the datashape in canonical form, such as ``{c: ?int8}`` for
+        ``'{"c": option[int8]}'``. Parsing this string returns an equal type.
+
+    Raises
+    ------
+    TypeError
+        `s` is not a string.
+    ValueError
+        `s` is not a datashape. The message names the position, and the tokens that are accepted there.
+
+    Examples
+    --------
+    >>> t = parse_type("2 * 3 * int32")
+    >>> t.shape, t.dtype
+    ((2, 3), dtype('int32'))
+    """
+    if not isinstance(s, str):
+        raise TypeError(f"parse_type: s is {show(s)}, a {type(s).__name__}; accepted: a str such as '2 * 3 * int32'")
+    return _Parser(s).parse()
+
+
+_TOKEN = re.compile(r"""\s*(?P<text>[A-Za-z0-9_]+|"(?:[^"\\]|\\.)*"|'[^']*'|[*{}\[\]:,?=]|\Z)""")
+_ELEMENT = "an element type such as int32, complex[float64], string, fixed_bytes[3,1] or {x: int32}"
+_TYPE = f"a dimension ('3 *', 'strided *', 'var *') or {_ELEMENT}"
+
+
+class _Parser:
+    """Recursive descent parser. `position` is the start of the current token."""
+
+    def __init__(self, s: str) -> None:
+        self.s = s
+        self.end = 0
+        self.depth = 0
+        self.take()
+
+    def take(self) -> str:
+        """Advance to the next token, and return the previous token."""
+        left = getattr(self, "token", "")
+        found = _TOKEN.match(self.s, self.end)
+        if found is None:
+            self.position = self.end + len(self.s[self.end :]) - len(self.s[self.end :].lstrip())
+            self.token = self.s[self.position]
+            self.fail("names, numbers, quoted names and * { } [ ] : , ?")
+        self.position, self.end = found.span("text")
+        self.token = found["text"]
+        return left
+
+    def fail(self, accepted: str, position: int | None = None) -> NoReturn:
+        position = self.position if position is None else position
+        found = show(self.s[position : position + 40]) if position < len(self.s) else "the end"
+        raise ValueError(f"parse_type: {show(self.s)}, at position {position}: {found}; accepted: {accepted}")
+
+    def expect(self, token: str) -> None:
+        if self.token != token:
+            self.fail(repr(token))
+        self.take()
+
+    def read_integer(self, what: str) -> int:
+        """Parse a length or a size."""
+        if not self.token.isdecimal() or len(self.token) > 19 or int(self.token) > MAX_LENGTH:
+            self.fail(f"{what}, 0 to 2**63 - 1")
+        return int(self.take())
+
+    def parse(self) -> Type:
+        result = self.read_type()
+        if self.token:
+            self.fail("the end of the type")
+        return result
+
+    def read_type(self) -> Type:
+        """Parse dimensions and an element type."""
+        lengths: list[int | str] = []
+        while self.token.isdecimal() or self.token in (STRIDED, VAR):
+            lengths.append(self.read_integer("a length") if self.token.isdecimal() else self.take())
+            self.deeper()
+            self.expect("*")
+        result = with_dimensions(lengths, self.read_element(_ELEMENT if lengths else _TYPE))
+        self.depth -= len(lengths)
+        return result
+
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            self.fail(f"at most {MAX_NESTING} nested types and dimensions")
+
+    def read_element(self, accepted: str = _ELEMENT) -> Type:
+        self.deeper()
+        kind = self.token if self.token in _CONSTRUCTORS else None
+        if kind is not None:
+            self.take()
+            result = _CONSTRUCTORS[kind](self, kind)
+        elif self.token in NUMBERS:
+            result = NUMBERS[self.take()]
+        else:
+            self.fail(f"{accepted}. The numbers are {', '.join(NUMBERS)}")
+        self.depth -= 1
+        return result
+
+    def read_inner(self, kinds: tuple[type[Type], ...], accepted: str) -> Type:
+        """Parse an element type in brackets, and check its kind."""
+        self.expect("[")
+        position = self.position
+        result = self.read_element()
+        if not isinstance(result, kinds):
+            self.fail(accepted, position)
+        self.expect("]")
+        return result
+
+    def read_choice(self, choices: dict[str, Any], what: str) -> Any:
+        if self.token not in choices:
+            self.fail(f"{what}: {', '.join(choices)}")
+        return choices[self.take()]
+
+    def read_complex(self, kind: str) -> Type:
+        self.expect("[")
+        part = self.read_choice(PARTS, "the type of the parts")
+        self.expect("]")
+        return Complex(part)
+
+    def read_unaligned(self, kind: str) -> Type:
+        return Unaligned(
+            self.read_inner((*_SWAPPABLE, Byteswap, Structure), "a number, string, date or record, or byteswap[T]")
+        )
+
+    def read_byteswap(self, kind: str) -> Type:
+        return Byteswap(self.read_inner(_SWAPPABLE, "a number, string or date; unaligned[byteswap[T]] in this order"))
+
+    def read_option(self, kind: str) -> Type:
+        position = self.position
+        inner = self.read_element()
+        if isinstance(inner, Option):
+            self.fail("a single '?'", position)
+        return Option(inner)
+
+    def read_bracketed_option(self, kind: str) -> Type:
+        """Parse ``option[T]``, where T may have dimensions."""
+        self.expect("[")
+        position = self.position
+        inner = self.read_type()
+        if isinstance(inner, Option):
+            self.fail("a single option", position)
+        self.expect("]")
+        return Option(inner)
+
+    def read_bytes(self, kind: str) -> Type:
+        return Bytes()
+
+    def read_categorical(self, kind: str) -> Type:
+        self.expect("[")
+        self.expect("type")
+        self.expect("=")
+        inner = self.read_type()
+        self.expect("]")
+        return Categorical(inner)
+
+    def read_string(self, kind: str) -> Type:
+        if self.token != "[":
+            return String()
+        self.take()
+        length = self.read_integer("a length in units of the encoding")
+        self.expect(",")
+        encoding = self.read_choice(_ENCODINGS, "an encoding")
+        self.expect("]")
+        return String(length, encoding)
+
+    def read_fixed_bytes(self, kind: str) -> Type:
+        self.expect("[")
+        size = self.read_integer("a size in bytes")
+        self.expect(",")
+        position = self.position
+        alignment = self.read_integer("an alignment in bytes")
+        if alignment.bit_count() != 1:
+            self.fail("an alignment in bytes that is a power of two", position)
+        self.expect("]")
+        return FixedBytes(size, alignment)
+
+    def read_void(self, kind: str) -> Type:
+        self.expect("[")
+        size = self.read_integer("a size in bytes")
+        self.expect("]")
+        return Void(size)
+
+    def read_time(self, kind: str) -> Type:
+        if self.token != "[":
+            return Time(kind)
+        self.take()
+        found = _UNIT.fullmatch(self.token)
+        if found is None or int(found[1] or 1) >= 2**31:
+            self.fail("a unit of NumPy, such as ns, or a multiple of a unit, such as 10ms")
+        unit = self.take()
+        self.expect("]")
+        return Time(kind, unit)
+
+    def read_structure(self, kind: str) -> Type:
+        fields: dict[str, Type] = {}
+        while self.token != "}":
+            if fields:
+                self.expect(",")
+            position = self.position
+            name = self.read_name()
+            if name in fields:
+                self.fail(f"a name other than {show(name)}, which the record already has", position)
+            self.expect(":")
+            fields[name] = self.read_type()
+        self.take()
+        return Structure(tuple(fields.items()))
+
+    def read_name(self) -> str:
+        """Parse a field name, which may be any string if quoted."""
+        if PLAIN_NAME.fullmatch(self.token):
+            return self.take()
+        if self.token[:1] == "'":
+            return self.take()[1:-1]
+        try:
+            name = json.loads(self.token, strict=False)
+        except ValueError:
+            name = None
+        if not isinstance(name, str):
+            self.fail(
+                "a field (name: type), whose name is an identifier or is quoted as in JSON, or '}' to end the record"
+            )
+        self.take()
+        return name
+
+
+_ENCODINGS = {repr(name): name for name in ("ascii", "utf8", "utf16", "utf32")}
+_UNIT = re.compile(r"([2-9]|[1-9]\d{1,9})?(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)", re.ASCII)
+_SWAPPABLE = (Number, Complex, String, Time)
+_CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
+    "complex": _Parser.read_complex,
+    "unaligned": _Parser.read_unaligned,
+    "byteswap": _Parser.read_byteswap,
+    "string": _Parser.read_string,
+    "bytes": _Parser.read_bytes,
+    "categorical": _Parser.read_categorical,
+    "fixed_bytes": _Parser.read_fixed_bytes,
+    "void": _Parser.read_void,
+    "datetime64": _Parser.read_time,
+    "timedelta64": _Parser.read_time,
+    "{": _Parser.read_structure,
+    "?": _Parser.read_option,
+    "option": _Parser.read_bracketed_option,
+}

@@ -1,0 +1,365 @@
+"""Datashape language, which describes the type of an array in one line. `parser` parses it.
+
+    type      = { dimension "*" } element
+    dimension = length | "strided" | "var"
+    element   = number | "?" element | "option" "[" type "]" | "bytes" | "categorical" "[" "type" "=" type "]"
+              | "{" [ field { "," field } ] "}"
+              | "complex" "[" number "]" | "unaligned" "[" element "]" | "byteswap" "[" element "]"
+              | "string" [ "[" length "," encoding "]" ] | "fixed_bytes" "[" size "," alignment "]"
+              | "void" "[" size "]" | ( "datetime64" | "timedelta64" ) [ "[" unit "]" ]
+    field     = ( name | quoted ) ":" type
+
+Source: the datashape specification, and the documentation of DyND's array. ``void`` (NumPy's raw bytes) and the units
+of datetimes are additions, so that every NumPy dtype has a datashape. The offsets of the fields of a record are not
+part of its type.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, FIRST_USER_TYPENUM, element_types, numpy_dtype
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import array_or_nested
+from arrayhub.inspection.unread import array_besides
+
+STRIDED = "strided"
+VAR = "var"
+MAX_RECORDS = 64  # maximum nesting of records
+
+
+# -------------------------------------------------------------------------------------------------------- the types
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Type:
+    """Type of an array: its dimensions and its element type. Hashable; `str` returns the datashape.
+
+    `parse_type` creates a type from a string. Two types are equal if their strings are equal.
+
+    Attributes
+    ----------
+    shape : tuple
+        Dimensions: an int (length in elements), ``"strided"`` (length not part of the type), or ``"var"`` (rows of
+        different lengths).
+    dtype : numpy.dtype
+        Element type. The fields of a record are packed, because their offsets are not part of the type. Raises
+        TypeError if NumPy does not have an equivalent type (``var``, ``string`` and ``?T``).
+    """
+
+    @property
+    def shape(self) -> tuple[int | str, ...]:
+        return ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        raise TypeError(f"dtype: NumPy does not have a dtype for {self}; accepted: element types of a fixed size")
+
+    def __repr__(self) -> str:
+        return f"parse_type({str(self)!r})"
+
+
+def _numpy_dtype(spec: Any, of: Type) -> np.dtype[Any]:
+    """Return ``numpy.dtype(spec)``; raise TypeError if NumPy rejects `spec`."""
+    try:
+        dtype: np.dtype[Any] = np.dtype(spec)
+    except (TypeError, ValueError) as error:  # fields with dimensions of unknown length, or an item size above 2 GiB
+        raise TypeError(
+            f"dtype: NumPy does not have a dtype for {of} ({error}); accepted: elements of less than 2 GiB, whose"
+            " fields have dimensions of fixed length"
+        ) from error
+    return dtype
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Dimension(Type):
+    """``3 * T``, ``strided * T`` or ``var * T``."""
+
+    length: int | str
+    inner: Type
+
+    def __str__(self) -> str:
+        return f"{self.length} * {self.inner}"
+
+    @property
+    def shape(self) -> tuple[int | str, ...]:
+        return (self.length, *self.inner.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return super(Dimension, self).dtype if self.length == VAR else self.inner.dtype
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Number(Type):
+    """Element type that is not complex, under a name with its size, such as ``int32``."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = numpy_dtype(_TYPENUMS[self])
+        return dtype
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Complex(Type):
+    """``complex[T]``: a complex number with parts of type T."""
+
+    part: Number
+
+    def __str__(self) -> str:
+        return f"complex[{self.part}]"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = numpy_dtype(_TYPENUMS[self])
+        return dtype
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class String(Type):
+    """``string[7,'utf32']``: 7 code units of an encoding. ``string``: elements of different lengths."""
+
+    length: int | None = None
+    encoding: str | None = None
+
+    def __str__(self) -> str:
+        return "string" if self.length is None else f"string[{self.length},'{self.encoding}']"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return _numpy_dtype(f"U{self.length}", self) if self.encoding == "utf32" else super(String, self).dtype
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bytes(Type):
+    """``bytes``: byte strings of different lengths."""
+
+    def __str__(self) -> str:
+        return "bytes"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Categorical(Type):
+    """``categorical[type=T]``: each element is an index into a list of categories of type T."""
+
+    inner: Type
+
+    def __str__(self) -> str:
+        return f"categorical[type={self.inner}]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FixedBytes(Type):
+    """``fixed_bytes[size,alignment]``, with size and alignment in bytes."""
+
+    size: int
+    alignment: int
+
+    def __str__(self) -> str:
+        return f"fixed_bytes[{self.size},{self.alignment}]"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return _numpy_dtype(f"S{self.size}", self) if self.alignment == 1 else super(FixedBytes, self).dtype
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Void(Type):
+    """``void[size]``: raw bytes."""
+
+    size: int
+
+    def __str__(self) -> str:
+        return f"void[{self.size}]"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return _numpy_dtype(f"V{self.size}", self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Time(Type):
+    """``datetime64[ns]`` and ``timedelta64[3s]``. Without a unit for NumPy's generic unit."""
+
+    name: str
+    unit: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}[{self.unit}]" if self.unit else self.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(str(self))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Structure(Type):
+    """``{x: int32, y: 3 * float64}``: a record."""
+
+    fields: tuple[tuple[str, Type], ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{_spell(name)}: {field}" for name, field in self.fields) + "}"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return _numpy_dtype([(name, field.dtype, field.shape) for name, field in self.fields], self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Byteswap(Type):
+    """``byteswap[T]``: T in the byte order that is not native."""
+
+    inner: Type
+
+    def __str__(self) -> str:
+        return f"byteswap[{self.inner}]"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.inner.dtype.newbyteorder("S")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Unaligned(Type):
+    """``unaligned[T]``: T at any address. In NumPy, the alignment of an array is not part of the dtype."""
+
+    inner: Type
+
+    def __str__(self) -> str:
+        return f"unaligned[{self.inner}]"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.inner.dtype
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Option(Type):
+    """``?T``: a T, or missing. With dimensions ``option[var * T]``, as in awkward."""
+
+    inner: Type
+
+    def __str__(self) -> str:
+        return f"option[{self.inner}]" if isinstance(self.inner, Dimension) else f"?{self.inner}"
+
+
+PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def _spell(name: str) -> str:
+    """Return the spelling of a field name: plain if it is an identifier, else quoted as in JSON."""
+    return name if PLAIN_NAME.fullmatch(name) else json.dumps(name)
+
+
+# --------------------------------------------------------------------------------------------- names of element types
+
+_SIZED = {"i": "int", "u": "uint", "f": "float"}  # kinds whose names end with the number of bits
+# Types of the parts of complex types that are not a float of half the size.
+_PARTS = {"clongdouble": "longdouble", "bcomplex32": "bfloat16"}
+
+
+def _named(row: dict[str, Any]) -> Type | None:
+    """Return the type of a row of the table of element types, or None if the type depends on the dtype object."""
+    name, kind, bits = row["name"], row["kind"], row["bits"]
+    if kind == "c" or name in ("complex32", "bcomplex32"):  # complex32 and bcomplex32 do not have a NumPy kind
+        return Complex(Number(_PARTS.get(name, f"float{bits // 2}")))
+    if kind in _SIZED and name != "longdouble":
+        return Number(f"{_SIZED[kind]}{bits}")
+    return Number(name) if kind in "bfE" else None
+
+
+_BY_TYPENUM = {row["typenum"]: named for row in element_types() if (named := _named(row)) is not None}
+_TYPENUMS: dict[Type, int] = {}
+for _typenum, _type in _BY_TYPENUM.items():
+    _TYPENUMS.setdefault(_type, _typenum)  # two C types may have the same size
+NUMBERS = {str(named): named for named in _TYPENUMS if isinstance(named, Number)}
+PARTS = {str(named.part): named.part for named in _TYPENUMS if isinstance(named, Complex)}
+
+
+# ----------------------------------------------------------------------------------------------- datashape of an array
+
+
+def datashape(obj: Any, /, symbolic: bool = False) -> str:
+    """Return the datashape of an array.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asarray` or `asnested` accepts.
+    symbolic : bool, optional
+        Write ``strided *`` for each dimension, as in DyND, instead of its length.
+
+    Returns
+    -------
+    str
+        For example ``"2 * 3 * int32"``, or ``"strided * strided * int32"`` in symbolic form.
+
+    Raises
+    ------
+    TypeError, ValueError, BufferError
+        See `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+    """
+    besides = array_besides(obj, "datashape")
+    x = array_or_nested(obj) if besides is None else besides
+    if not isinstance(x, USMArray):
+        return str(Dimension(STRIDED, x.type.inner) if symbolic else x.type)
+    return str(type_of(x, symbolic))
+
+
+def type_of(x: USMArray, symbolic: bool = False) -> Type:
+    """Return the type of an array; see `datashape`."""
+    element = _BY_TYPENUM.get(x.typenum)
+    if element is None or (x.typenum < FIRST_OWN_TYPENUM and not x.dtype.isnative):
+        element = _of_dtype(x.dtype)
+    if not x.flags.aligned:
+        element = Unaligned(element)
+    return with_dimensions([STRIDED] * x.ndim if symbolic else list(x.shape), element)
+
+
+def with_dimensions(lengths: list[Any], element: Type) -> Type:
+    for length in reversed(lengths):
+        element = Dimension(length, element)
+    return element
+
+
+def _of_dtype(dtype: np.dtype[Any], level: int = 0) -> Type:
+    """Return the type of a NumPy dtype, including fields and sub-arrays, that is nested in `level` records."""
+    if level > MAX_RECORDS:
+        raise ValueError(f"datashape: records are nested in {level} levels; accepted: at most {MAX_RECORDS}")
+    if dtype.subdtype is not None:
+        return with_dimensions(list(dtype.shape), _of_dtype(dtype.base, level))
+    if dtype.names is not None:
+        fields: Any = dtype.fields
+        return Structure(tuple((name, _of_dtype(fields[name][0], level + 1)) for name in dtype.names))
+    of_kind = _OF_KIND.get(dtype.kind) if dtype.num < FIRST_USER_TYPENUM else None  # ml_dtypes' types have kind V
+    element = of_kind(dtype) if of_kind is not None else _of_number(dtype)
+    return element if dtype.isnative else Byteswap(element)
+
+
+def _of_number(dtype: np.dtype[Any]) -> Type:
+    return _BY_TYPENUM.get(dtype.num) or NUMBERS[dtype.type.__name__]
+
+
+def _of_time(dtype: np.dtype[Any]) -> Type:
+    unit, count = np.datetime_data(dtype)
+    name = "datetime64" if dtype.kind == "M" else "timedelta64"
+    return Time(name, "" if unit == "generic" else f"{'' if count == 1 else count}{unit}")
+
+
+_OF_KIND: dict[str, Callable[[np.dtype[Any]], Type]] = {
+    "S": lambda dtype: FixedBytes(dtype.itemsize, 1),
+    "U": lambda dtype: String(dtype.itemsize // 4, "utf32"),
+    "V": lambda dtype: Void(dtype.itemsize),
+    "M": _of_time,
+    "m": _of_time,
+}

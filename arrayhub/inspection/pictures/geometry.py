@@ -1,0 +1,147 @@
+"""Shape, strides and offset of an array, and notes about them. The elements are never read."""
+
+import math
+
+from arrayhub.inspection.pictures.coverage import Coverage
+
+
+class Geometry:
+    """Shape, strides and offset of an array in its buffer. Positions are relative to the start of the buffer.
+
+    The public subclass `Picture` documents the attributes.
+    """
+
+    __slots__ = (
+        "access", "byte_strides", "coverage", "dtype", "itemsize", "labels", "memory", "offset", "shape", "size",
+        "span", "steps", "strides", "unit",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None,
+        byte_strides: tuple[int, ...] | None,
+        offset: int,
+        size: int | None,
+        itemsize: int | None,
+        unit: str = "element",
+        dtype: str | None = None,
+        memory: str | None = None,
+        access: str | None = None,
+        labels: str | None = None,
+    ) -> None:
+        self.shape, self.strides, self.byte_strides = shape, strides, byte_strides
+        self.offset, self.size, self.itemsize, self.unit = offset, size, itemsize, unit
+        self.dtype, self.memory, self.access, self.labels = dtype, memory, access, labels
+        # Strides of the dimensions, and extent of an element, in `unit`.
+        self.steps: tuple[int, ...] = (byte_strides if unit == "byte" else strides) or ()
+        self.span: int = (itemsize or 0) if unit == "byte" else int(itemsize != 0)
+        self.coverage = Coverage(shape, self.steps, offset, self.span)
+
+    @property
+    def ndim(self) -> int:
+        """int : number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def count(self) -> int:
+        """int : number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def leaves_buffer(self) -> bool:
+        """bool : whether an element is before the start or beyond the end of the buffer."""
+        reached = self.coverage
+        return reached.low < reached.high and (reached.low < 0 or (self.size is not None and reached.high > self.size))
+
+    @property
+    def contiguity(self) -> str:
+        """str : ``"C-contiguous"``, ``"F-contiguous"``, ``"C- and F-contiguous"`` or ``"not contiguous"``."""
+        c, f = (_first_gap(self, order) is None for order in "CF")
+        return _CONTIGUITY[c, f]
+
+    def notes(self) -> list[str]:
+        """Return notes on unusual properties of the layout, such as overlapping elements."""
+        return [note for tell in _NOTES for note in tell(self)]
+
+
+# ------------------------------------------------------------------------------------------------------ sentences
+
+_CONTIGUITY = {
+    (True, True): "C- and F-contiguous",
+    (True, False): "C-contiguous",
+    (False, True): "F-contiguous",
+    (False, False): "not contiguous",
+}
+
+
+def _first_gap(geometry: Geometry, order: str) -> tuple[int, int] | None:
+    """Return the first dimension, from the fastest, whose stride is not contiguous, and the contiguous stride."""
+    if geometry.count == 0:
+        return None
+    dimensions = list(enumerate(zip(geometry.shape, geometry.steps, strict=True)))
+    compact = geometry.span
+    for k, (length, step) in dimensions if order == "F" else reversed(dimensions):
+        if length != 1:
+            if step != compact:
+                return k, compact
+            compact *= length
+    return None
+
+
+def _tell_leaving(geometry: Geometry) -> list[str]:
+    if not geometry.leaves_buffer:
+        return []
+    low, last = geometry.coverage.low, geometry.coverage.high - 1
+    if geometry.size is None:
+        end = f"and the buffer begins at {geometry.unit} 0"
+    elif geometry.size == 0:
+        end = "and the buffer is empty"
+    else:
+        end = f"and the buffer has {geometry.unit}s 0 to {geometry.size - 1}"
+    return [f"The view leaves its buffer: it reaches {geometry.unit}s {low} to {last}, {end}. Reading it is an error."]
+
+
+def _tell_nothing(geometry: Geometry) -> list[str]:
+    if geometry.count == 0:
+        return ["The array is empty, so the strides are not used."]
+    return ["Elements of zero bytes do not occupy the buffer."] if geometry.span == 0 else []
+
+
+def _tell_bytes(geometry: Geometry) -> list[str]:
+    if geometry.unit == "element" or geometry.span == 0:
+        return []
+    return [f"Elements are not at multiples of their {geometry.itemsize} bytes, so positions are in bytes."]
+
+
+def _tell_order(geometry: Geometry) -> list[str]:
+    """Return a note on why the array is neither C- nor F-contiguous."""
+    c, f = (_first_gap(geometry, order) for order in "CF")
+    if c is None or f is None or geometry.span == 0:
+        return []
+    dimension, compact = c
+    first = many(geometry.steps[dimension], geometry.unit)
+    reason = f"dimension {dimension} steps by {first}; compact would be {compact}"
+    backwards = [
+        f"dimension {k} also steps backwards, by {many(step, geometry.unit)}"
+        for k, (length, step) in enumerate(zip(geometry.shape, geometry.steps, strict=True))
+        if step < 0 and length > 1 and k != dimension
+    ]
+    return [f"Not contiguous: {'; '.join([reason, *backwards])}."]
+
+
+def _tell_sharing(geometry: Geometry) -> list[str]:
+    reach, used = geometry.count * geometry.span, geometry.coverage.used
+    if used is None:
+        return ["The strides interleave, and the array is too large to count the used positions."]
+    if reach <= used:
+        return []
+    place = "place" if geometry.unit == "element" else "byte"
+    return [f"Elements share memory: {geometry.count} of them lie in {many(used, place)}."]
+
+
+def many(number: int, unit: str) -> str:
+    return f"{number} {unit}{'s' * (abs(number) != 1)}"
+
+
+_NOTES = (_tell_leaving, _tell_nothing, _tell_bytes, _tell_order, _tell_sharing)

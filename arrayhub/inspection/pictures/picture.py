@@ -1,0 +1,216 @@
+"""Pictures of the memory layout of an array, from numbers or from a USMArray. The elements are never read."""
+
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+from arrayhub._core.descriptor import MAX_NDIM, name_of_elements
+from arrayhub._core.errors import show
+from arrayhub._core.integers import integer
+from arrayhub.array.usm_array import USMArray
+from arrayhub.inspection.pictures.geometry import Geometry
+from arrayhub.inspection.units import of_bytes
+
+_LIMIT = 2**63
+_NARROWEST = 240  # pixels
+
+
+class Picture(Geometry):
+    """Memory layout of an array: shape, strides and offset in its buffer, with the drawing methods `text` and `svg`.
+
+    ``arrayhub.picture`` creates a picture from numbers, and ``USMArray.picture`` from an array. Positions are relative
+    to the start of the buffer.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Lengths of the dimensions, in elements.
+    strides : tuple of int or None
+        Strides in elements. None if they are not multiples of the item size (a field of a packed record).
+    byte_strides : tuple of int or None
+        Strides in bytes. None if the item size is unknown or less than a byte.
+    offset : int
+        Position of element zero in `unit`.
+    size : int or None
+        Length of the buffer in `unit`. None if unknown.
+    itemsize : int or None
+        Size of an element in bytes. None if unknown.
+    unit : str
+        ``"element"``, or ``"byte"`` if elements are not at multiples of the item size.
+    dtype, memory, access, labels : str or None
+        Further entries of the heading. None for a picture from numbers.
+    """
+
+    __slots__ = ()
+
+    def text(self) -> str:
+        """Draw the layout as text: the buffer as a list of elements, with ``*`` for unused positions.
+
+        Returns
+        -------
+        str
+            Lines in the notation of the USMArray specification, with at most 64 positions.
+        """
+        from arrayhub.inspection.pictures.text import draw
+
+        return draw(self)
+
+    def svg(self, *, width: SupportsIndex = 768) -> str:
+        """Draw the layout as SVG: the array by index, and below it the buffer by position.
+
+        An element has the same color in both.
+
+        Parameters
+        ----------
+        width : int, optional
+            Maximum width in pixels. Longer lines are wrapped.
+
+        Returns
+        -------
+        str
+            SVG document of less than 20 kB with at most 64 elements.
+
+        Raises
+        ------
+        TypeError
+            `width` is not an integer.
+        ValueError
+            `width` is less than 240.
+        """
+        from arrayhub.inspection.pictures.svg import draw
+
+        return draw(self, _integer("width", width, least=_NARROWEST))
+
+    def _repr_html_(self) -> str:
+        from arrayhub.inspection.pictures.svg import draw_for_page
+
+        return draw_for_page(self)
+
+    def __repr__(self) -> str:
+        return f"Picture(shape={self.shape}, strides={self.strides}, offset={self.offset}, size={self.size})"
+
+
+def picture(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    strides: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    offset: SupportsIndex = 0,
+    size: SupportsIndex | None = None,
+    *,
+    itemsize: SupportsIndex | None = None,
+) -> Picture:
+    """Describe the memory layout of an array from numbers.
+
+    The function does not allocate or access memory. A view that exceeds its buffer is drawn with a warning.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Lengths of the dimensions, in elements.
+    strides : int or sequence of int, optional
+        Strides in elements. The default is C-contiguous.
+    offset : int, optional
+        Distance in elements from the start of the buffer to element zero.
+    size : int, optional
+        Length of the buffer in elements. By default the length is unknown and is not checked.
+    itemsize : int, optional
+        Size of an element in bytes. If given, the picture also shows strides in bytes.
+
+    Returns
+    -------
+    Picture
+        Notebooks display it. ``text()`` and ``svg()`` return the drawing.
+
+    Raises
+    ------
+    TypeError
+        A value is not an integer, or `shape` is an array. For an array, use ``arrayhub.asarray(x).picture``.
+    ValueError
+        A length, `size` or `itemsize` is negative, the number of strides differs from the number of dimensions, there
+        are more than 64 dimensions, or a number exceeds 64 bits.
+
+    Examples
+    --------
+    >>> print(arrayhub.picture((4,), (-2,), offset=7, size=8).text())
+    nd: 1
+    shape: (4,)
+    strides: (-2,)
+    data: points to &buf_flat[7]
+    buf_flat = { *,     a[3], *,     a[2], *,     a[1], *,   a[0] }
+    addr:      {    offset-6,    offset-4,    offset-2,    offset }
+    """
+    if getattr(shape, "ndim", 0):  # the elements of an array would be used as lengths
+        raise TypeError(
+            f"picture: shape is {show(shape)}, an array; accepted: an integer or a sequence of integers such as"
+            " x.shape. For the picture of an array, use arrayhub.asarray(x).picture"
+        )
+    lengths = _integers("shape", shape, least=0)
+    if len(lengths) > MAX_NDIM:
+        raise ValueError(f"picture: shape has {len(lengths)} dimensions; accepted: at most {MAX_NDIM}")
+    steps = _c_strides(lengths) if strides is None else _integers("strides", strides)
+    if len(steps) != len(lengths):
+        raise ValueError(f"picture: strides has {len(steps)} entries; accepted: {len(lengths)}, one per dimension")
+    width = None if itemsize is None else _integer("itemsize", itemsize, least=0)
+    return Picture(
+        lengths,
+        steps,
+        None if width is None else tuple(step * width for step in steps),
+        _integer("offset", offset),
+        None if size is None else _integer("size", size, least=0),
+        width,
+    )
+
+
+def picture_of(array: USMArray) -> Picture:
+    """Return the picture of an array in its memory block, for ``USMArray.picture``."""
+    block = array.memory
+    distance = array.ptr - block.address if array.size else 0
+    facts = {"dtype": name_of_elements(array), "memory": _memory_of(array), "access": array.access}
+    labels = _labels_of(array)
+    itemsize = array.itemsize
+    try:
+        byte_strides = array.byte_strides
+    except ValueError:  # packed sub-byte elements: only their number is known, and they cannot be sliced
+        return Picture(array.shape, array.strides, None, 0, array.size, None, labels=labels, **facts)
+    # The stride of a dimension of length 1 is not used.
+    taken = [stride for length, stride in zip(array.shape, byte_strides, strict=True) if length > 1]
+    whole = itemsize > 0 and not any(number % itemsize for number in (distance, *taken))
+    if not whole:
+        return Picture(
+            array.shape, None, byte_strides, distance, block.nbytes, itemsize, "byte", labels=labels, **facts
+        )
+    strides = tuple(stride // itemsize for stride in byte_strides)
+    size = None if block.nbytes is None else block.nbytes // itemsize
+    return Picture(array.shape, strides, byte_strides, distance // itemsize, size, itemsize, labels=labels, **facts)
+
+
+def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...]:
+    try:
+        each = tuple(values)
+    except TypeError:  # not a sequence: an integer or a 0-d array
+        each = (values,)
+    return tuple(_integer(name, value, least=least) for value in each)
+
+
+def _integer(name: str, value: Any, *, least: int = -_LIMIT) -> int:
+    number = integer(value, f"picture: {name}")
+    if number < least:
+        raise ValueError(f"picture: {name} is {number}; accepted: {least} or more")
+    return number
+
+
+def _c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    steps = [1]
+    for length in reversed(shape[1:]):
+        steps.append(steps[-1] * max(length, 1))
+    return tuple(reversed(steps))[: len(shape)]
+
+
+def _labels_of(array: USMArray) -> str | None:
+    labels = [f"{name} {value}" for name, value in (("dims", array.dims), ("halo", array.halo)) if value is not None]
+    return " · ".join(labels) or None
+
+
+def _memory_of(array: USMArray) -> str:
+    nbytes = array.memory.nbytes
+    size = "unknown size" if nbytes is None else of_bytes(nbytes)
+    kind = f" of {array.usm_type} USM" if array.usm_type else ""
+    return f"{size}{kind} on {array.device}"

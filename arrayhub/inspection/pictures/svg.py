@@ -1,0 +1,350 @@
+"""Draw a layout as SVG: the array by index, and below it the buffer by position."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from arrayhub.inspection.pictures.canvas import (
+    BASELINE,
+    CELL,
+    GAP,
+    LETTER,
+    MARGIN,
+    RED,
+    SMALL_LETTER,
+    WARNING,
+    WIDTH,
+    Canvas,
+    cell,
+    for_page,
+    rainbow,
+    text,
+)
+from arrayhub.inspection.pictures.geometry import Geometry
+from arrayhub.inspection.pictures.scene import Element, Index, Place, Scene, Shown, index_text, scenes
+from arrayhub.inspection.pictures.text import short, tuple_text
+
+MOST_BYTES = 20_000
+
+_NARROWEST = 28  # minimum width of a cell
+_LONGEST_LABEL = 13  # maximum letters in a cell
+_LONGEST_LINE = 20  # maximum cells per line of the array
+_BESIDE = 40  # approximate width of the label before a line
+_PANEL_GAP = 22
+_BAR = 14  # height of the bar
+_BINS = 64  # maximum bins of the bar
+_LEAST_BIN = 8  # minimum positions per bin; smaller bins would show aliasing between strides and bins
+_MOST_MARKS = 64
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB")
+
+
+def draw(geometry: Geometry, width: int = WIDTH + MARGIN) -> str:
+    """Return the largest SVG of less than `MOST_BYTES` bytes that is not wider than `width`, for ``Picture.svg``."""
+    for scene in scenes(geometry):
+        svg = _picture(scene, width - MARGIN)
+        if len(svg.encode()) < MOST_BYTES:
+            break
+    return svg
+
+
+def draw_for_page(geometry: Geometry) -> str:
+    """Return the HTML for notebooks."""
+    return for_page(draw(geometry))
+
+
+def _picture(scene: Scene, most: int) -> str:
+    geometry, canvas = scene.geometry, Canvas(most)
+    title, facts = _title(geometry), _facts(geometry)
+    canvas.write(title, 14, ' font-weight="600"')
+    canvas.write(facts, 12)
+    if scene.elements:
+        unit = ", in bytes" if geometry.unit == "byte" else ""
+        canvas.caption(f"the array by index: a cell shows its position in the buffer{unit}")
+        _draw_grid(canvas, scene)
+    if scene.places:
+        canvas.caption("the buffer by position: a cell shows the index of its element")
+        _draw_strip(canvas, scene)
+    if not scene.whole and geometry.coverage.used is not None:
+        _draw_bar(canvas, scene)
+    canvas.y += 4
+    for number, note in enumerate(geometry.notes()):
+        canvas.write(note, 12, f" {WARNING}" if geometry.leaves_buffer and number == 0 else "")
+    return canvas.svg(f"{title}; {facts}")
+
+
+# ------------------------------------------------------------------------------------------------------ heading
+
+
+def _title(geometry: Geometry) -> str:
+    kind = f"{short(geometry.dtype)}, shape" if geometry.dtype is not None else "shape"
+    return f"{kind} {tuple_text(geometry.shape)}, {geometry.contiguity}"
+
+
+def _facts(geometry: Geometry) -> str:
+    strides = [
+        f"{tuple_text(steps)} {unit}"
+        for steps, unit in ((geometry.strides, "elements"), (geometry.byte_strides, "bytes"))
+        if steps is not None
+    ]
+    facts = [f"strides {' = '.join(strides)}", f"offset {geometry.offset}{' bytes' * (geometry.unit == 'byte')}"]
+    if geometry.memory is not None:
+        facts += [geometry.memory, str(geometry.access), *([short(geometry.labels)] if geometry.labels else [])]
+    elif geometry.size is not None:
+        facts.append(f"buffer of {geometry.size} element{'s' * (geometry.size != 1)}")
+    return " · ".join(facts)
+
+
+# ---------------------------------------------------------------------------------------------------- the array
+
+
+class _Line(NamedTuple):
+    """Line of cells of a panel. A long row has several lines, and a row of None stands for omitted rows."""
+
+    label: str
+    row: int | None
+    columns: Shown
+
+    @property
+    def height(self) -> int:
+        return 16 if self.row is None else CELL + GAP
+
+
+class _Panel:
+    """Panel of a matrix: the last two dimensions at index `prefix`, where None stands for omitted panels."""
+
+    def __init__(self, scene: Scene, prefix: Index | None, most: int) -> None:
+        self.scene, self.prefix = scene, prefix
+        rows: Shown = scene.axes[-2] if len(scene.axes) > 1 else [0]
+        columns: Shown = scene.axes[-1] if scene.axes else [0]
+        self.dimensions = min(len(scene.axes), 2)
+        self.cell = _width_for(str(element.position) for element in scene.elements.values())
+        self.longest = max(min(_LONGEST_LINE, int((most - MARGIN - _BESIDE) // (self.cell + GAP))), 1)
+        self.broken = len(columns) > self.longest
+        self.lines = [line for row in rows for line in self.break_row(row, columns)]
+        self.label = f"a[{index_text(prefix)},:,:]" if prefix else ""
+        longest = max(len(line.label) for line in self.lines)
+        self.left = round(SMALL_LETTER * longest) + 6 if longest else 0
+        self.top = 14 * bool(self.label) + 13 * bool(self.dimensions and not self.broken)
+        widest = self.left + sum(self.step(column) for column in self.lines[0].columns)
+        self.width = 20 if prefix is None else max(widest, SMALL_LETTER * len(self.label))
+        self.height = self.top + sum(line.height for line in self.lines)
+
+    def break_row(self, row: int | None, columns: Shown) -> Iterator[_Line]:
+        for start in range(0, len(columns) if row is not None else 1, self.longest):
+            label = [str(row)] * (self.dimensions == 2) + [f"{columns[start]}…"] * self.broken
+            yield _Line("" if row is None else ",".join(label), row, columns[start : start + self.longest])
+
+    def step(self, column: int | None) -> float:
+        return 20 if column is None else self.cell + GAP
+
+    def across(self, left: float, line: _Line) -> Iterator[tuple[float, int | None]]:
+        """Yield the center and the index of each column of a line."""
+        x = left + self.left
+        for column in line.columns:
+            yield x + (self.step(column) - GAP) / 2, column
+            x += self.step(column)
+
+    def draw(self, canvas: Canvas, left: float) -> None:
+        y = canvas.y + self.top
+        if self.prefix is None:
+            canvas.add("dots", text(left + 10, "⋯"), canvas.y + self.height / 2)
+            return
+        if self.label:
+            canvas.add("numbers", f'<text x="{left:g}" text-anchor="start">{self.label}</text>', canvas.y + 9)
+        if self.dimensions and not self.broken:
+            for x, column in self.across(left, self.lines[0]):
+                if column is not None:
+                    canvas.add("numbers", text(x, str(column)), y - 4)
+        for line in self.lines:
+            self.draw_line(canvas, left, y, line)
+            y += line.height
+        canvas.reach(left + self.width)
+
+    def draw_line(self, canvas: Canvas, left: float, y: float, line: _Line) -> None:
+        if line.label:
+            canvas.add("numbers", text(left + self.left / 2 - 2, line.label), y + BASELINE - 1)
+        for x, column in self.across(left, line):
+            if line.row is None:
+                if column is not None:
+                    canvas.add("dots", text(x, "⋮"), y + 11)
+            elif column is None:
+                canvas.add("dots", text(x, "⋯"), y + BASELINE)
+            else:
+                element = self.element(line.row, column)
+                color = RED if element.outside else rainbow(element.order)
+                canvas.add("cells", cell(x - self.cell / 2, self.cell, CELL, color, _about(element)), y)
+                canvas.add("names", text(x, _label(str(element.position)), element.outside), y + BASELINE)
+
+    def element(self, row: int, column: int) -> Element:
+        return self.scene.elements[(self.prefix or ()) + (row, column)[2 - self.dimensions :]]
+
+
+def _draw_grid(canvas: Canvas, scene: Scene) -> None:
+    """Draw the array: one panel per matrix, wrapped at the width of the picture."""
+    x, height = float(MARGIN), 0.0
+    for panel in (_Panel(scene, prefix, canvas.most) for prefix in _prefixes(scene.axes[:-2])):
+        if x > MARGIN and x + panel.width > canvas.most:
+            x, canvas.y, height = float(MARGIN), canvas.y + height + _PANEL_GAP / 2, 0
+        panel.draw(canvas, x)
+        x += panel.width + _PANEL_GAP
+        height = max(height, panel.height)
+    canvas.y += height
+
+
+def _prefixes(axes: list[Shown]) -> Iterator[Index | None]:
+    """Yield the indices of the panels, with a single None for consecutive omitted panels."""
+    for left_out, run in itertools.groupby(_every_prefix(axes), lambda prefix: prefix is None):
+        yield from (None,) if left_out else run
+
+
+def _every_prefix(axes: list[Shown]) -> Iterator[Index | None]:
+    """Yield the indices of the panels, with one None per dimension with omitted indices, not per omitted panel."""
+    if not axes:
+        yield ()
+        return
+    for prefix in _every_prefix(axes[:-1]):
+        if prefix is None:
+            yield None
+        else:
+            yield from (None if i is None else (*prefix, i) for i in axes[-1])
+
+
+# --------------------------------------------------------------------------------------------------- the buffer
+
+
+def _draw_strip(canvas: Canvas, scene: Scene) -> None:
+    """Draw the places of the buffer in a row, wrapped at the width of the picture."""
+    tall = CELL + 10 if any(place.sharing > 1 for place in scene.places) else CELL
+    x, widest = float(MARGIN), _strip_cell_width(scene)
+    canvas.y += 14  # space for the marker
+    for place in scene.places:
+        width = _place_width(place, widest, scene.geometry)
+        if x > MARGIN and x + width > canvas.most:
+            x, canvas.y = float(MARGIN), canvas.y + tall + 24
+        _draw_place(canvas, place, x, width, tall)
+        if place.start == scene.geometry.offset and place.element is not None:
+            _draw_marker(canvas, x + width / 2)
+        if scene.geometry.leaves_buffer and place.start in (0, scene.geometry.size):
+            canvas.add("lines", f'<path d="M{x - GAP / 2:g} -4v{tall + 8}" stroke-width="2"/>', canvas.y)
+        canvas.reach(x + width)
+        x += width + GAP
+    canvas.y += tall + 12
+
+
+def _draw_place(canvas: Canvas, place: Place, x: float, width: float, tall: int) -> None:
+    middle, y = x + width / 2, canvas.y
+    canvas.add("numbers", text(middle, str(place.start)), y + tall + 11)
+    if place.element is not None:
+        more = f" and {place.sharing - 1} more" if place.sharing > 1 else ""
+        color = RED if place.outside else rainbow(place.element.order)
+        canvas.add("cells", cell(x, width, tall, color, _about(place.element, more)), y)
+        canvas.add("names", text(middle, _label(_joined(place.element.at)), place.outside), y + BASELINE)
+        if more:
+            canvas.add("counts", text(middle, f"×{place.sharing}", place.outside), y + BASELINE + 13)
+    elif place.kind == "hole":
+        canvas.add("holes", cell(x, width, tall, "none", f"{place.length} unused"), y)
+        canvas.add("dots", text(middle, _hole_label(place)), y + BASELINE)
+    else:
+        canvas.add("dots", text(middle, "⋯"), y + BASELINE)
+
+
+def _draw_marker(canvas: Canvas, x: float) -> None:
+    words = "element zero"
+    end = x + 7 + len(words) * SMALL_LETTER
+    name = f'<text x="{x + 7:g}" text-anchor="start">{words}</text>'
+    if end > canvas.most:  # draw the words on the left side of the pointer
+        name = f'<text x="{x - 7:g}" text-anchor="end">{words}</text>'
+    else:
+        canvas.reach(end)
+    canvas.add("numbers", f'<path d="M{x - 4:g} -6h8l-4 6z"/>{name}', canvas.y - 3)
+
+
+def _strip_cell_width(scene: Scene) -> float:
+    indices = [_joined(place.element.at) for place in scene.places if place.element is not None]
+    small = [number for place in scene.places for number in (str(place.start), f"×{place.sharing}")]
+    return max(_width_for(indices), round(max(map(len, small)) * SMALL_LETTER + 2))
+
+
+def _place_width(place: Place, widest: float, geometry: Geometry) -> float:
+    if place.kind == "hole" and place.length > 1 and geometry.unit == "element":
+        return max(_width_for([_hole_label(place)]), round(len(str(place.start)) * SMALL_LETTER + 2))
+    if geometry.unit == "byte" and place.length < geometry.span:  # holes, and parts of overlapping elements
+        return max(20, round(widest * place.length / geometry.span))
+    return widest
+
+
+def _hole_label(place: Place) -> str:
+    return f"*×{place.length}" if place.length > 1 else "*"
+
+
+# ------------------------------------------------------------------------------------------------------ the bar
+
+
+def _draw_bar(canvas: Canvas, scene: Scene) -> None:
+    """Draw a bar with the density of used positions in the buffer, and marks at cache lines of 64 bytes."""
+    geometry = scene.geometry
+    start, stop = scene.places[0].start, scene.places[-1].start + scene.places[-1].length
+    width, used = canvas.most - MARGIN, 100 * (geometry.coverage.used or 0) / (stop - start)
+    unit_bytes = (geometry.itemsize or 1) if geometry.unit == "element" else 1
+    line = 64  # bytes of a cache line; doubled for long buffers to limit the number of marks
+    while (stop - start) * unit_bytes > _MOST_MARKS * line:
+        line *= 2
+    canvas.caption(f"the whole buffer, {used:.3g} % used: darker is denser; one mark per {_size(geometry, line)}")
+
+    def place(position: float) -> float:
+        return MARGIN + (position - start) / (stop - start) * width
+
+    for low, high, density in _densities(geometry, start, stop):
+        beyond = low < 0 or (geometry.size is not None and high > geometry.size)
+        x, color = place(low), f' fill="{RED}"' if beyond else ""
+        part = f'<rect x="{x:.1f}" width="{place(high) - x:.1f}" height="{_BAR}" fill-opacity="{density:g}"{color}/>'
+        canvas.add("bins", part, canvas.y)
+    numbers = range(-(-start * unit_bytes // line), stop * unit_bytes // line + 1)
+    marks = "".join(f"M{place(number * line / unit_bytes):.1f} {_BAR}v4" for number in numbers)
+    canvas.add("lines", f'<rect x="{MARGIN}" width="{width}" height="{_BAR}"/><path d="{marks}"/>', canvas.y)
+    canvas.reach(canvas.most)
+    canvas.y += _BAR + 6
+
+
+def _densities(geometry: Geometry, start: int, stop: int) -> Iterator[tuple[int, int, float]]:
+    """Yield (start, stop, density) for ranges of constant, nonzero density."""
+    bins = min(_BINS, max((stop - start) // _LEAST_BIN, 1))
+    bounds = [start + (stop - start) * number // bins for number in range(bins + 1)]
+    filled = [
+        (low, high, round((geometry.coverage.used_below(high) - geometry.coverage.used_below(low)) / (high - low), 2))
+        for low, high in itertools.pairwise(bounds)
+    ]
+    for density, run in itertools.groupby(filled, lambda stretch: stretch[2]):
+        stretches = list(run)
+        if density > 0:
+            yield stretches[0][0], stretches[-1][1], density
+
+
+def _size(geometry: Geometry, number: int) -> str:
+    """Format a power of two as bytes, or as elements if the item size is unknown."""
+    if not geometry.itemsize:
+        return f"{number} elements"
+    power = min((number.bit_length() - 1) // 10, len(_UNITS) - 1)
+    return f"{number >> 10 * power} {_UNITS[power]}"
+
+
+# ------------------------------------------------------------------------------------------------------- labels
+
+
+def _about(element: Element, more: str = "") -> str:
+    outside = ", outside of the buffer" if element.outside else ""
+    return f"a[{index_text(element.at) or '()'}]{more} at {element.position}{outside}"
+
+
+def _joined(index: Index) -> str:
+    return ",".join(map(str, index)) or "()"
+
+
+def _label(letters: str) -> str:
+    """Shorten a label to the width of a cell. The end is kept because it differs between neighbors."""
+    return letters if len(letters) <= _LONGEST_LABEL else f"…{letters[1 - _LONGEST_LABEL :]}"
+
+
+def _width_for(labels: Iterable[str]) -> float:
+    longest = min(max(map(len, labels), default=0), _LONGEST_LABEL)
+    return max(_NARROWEST, round(longest * LETTER + 8))

@@ -1,0 +1,45 @@
+"""Describe queries, and streams that can be read only once, without reading them.
+
+Reading would consume the stream, or run the query.
+"""
+
+from typing import Any
+
+from arrayhub._core.errors import PASSES_ON
+from arrayhub.adapters.arrow import unread
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.dispatch import offer, ways_in
+
+
+def array_besides(obj: Any, function: str) -> USMArray | None:
+    """Import a stream or a query by a protocol other than Arrow. Return None for any other object.
+
+    Parameters
+    ----------
+    obj : object
+    function : str
+        Name of the public function, for the error message.
+
+    Raises
+    ------
+    BufferError
+        No other protocol of `obj` returns an array.
+    """
+    kind = unread(obj)
+    if kind is None:
+        return None
+    for protocol in ways_in(type(obj))[1]:
+        if protocol == "arrow":
+            continue
+        try:
+            array: USMArray | None = offer(obj, protocol)
+        except PASSES_ON:
+            raise
+        except Exception:
+            continue
+        if array is not None:
+            return array
+    raise BufferError(
+        f"{function}: {type(obj).__name__} is {kind}; accepted: objects that can be read repeatedly. Call"
+        f" arrayhub.{function}(arrayhub.asnested(x, copy=True)), which reads the data"
+    )

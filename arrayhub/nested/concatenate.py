@@ -1,0 +1,103 @@
+"""One NestedArray of several chunks, or of rows that lie in any order."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.nested.array import NestedArray, bitmap_of, check, make, nested_of, part, unpacked, valid_mask
+from arrayhub.nested.strings import with_offsets
+from arrayhub.nested.to_device import BY_OFFSETS, BY_VIEWS, offsets_on_host, to_host
+
+
+def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
+    """Return the elements of several arrays of one type as one, a copy in host memory, of what they reach.
+
+    Raises
+    ------
+    TypeError
+        The chunks are of several types.
+    """
+    return nested_of(_joined([to_host(chunk) for chunk in chunks]))
+
+
+def _joined(nodes: list[Any]) -> Any:
+    nodes = [nested_of(node) for node in nodes]
+    nodes = [in_order(node) if node.kind == "list_view" else node for node in nodes]
+    nodes = [with_offsets(node) if node.kind in BY_VIEWS else node for node in nodes]
+    nodes = _of_one_form(nodes)
+    kinds = {(node.kind, node.width, node.meaning) for node in nodes}
+    if len(kinds) != 1:
+        raise TypeError(f"asnested: chunks of several types, {', '.join(sorted(str(node.type) for node in nodes))}")
+    first, length = nodes[0], sum(map(len, nodes))
+    for node in nodes:
+        check(node)
+    mask = np.concatenate([valid_mask(node) for node in nodes])
+    facts: dict[str, Any] = {"validity": None if mask.all() else bitmap_of(mask), "meaning": first.meaning}
+    if first.kind == "flat":
+        content = asarray(np.ascontiguousarray(np.concatenate([as_numpy(node.content) for node in nodes])))
+        return content if facts["validity"] is None and first.meaning is None else make("flat", length, content=content,
+                                                                                       **facts)  # fmt: skip
+    if first.kind == "bits":
+        bits = np.concatenate([as_numpy(unpacked(node)) for node in nodes])
+        return make("bits", length, content=bitmap_of(bits), **facts)
+    if first.kind in BY_OFFSETS:
+        return make(first.kind, length, **_joined_rows(nodes), **facts)
+    if first.kind == "regular":
+        return make("regular", length, width=first.width, content=_joined([node.content for node in nodes]), **facts)
+    if first.kind == "record":
+        columns = zip(*(node.children for node in nodes), strict=True)
+        return make("record", length, names=first.field_names, parts=tuple(_joined(list(c)) for c in columns), **facts)
+    return _joined_categories(nodes, length, facts)
+
+
+def _of_one_form(nodes: list[NestedArray]) -> list[NestedArray]:
+    """Rows of one length are dimensions of numbers where none is missing, and regular nodes elsewhere."""
+    if all(node.kind != "regular" for node in nodes):
+        return nodes
+    return [_regular(node) if node.kind == "flat" and node.content.ndim > 1 else node for node in nodes]
+
+
+def _regular(node: NestedArray) -> NestedArray:
+    length, width, *rest = node.content.shape
+    rows = asarray(np.reshape(as_numpy(node.content), (length * width, *rest)))
+    return make("regular", length, width=width, content=rows, validity=node.validity, bit=node.validity_offset)
+
+
+def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
+    ends, parts, total = [np.zeros(1, np.int64)], [], 0
+    for node in nodes:
+        offsets = offsets_on_host(node).astype(np.int64)
+        ends.append(offsets[1:] - offsets[0] + total)
+        parts.append(part(node.content, int(offsets[0]), int(offsets[-1])))
+        total += int(offsets[-1] - offsets[0])
+    wide = np.concatenate(ends)
+    narrow = nodes[0].offsets.itemsize == 4 and total < 2**31
+    return {"offsets": asarray(wide.astype(np.int32) if narrow else wide), "content": _joined(parts)}
+
+
+def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, Any]) -> NestedArray:
+    """Chunks may have dictionaries of their own: they are put one after another."""
+    indices, start = [], 0
+    for node in nodes:
+        indices.append(as_numpy(node.indices).astype(np.int64) + start)
+        start += len(node.content)
+    content = _joined([node.content for node in nodes])
+    return make("categorical", length, indices=asarray(np.concatenate(indices)), content=content, **facts)
+
+
+def in_order(node: NestedArray) -> NestedArray:
+    """Return list_views as lists one after another: a copy of the content, unless they lie so already."""
+    check(node)
+    starts, sizes = as_numpy(node.offsets).astype(np.int64), as_numpy(node.sizes).astype(np.int64)
+    ends = np.zeros(len(node) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    first = int(starts[0]) if len(node) else 0
+    if (starts - first == ends[:-1]).all():
+        content, ends = node.content, ends + first
+    else:
+        rows = [part(node.content, start, start + size) for start, size in zip(starts, sizes, strict=True) if size]
+        content = _joined(rows) if rows else part(node.content, 0, 0)
+    return make("list", len(node), offsets=asarray(ends), content=content, validity=node.validity,
+                bit=node.validity_offset)  # fmt: skip

@@ -1,0 +1,106 @@
+"""NestedArrays on another device.
+
+What is moved is what the array reaches and no more: rows of a slice, not the content that they lie in. Each buffer is
+one copy.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.device import CPU, Device
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.nested.array import NestedArray, bitmap_of, check, is_on_host, make, part, register, sized
+from arrayhub.nested.strings import with_offsets
+from arrayhub.runtimes.sycl import named_queue
+
+BY_OFFSETS = ("list", "string", "bytes")
+BY_VIEWS = ("string_view", "bytes_view")
+
+
+def to_host(x: NestedArray) -> NestedArray:
+    """Return `x` where the host can read it; see `NestedArray.to_host`."""
+    return x if is_on_host(x) else moved(x, lambda array: array.to_host())
+
+
+def to_device(x: NestedArray, device: Any) -> NestedArray:
+    """Return `x` on a device; see `NestedArray.to_device`."""
+    target = device if isinstance(device, Device) else Device(device)
+    if target == x.device and named_queue(device) is None:
+        return x
+    return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(device))
+
+
+def moved(node: Any, move: Callable[[Any], Any]) -> Any:
+    """Return what a node reaches, each of its arrays moved once."""
+    if not isinstance(node, NestedArray):
+        return move(node)
+    if node.kind in BY_VIEWS:
+        return moved(with_offsets(node), move)
+    validity, bit = _from_the_first_bit(node)
+    facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": bit}
+    if validity is not None:
+        facts["validity"] = move(validity)
+    if node.kind in BY_OFFSETS:
+        facts |= _moved_rows(node, move)
+    elif node.kind == "list_view":
+        facts |= _moved_list_views(node, move)
+    elif node.kind == "record":
+        facts |= {
+            "names": node.field_names,
+            "parts": tuple(moved(field, move) for field in node.children),
+        }
+    else:
+        facts["content"] = moved(node.content, move)
+        if node.kind == "categorical":
+            facts["indices"] = move(node.indices)
+    return make(node.kind, len(node), **facts)
+
+
+def _from_the_first_bit(node: NestedArray) -> tuple[Any, int]:
+    """A bitmap that starts with a byte: of what lies elsewhere afterwards, nothing is in front."""
+    first = node.validity_offset
+    if node.validity is None or first == 0 or node.kind == "bits":
+        return node.validity, first
+    bits = np.unpackbits(_numbers(node.validity), bitorder="little")[first : first + len(node)]
+    return bitmap_of(bits), 0
+
+
+def _numbers(array: Any) -> Any:
+    return as_numpy(array.to_host())
+
+
+def offsets_on_host(node: NestedArray) -> Any:
+    """Return the offsets of a node as an ndarray; one zero where a node without elements has none."""
+    offsets = _numbers(node.offsets)
+    return offsets if len(offsets) else np.zeros(1, offsets.dtype)
+
+
+def _moved_rows(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]:
+    """Offsets that start at 0, and the content from the first to the last."""
+    offsets = offsets_on_host(node)
+    start, stop = int(offsets[0]), int(offsets[-1])
+    content = node.content
+    if node.kind != "list" and content.size < stop:  # characters, whose number only the offsets knew
+        content = sized(content, stop)
+    check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
+    from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)  # on the host by now, whose copy will do
+    return {"offsets": move(asarray(from_zero)), "content": moved(part(content, start, stop), move)}
+
+
+def _moved_list_views(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]:
+    starts, sizes = _numbers(node.offsets), _numbers(node.sizes)
+    check(make("list_view", len(node), offsets=asarray(starts), sizes=asarray(sizes), content=node.content))
+    used = sizes > 0
+    start = int(starts[used].min()) if used.any() else 0
+    stop = int((starts + sizes)[used].max()) if used.any() else 0
+    firsts = np.where(used, starts - starts.dtype.type(start), 0).astype(starts.dtype)
+    return {
+        "offsets": move(asarray(firsts)),
+        "sizes": move(asarray(sizes)),
+        "content": moved(part(node.content, start, stop), move),
+    }
+
+
+register(to_host=to_host, to_device=to_device)

@@ -1,0 +1,26 @@
+"""Wrap a copy engine so that each of its copies is reported to `_core.tracing`."""
+
+from arrayhub._core import tracing
+
+
+class Traced:
+    """Copy engine whose functions report each copy to `_core.tracing`."""
+
+    def __init__(self, engine):
+        self.engine = engine
+
+    def __getattr__(self, name):
+        function = getattr(self.engine, name)
+
+        def traced(array, *arguments, **options):
+            since = tracing.started()
+            result = function(array, *arguments, **options)
+            if name == "write":  # the target is the first argument, and the result is None
+                source, target = arguments[0], array
+            else:
+                source, target = array, options.get("out")
+                target = result if target is None else target
+            tracing.copied(name, str(source.device), str(target.device), target.nbytes, since)
+            return result
+
+        return traced

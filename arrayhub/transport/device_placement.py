@@ -1,0 +1,127 @@
+"""Where an array lay that was pickled out of device memory, and how it gets there again."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+
+from arrayhub import transfer
+from arrayhub._core.errors import PASSES_ON, show
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import asarray
+from arrayhub.runtimes.host import host_view, is_host_readable
+from arrayhub.storage import empty
+from arrayhub.storage.creation import KINDS
+from arrayhub.transfer.gather import gathered, reached
+from arrayhub.transport.deferred_error import is_read_by_scheduler
+from arrayhub.transport.policy import setting
+
+_KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # an array of the host's needs no note
+
+# Of runtimes, of devices that are not there, and of drivers.
+_FAILURES = (ImportError, OSError, RuntimeError, ValueError, BufferError)
+
+
+def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
+    """Return an array of another device as the policy lets it leave: as host memory, and the place to note, if any.
+
+    Raises
+    ------
+    pickle.PicklingError
+        The policy refuses, or the memory cannot be copied.
+    """
+    policy = _said("device", pickle.PicklingError)
+    readable = is_host_readable(array)
+    if policy == "refuse" and not readable:
+        raise pickle.PicklingError(
+            f"arrayhub: the array is on {array.device}, and memory that the host cannot read is not pickled by default;"
+            " call arrayhub.to_host(x) first, or let it travel by arrayhub.pickling(device='host') or"
+            " pickling(device='keep') (for workers: the environment variable ARRAYHUB_PICKLING)"
+        )
+    kind = _KINDS.get((array.device.type, array.usm_type))
+    place = (kind, array.device.id) if policy == "keep" and kind is not None else None
+    if readable:
+        return host_view(array), place
+    try:
+        return gathered(array, transfer.to_host), place
+    except PASSES_ON:
+        raise
+    except _FAILURES as error:
+        raise pickle.PicklingError(
+            f"arrayhub: the array is on {array.device}, and cannot be copied to the host: {error}"
+        ) from error
+
+
+def brought_back(array: USMArray, place: object) -> Any:
+    """Return a host array that has arrived as one at the place that was noted, if the policy says so.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        There is no such place, or not here, or the environment variable of the policy is wrong.
+    """
+    kind, number = _checked(place)
+    if is_read_by_scheduler():
+        return _Forwarded(array, place)
+    if _said("arrive", pickle.UnpicklingError) == "host":
+        return array
+    device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
+
+    def there(pieces: USMArray) -> USMArray:
+        # As bytes: what no buffer describes can lie there all the same.
+        run = reached(pieces if pieces.flags.c_contiguous else pieces.copy())
+        fresh = empty(run.size, np.uint8, memory=kind, device=device)  # type: ignore[arg-type]
+        transfer.write(fresh, asarray(run))
+        return fresh
+
+    try:
+        restored: USMArray = gathered(array, there)
+    except PASSES_ON:
+        raise
+    except _FAILURES as error:
+        raise pickle.UnpicklingError(
+            f"arrayhub: the array was pickled in memory of kind {kind!r} on {device}, which it cannot have here:"
+            f" {error}."
+            " Set arrayhub.pickling(arrive='host'), or the environment variable ARRAYHUB_UNPICKLING=host, for a host"
+            " array"
+        ) from error
+    return restored
+
+
+class _Forwarded:
+    """An array on its way through a process that only hands it on, without the place that it belongs to."""
+
+    __slots__ = ("_array", "_place")
+
+    def __init__(self, array: USMArray, place: object) -> None:
+        self._array, self._place = array, place
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        function, (state, data) = self._array.__reduce_ex__(protocol)
+        return function, ((*state[:-1], self._place), data)
+
+    def __sizeof__(self) -> int:
+        return sys.getsizeof(self._array)
+
+
+def _said(name: str, kind: type[pickle.PickleError]) -> str:
+    """Return the setting of that name; what is wrong with its environment variable is an error of that kind."""
+    try:
+        return setting(name)
+    except ValueError as error:
+        raise kind(f"arrayhub: {error}") from error
+
+
+def _checked(place: object) -> tuple[str, int]:
+    kinds = tuple(_KINDS.values())
+    if type(place) is tuple and len(place) == 2:
+        kind, number = place
+        if kind in kinds and type(number) is int and 0 <= number < 1 << 16:
+            return kind, number
+    raise pickle.UnpicklingError(
+        f"arrayhub: the place in the pickle is {show(place)}; accepted: a kind of memory ({', '.join(kinds)}) and the"
+        " number of a device"
+    )

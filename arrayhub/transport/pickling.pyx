@@ -1,0 +1,506 @@
+"""How an array travels by pickle: what is sent, and how it becomes an array again.
+
+A pickle holds ``arrayhub._unpickle(state, data)``. `data` is the bytes that the elements need, out of band where the
+pickler can, or the name of a file that holds them (transport/shared_memory.py). Beyond SMALL bytes it is a flat ndarray and no
+``PickleBuffer``, because that is what joblib maps into files and hashes by content, and what protocols below 5 know as well.
+
+``state`` is a tuple:
+
+    format      int         FORMAT; a reader refuses any other
+    shape       tuple       elements
+    strides     tuple, None bytes; None: C order
+    offset      int         bytes from the start of `data` to element zero
+    element                 see transport/dtype_codec.py
+    access      int         0 immutable, 1 read-only, 2 read and write
+    labels      tuple, None dims, origin, halo
+    place       tuple, None where it lay, for ``pickling(arrive="restore")``; see transport/device_placement.py
+
+No number in it is ever an address, and everything is held against the bytes that came along.
+"""
+
+import pickle
+import sys
+import weakref
+
+import numpy as np
+
+cimport numpy as cnp
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.string cimport memcpy
+
+from arrayhub._core cimport dtypes, layout, tracing
+from arrayhub._core.cpython.frames cimport calling_frame
+from arrayhub._core.descriptor cimport (
+    ALIGNED,
+    C_CONTIGUOUS,
+    CONSTRUCTED,
+    COPIED,
+    IMMUTABLE,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    block_of,
+    extent,
+    get_dtype,
+    labels_of,
+    new_array,
+    seal,
+    set_dtype,
+    set_type,
+    shape_tuple,
+    size_of,
+)
+from arrayhub._core.device cimport DLDevice, kDLCPU
+from arrayhub._core.footprint cimport Footprint
+from arrayhub._core.memory cimport BOUNDARY, EXTERNAL, MemoryBlock, allocate
+from arrayhub.adapters cimport buffer as buffer_adapter
+from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.transfer.gather cimport footprint
+
+from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.labels import label
+from arrayhub._core.tracing import copied as tell_copy
+from arrayhub._core.tracing import started
+from arrayhub.transfer.gather import gathered
+from arrayhub.transfer.host import copy as host_copy
+from arrayhub.transport import dtype_codec, shared_memory, device_placement
+from arrayhub.transport.deferred_error import not_restored, refused
+
+cdef enum:
+    FORMAT = 1
+    STATE_LENGTH = 8
+    SMALL = 1024            # bytes; up to here nobody maps memory, and a nested ndarray would cost the most
+    KEPT = 1 << 16          # bytes; from here on the flat view of an array is kept for as long as it lives
+
+cdef enum Access:
+    IS_IMMUTABLE = 0
+    IS_READONLY = 1
+    IS_READWRITE = 2
+
+cdef dict _modules = sys.modules
+cdef object _PickleBuffer = pickle.PickleBuffer
+
+# Where an array without elements points: never at NULL, which some readers abort on.
+cdef char[16] _NOTHING
+
+
+# ------------------------------------------------------------------------------------------------------- what is sent
+
+
+def reduce(Descriptor array, int protocol):
+    """Return what ``USMArray.__reduce_ex__`` gives: the function that makes the array again, and its arguments.
+
+    Raises
+    ------
+    pickle.PicklingError
+        The memory is a device's, and the policy refuses that; see `arrayhub.pickling`.
+    """
+    try:
+        return reduced(array, protocol)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        answer = refused(error)
+    return answer
+
+
+cdef object reduced(Descriptor array, int protocol):
+    cdef Footprint taken
+    cdef Descriptor sent = array
+    cdef bint hashing = joblib_is_hashing()
+    cdef int access = IS_READONLY if hashing else access_of(array)
+    place = None
+    if array.device_.device_type != kDLCPU:
+        sent, place = device_placement.taken_to_host(array)
+    elif multiprocessing_is_loaded() and not array.flags_ & PACKED:
+        name = by_name(array, &taken)
+        if name is not None:
+            return _unpickle, (state_of(array, &taken, None, access), name)
+    if hashing and may_have_padding(sent) and dtype_codec.has_padding(get_dtype(sent)):
+        sent = without_padding(sent)
+    sent = without_unused_bits(sent)
+    footprint(sent, &taken)
+    if taken.levels:
+        sent = gathered(sent, _compact)
+        footprint(sent, &taken)
+    return _unpickle, (state_of(sent, &taken, place, access), data_of(sent, &taken, protocol, access, sent is array))
+
+
+cdef bint may_have_padding(Descriptor a) noexcept:
+    """Whether some bytes of an element may be no part of its value: records, and the long double of x86."""
+    return a.typenum_ in (cnp.NPY_VOID, cnp.NPY_LONGDOUBLE, cnp.NPY_CLONGDOUBLE)
+
+
+cdef Descriptor without_padding(Descriptor a):
+    """A copy in which the bytes are zero that are no part of a value; what is repeated is not unrolled."""
+    cdef Descriptor fresh
+    cdef int k
+    for k in range(a.nd_):
+        if a.shape_[k] > 1 and a.byte_strides_[k] % a.itemsize_ != 0:      # what pads one element may be another's value
+            fresh = _zeros_between(a)
+            label(fresh, dims=a.dims, origin=a.origin, halo=a.halo)
+            return fresh
+    return gathered(a, _zeros_between)
+
+
+def _zeros_between(Descriptor a):
+    return numpy_library.parse(dtype_codec.with_zeros_between(np.asarray(a)), None)
+
+
+def without_unused_bits(Descriptor array):
+    """Return `array`, or a copy where it is packed and its last byte has bits of no element that are set."""
+    cdef int used
+    if not array.flags_ & PACKED or array.nbytes == 0:
+        return array
+    used = array.dl_dtype_.bits * (size_of(array) % 8) % 8
+    if used == 0 or (<unsigned char> array.data_[array.nbytes - 1]) >> used == 0:
+        return array
+
+    def masked(Descriptor pieces):
+        cdef Descriptor fresh = host_copy(pieces, "C")
+        fresh.data_[array.nbytes - 1] &= (1 << used) - 1
+        return fresh
+
+    return gathered(array, masked)
+
+
+cdef bint multiprocessing_is_loaded() noexcept:
+    return "multiprocessing.reduction" in _modules
+
+
+cdef object by_name(Descriptor a, Footprint* taken):
+    """The name of the memory, gaps included, if multiprocessing is asking and it has one; see transport/shared_memory.py."""
+    cdef Py_ssize_t low, high
+    extent(a, &low, &high)
+    name = shared_memory.name_of(<size_t> (a.data_ + low), high - low, a.base_)
+    taken.low = low
+    taken.nbytes = high - low
+    memcpy(taken.strides, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
+    return name
+
+
+def _compact(Descriptor pieces):
+    since = started() if tracing.active else None
+    copied = host_copy(pieces, "C")
+    tell_copy("pickle", "cpu", "cpu", copied.nbytes, since)
+    return copied
+
+
+cdef tuple state_of(Descriptor a, const Footprint* taken, object place, int access):
+    return (
+        FORMAT,
+        shape_tuple(a),
+        strides_of(a, taken),
+        -taken.low,
+        element_of(a),
+        access,
+        labels_in_state(a),
+        place,
+    )
+
+
+cdef int access_of(Descriptor a) noexcept:
+    return IS_READWRITE if a.flags_ & WRITEABLE else IS_IMMUTABLE if a.flags_ & IMMUTABLE else IS_READONLY
+
+
+cdef bint joblib_is_hashing() except -1:
+    """Whether joblib asks for what it makes a hash of, of which who may write the elements is no part: the arguments of its
+    workers are read-only maps of what the caller has."""
+    if "joblib.hashing" not in _modules:
+        return False
+    frame = calling_frame()
+    # Between lie the functions of Python's pickler, and when it is a process's first pickle one of the package.
+    while frame is not None and frame.f_globals.get("__name__") in ("pickle", "arrayhub.transport"):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "joblib.hashing"
+
+
+def identity(Descriptor array):
+    """Return what an array is besides its bytes, where they lie, and who may write them, as numbers and strings."""
+    cdef Footprint taken
+    footprint(array, &taken)
+    return shape_tuple(array), strides_of(array, &taken), repr(element_of(array)), labels_in_state(array)
+
+
+cdef object strides_of(Descriptor a, const Footprint* taken):
+    """The byte strides once nothing lies between the elements; None for C order."""
+    cdef int k
+    if a.flags_ & C_CONTIGUOUS or taken.nbytes == 0:
+        return None
+    if layout.is_contiguous(a.nd_, a.shape_, taken.strides, a.itemsize_, False):
+        return None
+    return tuple([taken.strides[k] for k in range(a.nd_)])
+
+
+cdef object labels_in_state(Descriptor a):
+    if a.labels == NULL:
+        return None
+    labels = labels_of(a)
+    said = (labels.dims, labels.origin, labels.halo)
+    return None if said == (None, None, None) else said
+
+
+cdef object element_of(Descriptor a):
+    cdef const dtypes.ElementType* row
+    if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM or a.flags_ & PACKED:
+        row = dtypes.by_typenum(a.typenum_)
+        return (row.name.decode(), row.dlpack.code, row.dlpack.bits, bool(a.flags_ & PACKED))
+    return dtype_codec.said(get_dtype(a))
+
+
+cdef object data_of(Descriptor a, const Footprint* taken, int protocol, int access, bint lasting):
+    """The bytes of an array without gaps, in the form that serves the protocol best; `lasting`: it is the user's own."""
+    if tracing.active and protocol < 5:      # later ones say only to pickle itself whether bytes go into the stream
+        tell_copy("pickle", "cpu", "bytes", taken.nbytes, started())
+    if taken.nbytes > SMALL:
+        # Other memory than the host's is waited for each time, so its views do not last.
+        return kept_view(a, taken) if lasting and taken.nbytes >= KEPT else new_flat_view(a, taken)
+    if protocol >= 5:
+        return _PickleBuffer(new_flat_view(a, taken))
+    data = PyBytes_FromStringAndSize(a.data_ + taken.low if taken.nbytes else NULL, taken.nbytes)
+    return (data,) if access == IS_READWRITE else data
+
+
+# The flat views of large arrays, which joblib knows again: else it would write a file for each task. A view holds the
+# memory and not the array, whose end takes it out of here.
+cdef dict _kept = {}
+
+
+cdef object kept_view(Descriptor a, const Footprint* taken):
+    """The same flat view each time."""
+    key = id(a)
+    kept = _kept.get(key)
+    if kept is not None and kept[0]() is a:
+        return kept[1]
+    view = new_flat_view(a, taken)
+    _kept[key] = (weakref.ref(a, lambda _: _kept.pop(key, None)), view)
+    return view
+
+
+cdef object new_flat_view(Descriptor a, const Footprint* taken):
+    cdef MemoryBlock block = block_of(a)
+    # The owner itself where it keeps the bytes by living: joblib looks for a memmap among the bases.
+    cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
+    return numpy_library.emit_run(a, a.data_ + taken.low, taken.nbytes, block.owner_ if owned else block)
+
+
+# ------------------------------------------------------------------------------------------------------ what arrives
+
+
+def _unpickle(state, data):
+    """Make the array of a pickle again. Anything may stand in one, so nothing in it is believed.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        The form is unknown, or the parts do not fit each other, or the place that is wanted is not here.
+    """
+    try:
+        return unpickled(state, data)
+    except pickle.UnpicklingError as error:
+        answer = not_restored(error)
+    return answer
+
+
+_unpickle.__module__ = "arrayhub"     # the name in every pickle: it outlives where the function lies
+
+
+cdef object unpickled(object state, object data):
+    if type(state) is not tuple or len(<tuple> state) == 0:
+        raise broken_error("state", state, "a tuple that starts with the number of the form")
+    if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
+        raise pickle.UnpicklingError(
+            f"arrayhub: the pickle has form {show((<tuple> state)[0])}; this release reads form {FORMAT}. Unpickle it with the"
+            " release of arrayhub that wrote it, or a later one"
+        )
+    if len(<tuple> state) != STATE_LENGTH:
+        raise broken_error("state", state, f"a tuple of {STATE_LENGTH}")
+    _, shape, strides, offset, element, access, labels, place = <tuple> state
+    cdef Descriptor memory = memory_of(data)
+    cdef Descriptor a = described(shape, strides, element)
+    cdef Py_ssize_t start = index_of(offset, "offset")
+    if type(access) is not int or not IS_IMMUTABLE <= access <= IS_READWRITE:
+        raise broken_error("access", access, "0, 1 or 2")
+    check_inside(a, start, memory)
+    lay(a, memory, start)
+    # What travels by name is shared, wherever it lies.
+    if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
+        memory = aligned_copy(memory)
+        lay(a, memory, start)
+    set_access(a, access, memory)
+    if labels is not None:
+        set_labels_of(a, labels)
+    return a if place is None else device_placement.brought_back(a, place)
+
+
+cdef object broken_error(str what, object value, str accepted):
+    return pickle.UnpicklingError(f"arrayhub: {what} in the pickle is {show(value)}; accepted: {accepted}")
+
+
+cdef Descriptor memory_of(object data):
+    """The bytes of a pickle as a one-dimensional array, or as one that is contiguous and counts them otherwise."""
+    cdef Descriptor memory
+    if type(data) is tuple and len(<tuple> data) == 1 and type((<tuple> data)[0]) is bytes:
+        memory = aligned_copy(buffer_adapter.parse_bytes((<tuple> data)[0], None))
+        memory.flags_ ^= IMMUTABLE | WRITEABLE
+        return memory
+    if type(data) is bytes:
+        return buffer_adapter.parse_bytes(data, None)
+    if type(data) is tuple:
+        memory = numpy_library.parse(shared_memory.opened(data), None)
+    else:
+        memory = memory_in(data)
+    if not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
+        raise broken_error("data", data, "one run of bytes")
+    return memory
+
+
+cdef bint is_name(object data) noexcept:
+    return type(data) is tuple and len(<tuple> data) != 1
+
+
+cdef Descriptor memory_in(object data):
+    """What an object with bytes shows of them; records, whose description is the stream's, are not looked into."""
+    cdef Descriptor memory = None
+    try:
+        if not isinstance(data, np.ndarray):
+            memory = buffer_adapter.parse(data, None)
+        elif data.dtype.num not in (cnp.NPY_OBJECT, cnp.NPY_VOID):
+            memory = numpy_library.parse(data, None)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise broken_error("data", data, f"an object with a buffer of bytes ({error})") from error
+    if memory is None:
+        raise broken_error("data", data, "an object with a buffer of bytes")
+    return memory
+
+
+cdef Py_ssize_t index_of(object value, str what) except? -1:
+    """An exact integer that fits."""
+    if type(value) is not int or not -(1 << 62) < value < 1 << 62:
+        raise broken_error(what, value, "integers of 62 bits")
+    return value
+
+
+cdef Descriptor described(object shape, object strides, object element):
+    """An array without memory, of this shape, type and byte strides."""
+    cdef Py_ssize_t ignored
+    cdef int k
+    if type(shape) is not tuple or len(<tuple> shape) > layout.MAX_NDIM:
+        raise broken_error("shape", shape, f"a tuple of at most {layout.MAX_NDIM} lengths")
+    if strides is not None and (type(strides) is not tuple or len(<tuple> strides) != len(<tuple> shape)):
+        raise broken_error("strides", strides, f"None, or {len(<tuple> shape)} of them")
+    cdef Descriptor a = new_array(<int> len(<tuple> shape))
+    a.protocol_ = CONSTRUCTED
+    set_element(a, element)
+    for k in range(a.nd_):
+        a.shape_[k] = index_of((<tuple> shape)[k], "shape")
+        if a.shape_[k] < 0:
+            raise broken_error("shape", shape, "lengths of zero or more")
+    cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
+    if size < 0 or layout.checked_mul(size, max(a.itemsize_, 1), &ignored):
+        raise broken_error("shape", shape, "fewer than 2**63 bytes in all")
+    if a.flags_ & PACKED:
+        if strides is not None or layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
+            raise broken_error("strides", strides, "None, since elements share bytes")
+    elif strides is None or size == 0:
+        if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
+            raise broken_error("shape", shape, "strides below 2**63 bytes")
+    else:
+        for k in range(a.nd_):
+            a.byte_strides_[k] = index_of((<tuple> strides)[k], "strides")
+    return a
+
+
+cdef int set_element(Descriptor a, object element) except -1:
+    cdef const dtypes.ElementType* row
+    if type(element) is not tuple:
+        return set_dtype(a, dtype_codec.read(element))
+    if len(<tuple> element) != 4 or [type(part) for part in <tuple> element] != [str, int, int, bool]:
+        raise dtype_codec.refused_error(element)
+    name, code, bits, packed = <tuple> element
+    row = dtypes.by_dlpack(code, bits) if 0 <= code < 256 and 0 <= bits < 256 else NULL
+    if row == NULL or row.name.decode() != name or packed and bits >= 8:
+        raise pickle.UnpicklingError(
+            f"arrayhub: the elements in the pickle are {show(element)}, a type that this release does not know; unpickle it"
+            " with the release of arrayhub that wrote it, or a later one"
+        )
+    set_type(a, row)
+    if packed:
+        a.flags_ |= PACKED
+    return 0
+
+
+cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except -1:
+    """Refuse elements that lie outside of the bytes that came along."""
+    cdef Py_ssize_t low = 0, high = 0, nbytes = size_of(memory) * memory.itemsize_
+    cdef bint overflow = False
+    if a.flags_ & PACKED:
+        high = a.dl_dtype_.bits * size_of(a)          # below 2**66 / 8: bits are fewer than those of a byte
+        high = high // 8 + (high % 8 != 0)
+    elif size_of(a):
+        overflow = layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high)
+    if (
+        overflow or start < 0 or start > nbytes or layout.checked_add(start, low, &low) or low < 0
+        or layout.checked_add(start, high, &high) or high > nbytes
+    ):
+        raise pickle.UnpicklingError(
+            f"arrayhub: shape {show(a.shape)}, strides and offset {start} in the pickle reach beyond its {nbytes} bytes; it is"
+            " forged, or was cut short"
+        )
+    return 0
+
+
+cdef int lay(Descriptor a, Descriptor memory, Py_ssize_t start) except -1:
+    """Let an array show memory that has been found large enough, from `start` on."""
+    a.device_ = DLDevice(kDLCPU, 0)
+    a.block_ = block_of(memory)
+    a.base_ = memory.base_
+    a.data_ = (memory.data_ if memory.data_ != NULL else _NOTHING) + start
+    a.strides_ = a.shape_ + a.nd_      # NULL where an earlier look found no whole number of elements
+    return seal(a)
+
+
+cdef Descriptor aligned_copy(Descriptor memory):
+    """The same bytes in fresh memory that starts on a boundary for any element."""
+    cdef Py_ssize_t nbytes = size_of(memory) * memory.itemsize_
+    cdef MemoryBlock block = allocate(nbytes, BOUNDARY)
+    cdef const char* source = memory.data_
+    with nogil:
+        if nbytes:
+            memcpy(block.address_, source, nbytes)
+    cdef Descriptor fresh = new_array(1)
+    set_type(fresh, dtypes.by_format(c"B"))
+    fresh.protocol_ = CONSTRUCTED
+    fresh.device_ = block.device_
+    fresh.block_ = block
+    fresh.base_ = block
+    fresh.data_ = block.address_
+    fresh.shape_[0] = nbytes
+    fresh.byte_strides_[0] = 1
+    # As far as the bytes could be written before: whether a transport aligns them must not decide it.
+    fresh.flags_ |= COPIED | memory.flags_ & (WRITEABLE | IMMUTABLE)
+    seal(fresh)
+    return fresh
+
+
+cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
+    """The weaker of what the sender and the transport allow; what was immutable stays so."""
+    a.flags_ |= memory.flags_ & COPIED
+    if access == IS_IMMUTABLE:
+        a.flags_ |= IMMUTABLE
+    elif access == IS_READWRITE:
+        a.flags_ |= memory.flags_ & (WRITEABLE | IMMUTABLE)
+    return 0
+
+
+cdef int set_labels_of(Descriptor a, object labels) except -1:
+    if type(labels) is not tuple or len(<tuple> labels) != 3:
+        raise broken_error("labels", labels, "None, or dims, origin and halo")
+    dims, origin, halo = <tuple> labels
+    try:
+        label(a, dims=dims, origin=origin, halo=halo)
+    except (TypeError, ValueError) as error:
+        raise broken_error("labels", labels, f"dims, origin and halo of the array ({error})") from error
+    return 0

@@ -1,0 +1,108 @@
+"""What dask knows an array by: equal for equal elements, in every process, and another for any other.
+
+The elements are hashed where they lie, a chunk at a time, and strided ones brought together for it, so that nothing
+large is copied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import asarray
+from arrayhub.libraries.numpy import raw
+from arrayhub.runtimes.host import host_view, is_host_readable
+from arrayhub.transfer.gather import pieces
+from arrayhub.transport import dtype_codec
+from arrayhub.transport.pickling import identity, without_unused_bits
+
+_CHUNK = 1 << 20  # bytes that are hashed at a time, wherever they lie: other cuts would give other tokens
+
+
+def token(array: USMArray) -> tuple[Any, ...]:
+    """Return what ``USMArray.__dask_tokenize__`` gives.
+
+    Elements that the host cannot read are not fetched for it: each call gives another token then, so that no result is
+    ever taken for that of other elements.
+
+    Raises
+    ------
+    dask.tokenize.TokenizationError
+        The host cannot read the elements, and dask is configured to ensure deterministic tokens.
+    """
+    if not is_host_readable(array):
+        return ("arrayhub.USMArray", str(array.device), _unique(array))
+    content = hashlib.sha1(usedforsecurity=False)
+    quick = _hash_of_dask()
+    for part in _without_padding(without_unused_bits(host_view(array))):
+        for chunk in _cut(_runs(pieces(part))):
+            content.update(chunk if quick is None else quick(chunk).encode())
+    return ("arrayhub.USMArray", *identity(array), content.hexdigest())
+
+
+def _hash_of_dask() -> Callable[[Any], str] | None:
+    """The function that dask hashes NumPy's arrays by, the quickest that is installed; None where dask did not ask."""
+    return getattr(sys.modules.get("dask.hashing"), "hash_buffer_hex", None)
+
+
+def _unique(array: USMArray) -> str:
+    """Return another token at each call, or raise where dask was asked for deterministic ones.
+
+    Both dask's configuration and ``dask.tokenize.tokenize(ensure_deterministic=True)`` ask for them. dask applies them
+    to an ``object()``, which has no deterministic token either.
+    """
+    if "dask" not in sys.modules:
+        return uuid.uuid4().hex
+    from dask.tokenize import TokenizationError, normalize_token
+
+    try:
+        return str(normalize_token(object()))
+    except TokenizationError:
+        raise TokenizationError(
+            f"arrayhub: the array is on {array.device}, and its elements are not fetched to make a token of them; call"
+            " arrayhub.to_host(x) first, or give the task a name"
+        ) from None
+
+
+def _without_padding(array: USMArray) -> list[USMArray]:
+    """Return `array`, or views of the bytes that count where some of each element are anything."""
+    if not dtype_codec.has_padding(array.dtype):
+        return [array]
+    bare = np.asarray(array).view(dtype_codec.runs_of(array.dtype))
+    return [asarray(bare[name]) for name in bare.dtype.names or ()]
+
+
+def _runs(array: USMArray) -> Iterator[USMArray]:
+    """Yield the elements of `array` in C order, in arrays that are contiguous."""
+    if array.flags.c_contiguous:
+        yield array
+    elif array.nbytes <= _CHUNK:
+        yield array.copy()
+    else:
+        rows = max(_CHUNK * array.shape[0] // array.nbytes, 1)
+        for start in range(0, array.shape[0], rows):
+            yield from _runs(array[start] if rows == 1 else array[start : start + rows])
+
+
+def _cut(runs: Iterator[USMArray]) -> Iterator[Any]:
+    """Yield the bytes of contiguous arrays, one after the other, in chunks of which the last alone may be shorter."""
+    held = bytearray()
+    for run in runs:
+        data = raw(run).reshape(-1).view("u1") if run.nbytes else np.empty(0, "u1")
+        start = min(_CHUNK - len(held), data.size) if held else 0
+        held += data[:start].data
+        if len(held) == _CHUNK:
+            yield held
+            held = bytearray()
+        if not held:
+            end = start + (data.size - start) // _CHUNK * _CHUNK
+            yield from (data[at : at + _CHUNK] for at in range(start, end, _CHUNK))
+            held += data[end:].data
+    if held:
+        yield held

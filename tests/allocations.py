@@ -1,0 +1,313 @@
+"""Public calls by topic, and a program that runs each of them with every one of its allocations failing in turn."""
+
+import copy
+import ctypes
+import gc
+import os
+import pickle
+import re
+import sys
+import types
+from typing import NamedTuple
+
+import numpy as np
+import routes
+
+import arrayhub
+
+# More than any call here makes. With all of them failing for good, CPython 3.11 never ends a handler in a long
+# function: it
+# has no memory for the number of the instruction that raised, and raises again there.
+ALL = 10_000
+WIDTHS = (ALL, 3, 1)  # how many allocations fail in a row
+MOST = 120  # first failing allocations that are tried of a call; of longer calls every second, third or later one
+STARTS = 4000  # of a call of which no end is found, that is where the search for it stops
+
+
+class Other(NamedTuple):
+    """An outcome that is neither a MemoryError nor the right answer, and not arrayhub's."""
+
+    kind: type
+    words: str
+    reason: str
+
+
+OTHERS = (
+    Other(SystemError, "numpy.nditer", "NumPy's nditer loses the exception"),
+    Other(SystemError, "without exception set", "CPython's take_ownership (Python/frame.c) clears the exception"),
+    Other(SystemError, "without setting an exception", "as above"),
+    Other(ctypes.ArgumentError, "MemoryError", "ctypes says so of an argument that it cannot convert"),
+    Other(pickle.PicklingError, "import of module", "pickle's words for whatever its import of a module raises"),
+    Other(BufferError, "Failed to allocate a Tensor object", "torch's own words"),
+)
+
+# CPython 3.11 keeps a reference to an argument of a Python function with a closure where it has no memory for the cell
+# (MAKE_CELL). The statements that call one with the object, and the name of the object.
+CELLS = {
+    "asarray(nothing)": "nothing", "asarray(fails)": "fails", "arrayhub.empty_like(u)": "u", "asnested(rows)": "rows",
+    "asnested(records)": "records", "asnested(ragged)": "ragged", "asarray(objects)": "objects",
+}  # fmt: skip
+
+# Statements of `routes` that are left out, with the reason.
+LEFT_OUT = {
+    "asarray(a, via='array_interface')": "NumPy's own attribute ends the process without memory",
+    "table.export(u, table.at); table.drop()": "two calls; `host` has the first one",
+    "table.export(u, table.at); table.take_back()": "two calls",
+    "table.make(table.at_right, table.at, None, table.set_error); table.take_back()": "two calls",
+    "asarray(pointers)": "the producer is made by ctypes, which swallows a MemoryError in a callback",
+    "asarray(s)": "the producer is made by ctypes",
+    "asarray(bad_struct)": "the producer is made by ctypes",
+    "torch.from_dlpack(u)": "torch's own call, whose Python code takes thousands of allocations",
+    "asarray(ct)": "ctypes and NumPy read its type, and say something else of it",
+    "asarray(bad_capsule(a))": "the producer is made by ctypes",
+    "asarray(used_capsule(a))": "the producer is made by Python code",
+}
+
+
+def host():
+    for library in (
+        "jax",
+        "torch",
+        "dpctl",
+        "cupy",
+    ):  # `explain` asks each for its devices, and jaxlib ends the process
+        sys.modules.setdefault(library, None)
+    names = routes.namespace("host")
+    return {
+        **names,
+        "copy": copy,
+        "pickle": pickle,
+        "pickled": pickle.dumps(names["u"]),
+        "traced": traced,
+        "make": make,
+    }
+
+
+def traced():
+    with arrayhub.trace() as events:
+        arrayhub.asarray(bytearray(8))
+    return len(events.events)
+
+
+def make(table):
+    """Call the table's allocator, which reports by a callback and not by an exception."""
+    if table.make(table.at_right, table.at, None, table.set_error):
+        raise MemoryError
+
+
+def nested():
+    import pyarrow as pa
+
+    lists, strings = pa.array([[1, 2], None, [3]]), pa.array(["a", None, "longer than twelve bytes"])
+    frame = pa.table({"x": lists, "s": strings})
+    return {
+        "asnested": arrayhub.asnested, "arrayhub": arrayhub, "pa": pa, "copy": copy, "pickle": pickle, "lists": lists,
+        "strings": strings, "frame": frame, "n": arrayhub.asnested(lists), "ns": arrayhub.asnested(strings),
+        "nt": arrayhub.asnested(frame), "rows": [[1, 2], [], [3]], "records": [{"a": 1, "b": "x"}, {"a": 2, "b": None}],
+        "ragged": [np.zeros(2), np.zeros(3)],
+    }  # fmt: skip
+
+
+TEXT = (
+    "repr(u)", "str(u)", "repr(u.flags)", "repr(u.memory)", "repr(device)", "format(u)", "repr(us)", "repr(uc)",
+    "arrayhub.picture((3, 4))", "arrayhub.datashape(u)", "traced()",
+)  # fmt: skip
+
+HOST = (
+    "pickle.dumps(u)", "pickle.dumps(u, 5)", "pickle.dumps(us)", "pickle.loads(pickled)", "copy.copy(u)",
+    "copy.deepcopy(u)",
+    "u.__dlpack__(max_version=(1, 3), dl_device=(1, 0))", "u.__arrow_c_array__()", "u.__arrow_c_schema__()",
+    "u1.__arrow_c_array__()", "u1.__arrow_c_schema__()", "u1.__arrow_c_stream__()", "u1.__arrow_c_device_array__()",
+    "u1.__arrow_c_device_stream__()", "us.__arrow_c_array__()", "u.tolist()", "u[1, 2].item()", "list(u)", "len(u)",
+    "u[0] = 1.0", "u[1:] = a[1:]", "u[...] = u", "u1[3] = 7", "u[:, 1] = [1, 2, 3]", "u.squeeze()", "u.swapaxes(0, 1)",
+    "u.astype('f4')", "u.ravel()", "u.mT", "u.__array__()", "u.__array__('f4')", "iter(u)", "arrayhub.full((2, 3), 7)",
+    "arrayhub.empty_like(u)", "arrayhub.zeros((2, 3), 'f4')", "to_host(uw.T, copy=True)",
+    "arrayhub.to_device(u, 'cpu')",
+    "arrayhub.convert(u, 'numpy', copy=True)", "arrayhub.is_copy(u)", "hash(u.device)", "table.export(u, table.at)",
+    "table.export(ub, table.at)", "make(table)",
+)  # fmt: skip
+
+NESTED = (
+    "asnested(lists)", "asnested(strings)", "asnested(frame)", "asnested(rows)", "asnested(records)",
+    "asnested(ragged)",
+    "asnested(lists, copy=True)", "asnested(frame, copy=True)", "copy.deepcopy(n)", "copy.copy(n)", "repr(n)",
+    "repr(nt)",
+    "n.to_list()", "ns.to_list()", "n[0]", "n[1:]", "nt['x']", "len(n)", "n.type", "n.__arrow_c_array__()",
+    "n.__arrow_c_schema__()", "n.__arrow_c_stream__()", "n.__arrow_c_device_array__()", "n.__arrow_c_device_stream__()",
+    "nt.__arrow_c_stream__()", "arrayhub.as_arrow(n)", "pa.array(n)", "pickle.dumps(n)",
+)  # fmt: skip
+
+
+class Table(NamedTuple):
+    """Statements, the function that makes the names that they use, and the libraries that this takes."""
+
+    names: object
+    statements: tuple
+    libraries: tuple = ()
+
+
+def of_routes(library):
+    return tuple(one.statement for one in routes.LIBRARIES[library].routes if one.statement not in LEFT_OUT)
+
+
+TABLES = {
+    "routes": Table(host, of_routes("host")),
+    "text": Table(host, TEXT),
+    "host": Table(host, HOST),
+    "nested": Table(nested, NESTED, ("pyarrow",)),
+    "pyarrow": Table(lambda: routes.namespace("pyarrow"), of_routes("pyarrow"), ("pyarrow",)),
+    "torch": Table(lambda: routes.namespace("torch"), of_routes("torch"), ("torch",)),
+}
+
+
+def shown(result):
+    """What has to be the same each time."""
+    if isinstance(result, arrayhub.USMArray):
+        return "USMArray", result.shape, result.byte_strides, str(result.dtype), result.access, result.protocol
+    if isinstance(result, np.ndarray):
+        return "ndarray", result.shape, result.strides, str(result.dtype), result.flags.writeable
+    if isinstance(result, (tuple, list)):
+        return type(result).__name__, *map(shown, result)
+    if isinstance(result, str):
+        return re.sub(r"0x[0-9a-f]+|\d{9,}|[0-9.]+ [nµm]?s\b", "-", result)
+    if isinstance(result, (int, float, bytes, type(None))):
+        return result
+    return type(result).__name__
+
+
+def runner(statement, names):
+    """Compile a statement into a function without arguments."""
+    scope = {**names, "_frame": sys._getframe}
+    try:
+        # The object of the frame is made first, since take_ownership (see OTHERS) would make it while an
+        # exception is set.
+        code = compile(f"def run():\n _frame()\n return ({statement})", statement, "exec")
+    except SyntaxError:
+        code = compile(f"def run():\n _frame()\n {statement}", statement, "exec")
+    exec(code, scope)
+    return scope["run"]
+
+
+def expected_of(run):
+    """Return the answer of a call or the type of its exception, once its caches are full."""
+    for _ in range(3):
+        try:
+            answer = shown(run())
+        except Exception as error:
+            answer = type(error)
+    return answer
+
+
+def attempt(run, start, width):
+    """Run a call whose allocations fail from `start` on.
+
+    Returns
+    -------
+    result : object
+    error : BaseException or None
+    reached : bool
+        Whether the call got as far as allocation `start`, of the width `ALL`.
+    """
+    import _testcapi
+
+    stop, probe = _testcapi.remove_mem_hooks, bytearray
+    result = error = None
+    reached = True
+    sys._getframe()  # as in `runner`
+    _testcapi.set_nomemory(start, start + width)
+    try:
+        result = run()
+    except BaseException as raised:
+        error = raised
+    if not isinstance(error, MemoryError):
+        try:
+            probe(1)
+            reached = False
+        except MemoryError:
+            pass
+    stop()
+    try:
+        return result, error, reached
+    finally:  # the traceback leads to this frame: no cycle, since CPython has but sixteen MemoryErrors in reserve
+        result = error = None
+
+
+def give_back(names):
+    """Delete what an export of the exchange table has left."""
+    table = names.get("table")
+    if table is not None and table.out.value:
+        table.drop()
+        table.out.value = None
+
+
+def allowed(error, expected):
+    if isinstance(error, MemoryError) or type(error) is expected:
+        return True
+    return any(isinstance(error, other.kind) and other.words in str(error) for other in OTHERS)
+
+
+def allocations_of(run, names):
+    """Return how many allocations a call makes."""
+    for start in range(STARTS):
+        reached = attempt(run, start, ALL)[2]
+        give_back(names)
+        if not reached:
+            return start
+    return STARTS
+
+
+def wrong_of(statement, names, note):
+    """Return what goes wrong in a statement, as a list of texts."""
+    run = runner(statement, names)
+    note(f"{statement}: without failures")
+    expected = expected_of(run)
+    give_back(names)
+    note(f"{statement}: the search for its last allocation")
+    count = allocations_of(run, names)
+    watched = {name: value for name, value in names.items() if not isinstance(value, types.ModuleType)}
+    expected_of(run)
+    give_back(names)
+    gc.collect()
+    before = {name: sys.getrefcount(value) for name, value in watched.items()}
+    wrong = []
+    for width in WIDTHS:
+        for start in range(0, count, -(-count // MOST)):
+            where = f"{statement}: {'all' if width == ALL else width} from allocation {start} of {count}"
+            note(where)
+            result, error, _ = attempt(run, start, width)
+            if error is not None and not allowed(error, expected):
+                wrong.append(f"{where}: {error!r}")
+            elif error is None and shown(result) != expected:
+                wrong.append(f"{where}: {shown(result)!r} instead of {expected!r}")
+            result = error = None
+            give_back(names)
+            before = moved(watched, before, CELLS.get(statement), where, wrong)
+    return wrong
+
+
+def moved(watched, before, leaking, where, wrong):
+    """Add the references that were lost or kept since `before` to `wrong`; return the present ones."""
+    after = {name: sys.getrefcount(value) for name, value in watched.items()}
+    if after != before:
+        gc.collect()
+        after = {name: sys.getrefcount(value) for name, value in watched.items()}
+        for name, n in after.items():
+            if n != before[name] and not (name == leaking and n > before[name]):
+                wrong.append(f"{where}: references to {name}: {n - before[name]:+}")
+    return after
+
+
+def main(name, path, only=None):
+    """Run a table; `path` gets the attempt that runs now, and the standard output what went wrong."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    names = TABLES[name].names()
+    gc.collect()
+    gc.freeze()  # so that a collection takes no time
+    for statement in TABLES[name].statements:
+        if only is None or only in statement:
+            for line in wrong_of(statement, names, lambda text: os.pwrite(file, text.encode().ljust(300), 0)):
+                print(line)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,98 @@
+"""Callbacks of producers that leave an exception set, and callbacks of arrayhub that run out of memory."""
+
+import ctypes
+import errno
+import gc
+import sys
+
+import arrow_by_hand as by_hand
+import numpy as np
+import pytest
+from children import python
+from dlpack_by_hand import Handmade
+
+import arrayhub as ah
+
+# A callback that does nothing, returns 0 and leaves a MemoryError set.
+LEAVES = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
+
+
+@pytest.fixture
+def reported(monkeypatch):
+    """The types of the exceptions that went to `sys.unraisablehook`."""
+    kinds = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: kinds.append(report.exc_type))
+    return kinds
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_a_deleter_that_leaves_an_exception(versioned, reported):
+    producer = Handmade(versioned=versioned)
+    producer.managed.deleter = LEAVES
+    x = ah.asarray(producer)
+    assert reported == []
+    del x
+    gc.collect()
+    assert reported == [MemoryError]
+
+
+@pytest.mark.parametrize("field", ["schema_release", "array_release"])
+def test_an_arrow_release_that_leaves_an_exception(field, reported):
+    kind = by_hand.RELEASE_SCHEMA if field == "schema_release" else by_hand.RELEASE_ARRAY
+    producer = by_hand.Producer(b"l", [None, np.arange(3).ctypes.data_as(ctypes.c_void_p)], **{field: kind(LEAVES)})
+    producer.keep.append(values := np.arange(3))
+    producer.pointers[1] = values.ctypes.data
+    x = ah.asarray(producer)
+    assert ah.as_numpy(x).tolist() == [0, 1, 2]
+    del x
+    gc.collect()
+    assert reported == [MemoryError]
+
+
+@pytest.mark.parametrize("field", ["release", "get_schema"])
+def test_a_stream_that_leaves_an_exception(field, reported):
+    stream = by_hand.Streamed(by_hand.Producer(b"l", [None, by_hand.int64(1, 2, 3)]))
+    if field == "release":
+        stream.struct.release = type(stream.struct.release)(LEAVES)
+        assert ah.asnested(stream).to_list() == [1, 2, 3]
+    else:  # without a schema: a refusal, and the MemoryError apart from it
+        stream.struct.get_schema = type(stream.struct.get_schema)(LEAVES)
+        with pytest.raises(ah.InterfaceError, match="ArrowSchema.release"):
+            ah.asnested(stream)
+    assert reported == [MemoryError]
+
+
+def test_a_stream_without_memory_says_enomem():
+    """The number and the message of a failed callback, by every allocation that the callback makes."""
+    assert (
+        python("""
+        import ctypes, _testcapi
+        import arrow_by_hand as by_hand, numpy as np
+        import arrayhub as ah
+
+        capsule = ah.asarray(np.arange(3)).__arrow_c_stream__()
+        stream = by_hand.struct_in(capsule, by_hand.Stream)
+        address = lambda field: ctypes.cast(getattr(stream, field), ctypes.c_void_p).value
+        get_schema = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address("get_schema"))
+        last_error = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)(address("get_last_error"))
+        where, schema = ctypes.addressof(stream), by_hand.Schema()
+        into = ctypes.addressof(schema)
+        seen = set()
+        for start in range(40):
+            _testcapi.set_nomemory(start, start + 100)
+            code = None
+            try:
+                code = get_schema(where, into)
+            except BaseException:
+                pass
+            _testcapi.remove_mem_hooks()
+            if code:
+                seen.add((code, last_error(where)))
+                assert not schema.release
+            elif code == 0:
+                assert schema.release
+                schema.release(schema)
+        print(sorted(seen))
+    """)
+        == f"{[(errno.ENOMEM, b'MemoryError: not enough memory for the export')]}\n"
+    )

@@ -1,0 +1,35 @@
+"""Every public call with each of its allocations failing: a MemoryError or the right answer, and no reference lost.
+
+`allocations` has the calls. Each table runs in a process of its own: one that ends is a failed test, which names the
+call and the allocation.
+"""
+
+import importlib.util
+import os
+import sys
+
+import pytest
+from allocations import TABLES
+from children import TESTS, finished
+
+pytest.importorskip("_testcapi", reason="not every build of CPython has the functions that make allocations fail")
+
+
+def missing(table):
+    return [name for name in TABLES[table].libraries if importlib.util.find_spec(name) is None]
+
+
+def test_the_tables_have_all_kinds_of_calls():
+    assert sum(len(table.statements) for table in TABLES.values()) >= 150
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_without_memory_a_call_raises_or_answers(table, tmp_path):
+    if missing(table):
+        pytest.skip(f"{missing(table)[0]} is not installed")
+    last = tmp_path / "last"
+    paths = os.pathsep.join(filter(None, [str(TESTS.parent), str(TESTS), os.environ.get("PYTHONPATH")]))
+    done = finished(sys.executable, "-X", "faulthandler", TESTS / "allocations.py", table, last, PYTHONPATH=paths)
+    where = last.read_text().strip() if last.exists() else "nothing ran"
+    assert done.returncode == 0, f"exit code {done.returncode} in {where}\n{done.stderr[-3000:]}"
+    assert done.stdout == ""

@@ -1,0 +1,304 @@
+"""Arrow's streams that can be read once, and queries: looking at them and refusing them leaves them as they are."""
+
+import gc
+
+import numpy as np
+import pytest
+from children import python
+
+import arrayhub as ah
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+
+ROWS = [{"a": 1.0}, {"a": 2.0}, {"a": 3.0}]
+LOOKS = {
+    "asarray": ah.asarray,
+    "asarray of a list": lambda x: ah.asarray([x]),
+    "as_numpy": ah.as_numpy,
+    "explain": ah.explain,
+    "explain to polars": lambda x: ah.explain(x, to="polars"),
+    "inspect": ah.inspect,
+    "debug_repr": ah.debug_repr,
+    "check": ah.check,
+    "datashape": ah.datashape,
+    "via": lambda x: ah.asarray(x, via="arrow"),
+    "convert": lambda x: ah.convert(x, "torch"),
+}
+
+
+def library(name):
+    return pytest.importorskip(name, reason=f"{name} is not installed")
+
+
+def batches():
+    return [pa.record_batch({"a": [1.0, 2.0]}), pa.record_batch({"a": [3.0]})]
+
+
+def reader():
+    made = batches()
+    return pa.RecordBatchReader.from_batches(made[0].schema, made)
+
+
+READERS = {
+    "pyarrow": reader,
+    "duckdb": lambda: library("duckdb").sql("select * from (values (1e0), (2e0), (3e0)) t(a)").to_arrow_reader(),
+    "nanoarrow": lambda: library("nanoarrow").ArrayStream(pa.Table.from_batches(batches())),
+    "arro3": lambda: library("arro3.core").RecordBatchReader.from_arrow(reader()),
+}
+
+
+def look(at, x):
+    """Look at an object in one way, whether that refuses it or not."""
+    try:
+        LOOKS[at](x)
+    except (BufferError, TypeError):
+        return
+
+
+def rows(x):
+    return ah.asnested(x, copy=True).to_list()
+
+
+@pytest.mark.parametrize("at", LOOKS)
+@pytest.mark.parametrize("kind", READERS)
+def test_a_reader_has_all_rows_after_a_look(kind, at):
+    x = READERS[kind]()
+    look(at, x)
+    gc.collect()
+    assert rows(x) == ROWS
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_a_refused_reader_names_a_call_that_reads_it(kind):
+    x = READERS[kind]()
+    with pytest.raises(BufferError, match=r"has columns; call arrayhub\.asnested\(x\)"):
+        ah.asarray(x)
+    assert sum(map(len, ah.asnested(x)) if kind != "duckdb" else [len(ah.asnested(x))]) == 3
+
+
+def test_readers_survive_explain_in_a_process_of_their_own():
+    """Without anything else that could hold what was read."""
+    done = python(
+        "import arrayhub, pyarrow as pa\n"
+        "b = pa.record_batch({'a': [1.0, 2.0]})\n"
+        "r = pa.RecordBatchReader.from_batches(b.schema, [b, b])\n"
+        "arrayhub.explain(r), str(arrayhub.explain(r, to='numpy'))\n"
+        "print(pa.table(r).num_rows)\n"
+    )
+    assert done.split() == ["4"]
+
+
+@pytest.mark.parametrize("function", [ah.inspect, ah.debug_repr, ah.check, ah.datashape], ids=lambda f: f.__name__)
+def test_what_does_not_read_a_reader_names_a_call_that_works(function):
+    name = function.__name__
+    x = reader()
+    words = (
+        rf"{name}: RecordBatchReader is a stream of records with 1 field.*arrayhub\.{name}\(arrayhub\.asnested\(x, copy"
+    )
+    with pytest.raises(BufferError, match=words):
+        function(x)
+    assert function(ah.asnested(x, copy=True)) is not None
+
+
+def test_explain_says_what_a_reader_is():
+    told = ah.explain(reader())
+    assert told.summary == "a stream of records with 1 field, which can be read once"
+    assert "arrayhub.asnested(x)" in told.why
+    assert {verdict.verdict for verdict in told.verdicts} == {"not tried"}
+    assert {verdict.consumer for verdict in told.verdicts} > {"numpy", "torch", "arrow", "polars"}
+    assert [verdict.consumer for verdict in ah.explain(reader(), to="pandas").verdicts] == ["pandas"]
+
+
+# ---- producers without a schema besides
+
+
+class Once:
+    """A stream that can be asked for once, and says nothing besides."""
+
+    def __init__(self, source):
+        self.source, self.asked = source, 0
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        self.asked += 1
+        return self.source.__arrow_c_stream__(requested_schema)
+
+
+class OnceAndNumbers(Once):
+    """The same, with NumPy's interface too."""
+
+    __array_interface__ = property(lambda self: np.arange(3.0).__array_interface__)
+
+
+class Chunks:
+    """Batches that are made when they are read, which is counted."""
+
+    def __init__(self):
+        self.read = 0
+
+    def __iter__(self):
+        for batch in batches():
+            self.read += 1
+            yield batch
+
+
+@pytest.mark.parametrize("at", ["explain", "explain to polars", "inspect", "debug_repr", "check", "datashape"])
+def test_looking_at_an_unknown_stream_does_not_ask_for_it(at):
+    x = Once(reader())
+    look(at, x)
+    assert x.asked == 0
+    assert rows(x) == ROWS
+
+
+def test_asarray_refuses_columns_by_the_schema_before_it_reads_a_chunk():
+    chunks = Chunks()
+    x = Once(pa.RecordBatchReader.from_batches(batches()[0].schema, chunks))
+    with pytest.raises(BufferError, match=r"has columns; call arrayhub\.asnested.*make it anew") as raised:
+        ah.asarray(x)
+    assert "anew" in str(raised.value)
+    assert (x.asked, chunks.read) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [pa.array(["a"]), pa.array([[1]]), pa.array([True]), pa.array(["a"]).dictionary_encode(), pa.array([b"a"])],
+)
+def test_what_is_never_dense_is_refused_by_the_schema(values):
+    x = library("arro3.core").ArrayReader.from_arrow(pa.chunked_array([values]))
+    with pytest.raises(BufferError, match=r"call arrayhub\.asnested\(x\)"):
+        ah.asarray(x)
+    assert rows(x) == values.to_pylist()
+
+
+def test_numbers_come_in_by_a_stream_that_is_read_once():
+    numbers = pa.chunked_array([[1.0, 2.0]])
+    assert ah.asarray(Once(numbers)).tolist() == [1.0, 2.0]
+    assert ah.asarray(library("arro3.core").ArrayReader.from_arrow(numbers)).tolist() == [1.0, 2.0]
+    assert ah.asarray(library("nanoarrow").ArrayStream(numbers)).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("values", [[[1.0], [2.0]], [[1.0, None]]], ids=["chunks", "missing"])
+def test_what_had_to_be_read_is_said_to_have_been_read(values):
+    x = library("nanoarrow").ArrayStream(pa.chunked_array(values))
+    with pytest.raises(BufferError, match=r"asnested.*has opened the stream.*make it anew"):
+        ah.asarray(x)
+    anew = library("nanoarrow").ArrayStream(pa.chunked_array(values))
+    assert rows(anew) == [value for chunk in values for value in chunk]
+
+
+def test_what_has_several_chunks_is_said_to_have_been_read():
+    with pytest.raises(BufferError, match=r"copy=True.*This has read x: what can be read once must be made anew"):
+        ah.as_arrow(reader())
+    assert len(ah.as_arrow(reader(), copy=True)) == 3
+    with pytest.raises(BufferError) as raised:
+        ah.as_arrow(pa.Table.from_batches(batches()))
+    assert "made anew" not in str(raised.value)
+
+
+def test_tables_and_columns_are_no_such_streams():
+    for x in (pa.chunked_array([[1.0], [2.0]]), pa.table({"a": [1.0]})):
+        assert "not read" not in str(ah.explain(x))
+        assert ah.inspect(ah.asnested(x, copy=True))["arrmeta"]
+        assert ah.check(x) == []
+
+
+def test_a_stream_with_another_protocol_is_looked_at_by_that():
+    x = OnceAndNumbers(reader())
+    told = ah.explain(x)
+    assert (told.taken, x.asked) == ("array_interface", 0)
+    assert ah.inspect(x)["data"]["protocol"] == "array_interface"
+    assert ah.check(x) == []
+    assert x.asked == 0
+
+
+# ---- queries
+
+
+class Counting:
+    """A duckdb relation whose query calls a Python function for each of its 100 rows."""
+
+    def __init__(self):
+        duckdb = library("duckdb")
+        self.called = called = []
+        self.connection = duckdb.connect()
+        self.connection.create_function("counted", lambda i: called.append(i) or i, ["BIGINT"], "BIGINT")
+        self.relation = self.connection.sql("select counted(i) as n, i from range(100) t(i)")
+
+
+@pytest.mark.parametrize("at", LOOKS)
+def test_looking_at_a_query_of_duckdb_runs_nothing(at):
+    query = Counting()
+    look(at, query.relation)
+    assert query.called == []
+
+
+def test_a_refused_query_names_a_call_that_computes_it():
+    query = Counting()
+    with pytest.raises(BufferError, match=r"is a query, whose result has columns; call arrayhub\.asnested\(x\)"):
+        ah.asarray(query.relation)
+    assert query.called == []
+    assert len(ah.asnested(query.relation)) == 100
+
+
+@pytest.mark.parametrize("read", [ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward])
+def test_reading_a_query_runs_it_once(read):
+    query = Counting()
+    assert len(read(query.relation)) == 100
+    assert sorted(query.called) == list(range(100))
+
+
+def test_explain_says_that_a_query_is_one():
+    told = ah.explain(Counting().relation)
+    assert told.summary == "a query, which is computed when it is read"
+    assert [(offer.protocol, offer.works) for offer in told.offers] == [("arrow", False)]
+
+
+def test_queries_of_datafusion_are_not_run():
+    ran = []
+    datafusion = library("datafusion")
+
+    def counted(array):
+        ran.append(len(array))
+        return array
+
+    context = datafusion.SessionContext()
+    context.register_udf(datafusion.udf(counted, [pa.int64()], pa.int64(), "volatile", name="counted"))
+    context.from_pydict({"a": [1, 2, 3]}, name="t")
+    frame = context.sql("select counted(a) as a from t")
+    del ran[:]
+    for at in LOOKS:
+        look(at, frame)
+    assert ran == []
+    assert rows(frame) == [{"a": 1}, {"a": 2}, {"a": 3}]
+    assert ran
+
+
+def test_queries_of_ibis_are_not_run():
+    ibis = library("ibis")
+    ran = []
+
+    @ibis.udf.scalar.python
+    def counted(i: int) -> int:
+        ran.append(i)
+        return i
+
+    table = ibis.memtable({"i": [1, 2, 3]})
+    query = table.select(n=counted(table.i))
+    for at in set(LOOKS) - {"asarray of a list"}:  # of which NumPy asks the query's own __array__
+        look(at, query)
+    assert ran == []
+    assert rows(query) == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert ran == [1, 2, 3]
+
+
+# ---- narwhals
+
+
+@pytest.mark.parametrize("native", ["pyarrow", "polars"])
+def test_a_series_of_narwhals_is_viewed(native):
+    """Its array interface joins the chunks, of one chunk too; its stream shares them."""
+    narwhals = library("narwhals")
+    values = np.arange(4.0)
+    owner = pa.chunked_array([values]) if native == "pyarrow" else library("polars").Series(values)
+    x = ah.asarray(narwhals.from_native(owner, series_only=True), copy=False)
+    assert (x.ptr, x.is_copy) == (ah.asarray(owner).ptr, False)
+    assert ah.asarray(narwhals.from_native(owner, series_only=True)).ptr == x.ptr

@@ -1,0 +1,165 @@
+"""Records with several fields of one name, which Arrow allows: import, export, access, and other libraries."""
+
+import copy
+import json
+import pickle
+
+import awkward as ak
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import arrayhub as ah
+
+SOME = pa.array([1, 2, 3])
+WORDS = pa.array(["a", None, "c"])
+TWINS = pa.StructArray.from_arrays([SOME, WORDS], names=["a", "a"])
+MASKED = pa.StructArray.from_arrays([SOME, WORDS], names=["a", "a"], mask=pa.array([False, True, False]))
+
+ARRAYS = {
+    "records": TWINS,
+    "records with another field": pa.StructArray.from_arrays([SOME, WORDS, SOME], names=["a", "b", "a"]),
+    "unnamed fields": pa.StructArray.from_arrays([SOME, WORDS], names=["", ""]),
+    "missing records": MASKED,
+    "slice": TWINS[1:],
+    "no records": TWINS[:0],
+    "lists of records": pa.ListArray.from_arrays([0, 2, 3], TWINS),
+    "fixed lists of records": pa.FixedSizeListArray.from_arrays(TWINS, 3),
+    "records of records": pa.StructArray.from_arrays([TWINS, TWINS], names=["x", "x"]),
+    "categories of records": pa.DictionaryArray.from_arrays(pa.array([2, 0]), TWINS),
+}
+
+
+@pytest.fixture(params=list(ARRAYS))
+def source(request):
+    return ARRAYS[request.param]
+
+
+@pytest.fixture
+def twins():
+    return ah.asnested(TWINS)
+
+
+def test_arrow_returns_them(source):
+    x = ah.asnested(source)
+    assert ah.as_arrow(x).equals(source)
+    assert pa.array(x).equals(source)
+    assert ah.as_arrow(x, copy=True).equals(source)
+    assert pa.chunked_array(x).equals(pa.chunked_array([source]))
+    assert pa.field(x).type.equals(source.type)
+    assert ah.as_arrow(x[1:]).equals(source[1:])
+    assert ah.as_arrow(ah.asnested(x, copy=True)).equals(source)
+
+
+def test_record_batches_and_tables():
+    batch = pa.record_batch([[1], [2]], names=["a", "a"])
+    assert pa.record_batch(ah.asnested(batch)).equals(batch)
+    table = pa.table([[1, 2], ["x", "y"]], names=["a", "a"])
+    assert pa.table(ah.asnested(table, copy=True)).equals(table)
+    chunks = ah.asnested(pa.concat_tables([table, table]))
+    assert [pa.table(chunk).equals(table) for chunk in chunks] == [True, True]
+    joined = ah.asnested(pa.concat_tables([table, table]), copy=True)
+    assert pa.table(joined).equals(pa.concat_tables([table, table]).combine_chunks())
+
+
+def test_requested_types_reach_fields_of_one_name():
+    wide = pa.struct([("a", pa.int64()), ("a", pa.large_string())])
+    assert pa.array(ah.asnested(TWINS), type=wide).equals(TWINS.cast(wide))
+
+
+def test_names_and_children(twins):
+    assert twins.field_names == ("a", "a")
+    assert [ah.asnested(child).to_list() for child in twins.children] == [[1, 2, 3], ["a", None, "c"]]
+    assert str(twins.type) == "3 * {a: int64, a: ?string}"
+    assert repr(twins).startswith("NestedArray(3 * {a: int64, a: ?string}")
+    other = ah.asnested(pa.array([{"a": 1, "b": "x"}]))
+    assert other.field_names == ("a", "b") == tuple(other.fields)
+    assert other.children[1] is other.fields["b"]
+    for name in ("field_names", "children"):
+        with pytest.raises(AttributeError, match=f"{name}: an array of kind 'string'"):
+            getattr(ah.asnested(WORDS), name)
+
+
+def test_an_ambiguous_name_is_a_key_error():
+    x = ah.asnested(ARRAYS["records with another field"])
+    assert x["b"].to_list() == ["a", None, "c"]
+    with pytest.raises(KeyError, match=r"accepted: the name of one field. Use x\.children\[0\]\""):
+        x["a"]
+    assert x.children[0].tolist() == [1, 2, 3]
+    with pytest.raises(KeyError, match=r"Use x\.children\[0\], with x\.validity"):
+        ah.asnested(MASKED)["a"]
+    with pytest.raises(AttributeError, match=r"Use x\.field_names and x\.children"):
+        x.fields  # noqa: B018
+
+
+def test_dicts_of_records_are_refused(source):
+    x = ah.asnested(source)
+    with pytest.raises(ValueError, match=r"^to_list: field names are .*Use arrayhub\.as_arrow\(x\)"):
+        x.to_list()
+    if x.kind == "record" and len(x):
+        with pytest.raises(ValueError, match=r"^x\[0\]: field names are .*Use arrayhub\.as_arrow\(x\)"):
+            x[0]
+
+
+def test_pandas_has_columns_of_one_name(twins):
+    frame = ah.as_pandas(twins)
+    assert list(frame.columns) == ["a", "a"]
+    assert frame.iloc[:, 0].tolist() == [1, 2, 3]
+    assert frame.iloc[:, 1].tolist() == ["a", pd.NA, "c"]
+    pd.testing.assert_index_equal(ah.as_pandas(ah.asnested(pa.array([{"a": 1, "b": 2}]))).columns, pd.Index(["a", "b"]))
+    assert ah.as_pandas(ah.asnested(pa.array([{}, {}]))).shape == (2, 0)
+
+
+@pytest.mark.parametrize("call", [ah.as_awkward, ah.as_polars, lambda x: ah.as_numpy(x, copy=True)])
+def test_libraries_without_equal_names_refuse(call, twins):
+    with pytest.raises(BufferError, match=r"arrayhub\.as_(arrow|numpy)\(x"):
+        call(twins)
+    for name in ("missing records", "records of records", "no records"):
+        with pytest.raises(BufferError, match=r"field"):
+            call(ah.asnested(ARRAYS[name]))
+
+
+@pytest.mark.parametrize("call", [ah.as_awkward, ah.as_polars])
+def test_libraries_without_equal_names_refuse_lists_of_such_records(call):
+    with pytest.raises(BufferError, match=r"arrayhub\.as_arrow\(x"):
+        call(ah.asnested(ARRAYS["lists of records"]))
+
+
+def test_numpy_has_the_fields_one_by_one(twins):
+    assert ah.as_numpy(twins.children[0], copy=True).tolist() == [1, 2, 3]
+
+
+def test_awkward_records_with_equal_names_keep_both():
+    contents = [ak.contents.NumpyArray(np.arange(2)), ak.contents.NumpyArray(np.arange(2) + 5)]
+    x = ah.asnested(ak.Array(ak.contents.RecordArray(contents, ["a", "a"])))
+    assert [child.tolist() for child in x.children] == [[0, 1], [5, 6]]
+
+
+def test_inspection_shows_every_field(twins):
+    facts = ah.inspect(twins)
+    assert list(facts["data"]) == ["children[0]", "children[1]"]
+    json.dumps(facts)
+    assert "children[1]:" in ah.debug_repr(twins)
+    assert ah.check(twins) == []
+    assert twins._repr_html_().count("field a") == 2
+    assert "a: int64, a: ?string" in str(ah.datashape(twins))
+    assert "{a: int64, a: ?string}" in str(ah.explain(twins))
+    assert "refuses" in str(ah.explain(twins, to="polars")) or "as_arrow" in str(ah.explain(twins, to="polars"))
+
+
+def test_inspection_shows_a_field_called_validity():
+    x = ah.asnested(pa.StructArray.from_arrays([SOME], names=["validity"], mask=pa.array([True, False, False])))
+    assert list(ah.inspect(x)["data"]) == ["children[0]", "validity"]
+
+
+def test_pickles_name_a_call_that_keeps_the_fields(twins):
+    with pytest.raises(TypeError, match=r"as_arrow"):
+        pickle.dumps(twins)
+    with pytest.raises(TypeError, match=r"as_arrow"):
+        copy.copy(twins)
+    assert pickle.loads(pickle.dumps(ah.as_arrow(twins))).equals(TWINS)
+
+
+def test_host_copies_keep_the_fields(twins):
+    assert ah.as_arrow(twins.to_host()).equals(TWINS)

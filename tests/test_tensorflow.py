@@ -1,0 +1,75 @@
+"""Tests of TensorFlow's tensors without numbers, whose own ``__dlpack__`` ends the process."""
+
+import importlib.util
+
+import pytest
+from children import python
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("tensorflow") is None,
+    reason="tensorflow is not in the extra 'test': pip install tensorflow-cpu",
+)
+
+TENSORS = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import arrayhub as ah
+import tensorflow as tf
+
+TENSORS = {
+    "strings": tf.constant(["a", "b"]),
+    "one string": tf.constant("a"),
+    "no strings": tf.zeros((0,), tf.string),
+    "variant": tf.raw_ops.EmptyTensorList(element_shape=tf.constant([2]), max_num_elements=1, element_dtype=tf.float32),
+    "resource": tf.Variable([1.0]).handle,
+}
+"""
+
+CALLS = {
+    "asarray": "ah.asarray(x)",
+    "via": "ah.asarray(x, via='dlpack')",
+    "from_dlpack": "ah.from_dlpack(x)",
+    "as_numpy": "ah.as_numpy(x, copy=True)",
+    "asnested": "ah.asnested(x)",
+    "convert": "ah.convert(x, 'torch')",
+    "explain": "str(ah.explain(x))",
+    "check": "ah.check(x)",
+    "inspect": "str(ah.inspect(x))",
+    "debug_repr": "ah.debug_repr(x)",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_tensors_without_numbers_are_refused(call):
+    """Every call raises an error or, if it only describes, returns; none ends the process."""
+    describes = call in ("explain", "check")
+    python(
+        TENSORS
+        + f"""
+for name, x in TENSORS.items():
+    try:
+        {CALLS[call]}
+    except (BufferError, TypeError, ValueError) as error:
+        assert "dtype" in str(error), (name, error)
+    else:
+        assert {describes}, name
+"""
+    )
+
+
+def test_the_named_call_works():
+    python(
+        TENSORS
+        + """
+import re
+x = TENSORS["strings"]
+try:
+    ah.asarray(x)
+except BufferError as error:
+    call = re.search("Call (.*)$", str(error))[1]
+assert eval(call, {"arrayhub": ah, "x": x}).to_list() == [b"a", b"b"]
+for via in (None, "dlpack"):
+    assert ah.asarray(tf.constant([1.0, 2.0]), via=via).tolist() == [1.0, 2.0]
+assert ah.check(tf.constant([1.0, 2.0])) == []
+"""
+    )

@@ -1,0 +1,177 @@
+"""Compile arrayhub's own C and C++ text with -Wall -Wextra and print every warning in it.
+
+    python tools/c_warnings.py [--jobs N] [--in-place] [UNIT ...]
+
+Our own text is
+
+- the C blocks of .pyx and .pxd files and the headers that they include. They are compiled as parts of the modules, most
+  of whose text is Cython's. ``#line`` directives around each block tell the two apart, and a block that is not found is
+  an error.
+- the headers in arrayhub/include/, each on its own, in every language that it supports.
+- the sources in tests/native/.
+
+A UNIT is a module (``_core/tree``) or one of these files (``arrayhub/include/arrayhub.h``); without one, all are
+compiled. The flags are those of arrayhub/meson.build; ``CC`` and ``CXX`` name the compilers. Nothing is written to the
+checkout, except the modules with --in-place, as tools/build_inplace.py writes them. The exit status is 1 if there is a
+warning or an error. Needs Cython, NumPy and pybind11; what includes headers of nanobind or Arrow is compiled if that
+library is installed.
+"""
+
+import argparse
+import ast
+import concurrent.futures
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from build_inplace import PACKAGE, ROOT, commands, read_list
+
+STRICT = ["-O2", "-Wall", "-Wextra"]
+BLOCK = re.compile(r'^cdef extern from [^\n]*:\n\s+(""".*?""")', re.MULTILINE | re.DOTALL)
+DIAGNOSTIC = re.compile(r"^(?P<file>[^:\n]+):\d+:(?:\d+:)? (?:warning|error|fatal error): ", re.MULTILINE)
+OWN = ("arrayhub/", "tests/native/")  # compilers run in the root and are given relative paths
+
+C, CPP = (("c", "c11"),), (("c++", "c++17"), ("c++", "c++20"))
+# The sources use a struct of the header as its documentation says: HEAD, and zero for the rest, as Python's own
+# PyModuleDef_HEAD_INIT is used, whose users get the same warning from -Wextra.
+HEAD = ("-Wno-missing-field-initializers",)
+# File, languages, the libraries whose headers it includes, more options.
+FILES = (
+    ("arrayhub/include/arrayhub.h", (*C, *CPP), (), ()),
+    ("arrayhub/include/arrayhub.hpp", CPP, (), ()),
+    ("arrayhub/include/arrayhub/overloads.hpp", CPP, ("pybind11",), ("-include", "pybind11/pybind11.h")),
+    ("arrayhub/include/arrayhub/pybind11.hpp", CPP, ("pybind11",), ()),
+    ("arrayhub/include/arrayhub/nanobind.hpp", CPP, ("nanobind",), ()),
+    ("tests/native/old.c", C, (), HEAD),
+    ("tests/native/probe.c", (*C, *CPP), (), HEAD),
+    ("tests/native/two_files_a.c", (*C, *CPP), (), HEAD),
+    ("tests/native/two_files_b.c", (*C, *CPP), (), HEAD),
+    ("tests/native/plain.cpp", CPP[1:], (), ()),
+    ("tests/native/frameworks.cpp", CPP, ("pybind11",), ()),
+    ("tests/native/frameworks.cpp", CPP, ("nanobind",), ("-DWITH_NANOBIND",)),
+    ("tests/native/arrow_streams.cpp", CPP[1:], ("pyarrow",), ()),
+)
+HEADERS = {
+    "pybind11": lambda package: package.get_include(),
+    "nanobind": lambda package: package.include_dir(),
+    "pyarrow": lambda package: package.get_include(),
+}
+
+
+def mark(generated):
+    """Enclose each of our C blocks in a generated file in #line directives, so that a diagnostic names our file.
+
+    Raises
+    ------
+    ValueError
+        A block of a file that Cython lists as a source is not in the generated file.
+    """
+    text = generated.read_text()
+    listed = generated.with_name(f"{generated.name}.dep").read_text().replace("\\\n", " ").partition(":")[2].split()
+    for name in (name for name in listed if name.startswith("arrayhub/")):
+        source = (ROOT / name).read_text()
+        for block in BLOCK.finditer(source):
+            line = source.count("\n", 0, block.start(1)) + 1
+            ours = ast.literal_eval(block[1])
+            before, found, after = text.partition(ours)
+            if not found:
+                raise ValueError(f"{name}:{line}: the C block is not in {generated.name}")
+            text = f'{before}\n#line {line} "{name}"\n{ours}\n#line 1 "{generated}"\n{after}'
+    generated.write_text(text)
+
+
+def compile_module(name, folder, meson, in_place):
+    """Compile one module, beside its source if `in_place`; return the compiler's output and exit status."""
+    generate, compiler, module = commands(name, meson)
+    generated = folder / f"{name.replace('/', '.')}.c"
+    generate[-1] = str(generated)
+    done = subprocess.run(generate, capture_output=True, text=True, cwd=ROOT, check=False)
+    if done.returncode:
+        return done.stdout + done.stderr, done.returncode
+    mark(generated)
+    options = [option for option in compiler[:-3] if option not in ("-shared", "-Wno-unused-function")]
+    # A header of ours lies beside the module or in _core/; the generated file lies elsewhere.
+    options += ["-I", str((PACKAGE / name).parent.relative_to(ROOT)), *STRICT, str(generated)]
+    return run([*options, *(["-shared", "-o", str(module)] if in_place else ["-c", "-o", os.devnull])])
+
+
+def compile_file(file, language, libraries, options):
+    """Compile one header or source; return the compiler's output and exit status."""
+    kind, standard = language
+    variable = {"c": "CC", "c++": "CXX"}[kind]
+    compiler = shlex.split(os.environ.get(variable, {"c": "gcc", "c++": "g++"}[kind]))
+    command = [*compiler, f"-std={standard}", *STRICT, "-DNAME=probe"]
+    for folder in ("arrayhub/include", "arrayhub/_core", "tests/native"):
+        command += ["-I", folder]
+    command += ["-isystem", sysconfig.get_path("include")]
+    for library in libraries:
+        command += ["-isystem", str(HEADERS[library](importlib.import_module(library)))]
+    # A header is included into an empty file: as the main file, `#pragma once` in it would be warned of.
+    named = ["-include", file, "-x", kind, os.devnull] if "/include/" in file else ["-x", kind, file]
+    return run([*command, *options, *named, "-c", "-o", os.devnull])
+
+
+def run(command):
+    """Run a compiler in the root of the checkout; return its output and exit status."""
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    return done.stdout + done.stderr, done.returncode
+
+
+def own_diagnostics(output):
+    """Return the warnings and errors of a compiler's output that lie in our own text, each with its notes."""
+    starts = [*DIAGNOSTIC.finditer(output)]
+    ends = [*(match.start() for match in starts[1:]), len(output)]
+    parts = [(match["file"], output[match.start() : end].rstrip()) for match, end in zip(starts, ends, strict=False)]
+    return [text for file, text in parts if file.startswith(OWN)]
+
+
+def main():
+    """Compile all units in parallel and print each warning once."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--in-place", action="store_true", help="keep the modules beside their sources")
+    parser.add_argument("units", nargs="*", metavar="UNIT")
+    arguments = parser.parse_args()
+    meson = (PACKAGE / "meson.build").read_text()
+    modules = read_list(meson, r"compiled = \[")
+    if unknown := {*arguments.units} - {*modules, *(file for file, *_ in FILES)}:
+        parser.error(f"no such module or file: {', '.join(sorted(unknown))}")
+    wanted = arguments.units or [*modules, *(file for file, *_ in FILES)]
+    printed, failed, compiled = set(), [], 0
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        modules = [name for name in modules if name in wanted]
+        options = (Path(folder), meson, arguments.in_place)
+        tasks = {name: pool.submit(compile_module, name, *options) for name in modules}
+        for file, languages, libraries, options in FILES:
+            if file not in wanted:
+                continue
+            if missing := [library for library in libraries if importlib.util.find_spec(library) is None]:
+                print(f"skipped {file}: {', '.join(missing)} is not installed")
+                continue
+            for language in languages:
+                label = " ".join((file, language[1], *libraries))
+                tasks[label] = pool.submit(compile_file, file, language, libraries, options)
+        for label, task in tasks.items():
+            output, status = task.result()
+            own = own_diagnostics(output)
+            for text in dict.fromkeys(own):
+                if text not in printed:
+                    print(text, flush=True)
+            printed.update(own)
+            compiled += 1
+            if status:
+                failed.append(label)
+                if not own:
+                    print(f"{label}:\n{output}")
+    print(f"{compiled} units compiled, {len(failed)} failed, {len(printed)} warnings or errors in our own text")
+    return 1 if printed or failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

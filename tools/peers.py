@@ -1,0 +1,296 @@
+"""Run other projects' interoperability tests as they are and through arrayhub, and compare the outcomes case by case.
+
+    python tools/peers.py [SUITE ...] [--list] [--show]
+
+The tests are those that pip installs with NumPy, pyarrow, pandas, dpctl, dpnp and others. Each suite runs twice in
+processes of its own. In the second run `peers_plugin.py` puts arrayhub between the producers and the consumers of the
+test modules. Every difference needs a row with a reason in ``peers.toml``. The exit status is 1 if
+
+* a case differs and no row explains the difference,
+* a row explains cases that no longer differ,
+* no array of a suite went through arrayhub, or
+* a run ends without a report.
+
+A suite whose library is not installed is left out with a message. A row whose cases the installed release does not have
+is left out too.
+"""
+
+import argparse
+import collections
+import dataclasses
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+TOOLS = pathlib.Path(__file__).resolve().parent
+ROOT = TOOLS.parent
+TIMEOUT = 1800  # seconds for one run of a suite
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    """Test files of an installed library, and where arrayhub is put between its producers and consumers.
+
+    Parameters
+    ----------
+    files : tuple of str
+        Paths relative to the folder of installed packages.
+    consumers : tuple of str
+        Functions, as the tests write them, whose first argument is imported by arrayhub.
+    attributes : tuple of str
+        Protocol attributes that are read from arrayhub's array instead of the original object.
+    producers : tuple of str
+        Functions, as the tests write them, whose results go through `asnested` and back to pyarrow.
+    importer : str
+        Function of arrayhub that imports the objects of `consumers` and `attributes`.
+    select : str
+        Expression for pytest's ``-k``.
+    """
+
+    files: tuple
+    consumers: tuple = ()
+    attributes: tuple = ()
+    producers: tuple = ()
+    importer: str = "asarray"
+    select: str = ""
+
+
+DLPACK = ("__dlpack__", "__dlpack_device__")
+ARROW = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_c_device_array__")
+ARROW_CLASSES = tuple(
+    f"pa.{name}"
+    for name in (
+        "array",
+        "chunked_array",
+        "record_batch",
+        "table",
+        "RecordBatch.from_arrays",
+        "RecordBatch.from_pydict",
+        "RecordBatch.from_pylist",
+        "Table.from_arrays",
+        "Table.from_batches",
+        "Table.from_pydict",
+        "Table.from_pylist",
+    )
+)
+SUITES = {
+    "numpy_dlpack": Suite(("numpy/_core/tests/test_dlpack.py",), consumers=("np.from_dlpack",), attributes=DLPACK),
+    "numpy_buffers": Suite(
+        ("numpy/_core/tests/test_multiarray.py", "numpy/_core/tests/test_scalarbuffer.py"),
+        consumers=("memoryview", "get_buffer_info", "_multiarray_tests.get_buffer_info", "np.array", "np.asarray"),
+        attributes=("__array_interface__", "__array_struct__"),
+        select="NewBufferProtocol or PEP3118 or ArrayInterface or array_interface or test_interface",
+    ),
+    "numpy_ctypes": Suite(
+        ("numpy/tests/test_ctypeslib.py",),
+        consumers=("as_array", "np.ctypeslib.as_array"),
+        attributes=("__array_interface__",),
+    ),
+    "numpy_stride_tricks": Suite(
+        ("numpy/lib/tests/test_stride_tricks.py",),
+        consumers=("memoryview", "np.asarray"),
+        attributes=("__array_interface__",),
+    ),
+    "pyarrow_capsules": Suite(("pyarrow/tests/test_cffi.py",), attributes=ARROW, importer="asnested"),
+    "pyarrow_dlpack": Suite(("pyarrow/tests/test_dlpack.py",), consumers=("np.from_dlpack",), attributes=DLPACK),
+    "pyarrow_array": Suite(("pyarrow/tests/test_array.py", "pyarrow/tests/test_scalars.py"), producers=ARROW_CLASSES),
+    "pyarrow_table": Suite(("pyarrow/tests/test_table.py",), producers=ARROW_CLASSES),
+    "pyarrow_compute": Suite(("pyarrow/tests/test_compute.py",), producers=ARROW_CLASSES),
+    "pyarrow_convert": Suite(("pyarrow/tests/test_convert_builtin.py",), producers=ARROW_CLASSES),
+    "pyarrow_pandas": Suite(
+        ("pyarrow/tests/test_pandas.py",), producers=(*ARROW_CLASSES, "pa.Table.from_pandas", "pa.Array.from_pandas")
+    ),
+    "pygame": Suite(
+        ("pygame/tests/bufferproxy_test.py", "pygame/tests/surfarray_test.py"),
+        consumers=("BufferProxy", "pygame.surfarray.make_surface"),
+        attributes=("__array_interface__", "__array_struct__"),
+    ),
+    "onedal": Suite(("onedal/datatypes/tests/test_data.py",), consumers=("to_table",)),
+    "numba": Suite(("numba/tests/test_buffer_protocol.py",), consumers=("jitfunc",)),
+    "pandas": Suite(
+        ("pandas/tests/series/test_arrow_interface.py", "pandas/tests/frame/test_arrow_interface.py"),
+        consumers=(
+            "pa.chunked_array",
+            "pa.table",
+            "pa.RecordBatchReader.from_stream",
+            "pd.Series.from_arrow",
+            "pd.DataFrame.from_arrow",
+        ),
+        attributes=ARROW,
+        importer="asnested",
+    ),
+    "dpctl_memory": Suite(
+        ("dpctl/tests/test_sycl_usm.py",),
+        consumers=("as_usm_memory", "MemoryUSMShared", "MemoryUSMDevice", "MemoryUSMHost"),
+    ),
+    "dpnp_dlpack": Suite(
+        (
+            "dpnp/tests/test_dlpack.py",
+            "dpnp/tests/third_party/cupy/core_tests/test_dlpack.py",
+            "dpnp/tests/tensor/test_usm_ndarray_dlpack.py",
+        ),
+        consumers=(
+            "cupy.from_dlpack",
+            "dpnp.from_dlpack",
+            "dpt.from_dlpack",
+            "xp.from_dlpack",
+            "np.from_dlpack",
+            "numpy.from_dlpack",
+        ),
+        attributes=(*DLPACK, "__sycl_usm_array_interface__"),
+    ),
+    "dpnp_asarray": Suite(("dpnp/tests/tensor/test_tensor_asarray.py",), consumers=("dpt.asarray",)),
+    "warp": Suite(
+        ("warp/tests/interop/test_dlpack.py",),
+        consumers=("wp.from_dlpack", "torch.utils.dlpack.from_dlpack", "jax.dlpack.from_dlpack"),
+        attributes=DLPACK,
+    ),
+    "array_api_strict": Suite(
+        ("array_api_strict/tests/test_array_object.py", "array_api_strict/tests/test_creation_functions.py"),
+        consumers=("from_dlpack",),
+        attributes=DLPACK,
+        select="dlpack",
+    ),
+}
+
+
+def site_packages():
+    """Return the folder that packages are installed in."""
+    return pathlib.Path(importlib.util.find_spec("numpy").origin).parents[1]
+
+
+def missing(suite):
+    """Return the suite's files that no installed package has."""
+    return [file for file in suite.files if not (site_packages() / file).exists()]
+
+
+def load_rows(path=TOOLS / "peers.toml"):
+    """Return the rows of each suite."""
+    return tomllib.loads(path.read_text())
+
+
+def child_environment(settings):
+    """Return the environment of a run: without settings of a pytest or an arrayhub around it."""
+    in_place = [str(ROOT)] if list((ROOT / "arrayhub").glob("dispatch.*.so")) else []
+    paths = [str(TOOLS), *in_place, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ARRAYHUB_"))},
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "SDL_VIDEODRIVER": "dummy",  # pygame's tests open no window
+        "ARRAYHUB_PEERS": json.dumps(settings),
+    }
+
+
+def pytest_run(suite, routed):
+    """Run a suite's tests in a process of their own; return the plugin's report, or None if there is none."""
+    packages = site_packages()
+    files = [str(packages / file) for file in suite.files]
+    with tempfile.TemporaryDirectory(prefix="arrayhub-peers-") as folder:
+        report = pathlib.Path(folder, "report.json")
+        settings = {**dataclasses.asdict(suite), "files": files, "report": str(report), "routed": routed}
+        command = [sys.executable, "-m", "pytest", "-p", "peers_plugin", "-p", "no:cacheprovider", "-c", os.devnull]
+        command += [f"--rootdir={packages}", "-q", "--tb=no", *(("-k", suite.select) if suite.select else ()), *files]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env=child_environment(settings),
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            print(f"  no end after {TIMEOUT} s")
+            return None
+        if not report.exists() or done.returncode not in (0, 1):
+            print(f"  exit status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+            return None
+        return json.loads(report.read_text())
+
+
+def names(row, case):
+    """Return whether a row of ``peers.toml`` names a case, with or without its parameters."""
+    name = case.partition("::")[2]
+    return any(name == known or name.startswith(f"{known}[") for known in row["cases"])
+
+
+def explains(row, case, message):
+    """Return whether a row explains the difference of a case that failed with this message."""
+    return names(row, case) and bool(re.search(row["message"], message))
+
+
+def compare(name, plain, routed, rows):
+    """Compare two reports of a suite; return the faults, a line each, and the number of explained differences."""
+    faults = [] if routed["arrays"] else [f"{name}: no array went through arrayhub"]
+    cases = sorted(plain["outcomes"].keys() | routed["outcomes"].keys())
+    used = collections.Counter()
+    for case in cases:
+        before, after = (report["outcomes"].get(case, ["absent", ""]) for report in (plain, routed))
+        if before[0] == after[0]:
+            continue
+        number = next((i for i, row in enumerate(rows) if explains(row, case, after[1])), None)
+        if number is None:
+            faults.append(f"{name}: {case}: {before[0]} becomes {after[0]}: {after[1][:300]}")
+        else:
+            used[number] += 1
+    for i, row in enumerate(rows):
+        if not used[i] and any(names(row, case) for case in cases):
+            faults.append(f"{name}: a row explains no difference: {row['cases'][0]}, {row['message']!r}")
+    return faults, used.total()
+
+
+def run(name, rows, show):
+    """Run one suite twice; return the faults found."""
+    suite = SUITES[name]
+    if absent := missing(suite):
+        print(f"{name}: not installed: {', '.join(absent)}")
+        return []
+    plain, routed = pytest_run(suite, False), pytest_run(suite, True)
+    if plain is None or routed is None:
+        return [f"{name}: a run ended without a report"]
+    faults, explained = compare(name, plain, routed, rows)
+    total = collections.Counter(outcome for outcome, _ in plain["outcomes"].values())
+    words = ", ".join(f"{count} {outcome}" for outcome, count in sorted(total.items()))
+    print(
+        f"{name}: {len(plain['outcomes'])} cases ({words}); {routed['arrays']} arrays imported by arrayhub,"
+        f" {routed['refused']} refused or left; {explained} differences explained, {len(faults)} faults",
+        flush=True,
+    )
+    if show:
+        for case, (outcome, message) in sorted(routed["outcomes"].items()):
+            if outcome != plain["outcomes"].get(case, [""])[0]:
+                print(f"  {case}: {outcome}: {message}")
+    for fault in faults:
+        print(f"  {fault}", flush=True)
+    return faults
+
+
+def main():
+    """Run the named suites, or all of them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite", nargs="*", help="names of suites; default: all")
+    parser.add_argument("--list", action="store_true", help="list the suites and run nothing")
+    parser.add_argument("--show", action="store_true", help="print every difference with its message")
+    parser.add_argument("--rows", type=pathlib.Path, help="another file of rows than tools/peers.toml")
+    options = parser.parse_args()
+    unknown = [name for name in options.suite if name not in SUITES]
+    if unknown:
+        parser.error(f"suite: {unknown[0]}; accepted: {', '.join(SUITES)}")
+    if options.list:
+        print(*SUITES, sep="\n")
+        return 0
+    rows = load_rows(options.rows) if options.rows else load_rows()
+    faults = [fault for name in options.suite or SUITES for fault in run(name, rows.get(name, []), options.show)]
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

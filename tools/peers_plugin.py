@@ -1,0 +1,209 @@
+"""pytest plugin of `tools/peers.py`: route the arrays of another project's tests through arrayhub.
+
+The environment variable ``ARRAYHUB_PEERS`` holds a JSON object that `tools/peers.py` writes. The plugin changes the
+functions of the named test modules, and their decorators, while the modules are imported. The library under test is not
+changed.
+"""
+
+import ast
+import functools
+import importlib.machinery
+import importlib.util
+import json
+import linecache
+import os
+import pathlib
+import sys
+
+import arrayhub  # before other libraries: arrayhub selects the SYCL runtime that dpctl loads
+
+# isort: split
+import pytest
+
+SETTINGS = json.loads(os.environ["ARRAYHUB_PEERS"])
+# Values that consumers convert by other means than a protocol for arrays.
+NOT_ARRAYS = (type(None), type, str, bool, int, float, complex, list, tuple, dict, set, range)
+
+counts = {"arrays": 0, "refused": 0}
+outcomes = {}
+
+
+def count(array):
+    """Count an array that arrayhub imported."""
+    counts["arrays"] += 1
+    return array
+
+
+def forward(obj):
+    """Return what arrayhub makes of `obj`, for a consumer to import."""
+    if isinstance(obj, NOT_ARRAYS):
+        return obj
+    try:
+        imported = getattr(arrayhub, SETTINGS["importer"])(obj)
+    except BaseException:
+        counts["refused"] += 1
+        raise
+    return count(imported)
+
+
+@functools.cache  # tests compare functions by `is`
+def first_argument(consumer):
+    """Return `consumer` with its first argument imported by arrayhub."""
+
+    @functools.wraps(consumer)
+    def routed(obj, *arguments, **keywords):
+        return consumer(forward(obj), *arguments, **keywords)
+
+    return routed
+
+
+@functools.cache
+def round_trip(producer):
+    """Return `producer` with its results imported and exported by arrayhub."""
+
+    @functools.wraps(producer)
+    def routed(*arguments, **keywords):
+        made = producer(*arguments, **keywords)
+        if not lossless(made):
+            counts["refused"] += 1
+            return made
+        return exported(count(arrayhub.asnested(made)), made)
+
+    return routed
+
+
+def exported(nested, made):
+    """Return what pyarrow imports from arrayhub's array, or from its list of chunks, as an object like `made`."""
+    import pyarrow
+
+    chunks = nested if isinstance(nested, list) else [nested]
+    if isinstance(made, pyarrow.Table):
+        return pyarrow.Table.from_batches([pyarrow.record_batch(chunk) for chunk in chunks])
+    if isinstance(made, pyarrow.ChunkedArray):
+        return pyarrow.chunked_array([pyarrow.array(chunk) for chunk in chunks])
+    return (pyarrow.record_batch if isinstance(made, pyarrow.RecordBatch) else pyarrow.array)(nested)
+
+
+def lossless(made):
+    """Return whether arrayhub imports all of this object's types and exports them unchanged (docs/nested.md)."""
+    import pyarrow
+
+    if isinstance(made, (pyarrow.RecordBatch, pyarrow.Table)):
+        return made.num_columns > 0 and all(kept(field.type) for field in made.schema)
+    return isinstance(made, (pyarrow.Array, pyarrow.ChunkedArray)) and kept(made.type)
+
+
+def kept(arrow_type):
+    """Return whether a type and its children are neither refused nor exported as another type.
+
+    Maps are exported as lists, and extension types as their storage.
+    """
+    from pyarrow import BaseExtensionType, types
+
+    other = (types.is_null, types.is_decimal, types.is_interval, types.is_union, types.is_run_end_encoded, types.is_map)
+    if isinstance(arrow_type, BaseExtensionType) or any(test(arrow_type) for test in other):
+        return False
+    if types.is_dictionary(arrow_type):
+        return kept(arrow_type.value_type)
+    return all(kept(arrow_type.field(i).type) for i in range(arrow_type.num_fields))
+
+
+class Router(ast.NodeTransformer):
+    """Put arrayhub between producers and consumers in the bodies of functions."""
+
+    depth = 0
+
+    def visit_FunctionDef(self, node):
+        """Change the body and the decorators, which hold parametrized values."""
+        self.depth += 1
+        node.body = [self.visit(statement) for statement in node.body]
+        node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
+        self.depth -= 1
+        return node
+
+    def visit_Call(self, node):
+        """Leave the classes that `isinstance` is given, and `super()`."""
+        if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "super"):
+            return node
+        return self.generic_visit(node)
+
+    def visit_Name(self, node):
+        """Replace a function that is called by its bare name."""
+        return self.replaced(node)
+
+    def visit_Attribute(self, node):
+        """Replace a function of a module, or the object whose protocol attribute is read."""
+        if self.depth and isinstance(node.ctx, ast.Load) and node.attr in SETTINGS["attributes"]:
+            owner = node.value
+            if not (isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"):
+                node.value = self.call("forward", self.visit(owner))
+            return node
+        changed = self.replaced(node)
+        return self.generic_visit(node) if changed is node else changed
+
+    def replaced(self, node):
+        """Wrap a function of the suite's lists."""
+        if self.depth and isinstance(node.ctx, ast.Load):
+            name = ast.unparse(node)
+            if name in SETTINGS["consumers"]:
+                return self.call("first_argument", node)
+            if name in SETTINGS["producers"]:
+                return self.call("round_trip", node)
+        return node
+
+    def call(self, function, argument):
+        """Return a call of one of this module's functions."""
+        return ast.Call(ast.Name(f"_peers_{function}", ast.Load()), [argument], [])
+
+
+class Loader(importlib.machinery.SourceFileLoader):
+    """Compile a test module after its code was changed; read and write no bytecode."""
+
+    def get_code(self, fullname):
+        """Return the code of the changed module."""
+        tree = Router().visit(ast.parse(self.get_data(self.path), self.path))
+        return compile(ast.fix_missing_locations(tree), self.path, "exec")
+
+    def exec_module(self, module):
+        """Give the module the functions that its changed code calls."""
+        vars(module).update(_peers_forward=forward, _peers_first_argument=first_argument, _peers_round_trip=round_trip)
+        super().exec_module(module)
+
+
+class Finder:
+    """Find the suite's test modules before pytest's own finder does."""
+
+    def find_spec(self, name, path=None, target=None):
+        """Return a spec with the loader above for the files of the suite."""
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.origin not in SETTINGS["files"]:
+            return None
+        return importlib.util.spec_from_file_location(name, spec.origin, loader=Loader(name, spec.origin))
+
+
+def pytest_configure():
+    """Put the finder in front of pytest's."""
+    if SETTINGS["routed"]:
+        sys.meta_path.insert(0, Finder())
+
+
+def message_of(report):
+    """Return the exception of a failed case and the line of the test that raised it."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return f"{crash.message} <- {linecache.getline(crash.path, crash.lineno).strip()}" if crash else ""
+
+
+def pytest_runtest_logreport(report):
+    """Note the outcome of each case: the worst of its three phases."""
+    outcome = "failed" if report.failed else "skipped" if report.skipped else "passed"
+    if hasattr(report, "wasxfail"):
+        outcome = "xfailed"
+    if report.when == "call" or outcome != "passed":
+        outcomes[report.nodeid] = [outcome, message_of(report)]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish():
+    """Write what `tools/peers.py` compares."""
+    report = {"outcomes": outcomes, **counts}
+    pathlib.Path(SETTINGS["report"]).write_text(json.dumps(report))
