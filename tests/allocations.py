@@ -20,7 +20,6 @@ import arrayhub
 # has no memory for the number of the instruction that raised, and raises again there.
 ALL = 10_000
 WIDTHS = (ALL, 3, 1)  # how many allocations fail in a row
-MOST = 120  # first failing allocations that are tried of a call; of longer calls every second, third or later one
 STARTS = 4000  # of a call of which no end is found, that is where the search for it stops
 
 
@@ -40,13 +39,6 @@ OTHERS = (
     Other(pickle.PicklingError, "import of module", "pickle's words for whatever its import of a module raises"),
     Other(BufferError, "Failed to allocate a Tensor object", "torch's own words"),
 )
-
-# CPython 3.11 keeps a reference to an argument of a Python function with a closure where it has no memory for the cell
-# (MAKE_CELL). The statements that call one with the object, and the name of the object.
-CELLS = {
-    "asarray(nothing)": "nothing", "asarray(fails)": "fails", "arrayhub.empty_like(u)": "u", "asnested(rows)": "rows",
-    "asnested(records)": "records", "asnested(ragged)": "ragged", "asarray(objects)": "objects",
-}  # fmt: skip
 
 # Statements of `routes` that are left out, with the reason.
 LEFT_OUT = {
@@ -271,7 +263,7 @@ def wrong_of(statement, names, note):
     before = {name: sys.getrefcount(value) for name, value in watched.items()}
     wrong = []
     for width in WIDTHS:
-        for start in range(0, count, -(-count // MOST)):
+        for start in range(count):
             where = f"{statement}: {'all' if width == ALL else width} from allocation {start} of {count}"
             note(where)
             result, error, _ = attempt(run, start, width)
@@ -281,18 +273,18 @@ def wrong_of(statement, names, note):
                 wrong.append(f"{where}: {shown(result)!r} instead of {expected!r}")
             result = error = None
             give_back(names)
-            before = moved(watched, before, CELLS.get(statement), where, wrong)
+            before = moved(watched, before, where, wrong)
     return wrong
 
 
-def moved(watched, before, leaking, where, wrong):
+def moved(watched, before, where, wrong):
     """Add the references that were lost or kept since `before` to `wrong`; return the present ones."""
     after = {name: sys.getrefcount(value) for name, value in watched.items()}
     if after != before:
         gc.collect()
         after = {name: sys.getrefcount(value) for name, value in watched.items()}
         for name, n in after.items():
-            if n != before[name] and not (name == leaking and n > before[name]):
+            if n != before[name]:
                 wrong.append(f"{where}: references to {name}: {n - before[name]:+}")
     return after
 

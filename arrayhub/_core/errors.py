@@ -76,7 +76,7 @@ class _Words(reprlib.Repr):
         if kind in (bytes, bytearray):
             return super().repr1(x[: self.maxother], level)
         if kind is slice:
-            return f"slice({', '.join(self.repr1(part, level) for part in (x.start, x.stop, x.step))})"
+            return f"slice({self.repr1(x.start, level)}, {self.repr1(x.stop, level)}, {self.repr1(x.step, level)})"
         if kind in _CONTAINERS or kind in _PLAIN or _is_own(kind) or _is_numpy(x):
             return super().repr1(x, level)
         for base, plain in _BASES.items():

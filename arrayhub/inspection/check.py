@@ -1,5 +1,6 @@
 """check: whether an object's several interfaces say the same about it."""
 
+from collections.abc import Iterator
 from traceback import format_exception_only
 from typing import Any
 
@@ -75,14 +76,16 @@ def check(obj: Any, /) -> list[str]:
         if faults is not None:
             return faults
         _explain_nothing(obj, texts)
+    return [*texts, *_disagreements(found)]
+
+
+def _disagreements(found: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+    """Yield each fact of which an interface says something else than the first interface."""
     for name, facts in found[1:]:
         first, held_to = found[0]
-        texts += [
-            f"{fact}: {first} says {held_to[fact]}, {name} says {facts[fact]}"
-            for fact in held_to
-            if fact in facts and held_to[fact] != facts[fact]
-        ]
-    return texts
+        for fact, said in held_to.items():
+            if fact in facts and facts[fact] != said:
+                yield f"{fact}: {first} says {said}, {name} says {facts[fact]}"
 
 
 def _explain_nothing(obj: Any, texts: list[str]) -> None:

@@ -1,7 +1,7 @@
 """Why an object can or cannot reach a library: found by trying, without copying what it holds."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any
@@ -66,13 +66,13 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     offers = tuple(_offers(obj, array, taken, why, stream)) if to is None and not taken_as_wrapper else ()
     if array is None and stream:
         asked = (*CONSUMERS, *further_takers()) if to is None else (to,)
-        return Explanation(name, stream, (), offers, None, why, tuple(Verdict(c, NOT_TRIED, why) for c in asked))
+        return Explanation(name, stream, (), offers, None, why, _alike(asked, NOT_TRIED, why))
     if array is None:
         nested = None if issubclass(type(obj), VALUES) else not_dense("explain", obj, name, offers, to)
         return nested or _of_what_has_no_memory(obj, name, offers, why, to)
     nested = None if to is None or to in CONSUMERS else not_dense("verdict", obj, to)  # of records, say
     consumers = CONSUMERS if to is None else (to,)
-    verdicts = (nested,) if nested else tuple(_verdict(array, consumer, consumer == to) for consumer in consumers)
+    verdicts = (nested,) if nested else tuple(_verdicts(array, consumers, to))
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, taken, why, verdicts)
 
 
@@ -221,6 +221,16 @@ def _is_swapped(array: USMArray) -> bool:
 # ------------------------------------------------------------------------------------------------------------ verdicts
 
 
+def _verdicts(array: USMArray, consumers: Iterable[str], to: str | None) -> Iterator[Verdict]:
+    for consumer in consumers:
+        yield _verdict(array, consumer, consumer == to)
+
+
+def _alike(consumers: Iterable[str], verdict: str, why: str) -> tuple[Verdict, ...]:
+    """Return one verdict for all consumers."""
+    return tuple(Verdict(consumer, verdict, why) for consumer in consumers)
+
+
 def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
     """Try it. What would copy is tried without elements."""
     refusal = ""
@@ -243,9 +253,13 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
     if obstacle:
         return obstacle
     _, obstacle = attempt(convert, stand_in, consumer, copy=True)
-    if obstacle and _is_swapped(array) and not attempt(lambda: convert(stand_in.native(), consumer, copy=True))[1]:
+    if obstacle and _is_swapped(array) and not attempt(_convert_in_order, stand_in, consumer)[1]:
         return "it has no type of swapped bytes; asarray(x).native() puts them in order"
     return obstacle.removeprefix(f"{consumer}: ")
+
+
+def _convert_in_order(array: USMArray, consumer: str) -> Any:
+    return convert(array.native(), consumer, copy=True)
 
 
 def _stand_in(array: USMArray) -> USMArray:
@@ -269,9 +283,15 @@ def _why_jax_copies(array: USMArray) -> str:
         return ""
     if past and is_host_readable(array):
         return f"jax takes host memory only from a {BOUNDARY}-byte boundary; the address is {past} bytes past one"
-    one, packed = attempt(lambda: empty_like(array[(0,) * array.ndim]))
+    one, packed = attempt(_one_element, array)
     refusal = "" if packed else attempt(convert, one, "jax")[1]
     return "jax takes 64-bit types only with jax_enable_x64" if "jax_enable_x64" in refusal else refusal
+
+
+def _one_element(array: USMArray) -> USMArray:
+    """Return fresh memory for one element of the same type."""
+    one: USMArray = empty_like(array[(0,) * array.ndim])
+    return one
 
 
 def _would_start_a_gpu() -> bool:
@@ -293,17 +313,22 @@ def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: 
         return Explanation(name, "a value, which is copied", (), offers, None, why, (nested,))
     dtype, refusal = attempt(_dtype_of_value, obj)
     if not refusal:
-        empty, refusal = attempt(lambda: asarray(np.empty(0, dtype)))
+        empty, refusal = attempt(asarray, np.empty(0, dtype))
     if refusal:
         return _no_array(name, offers, refusal, consumers)
-    obstacles = {consumer: _why_no_copy(empty, consumer) for consumer in consumers}
-    verdicts = tuple(Verdict(c, CANNOT if obstacle else COPY, obstacle or why) for c, obstacle in obstacles.items())
+    verdicts = tuple(_verdicts_of_copies(empty, consumers, why))
     return Explanation(name, f"a value, of which NumPy makes {dtype}", (), offers, None, why, verdicts)
 
 
+def _verdicts_of_copies(empty: USMArray, consumers: list[str], why: str) -> Iterator[Verdict]:
+    """Say of each consumer whether it takes a copy of elements such as those of `empty`."""
+    for consumer in consumers:
+        obstacle = _why_no_copy(empty, consumer)
+        yield Verdict(consumer, CANNOT if obstacle else COPY, obstacle or why)
+
+
 def _no_array(name: str, offers: tuple[Offer, ...], why: str, consumers: list[str]) -> Explanation:
-    verdicts = tuple(Verdict(consumer, CANNOT, why) for consumer in consumers)
-    return Explanation(name, "no array", (), offers, None, why, verdicts)
+    return Explanation(name, "no array", (), offers, None, why, _alike(consumers, CANNOT, why))
 
 
 def _dtype_of_value(obj: Any) -> np.dtype[Any]:
@@ -339,7 +364,10 @@ def _items(sequence: Any) -> Iterator[Any]:
 
 def _sequence_of(sequence: Any) -> Any:
     """The class whose own methods are asked, whatever a subclass makes of them."""
-    return next(cls for cls in _SEQUENCES if issubclass(type(sequence), cls))
+    for cls in _SEQUENCES[:-1]:
+        if issubclass(type(sequence), cls):
+            return cls
+    return _SEQUENCES[-1]
 
 
 def _dtype_of_item(item: Any) -> Any:

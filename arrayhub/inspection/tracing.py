@@ -175,11 +175,15 @@ def _who_asked(frame: FrameType | None) -> tuple[str, int]:
         module = frame.f_globals.get("__name__", "")
         file = frame.f_code.co_filename
         if not isinstance(module, str) or module.partition(".")[0] != "arrayhub":
-            if not (file.startswith(_LIBRARIES) or any(folder in file for folder in _INSTALLED)):
+            if not _is_a_librarys(file):
                 return file, frame.f_lineno
             nearest = nearest if nearest[0] else (file, frame.f_lineno)
         frame = frame.f_back
     return nearest
+
+
+def _is_a_librarys(file: str) -> bool:
+    return file.startswith(_LIBRARIES) or any(folder in file for folder in _INSTALLED)
 
 
 def _alike(events: list[Event]) -> list[list[Event]]:

@@ -554,8 +554,11 @@ def _is_nestable(array):
     if array.ndim == 0:
         return False
     if array.dtype.names is not None:
-        return all(_is_nestable(array[name]) for name in array.dtype.names if array[name].dtype.hasobject)
-    types = {type(value) for value in array.ravel()[:_LOOKED_AT]} - {type(None)}
+        return all(_is_nestable(field) for field in map(array.__getitem__, array.dtype.names) if field.dtype.hasobject)
+    return _are_one_kind({type(value) for value in array.ravel()[:_LOOKED_AT]} - {type(None)})
+
+
+def _are_one_kind(types):
     return not types or any(all(issubclass(cls, kind) for cls in types) for kind in _KINDS)
 
 

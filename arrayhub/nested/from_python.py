@@ -2,7 +2,7 @@
 
 import datetime
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -51,31 +51,47 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
         present = [value for value in values if value is not None]
         mask = np.array([value is not None for value in values], bool)
     for kinds, column in _COLUMNS:
-        if types and all(issubclass(cls, kinds) for cls in types):
+        if types and _are_all(types, kinds):
             return column(values, present, mask, level)
     if not present:
         return _numbers(values, present, mask, level)
     raise _several_kinds(present)
 
 
+def _are_all(types: set[type], kinds: Any) -> bool:
+    return all(issubclass(cls, kinds) for cls in types)
+
+
 def _several_kinds(present: Any) -> TypeError:
-    odd = next((value for value in present if type(value) is not type(present[0])), present[0])
+    odd = next(_of_another_type(present), present[0])
     return TypeError(
         f"asnested: {show(odd)} among elements such as {show(present[0])}; accepted: numbers, strings, bytes, times,"
         " lists or dicts, all of one kind, and None"
     )
 
 
+def _of_another_type(values: Any) -> Iterator[Any]:
+    """Yield the values of another type than the first."""
+    for value in values:
+        if type(value) is not type(values[0]):
+            yield value
+
+
 def _without_marks(values: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
     """The same values with None for each mark of pandas' for what is missing, NaT being a datetime; and their types."""
     types = set(map(type, values))
     pandas = sys.modules.get("pandas")
-    marks = [getattr(pandas, name, None) for name in ("NA", "NaT")]
+    marks = [getattr(pandas, "NA", None), getattr(pandas, "NaT", None)]
     if pandas is None or types.isdisjoint(map(type, marks)) or marks == [None, None]:
         return values, types
-    addresses = set(map(id, marks))
-    values = [None if id(value) in addresses else value for value in values]
+    values = list(_without(values, set(map(id, marks))))
     return values, set(map(type, values))
+
+
+def _without(values: Sequence[Any], addresses: set[int]) -> Iterator[Any]:
+    """Yield the values, and None for those at `addresses`."""
+    for value in values:
+        yield None if id(value) in addresses else value
 
 
 def _bits(mask: Any) -> Any:
@@ -259,8 +275,18 @@ def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     names = tuple(dict.fromkeys(chain.from_iterable(present)))
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"asnested: {show(names)} are no names of fields; accepted: dicts with keys that are str")
-    columns = [from_python([None if row is None else row.get(name) for row in values], level + 1) for name in names]
-    return make("record", len(values), parts=tuple(map(_dense, columns)), names=names, validity=_bits(mask))
+    columns = tuple(map(_dense, _columns(values, names, level)))
+    return make("record", len(values), parts=columns, names=names, validity=_bits(mask))
+
+
+def _columns(rows: Any, names: tuple[str, ...], level: int) -> Iterator[NestedArray]:
+    for name in names:
+        yield from_python(list(_column(rows, name)), level + 1)
+
+
+def _column(rows: Any, name: str) -> Iterator[Any]:
+    for row in rows:
+        yield None if row is None else row.get(name)
 
 
 _COLUMNS = (

@@ -239,7 +239,7 @@ def _options_of(model: USMArray, given: LikeOptions) -> Options:
     options = _labelled_as(model, given)
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)
-        options["layout"] = [order.index(axis) for axis in range(model.ndim)]
+        options["layout"] = list(map(order.index, range(model.ndim)))
     if options.get("memory") is None:
         options["memory"] = _kind_of(model)
         if options.get("device") is None:

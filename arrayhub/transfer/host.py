@@ -30,7 +30,8 @@ def move(target, source, progress=None):
         if progress is not None:
             progress.update(target.nbytes)
         return
-    axis = max(range(target.ndim), key=lambda k: (abs(target.strides[k]) * (target.shape[k] > 1), -k))
+    reach = [abs(stride) * (length > 1) for stride, length in zip(target.strides, target.shape, strict=True)]
+    axis = reach.index(max(reach))
     length = target.shape[axis]
     step = max(most * length // target.nbytes, 1)
     for start in range(0, length, step):
