@@ -148,7 +148,7 @@ def test_the_report_is_true(report):
     assert libraries["numpy"]["version"] == numpy.__version__
     assert libraries["numpy"]["asarray"] == "array_interface"
     assert {"buffer", "__array_interface__", "__dlpack__"} <= set(libraries["numpy"]["protocols"])
-    assert libraries["torch"]["protocols"] == ["__dlpack__", "__dlpack_c_exchange_api__"]
+    assert libraries["torch"]["protocols"] == ["__dlpack_c_exchange_api__", "__dlpack__"]
     assert libraries["dpnp"]["asarray"] == "sycl"
     assert (libraries["polars"]["protocols"], libraries["polars"]["asarray"]) == (["__arrow_c_stream__"], "arrow")
     assert "__arrow_c_array__" in libraries["pyarrow"]["protocols"]

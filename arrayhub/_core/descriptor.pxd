@@ -26,17 +26,8 @@ cdef enum UsmType:            # DPCTL's numbers
     USM_SHARED = 2
     USM_HOST = 3
 
-cdef enum Protocol:
-    CONSTRUCTED = 0
-    ARRAY_INTERFACE = 1
-    ARRAY_STRUCT = 2
-    CUDA_DICT = 3
-    SYCL_DICT = 4
-    PEP3118 = 5
-    DLPACK_PROTOCOL = 6
-    ARROW_PROTOCOL = 7
-
 cdef enum:
+    CONSTRUCTED = 0           # `protocol` of an array that arrayhub allocated; other numbers are in adapters/table
     INLINE_NDIM = 6           # up to here shape and strides lie in the object; beyond it they take one allocation
 
 
@@ -54,7 +45,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef DLDevice device_ "device"
     cdef DLDataType dl_dtype_ "dl_dtype"          # code 255 where DLPack has no number
     cdef uint8_t usm_type_ "usm_type"             # UsmType
-    cdef uint8_t protocol_ "protocol"             # Protocol
+    cdef uint8_t protocol_ "protocol"             # a number of adapters/table, or CONSTRUCTED
     cdef uint8_t alignment_ "alignment"           # bytes, a power of two
     cdef uint8_t resource_kind                    # BlockKind of `resource`
     cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL where it named none

@@ -19,28 +19,11 @@ import operator
 
 globals()["MAX_NDIM"] = layout.MAX_NDIM      # a name of C's, which Python code reads here
 
-# One row per protocol: the number in the struct, the name that `protocol` and `via=` use, the name in messages.
-PROTOCOL_NAMES = {
-    CONSTRUCTED: "constructed",
-    ARRAY_INTERFACE: "array_interface",
-    ARRAY_STRUCT: "array_struct",
-    CUDA_DICT: "cuda",
-    SYCL_DICT: "sycl",
-    PEP3118: "buffer",
-    DLPACK_PROTOCOL: "dlpack",
-    ARROW_PROTOCOL: "arrow",
-}
+# The protocol of an array by the number in the struct: its name in `USMArray.protocol`, and at the start of messages.
+# adapters/table adds the protocols.
+PROTOCOL_NAMES = {CONSTRUCTED: "constructed"}
+IN_MESSAGES = {CONSTRUCTED: "USMArray"}
 USM_NAMES = (None, "device", "shared", "host")      # by UsmType
-IN_MESSAGES = {
-    CONSTRUCTED: "USMArray",
-    ARRAY_INTERFACE: "__array_interface__",
-    ARRAY_STRUCT: "__array_struct__",
-    CUDA_DICT: "__cuda_array_interface__",
-    SYCL_DICT: "__sycl_usm_array_interface__",
-    PEP3118: "PEP 3118 buffer",
-    DLPACK_PROTOCOL: "DLPack",
-    ARROW_PROTOCOL: "Arrow",
-}
 
 # The public header declares the struct once more, for those who compile against it. This holds the two together: the
 # header's version is included under another name, and a difference in any field stops the compiler.
@@ -77,21 +60,16 @@ cdef extern from *:
     enum:
         USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED
         USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_COPIED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE
-        USM_ARRAY_USM_SHARED, USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT
-        USM_ARRAY_CUDA_DICT, USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_ARROW
-        USM_ARRAY_NO_DLPACK
+        USM_ARRAY_USM_SHARED, USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_NO_DLPACK
 
 arrayhub_hold_to_header()
 if (
     C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, ALIGNED, NOTSWAPPED, IMMUTABLE, PACKED, COPIED, NOT_USM, USM_DEVICE,
-    USM_SHARED, USM_HOST, CONSTRUCTED, ARRAY_INTERFACE, ARRAY_STRUCT, CUDA_DICT, SYCL_DICT, PEP3118, DLPACK_PROTOCOL,
-    ARROW_PROTOCOL, dtypes.NO_DLPACK,
+    USM_SHARED, USM_HOST, CONSTRUCTED, dtypes.NO_DLPACK,
 ) != (
     USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, USM_ARRAY_WRITEABLE, USM_ARRAY_ALIGNED, USM_ARRAY_NOTSWAPPED,
     USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_COPIED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE,
-    USM_ARRAY_USM_SHARED, USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_ARRAY_INTERFACE, USM_ARRAY_ARRAY_STRUCT,
-    USM_ARRAY_CUDA_DICT,
-    USM_ARRAY_SYCL_DICT, USM_ARRAY_PEP3118, USM_ARRAY_DLPACK, USM_ARRAY_ARROW, USM_ARRAY_NO_DLPACK,
+    USM_ARRAY_USM_SHARED, USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_NO_DLPACK,
 ):
     raise ImportError("arrayhub.h and descriptor.pxd give the same name different numbers")
 _C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)

@@ -15,8 +15,6 @@ from libc.string cimport memcpy
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     ALIGNED,
-    ARRAY_INTERFACE,
-    ARRAY_STRUCT,
     C_CONTIGUOUS,
     COPIED,
     F_CONTIGUOUS,
@@ -40,6 +38,7 @@ from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.interface_dict cimport new_from_dict, set_pointer
 from arrayhub.adapters.interface_keys cimport DATA, OFFSET, Entries, begin, dict_error, entry, let_go, read, whole
+from arrayhub.adapters.table cimport ARRAY_INTERFACE, ARRAY_STRUCT
 from arrayhub.adapters.typestr cimport dtype_from_descr
 
 from gc import get_referents

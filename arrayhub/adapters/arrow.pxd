@@ -2,7 +2,6 @@ from arrayhub._core.descriptor cimport Descriptor
 
 cdef Descriptor parse(object obj, object stream)
 cdef list parse_chunks(object obj)
-cdef bint speaks(object cls) except -1
 cdef unsigned int interfaces_of(object cls) except? 0
 cdef object emit_attribute(object node, int what, object conform=*)
 

@@ -55,12 +55,11 @@ from arrayhub.adapters.type_cache cimport (
 )
 
 from arrayhub._core.errors import PASSES_ON, interface_error, name_of_type
+from arrayhub.adapters.table import BY_VIA
 
 
-# The attributes, in the order of the numbers that `emit_attribute` counts them by.
-cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", "__arrow_c_array__", "__arrow_c_device_array__", "__arrow_c_stream__",
-                          "__arrow_c_device_stream__")
-INTERFACES = _ATTRIBUTES[1:]      # those that hand over memory
+# In the order of the enum in the .pxd.
+cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", *BY_VIA["arrow"].attributes)
 
 cdef Descriptor parse(object obj, object stream):
     """A dense array on the memory that Arrow's interfaces hand over; None where the type has none of them.
@@ -284,13 +283,6 @@ cdef int refuse_objects(Descriptor a, void* producer) except -1:
             " elements of a type that Arrow has. Take x.to_list() of the column, or make it anew, of numbers, strings or lists"
         )
     return 0
-
-
-cdef bint speaks(object cls) except -1:
-    for name in _ATTRIBUTES[1:]:
-        if hasattr(cls, name):
-            return True
-    return False
 
 
 cdef unsigned int interfaces_of(object cls) except? 0:

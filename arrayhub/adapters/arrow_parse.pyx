@@ -7,7 +7,6 @@ from libc.string cimport strlen
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
-    ARROW_PROTOCOL,
     C_CONTIGUOUS,
     IMMUTABLE,
     USM_DEVICE,
@@ -45,6 +44,7 @@ from arrayhub.adapters.arrow_abi cimport ARROW_FLAG_DICTIONARY_ORDERED, MAX_NODE
 from arrayhub.adapters.arrow_extension cimport extended
 from arrayhub.adapters.arrow_format cimport REFUSED, Format, find_format, text_of, unit_of
 from arrayhub.adapters.arrow_owner cimport Import, released_error
+from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error

@@ -10,7 +10,6 @@ from libc.string cimport memcpy, strcmp, strlen
 
 from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
-    ARROW_PROTOCOL,
     C_CONTIGUOUS,
     NOTSWAPPED,
     PACKED,
@@ -32,6 +31,7 @@ from arrayhub.adapters.arrow_abi cimport (
 from arrayhub.adapters.arrow_extension cimport BOOL_CODE, bool8_metadata, memory_order, pairs_of, tensor_metadata
 from arrayhub.adapters.arrow_format cimport format_of_kind
 from arrayhub.adapters.arrow_owner cimport pointer_in, released_error
+from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
 

@@ -29,7 +29,6 @@ from arrayhub._core.descriptor cimport (
     IMMUTABLE,
     NOTSWAPPED,
     PACKED,
-    PEP3118,
     WRITEABLE,
     Descriptor,
     bare_array,
@@ -48,6 +47,7 @@ from arrayhub._core.memory cimport BUFFER, MemoryBlock, describe_release, new_bl
 from arrayhub._core.cpython.exceptions cimport put_aside, put_back, raise_on
 from arrayhub._core.runtime cimport host_ready
 from arrayhub._core.cpython.atomics cimport found
+from arrayhub.adapters.table cimport PEP3118
 
 import numpy
 

@@ -8,7 +8,6 @@ from libc.stdint cimport intptr_t
 from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
-    CUDA_DICT,
     PACKED,
     WRITEABLE,
     Descriptor,
@@ -21,6 +20,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub.adapters.interface_dict cimport new_from_dict, set_pointer
 from arrayhub.adapters.interface_keys cimport DATA, STREAM, VERSION, Entries, begin, dict_error, entry, let_go, read, whole
+from arrayhub.adapters.table cimport CUDA_DICT
 from arrayhub.adapters.type_cache cimport SILENT_ON_DEFAULT, record_of_type
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream
 

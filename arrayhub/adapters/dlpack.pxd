@@ -11,6 +11,7 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole)
 cdef object emit_legacy(Descriptor a, bint allow_readonly)
 cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL
+cdef Descriptor parse_by_exchange(object obj, object stream)
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api)
 cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1
 cdef object exchange_capsule()

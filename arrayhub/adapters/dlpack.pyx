@@ -26,7 +26,6 @@ from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     CONSTRUCTED,
     COPIED,
-    DLPACK_PROTOCOL,
     OTHER_CONTEXT,
     PACKED,
     USM_DEVICE,
@@ -64,6 +63,7 @@ from arrayhub.adapters.dlpack_abi cimport (
     ManagedTensorFromPyObject,
     ManagedTensorToPyObject,
 )
+from arrayhub.adapters.table cimport DLPACK_PROTOCOL
 from arrayhub.adapters.type_cache cimport (
     BORROWS,
     EXPORTS,
@@ -742,8 +742,17 @@ cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
     return api if api.managed_tensor_from_py_object_no_sync != NULL else NULL
 
 
+cdef Descriptor parse_by_exchange(object obj, object stream):
+    """Import an array through the exchange table of its type; return None if the type does not declare one."""
+    cls = type(obj)      # hold the type: code of a metaclass may run and change the class of the object
+    cdef DLPackExchangeAPI* api = exchange_api(cls)
+    if api == NULL:
+        return None
+    return parse_exchange(obj, api)
+
+
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
-    """An array by a foreign table, through its managed tensor, which says what is read-only."""
+    """Import an array through an exchange table, as a managed tensor, whose flags include read-only."""
     cdef DLManagedTensorVersioned* managed = NULL
     if api.managed_tensor_from_py_object_no_sync(<PyObject*> obj, &managed) != 0 or managed == NULL:
         raise_pending("managed_tensor_from_py_object_no_sync")

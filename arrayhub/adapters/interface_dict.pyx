@@ -8,19 +8,10 @@ dict, and `typestr` the element type.
 import numpy
 
 from arrayhub._core cimport layout
-from arrayhub._core.descriptor cimport (
-    ARRAY_INTERFACE,
-    CUDA_DICT,
-    SYCL_DICT,
-    WRITEABLE,
-    new_array,
-    set_dtype,
-    shape_tuple,
-)
+from arrayhub._core.descriptor cimport WRITEABLE, new_array, set_dtype, shape_tuple
 from arrayhub.adapters.interface_keys cimport (
     DESCR,
     MASK,
-    PROTOCOLS,
     SHAPE,
     STRIDES,
     VERSION,
@@ -28,6 +19,7 @@ from arrayhub.adapters.interface_keys cimport (
     entry,
     whole,
 )
+from arrayhub.adapters.table cimport ARRAY_INTERFACE, CUDA_DICT, PROTOCOL_NUMBERS, SYCL_DICT
 from arrayhub.adapters.typestr cimport check_descr, set_typestr
 
 cdef struct Dialect:
@@ -40,7 +32,7 @@ cdef struct Dialect:
 cdef enum:
     ANY_LATER = 1 << 30       # "be careful not to use this to invalidate objects exposing future versions" (NumPy)
 
-cdef Dialect _DIALECTS[PROTOCOLS]
+cdef Dialect _DIALECTS[<int> PROTOCOL_NUMBERS]
 # elements, mask, must agree, needs version, versions
 _DIALECTS[<int> ARRAY_INTERFACE] = Dialect(False, True, False, False, 1, ANY_LATER)
 _DIALECTS[<int> CUDA_DICT] = Dialect(False, True, False, True, 0, ANY_LATER)

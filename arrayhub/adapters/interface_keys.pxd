@@ -23,9 +23,6 @@ cdef enum Key:
 cdef struct Entries:
     PyObject* values[<int> KEYS]
 
-cdef enum:
-    PROTOCOLS = 8              # more than any protocol's number
-
 cdef int read(object interface, int protocol, Entries* entries) except -1
 cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) except? -1
 cdef object dict_error(int protocol, str key, object value, str accepted)

@@ -13,23 +13,16 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
-from arrayhub._core.descriptor cimport ARRAY_INTERFACE, ARRAY_STRUCT, CUDA_DICT, SYCL_DICT
 from arrayhub._core.integers cimport is_bool
 from arrayhub._core.cpython.atomics cimport find
+from arrayhub.adapters.table cimport ARRAY_INTERFACE, CUDA_DICT, PROTOCOL_NUMBERS, SYCL_DICT
 
+from arrayhub._core.descriptor import IN_MESSAGES
 from arrayhub._core.errors import interface_error
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
     Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
-
-# The names in messages, and of the key that describes fields.
-_ATTRIBUTES = {
-    ARRAY_INTERFACE: "__array_interface__",
-    ARRAY_STRUCT: "__array_struct__",
-    CUDA_DICT: "__cuda_array_interface__",
-    SYCL_DICT: "__sycl_usm_array_interface__",
-}
 
 # What each protocol calls its keys, in the order of `Key`; interned, as the keys of a dict in source code are.
 cdef dict _KEYS = {
@@ -37,7 +30,7 @@ cdef dict _KEYS = {
     CUDA_DICT: ["data", "shape", "strides", "typestr", "version", "mask", "stream", "descr"],
     SYCL_DICT: ["data", "shape", "strides", "typestr", "version", "syclobj", "offset", "typedescr"],
 }
-cdef PyObject* _names[PROTOCOLS][<int> KEYS]
+cdef PyObject* _names[<int> PROTOCOL_NUMBERS][<int> KEYS]
 cdef int _protocol, _key
 cdef list _row
 for _protocol, _row in _KEYS.items():
@@ -124,4 +117,4 @@ cdef object dict_error(int protocol, str key, object value, str accepted):
     """The error about a key, to be raised; see `interface_error`. What describes fields has each protocol's own name."""
     if key.startswith("descr") and protocol in _KEYS:
         key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)
-    return interface_error(_ATTRIBUTES[protocol], key, value, accepted)
+    return interface_error(IN_MESSAGES[protocol], key, value, accepted)

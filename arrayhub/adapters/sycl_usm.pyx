@@ -5,7 +5,6 @@ from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     IMMUTABLE,
-    SYCL_DICT,
     USM_DEVICE,
     WRITEABLE,
     Descriptor,
@@ -32,6 +31,7 @@ from arrayhub.adapters.interface_keys cimport (
     read,
     whole,
 )
+from arrayhub.adapters.table cimport SYCL_DICT
 from arrayhub.adapters.type_cache cimport SYCL_IS_READONLY, record_of
 from arrayhub.runtimes cimport sycl
 from arrayhub.runtimes.sycl cimport NAME

@@ -10,9 +10,9 @@ from cpython.object cimport PyTypeObject, Py_TYPE
 from arrayhub._core.cpython.type_notes cimport TypeNote, recall
 
 cdef enum:
-    # A record, from the lowest bit on: a bit for each protocol that may answer, in the order in which they are asked, of which
-    # there are at most eight; the number of the way of its own; what follows, a bit each, but for how its objects name
-    # dimensions.
+    # A record, from the lowest bit on: one bit for each row of `table`, set if the type may support the protocol; the number of
+    # the importer of a known library; then single bits, and two bits for how its objects name dimensions.
+    PROTOCOL_BITS = 8
     KNOWN_AT = 10
     LABELS_AT = 18
 

@@ -14,12 +14,12 @@ from arrayhub._core cimport layout, tracing
 from arrayhub._core.descriptor cimport Descriptor, get_dtype, size_of
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub.adapters cimport array_interface, arrow, buffer, cuda_array, dlpack, sycl_usm
-from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.adapters.type_cache cimport (
     DLPACK_BY_OWN_WAY,
     EXPORTS,
     KNOWN_AT,
     LABELS_AT,
+    PROTOCOL_BITS,
     SAYS_DEVICE,
     WORKED_OUT,
     learn,
@@ -31,10 +31,9 @@ from arrayhub.libraries.known cimport MOST_WAYS, Library, Way, library_of_type, 
 from arrayhub.runtimes.streams cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
-from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
-from arrayhub.adapters import arrow as arrow_module
 from arrayhub.adapters import dimensions
+from arrayhub.adapters.table import BY_VIA, INTERFACES, PROTOCOLS
 from arrayhub.array.casting import check_common, no_type_error
 from arrayhub.libraries import wrappers
 
@@ -73,57 +72,22 @@ cdef extern from *:
 # ------------------------------------------------------------------------------------------------------ the protocols
 
 
-cdef struct ProtocolRow:
-    const char* name        # as `via=` and `USMArray.protocol` say it
-    const char* attribute   # on the type or the instance; NULL where a slot of the type decides, or several attributes
-    bint on_instances       # dict protocols: real producers set them on instances
-    Way parse
-
-cdef enum:
-    PROTOCOLS = 8
-
-# One row per protocol, in the order in which an unknown type is asked. docs/protocols.md gives the reasons.
-cdef ProtocolRow _PROTOCOLS[PROTOCOLS]
-_PROTOCOLS[0] = ProtocolRow(b"sycl", b"__sycl_usm_array_interface__", True, sycl_usm.parse)
-_PROTOCOLS[1] = ProtocolRow(b"cuda", b"__cuda_array_interface__", True, cuda_array.parse)
-_PROTOCOLS[2] = ProtocolRow(b"exchange", b"__dlpack_c_exchange_api__", False, parse_exchange)
-_PROTOCOLS[3] = ProtocolRow(b"buffer", NULL, False, buffer.parse)
-_PROTOCOLS[4] = ProtocolRow(b"dlpack", b"__dlpack__", False, dlpack.parse)
-_PROTOCOLS[5] = ProtocolRow(b"array_interface", b"__array_interface__", True, array_interface.parse)
-_PROTOCOLS[6] = ProtocolRow(b"array_struct", b"__array_struct__", True, array_interface.parse_struct)
-_PROTOCOLS[7] = ProtocolRow(b"arrow", NULL, False, arrow.parse)
-
-# The same names as Python strings, so that meeting a type makes none.
-cdef int _row
-cdef list _ATTRIBUTES = []
-for _row in range(PROTOCOLS):
-    _ATTRIBUTES.append(None if _PROTOCOLS[_row].attribute == NULL else sys.intern(_PROTOCOLS[_row].attribute.decode()))
-
-# Which row a name is of; of those that `via` may name, in the order in which messages have them.
-cdef dict _ROWS = {}
-for _row in range(PROTOCOLS):
-    _ROWS[sys.intern(_PROTOCOLS[_row].name.decode())] = _row
-cdef dict _VIA = {}
-for _name in ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"):
-    _VIA[_name] = _ROWS[_name]
+cdef dict _ROWS = {row.name: k for k, row in enumerate(PROTOCOLS)}
+cdef dict _VIA = {name: _ROWS[name] for name in BY_VIA}
 cdef int _DLPACK = _ROWS["dlpack"]
 
-# What messages call each, and the list of all that is asked for.
-cdef dict WORDS = {name: IN_MESSAGES[number] for number, name in PROTOCOL_NAMES.items()}
-WORDS["exchange"] = WORDS["dlpack"]
-cdef list _spoken = []
-for _row in range(PROTOCOLS):
-    _spoken += arrow_module.INTERFACES if _PROTOCOLS[_row].parse is arrow.parse else [_ATTRIBUTES[_row] or "a buffer"]
-cdef str SPOKEN = ", ".join(_spoken)
-
-
-cdef Descriptor parse_exchange(object obj, object stream):
-    """By the exchange table of a type other than torch's, which has a module of its own."""
-    cls = type(obj)      # held: code of a metaclass may run, and give the object another class
-    cdef DLPackExchangeAPI* api = dlpack.exchange_api(cls)
-    if api == NULL:
-        return None
-    return dlpack.parse_exchange(obj, api)
+# The importer of each row of adapters/table.
+cdef Way _parse[PROTOCOL_BITS]
+_parse[<int> _ROWS["sycl"]] = sycl_usm.parse
+_parse[<int> _ROWS["cuda"]] = cuda_array.parse
+_parse[<int> _ROWS["exchange"]] = dlpack.parse_by_exchange
+_parse[<int> _ROWS["buffer"]] = buffer.parse
+_parse[<int> _ROWS["dlpack"]] = dlpack.parse
+_parse[<int> _ROWS["array_interface"]] = array_interface.parse
+_parse[<int> _ROWS["array_struct"]] = array_interface.parse_struct
+_parse[<int> _ROWS["arrow"]] = arrow.parse
+if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(PROTOCOLS))]):
+    raise ImportError("convert/dispatch does not fit adapters/table")
 
 
 # --------------------------------------------------------------------------------------------- the record of a type
@@ -158,18 +122,25 @@ cdef unsigned int work_out(type cls) except 0:
     cdef Library library = library_of_type(cls, way) if way < WRAPPER else None
     cdef unsigned int record = way << KNOWN_AT | labels_of_type(cls, way, library, bare) << LABELS_AT | WORKED_OUT
     cdef int k
-    for k in range(PROTOCOLS):
-        if _PROTOCOLS[k].parse is arrow.parse:      # of whose several attributes one is enough
-            record |= <unsigned int> arrow.speaks(cls) << k | arrow.interfaces_of(cls)
-        elif _PROTOCOLS[k].attribute == NULL:
-            record |= <unsigned int> arrayhub_has_buffer(<PyTypeObject*> cls) << k
-        elif _PROTOCOLS[k].on_instances and not bare or has(cls, _ATTRIBUTES[k]):
+    for k, row in enumerate(PROTOCOLS):
+        if row.on_instances and not bare or supports(cls, row.attributes):
             record |= 1 << k
+    record |= arrow.interfaces_of(cls)
     if has(cls, "__dlpack__"):
         record |= EXPORTS
     if has(cls, "__dlpack_device__"):
         record |= SAYS_DEVICE
     return record if library is None else record | library.traits
+
+
+cdef bint supports(type cls, tuple attributes) except -1:
+    """Return whether a type has one of the attributes, or a buffer where there are none."""
+    if not attributes:
+        return arrayhub_has_buffer(<PyTypeObject*> cls)
+    for name in attributes:
+        if has(cls, name):
+            return True
+    return False
 
 
 cdef bint has(type cls, object name) except -1:
@@ -198,7 +169,7 @@ cdef Labelled labels_of_type(type cls, int way, Library library, bint bare) exce
 
 cdef inline unsigned int speaks_of(unsigned int record) noexcept nogil:
     """The rows of the protocols that may answer, a bit each."""
-    return record & (1 << PROTOCOLS) - 1
+    return record & (1 << PROTOCOL_BITS) - 1
 
 
 cdef inline int way_of(unsigned int record) noexcept nogil:
@@ -290,14 +261,14 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
     cdef list refusals = None
     cdef object reason
     cdef int k
-    for k in range(PROTOCOLS):
+    for k in range(PROTOCOL_BITS):
         if not speaks >> k & 1:
             continue
-        answer = attempt(_PROTOCOLS[k].parse, obj, stream)
+        answer = attempt(_parse[k], obj, stream)
         if answer == NULL:
             reason = taken_error()      # first: nothing may run while it is set
             refusals = refusals or []
-            refusals.append((_PROTOCOLS[k].name.decode(), reason))
+            refusals.append((PROTOCOLS[k].words, reason))
             continue
         a = <Descriptor> take(answer)
         if a is not None:
@@ -339,7 +310,7 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         raise refusal_error(obj, refusals) from refusals[0][1]
     raise TypeError(
         f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol{wrappers.hint(obj)}; accepted:"
-        f" anything with {SPOKEN}, a DLPack capsule, numbers, and nested sequences of numbers"
+        f" anything with {INTERFACES}, a DLPack capsule, numbers, and nested sequences of numbers"
     )
 
 
@@ -351,15 +322,15 @@ cdef object refusal_error(object obj, list refusals):
     cdef bint single = len(refusals) == 1
     cls = name_of_type(type(obj))
     error = refusals[0][1]
-    said = "; ".join([worded(name, str(reason), f"{cls} refuses: " if single else "") for name, reason in refusals])
+    said = "; ".join([worded(words, str(reason), f"{cls} refuses: " if single else "") for words, reason in refusals])
     text = said if single else f"asarray: {cls} refuses every protocol it has ({said})"
     kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
     return kind(text + wrappers.hint(obj, said))
 
 
-cdef str worded(str name, str reason, str refuses):
+cdef str worded(str protocol, str reason, str refuses):
     """A refusal with the name of the protocol before it, once; `refuses` stands before the words of the producer."""
-    prefix = WORDS[name] + ": "
+    prefix = protocol + ": "
     return reason if reason.startswith(prefix) else f"{prefix}{refuses}{reason}"
 
 
@@ -484,7 +455,7 @@ cdef Descriptor ask(object obj, object stream, int row):
         raise wrappers.wrapper_error(obj, "is asked for no protocol")
     if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
         numpy_library.refuse_mask(obj)
-    return _PROTOCOLS[row].parse(obj, stream)
+    return _parse[row](obj, stream)
 
 
 # ---------------------------------------------------------------------------- the same, to be looked at (see inspection)
@@ -495,7 +466,7 @@ def ways_in(cls, /):
     if not isinstance(cls, type):
         raise TypeError(f"ways_in: {show(cls)} is no type")
     cdef unsigned int record = learn(cls)
-    names = [_PROTOCOLS[k].name.decode() for k in range(PROTOCOLS) if speaks_of(record) >> k & 1]
+    names = [row.name for k, row in enumerate(PROTOCOLS) if speaks_of(record) >> k & 1]
     return way_of(record) != 0, tuple(names)
 
 

@@ -1,73 +1,64 @@
-"""check: whether an object's several interfaces say the same about it."""
+"""check: compare the descriptions that an object gives of its memory through several protocols."""
 
 from collections.abc import Iterator
 from traceback import format_exception_only
 from typing import Any
 
 from arrayhub._core.descriptor import name_of_elements
-from arrayhub._core.errors import PASSES_ON, InterfaceError, interface_error
+from arrayhub._core.errors import PASSES_ON, InterfaceError, interface_error, show
 from arrayhub.adapters.arrow import unread
+from arrayhub.adapters.table import BY_VIA, INTERFACES
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.dispatch import check_exportable
 from arrayhub.convert.functions import asarray
 from arrayhub.inspection import not_dense
 from arrayhub.inspection.unread import array_besides
 
-# What is tried, by the names that `via=` takes; the first that answers is what the others are held to.
-_INTERFACES = {
-    "__array_interface__": "array_interface",
-    "__array_struct__": "array_struct",
-    "__cuda_array_interface__": "cuda",
-    "__sycl_usm_array_interface__": "sycl",
-    "the buffer protocol": "buffer",
-    "__dlpack__": "dlpack",
-    "__arrow_c_array__": "arrow",
-}
+# The name of an interface in messages, and the name of its protocol in `via=`. The first that answers is the reference.
+_INTERFACES = {row.interfaces[0]: name for name, row in BY_VIA.items()}
 _REFUSALS = (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError)
-_NOT_IN_LEGACY_CAPSULES = "the access"  # nor in Arrow, whose memory nobody may write
+_NOT_IN_LEGACY_CAPSULES = "the access"  # nor in Arrow, whose memory is immutable
 
 
 def check(obj: Any, /) -> list[str]:
-    """Compare what an object's interfaces say: pointer, shape, strides, element type, and whether it may be written.
+    """Compare an object's interfaces: pointer, shape, strides, element type, and whether the memory is writable.
 
     Parameters
     ----------
     obj : object
-        An object with one or more of ``__array_interface__``, ``__array_struct__``, ``__cuda_array_interface__``,
-        ``__sycl_usm_array_interface__``, the buffer protocol, ``__dlpack__`` and Arrow's. One that refuses, for
-        memory or an element type that it has no words for, says nothing that could disagree. Of what is not dense,
-        offsets, views, indices and strings are followed to the last, in a copy of those that awkward has in
-        another order.
+        An object that supports one or more of the protocols that `asarray` accepts. An interface that refuses,
+        because its protocol cannot represent the memory or the element type, is not compared. For data that is not
+        dense, all offsets, views, indices and strings are validated; of awkward's unordered lists, a copy is.
 
     Returns
     -------
     list of str
-        The disagreements, each in words; empty where there are none. A description that its protocol does not allow is
-        one too, and so is an interface that fails with an error that is no refusal.
+        The disagreements; empty if there are none. They include descriptions that violate the specification of their
+        protocol, and interfaces that fail with an unexpected error.
 
     Raises
     ------
     TypeError
-        `obj` has none of these interfaces, or elements that no array here can hold, such as Python objects.
+        `obj` does not support a protocol, or has elements that a `USMArray` cannot hold, such as Python objects.
     BufferError
-        It refuses all of them, as a tensor that is part of a gradient does. A stream that can be read once and a query
-        are not read.
+        All interfaces of `obj` refuse, as those of a tensor that requires a gradient do. Or `obj` is a query, or a
+        stream that can be read only once: `check` does not read these.
     """
     found: list[tuple[str, dict[str, Any]]] = []
     texts = []
     stream = unread(obj) is not None
     for name, via in _INTERFACES.items():
-        if stream and via == "arrow":  # which reading would empty or compute
+        if stream and via == "arrow":  # reading would consume the stream, or run the query
             continue
         try:
             found.append((name, _facts(obj, via)))
         except InterfaceError as error:
-            texts.append(f"{name} says what is not allowed: {error}")
-        except PASSES_ON:  # first: one of them is a kind of what refusals are
+            texts.append(f"{name} violates its specification: {error}")
+        except PASSES_ON:  # first: one of these is a subclass of a class in _REFUSALS
             raise
         except _REFUSALS:
             continue
-        except Exception as error:  # a fault of the producer's code, which others would meet as well
+        except Exception as error:  # a defect of the producer, which other consumers would meet, too
             texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
     if not found and stream:
         array_besides(obj, "check")
@@ -80,19 +71,19 @@ def check(obj: Any, /) -> list[str]:
 
 
 def _disagreements(found: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-    """Yield each fact of which an interface says something else than the first interface."""
+    """Yield the facts in which an interface differs from the first interface."""
     for name, facts in found[1:]:
-        first, held_to = found[0]
-        for fact, said in held_to.items():
-            if fact in facts and facts[fact] != said:
-                yield f"{fact}: {first} says {said}, {name} says {facts[fact]}"
+        first, reference = found[0]
+        for fact, expected in reference.items():
+            if fact in facts and facts[fact] != expected:
+                yield f"{fact}: {first} says {expected}, {name} says {facts[fact]}"
 
 
 def _explain_nothing(obj: Any, texts: list[str]) -> None:
-    """Raise what is wrong with an object of which no interface can be read, unless `texts` say it."""
+    """Raise the error of `asarray` about an object without a readable interface, unless `texts` has errors."""
     try:
         asarray(obj)
-    except TypeError:  # Python objects as elements, say: true descriptions, of nothing that an array here can hold
+    except TypeError:  # valid descriptions of elements that a USMArray cannot hold, such as Python objects
         raise
     except PASSES_ON:
         raise
@@ -100,11 +91,11 @@ def _explain_nothing(obj: Any, texts: list[str]) -> None:
         if not texts:
             raise
     if not texts:
-        raise TypeError(f"check: {type(obj).__name__} has none of {', '.join(_INTERFACES)}")
+        raise TypeError(f"check: obj is {show(obj)}; accepted: an object with {INTERFACES}")
 
 
 def _facts(obj: Any, via: Any) -> dict[str, Any]:
-    """Return what one interface says of `obj`."""
+    """Return the facts that one interface of `obj` states."""
     if via == "dlpack":
         capsule = _capsule_of(obj)
         facts = _read(asarray(capsule, via=via))
@@ -121,7 +112,7 @@ def _capsule_of(obj: Any) -> Any:
     check_exportable(obj)
     try:
         capsule = obj.__dlpack__(max_version=(1, 1))
-    except TypeError:  # from before there were versions
+    except TypeError:  # a producer of DLPack before 1.0
         capsule = obj.__dlpack__()
     if type(capsule).__name__ != "PyCapsule":
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
@@ -129,7 +120,7 @@ def _capsule_of(obj: Any) -> Any:
 
 
 def _read(array: USMArray) -> dict[str, Any]:
-    """Return the facts that interfaces may disagree about; of an empty array nobody ever reads the first."""
+    """Return the facts to compare. The pointer and the strides of an empty array are not used, so they may differ."""
     facts = {
         "pointer": f"{array.ptr:#x}",
         "shape": array.shape,
@@ -145,5 +136,5 @@ def _read(array: USMArray) -> dict[str, Any]:
 def _element_type(array: USMArray) -> Any:
     try:
         return array.dtype
-    except TypeError:  # one that only DLPack has
+    except TypeError:  # an element type that only DLPack has
         return name_of_elements(array)

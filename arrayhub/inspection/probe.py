@@ -12,23 +12,13 @@ import sys
 from typing import Any
 
 from arrayhub import asarray, sycl_runtime
+from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.libraries.known import LIBRARIES
 
 ANSWER = "arrayhub probe: "  # before the JSON
 
 _SAMPLES = {row.name: row.sample for row in LIBRARIES}
-_ATTRIBUTES = (
-    "__array_interface__",
-    "__array_struct__",
-    "__dlpack__",
-    "__dlpack_c_exchange_api__",
-    "__cuda_array_interface__",
-    "__sycl_usm_array_interface__",
-    "__arrow_c_array__",
-    "__arrow_c_device_array__",
-    "__arrow_c_stream__",
-    "__arrow_c_device_stream__",
-)
+_ATTRIBUTES = [name for row in PROTOCOLS for name in row.attributes]
 
 
 def library(name: str) -> dict[str, Any]:

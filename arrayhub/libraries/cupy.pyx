@@ -12,7 +12,6 @@ from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
     CONSTRUCTED,
     COPIED,
-    CUDA_DICT,
     IMMUTABLE,
     NOT_USM,
     NOTSWAPPED,
@@ -36,6 +35,7 @@ from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport place_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport cuda_array, dlpack
+from arrayhub.adapters.table cimport CUDA_DICT
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
 
 from arrayhub._core.errors import needed

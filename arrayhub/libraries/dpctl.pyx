@@ -17,7 +17,6 @@ from arrayhub._core.descriptor cimport (
     IMMUTABLE,
     OTHER_CONTEXT,
     PACKED,
-    SYCL_DICT,
     WRITEABLE,
     Descriptor,
     extent,
@@ -33,6 +32,7 @@ from arrayhub._core.allocate cimport compact
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.cpython.atomics cimport found
 from arrayhub.adapters cimport sycl_usm
+from arrayhub.adapters.table cimport SYCL_DICT
 from arrayhub.runtimes cimport sycl
 
 from arrayhub._core.errors import PASSES_ON, interface_error, module_of, needed, not_there_error

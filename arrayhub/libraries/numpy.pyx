@@ -8,7 +8,6 @@ from cpython.ref cimport Py_INCREF
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
-    ARRAY_INTERFACE,
     COPIED,
     PACKED,
     WRITEABLE,
@@ -24,6 +23,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.adapters cimport array_interface
+from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, module_of, show

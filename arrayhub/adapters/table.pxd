@@ -1,0 +1,11 @@
+"""Numbers of the protocols in the C struct; `table` has the rows, and arrayhub.h the same numbers for C code."""
+
+cdef enum Protocol:
+    ARRAY_INTERFACE = 1
+    ARRAY_STRUCT = 2
+    CUDA_DICT = 3
+    SYCL_DICT = 4
+    PEP3118 = 5
+    DLPACK_PROTOCOL = 6
+    ARROW_PROTOCOL = 7
+    PROTOCOL_NUMBERS      # one more than the largest number

@@ -1,0 +1,52 @@
+"""The protocols that arrayhub imports, in the order in which `asarray` tries them. No other module lists protocols.
+
+`convert/dispatch` tries the rows from the first to the last; docs/protocols.md gives the reasons for the order.
+Messages, `via=`, `check`, `doctor` and the type cache read the table. `tests/adapters/test_table.py` compares
+arrayhub.h, the .pyi files, docs/protocols.md and the class `USMArray` with it.
+"""
+
+from typing import NamedTuple
+
+from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
+
+
+class Protocol(NamedTuple):
+    """One protocol."""
+
+    name: str  # in `via=`, `USMArray.protocol`, `explain` and `trace`
+    number: int  # in the C struct: USM_ARRAY_... in arrayhub.h
+    words: str  # at the start of messages
+    attributes: tuple[str, ...] = ()  # a type needs one of them; none: it needs a buffer
+    on_instances: bool = False  # producers may set the attribute on instances, too
+    in_via: bool = True  # `via=` accepts the name
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """Attributes of which an object needs one, as messages name them."""
+        return self.attributes or ("the buffer protocol",)
+
+
+PROTOCOLS = (
+    Protocol("sycl", 4, "__sycl_usm_array_interface__", ("__sycl_usm_array_interface__",), on_instances=True),
+    Protocol("cuda", 3, "__cuda_array_interface__", ("__cuda_array_interface__",), on_instances=True),
+    Protocol("exchange", 6, "DLPack", ("__dlpack_c_exchange_api__",), in_via=False),  # another way to ask for DLPack
+    Protocol("buffer", 5, "PEP 3118 buffer"),
+    Protocol("dlpack", 6, "DLPack", ("__dlpack__",)),
+    Protocol("array_interface", 1, "__array_interface__", ("__array_interface__",), on_instances=True),
+    Protocol("array_struct", 2, "__array_struct__", ("__array_struct__",), on_instances=True),
+    Protocol(
+        "arrow",
+        7,
+        "Arrow",
+        ("__arrow_c_array__", "__arrow_c_device_array__", "__arrow_c_stream__", "__arrow_c_device_stream__"),
+    ),
+)
+
+# Everything that `asarray` looks for, for messages.
+INTERFACES = ", ".join(name for row in PROTOCOLS for name in row.interfaces)
+
+# The rows that `via=` accepts, by name, in the order of their numbers; `check` compares them in this order.
+BY_VIA = {row.name: row for row in sorted(PROTOCOLS, key=lambda row: row.number) if row.in_via}
+
+PROTOCOL_NAMES.update({row.number: row.name for row in BY_VIA.values()})
+IN_MESSAGES.update({row.number: row.words for row in BY_VIA.values()})

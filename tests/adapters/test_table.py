@@ -1,0 +1,131 @@
+"""adapters/table, the list of protocols: every other file that names all of them agrees with it."""
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import arrayhub
+from arrayhub import USMArray
+from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
+from arrayhub.adapters.table import BY_VIA, PROTOCOLS
+from arrayhub.convert.dispatch import ways_in
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "arrayhub"
+IDENTIFIER = {
+    "array_interface": "ARRAY_INTERFACE",
+    "array_struct": "ARRAY_STRUCT",
+    "cuda": "CUDA_DICT",
+    "sycl": "SYCL_DICT",
+    "buffer": "PEP3118",
+    "dlpack": "DLPACK_PROTOCOL",
+    "arrow": "ARROW_PROTOCOL",
+}
+NUMBERS = {name: row.number for name, row in BY_VIA.items()}
+
+
+def stub_literal(stub, name):
+    """Return the strings of the alias `name`, a ``Literal``, in a stub."""
+    for node in ast.parse((PACKAGE / stub).read_text()).body:
+        if isinstance(node, ast.AnnAssign) and node.target.id == name:
+            return [element.value for element in node.value.slice.elts]
+    raise AssertionError(f"{stub} does not define {name}")
+
+
+def test_numbers_are_unique_and_names_too():
+    assert sorted(NUMBERS.values()) == list(range(1, len(BY_VIA) + 1))
+    assert len({row.name for row in PROTOCOLS}) == len(PROTOCOLS)
+    attributes = [name for row in PROTOCOLS for name in row.attributes]
+    assert len(set(attributes)) == len(attributes)
+
+
+def test_a_row_outside_via_shares_its_number_and_words_with_one_in_via():
+    by_number = {row.number: row for row in BY_VIA.values()}
+    for row in PROTOCOLS:
+        assert by_number[row.number].words == row.words
+
+
+def test_the_header_has_the_numbers():
+    text = (PACKAGE / "include" / "arrayhub.h").read_text()
+    section = text.partition("PyUSMArrayObject.protocol:")[2].partition("\n\n")[0]
+    defined = {name: int(number) for name, number in re.findall(r"#define USM_ARRAY_(\w+) +(\d+)", section)}
+    assert defined.pop("CONSTRUCTED") == 0
+    assert defined == {IDENTIFIER[name].removesuffix("_PROTOCOL"): number for name, number in NUMBERS.items()}
+
+
+def test_the_declarations_for_cython_have_the_numbers():
+    text = (PACKAGE / "adapters" / "table.pxd").read_text()
+    declared = {name: int(number) for name, number in re.findall(r"^    (\w+) = (\d+)$", text, re.MULTILINE)}
+    assert declared == {IDENTIFIER[name]: number for name, number in NUMBERS.items()}
+    assert [*declared.values()] == sorted(declared.values()), "PROTOCOL_NUMBERS counts from the last"
+
+
+def test_names_of_arrays_and_messages_are_those_of_the_table():
+    assert {0: "constructed"} | {row.number: row.name for row in BY_VIA.values()} == PROTOCOL_NAMES
+    assert {0: "USMArray"} | {row.number: row.words for row in PROTOCOLS} == IN_MESSAGES
+
+
+def test_the_stubs_have_the_names():
+    assert stub_literal("convert/functions.pyi", "_Via") == [*BY_VIA]
+    assert stub_literal("array/usm_array.pyi", "_Protocol") == [*BY_VIA, "constructed"]
+
+
+def test_the_docstring_of_asarray_has_the_names():
+    listed = re.search(r"^ *via : \{(.*?)\}", arrayhub.asarray.__doc__, re.MULTILINE)[1]
+    assert [name.strip('" ') for name in listed.split(",")] == [*BY_VIA]
+
+
+def test_the_page_has_the_attributes_in_the_order_of_the_table():
+    text = (ROOT / "docs" / "protocols.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", text, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == [*range(1, len(PROTOCOLS) + 1)]
+    for (_, cell), row in zip(rows, PROTOCOLS, strict=True):
+        assert set(re.findall(r"`(\w+)`", cell)) == set(row.attributes)
+
+
+@pytest.mark.parametrize("attribute", [name for row in PROTOCOLS for name in row.attributes])
+def test_an_array_has_the_attribute(attribute):
+    assert attribute in vars(USMArray)
+
+
+def test_via_and_its_error_list_the_table():
+    with pytest.raises(ValueError, match="accepted: ") as error:
+        arrayhub.asarray(np.zeros(1), via="numpy")
+    assert str(error.value).partition("accepted: ")[2] == ", ".join(BY_VIA)
+
+
+def test_the_error_about_an_unknown_object_lists_every_attribute():
+    with pytest.raises(TypeError, match="accepted: anything with ") as error:
+        arrayhub.asarray(object())
+    listed = str(error.value).partition("anything with ")[2].partition(", a DLPack capsule")[0].split(", ")
+    assert listed == [name for row in PROTOCOLS for name in row.interfaces]
+
+
+def test_types_are_tried_in_the_order_of_the_table():
+    every = {name: property(lambda self: None) for row in PROTOCOLS for name in row.attributes}
+    every["__dlpack_c_exchange_api__"] = USMArray.__dlpack_c_exchange_api__
+    cls = type("Every", (bytearray,), every)
+    assert ways_in(cls) == (False, tuple(row.name for row in PROTOCOLS))
+
+
+@pytest.mark.parametrize("row", PROTOCOLS, ids=lambda row: row.name)
+def test_a_type_with_any_of_the_attributes_is_asked_for_the_protocol(row):
+    bases = () if row.attributes else (bytearray,)
+    for attribute in row.attributes or ("unused",):
+        # Without slots, instances have a dictionary that could hold the attribute.
+        members = {attribute: property(lambda self: None), "__slots__": ()}
+        assert ways_in(type("One", bases, members))[1] == (row.name,)
+        assert ways_in(type("Disabled", (), {**members, attribute: None}))[1] == ()
+
+
+def test_one_module_lists_the_protocols():
+    """More than three protocols are named in the table, the class with the attributes, and the package's docstring."""
+    number_of = {name: row.number for row in PROTOCOLS for name in row.attributes}
+    found = set()
+    for path in [path for suffix in ("py", "pyx", "pxd") for path in PACKAGE.rglob(f"*.{suffix}")]:
+        if len({number_of.get(word) for word in re.findall(r"\w+", path.read_text())} - {None}) > 3:
+            found.add(path.relative_to(PACKAGE).as_posix())
+    assert found == {"__init__.py", "adapters/table.py", "array/usm_array.pyx"}
