@@ -254,7 +254,7 @@ def test_what_numpy_alone_takes_is_said_with_the_call_that_helps():
 def test_a_wrapper():
     xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
     explained = ah.explain(xarray.DataArray(np.zeros(3)))
-    assert explained.why == "it is a wrapper; asarray takes its .data, by array_interface"
+    assert explained.why == "it is a wrapper; asarray imports its .data through array_interface"
     assert explained.offers == ()
 
 
@@ -270,7 +270,7 @@ def test_the_text():
 numpy.ndarray: 2 * unaligned[byteswap[int32]], readwrite, on cpu
   unaligned: the address is 0x*; asarray(x).aligned() copies
   byte-swapped: not in the machine's order; asarray(x).native() copies
-in: asarray knows numpy.ndarray exactly, and takes a way of its own that stands for array_interface
+in: asarray handles numpy.ndarray natively, and reports the protocol as array_interface
   buffer           gives: 2 * unaligned[byteswap[int32]], readwrite, on cpu
   dlpack           refuses: DLPack only supports native byte order.
   array_interface  taken: 2 * unaligned[byteswap[int32]], readwrite, on cpu
@@ -278,15 +278,16 @@ in: asarray knows numpy.ndarray exactly, and takes a way of its own that stands 
 out:
   numpy  zero-copy"""
     )
-    assert "\n  torch  cannot: it has no type of swapped bytes; asarray(x).native() puts them in order" in text
+    line = "\n  torch  cannot: it does not support swapped bytes; asarray(x).native() copies them into native order"
+    assert line in text
 
 
 @pytest.mark.parametrize(
     ("obj", "fact"),
     [
         (np.zeros((4, 4))[::2, ::-1], "non-contiguous: shape (2, 4) with byte strides (64, -8)"),
-        (np.broadcast_to(np.zeros(2), (2, 2)), "read-only: somebody else may still write"),
-        (b"abc", "immutable: nobody may write, ever"),
+        (np.broadcast_to(np.zeros(2), (2, 2)), "read-only: other code may still write"),
+        (b"abc", "immutable: the elements never change"),
         (Cuda(), "on cuda:0: the host cannot read it; to_host(x) copies"),
     ],
 )

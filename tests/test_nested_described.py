@@ -144,7 +144,7 @@ def test_of_what_is_copied_all_is_said():
     assert said["arrow"].verdict == "copy=True"
     assert "asnested(x) first" in said["numpy"].reason
     for value in (range(3), range(0), [range(3)]):
-        assert ah.explain(value).summary == f"a value, of which NumPy makes {np.asarray(value).dtype}"
+        assert ah.explain(value).summary == f"a value, which NumPy converts to {np.asarray(value).dtype}"
 
 
 def test_no_dimension_is_said_with_what_gives_one():

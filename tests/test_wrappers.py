@@ -443,7 +443,7 @@ def test_no_property_of_an_unknown_type_is_asked_for():
 
 def test_a_wrapper_says_what_it_is():
     why = ah.explain(pd.Series([1.0])).why
-    assert why == "it is a wrapper; asarray takes its .values, by array_interface"
+    assert why == "it is a wrapper; asarray imports its .values through array_interface"
     pint = pytest.importorskip("pint", reason="pint is part of the extra test")
     assert "x.magnitude" in ah.explain(pint.UnitRegistry().Quantity(np.zeros(3), "m")).why
 

@@ -22,7 +22,7 @@ class Protocol(NamedTuple):
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """Attributes of which an object needs one, as messages name them."""
+        """Names of the attributes in messages. An object needs one of the attributes."""
         return self.attributes or ("the buffer protocol",)
 
 

@@ -33,7 +33,7 @@ def check(obj: Any, /) -> list[str]:
     Returns
     -------
     list of str
-        The disagreements; empty if there are none. They include descriptions that violate the specification of their
+        The disagreements; empty if all agree. They include descriptions that violate the specification of their
         protocol, and interfaces that fail with an unexpected error.
 
     Raises

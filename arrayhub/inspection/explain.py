@@ -1,4 +1,4 @@
-"""Why an object can or cannot reach a library: found by trying, without copying what it holds."""
+"""explain: report whether an object can reach each library, by trying it without copying the object."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -23,38 +23,38 @@ from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, 
 from arrayhub.libraries import wrappers
 from arrayhub.runtimes.host import is_host_readable
 
-LONGEST_TEXT = 300  # characters of what an object says about itself
-LOOKED_AT = 1000  # items of nested sequences
+LONGEST_TEXT = 300  # characters of foreign text
+LOOKED_AT = 1000  # items of nested sequences that are inspected
 _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 
 
 def explain(obj: Any, /, to: str | None = None) -> Explanation:
-    """Say why an object can or cannot reach a library, and by which way it comes in.
+    """Explain how an object is imported, and why it can or cannot reach each library.
 
-    Nothing of `obj` is copied: what would copy is tried on an array of its type without elements. A stream that can be
-    read once and a query are not read. Libraries that are installed are imported. No object makes it raise, but Ctrl-C
-    stops it.
+    `obj` is not copied: a conversion that copies is tried on an empty array of the same type. Queries, and streams that
+    can be read only once, are not read. Installed libraries are imported. Errors of `obj` and of the libraries become
+    part of the explanation; Ctrl-C interrupts.
 
     Parameters
     ----------
     obj : object
-        Any object at all.
+        Any object.
     to : {"numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"}, optional
-        Ask about one library only. The last four are asked about without it where `obj` is not dense.
+        Try one library only. By default the last four are tried only if `obj` is not dense.
 
     Returns
     -------
     Explanation
-        Its `str` is for people. The verdicts are ``"zero-copy"``, ``"copy=True"`` (a copy has to be asked for) and
-        ``"cannot"``.
+        Print it to read it. The verdicts are ``"zero-copy"``, ``"copy=True"`` (the caller has to request a copy),
+        ``"cannot"`` and ``"not tried"``.
 
     Raises
     ------
     ValueError
-        `to` is no library that `convert` knows.
+        `convert` does not support the library `to`.
     """
     if isinstance(to, str):
-        to = str.__str__(to)  # a subclass, such as NumPy's own, may have changed how it compares
+        to = str.__str__(to)  # a subclass, such as numpy.str_, may compare differently
     if to is not None and (type(to) is not str or to not in CONSUMERS):
         further = further_takers()
         if type(to) is not str or to not in further:
@@ -62,7 +62,7 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     name = type_name(type(obj))
     stream, _ = attempt(unread, obj)
     array, taken, why = _way_besides(obj, stream) if stream else _way_in(obj, name)
-    taken_as_wrapper = array is not None and wrappers.unwraps(type(obj))  # which is asked for no protocol
+    taken_as_wrapper = array is not None and wrappers.unwraps(type(obj))  # its own protocols are not used
     offers = tuple(_offers(obj, array, taken, why, stream)) if to is None and not taken_as_wrapper else ()
     if array is None and stream:
         asked = (*CONSUMERS, *further_takers()) if to is None else (to,)
@@ -76,11 +76,11 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, taken, why, verdicts)
 
 
-# ----------------------------------------------------------------------------------------------- what cannot be trusted
+# ------------------------------------------------------------------------------------------------------- foreign code
 
 
 def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, str]:
-    """Call what may run anybody's code. Return its result and "", or None and the reason why there is none."""
+    """Call a function that may run foreign code. Return its result and "", or None and the reason for the failure."""
     try:
         return function(*arguments, **options), ""
     except KeyboardInterrupt:
@@ -90,7 +90,7 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> tu
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of an error's message, whatever its ``__str__`` does."""
+    """Return the first line of an error's message, even if its ``__str__`` raises."""
     try:
         text = str(error)
     except KeyboardInterrupt:
@@ -100,28 +100,28 @@ def _reason(error: BaseException) -> str:
     said, kind = printable(text), type_name(type(error))
     if " " in said:
         return said
-    return f"{kind}: {said}" if said else kind  # as in KeyError: 'shape', where one word is not enough
+    return f"{kind}: {said}" if said else kind  # one word is not enough: KeyError: 'shape'
 
 
 def printable(text: str) -> str:
-    """The first line of a text, made safe to print; exactly a str, and not too long."""
+    """Return the first line of a text, shortened and printable, as an exact str."""
     text = str.lstrip(str.__getitem__(text, slice(4 * LONGEST_TEXT)))
     line = "".join(c if c.isprintable() else "?" for c in text.partition("\n")[0])
     return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 3] + "..."
 
 
 def type_name(cls: type) -> str:
-    """The name of a type by the interpreter's own record, which no metaclass can redefine."""
+    """Return the name of a type as the interpreter stores it, which a metaclass cannot redefine."""
     module = module_of(cls)
     name = printable(type.__dict__["__qualname__"].__get__(cls))
     return name if module in ("", "builtins") else f"{printable(module)}.{name}"
 
 
-# ------------------------------------------------------------------------------------------------------------- way in
+# ------------------------------------------------------------------------------------------------------------- import
 
 
 def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
-    """The array that `asarray` makes without a copy, the protocol it takes, and why."""
+    """Return the array that `asarray` makes without a copy, its protocol, and the reason."""
     cls = type(obj)
     if cls is _CAPSULE:
         array, refusal = attempt(peek, obj)
@@ -132,45 +132,45 @@ def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     if array is None:
         return None, None, refusal
     if array is obj:
-        return array, None, f"it is a USMArray already; it came in by {array.protocol}"
+        return array, None, f"it is a USMArray, imported through {array.protocol}"
     if wrappers.unwraps(cls):
-        why = f"it is a wrapper; asarray takes its .{wrappers.known(cls).attribute}, by {array.protocol}"
+        why = f"it is a wrapper; asarray imports its .{wrappers.known(cls).attribute} through {array.protocol}"
         return array, None, why
     if _protocols(cls)[0]:
-        why = f"asarray knows {name} exactly, and takes a way of its own that stands for {array.protocol}"
+        why = f"asarray handles {name} natively, and reports the protocol as {array.protocol}"
     else:
-        why = f"asarray takes {array.protocol}, the first of its protocols that answers"
+        why = f"asarray uses {array.protocol}, the first of its protocols that answers"
     return array, array.protocol, why
 
 
 def _way_besides(obj: Any, stream: str) -> tuple[USMArray | None, str | None, str]:
-    """Return the same of a stream, which is not read: by the first of its other protocols that answers."""
+    """Return the array, protocol and reason for a stream, which is not read: Arrow is not tried."""
     for protocol in _protocols(type(obj))[1]:
         array = attempt(offer, obj, protocol)[0] if protocol != "arrow" else None
         if array is not None:
-            return array, array.protocol, f"asarray takes {array.protocol}, the first of its protocols that answers"
+            return array, array.protocol, f"asarray uses {array.protocol}, the first of its protocols that answers"
     return None, None, "explain does not read it; arrayhub.asnested(x) does"
 
 
 def _way_of_a_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
-    """`asarray` would copy these, so it is not called. A subclass may speak a protocol all the same."""
+    """Return the array, protocol and reason for a value, which `asarray` copies unless it supports a protocol."""
     for protocol in () if issubclass(type(obj), np.generic) else _protocols(type(obj))[1]:
         array, _ = attempt(offer, obj, protocol)
         if array is not None:
-            return array, array.protocol, f"asarray takes {array.protocol}, the first of its protocols that answers"
-    return None, None, f"a value of type {name} has no memory to view: asarray copies it through NumPy"
+            return array, array.protocol, f"asarray uses {array.protocol}, the first of its protocols that answers"
+    return None, None, f"a value of type {name} cannot be viewed: asarray copies it through NumPy"
 
 
 def _protocols(cls: type) -> tuple[bool, tuple[str, ...]]:
-    """Whether a type is known exactly, and what its instances would be asked for."""
+    """Return whether a type has an importer, and the protocols that its instances may support."""
     found, _ = attempt(ways_in, cls)
     return found or (False, ())
 
 
 def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str, stream: str) -> Iterator[Offer]:
-    """Every protocol that the object speaks, each tried once; `why` is the reason where there is no array.
+    """Try each protocol of the object once; `why` is the reason if `array` is None.
 
-    `stream` says what it is if Arrow's interface is not to be tried.
+    `stream` describes the object if it is a stream, for which Arrow's interface is not tried.
     """
     known, protocols = _protocols(type(obj))
     for protocol in ("dlpack",) if type(obj) is _CAPSULE else protocols:
@@ -178,7 +178,7 @@ def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str, strea
             yield Offer(protocol, True, _summary(array))
         elif protocol == "arrow" and stream:
             yield Offer(protocol, False, f"{stream}; it is not read here")
-        elif protocol == "exchange" and known:  # its module looks at more than the table says
+        elif protocol == "exchange" and known:  # its library's module checks more than the exchange table contains
             yield Offer(
                 protocol, array is not None, why if array is None else "DLPack's C table, without a Python call"
             )
@@ -197,7 +197,7 @@ def _summary(array: USMArray) -> str:
 
 
 def _facts(array: USMArray) -> Iterator[str]:
-    """What may keep a consumer from taking the memory as it is."""
+    """Yield the properties of the memory that some consumers do not support."""
     flags = array.flags
     if not flags.c_contiguous and not flags.f_contiguous:
         yield printable(f"non-contiguous: shape {array.shape} with byte strides {array.byte_strides}")
@@ -211,7 +211,7 @@ def _facts(array: USMArray) -> Iterator[str]:
         yield f"on {array.device}: the host cannot read it; to_host(x) copies"
 
 
-_ACCESS = {"readonly": "read-only: somebody else may still write", "immutable": "immutable: nobody may write, ever"}
+_ACCESS = {"readonly": "read-only: other code may still write", "immutable": "immutable: the elements never change"}
 
 
 def _is_swapped(array: USMArray) -> bool:
@@ -232,11 +232,11 @@ def _alike(consumers: Iterable[str], verdict: str, why: str) -> tuple[Verdict, .
 
 
 def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
-    """Try it. What would copy is tried without elements."""
+    """Try a conversion. If it would copy, try it with an array without elements."""
     refusal = ""
     if consumer == "jax":
         if not asked and _would_start_a_gpu():
-            return Verdict(consumer, NOT_TRIED, "it would take hold of a GPU; explain(x, to='jax') tries")
+            return Verdict(consumer, NOT_TRIED, "jax would reserve GPU memory; explain(x, to='jax') tries it")
         refusal = _why_jax_copies(array)
     refusal = refusal or attempt(convert, array, consumer)[1]
     if not refusal:
@@ -248,13 +248,13 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
 
 
 def _why_no_copy(array: USMArray, consumer: str) -> str:
-    """Why not even ``copy=True`` helps, and what would; "" where it does."""
+    """Return why the conversion fails with ``copy=True``, too; "" if it succeeds."""
     stand_in, obstacle = attempt(_stand_in, array)
     if obstacle:
         return obstacle
     _, obstacle = attempt(convert, stand_in, consumer, copy=True)
     if obstacle and _is_swapped(array) and not attempt(_convert_in_order, stand_in, consumer)[1]:
-        return "it has no type of swapped bytes; asarray(x).native() puts them in order"
+        return "it does not support swapped bytes; asarray(x).native() copies them into native order"
     return obstacle.removeprefix(f"{consumer}: ")
 
 
@@ -263,21 +263,23 @@ def _convert_in_order(array: USMArray, consumer: str) -> Any:
 
 
 def _stand_in(array: USMArray) -> USMArray:
-    """An array of the same type on the same device, of as many dimensions, to be copied in its place: of no elements,
-    or of a fresh one."""
-    if array.size and not is_host_readable(array):  # an empty one would not show that nothing copies from there
+    """Return a small array of the same type, device and number of dimensions, to be copied instead of `array`.
+
+    The small array has at most one element.
+    """
+    if array.size and not is_host_readable(array):  # an empty array would not show that the device cannot be copied
         return to_device(empty_like(array[(slice(1),) * array.ndim]), array.device)
     try:
         if array.ndim:
             return array[:0]
-    except BufferError:  # elements of less than a byte share bytes: no part can be had, so fresh memory has to do
+    except BufferError:  # elements of less than a byte cannot be sliced
         pass
     fresh: USMArray = empty_like(array)
     return fresh
 
 
 def _why_jax_copies(array: USMArray) -> str:
-    """Why jax would copy before it is found out that it did; "" where it would not."""
+    """Return why jax would copy the array; "" if it would not."""
     past = array.ptr % BOUNDARY
     if not array.size or (not is_host_readable(array) and array.device.type != "cuda"):
         return ""
@@ -298,7 +300,7 @@ def _would_start_a_gpu() -> bool:
     return "jax" not in sys.modules and attempt(find_spec, "jax_plugins")[0] is not None
 
 
-# ------------------------------------------------------------------------------------------------- what has no memory
+# ------------------------------------------------------------------------------------------------------------- values
 
 _NUMBERS = (bool, int, float, complex)
 _SEQUENCES = (list, tuple, range)
@@ -317,11 +319,11 @@ def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: 
     if refusal:
         return _no_array(name, offers, refusal, consumers)
     verdicts = tuple(_verdicts_of_copies(empty, consumers, why))
-    return Explanation(name, f"a value, of which NumPy makes {dtype}", (), offers, None, why, verdicts)
+    return Explanation(name, f"a value, which NumPy converts to {dtype}", (), offers, None, why, verdicts)
 
 
 def _verdicts_of_copies(empty: USMArray, consumers: list[str], why: str) -> Iterator[Verdict]:
-    """Say of each consumer whether it takes a copy of elements such as those of `empty`."""
+    """Yield for each consumer whether it accepts a copy of elements of the type of `empty`."""
     for consumer in consumers:
         obstacle = _why_no_copy(empty, consumer)
         yield Verdict(consumer, CANNOT if obstacle else COPY, obstacle or why)
@@ -332,23 +334,23 @@ def _no_array(name: str, offers: tuple[Offer, ...], why: str, consumers: list[st
 
 
 def _dtype_of_value(obj: Any) -> np.dtype[Any]:
-    """What NumPy would make of a value, as far as a look at its first items tells."""
+    """Return the dtype to which NumPy would convert a value, inferred from its first items."""
     level, depth = [obj], 0
     while level and all(issubclass(type(item), _SEQUENCES) for item in level):
         depth += 1
         if depth > MAX_NDIM:
-            raise TypeError(f"sequences inside each other, more than NumPy's {MAX_NDIM} dimensions, are no array")
+            raise TypeError(f"sequences are nested deeper than NumPy's {MAX_NDIM} dimensions")
         lengths = {_length(item) for item in level}
         if len(lengths) > 1:
-            raise TypeError(f"sequences of different lengths ({', '.join(map(str, sorted(lengths)[:5]))}) are no array")
+            raise TypeError(f"sequences have different lengths ({', '.join(map(str, sorted(lengths)[:5]))})")
         level = list(islice((item for sequence in level for item in _items(sequence)), LOOKED_AT))
     if not level:
         return np.dtype(float)
-    check_values(level)  # which `asarray` looks at, too
+    check_values(level)  # as `asarray` does
     dtypes = [_dtype_of_item(item) for item in level]
     common = np.result_type(*dtypes)
     if common.kind in "SU" and any(dtype.kind not in "SU" for dtype in dtypes):
-        raise TypeError("it holds text and values that are none")
+        raise TypeError("it mixes strings with other types")
     return common
 
 
@@ -363,7 +365,7 @@ def _items(sequence: Any) -> Iterator[Any]:
 
 
 def _sequence_of(sequence: Any) -> Any:
-    """The class whose own methods are asked, whatever a subclass makes of them."""
+    """Return the class whose methods are called in place of those of a subclass."""
     for cls in _SEQUENCES[:-1]:
         if issubclass(type(sequence), cls):
             return cls
@@ -386,5 +388,5 @@ def _dtype_of_item(item: Any) -> Any:
     if issubclass(cls, bytes):
         return np.dtype(f"S{max(bytes.__len__(item), 1)}")
     if _protocols(cls)[1] or hasattr(cls, "__array__"):
-        return np.asarray(item).dtype  # NumPy asks it
-    raise TypeError(f"it holds {type_name(cls)} objects, of which NumPy makes no numbers")
+        return np.asarray(item).dtype
+    raise TypeError(f"it holds {type_name(cls)} objects, which NumPy does not convert to numbers")

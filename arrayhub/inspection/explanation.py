@@ -1,27 +1,27 @@
-"""What `explain` found, and how it is shown: as text, and as HTML in a notebook."""
+"""The result of `explain`, with its representations as text and as HTML."""
 
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 ZERO_COPY, COPY, CANNOT, NOT_TRIED = "zero-copy", "copy=True", "cannot", "not tried"
-# Colours that are readable on light and on dark pages.
-_COLOURS = {ZERO_COPY: "#2a9d4a", COPY: "#c98500", CANNOT: "#d94848", NOT_TRIED: "#888888"}
+# Readable on light and on dark pages.
+_COLORS = {ZERO_COPY: "#2a9d4a", COPY: "#c98500", CANNOT: "#d94848", NOT_TRIED: "#888888"}
 _CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One protocol that the object speaks.
+    """One protocol that the object supports.
 
     Attributes
     ----------
     protocol : str
-        As ``asarray(via=)`` names it; ``"exchange"`` is DLPack's C table, which has no ``via``.
+        The name in ``asarray(via=)``; ``"exchange"`` is DLPack's C exchange table, which ``via=`` does not accept.
     works : bool
-        Whether an array comes of it.
+        Whether the protocol returns an array.
     gives : str
-        What the array would be, or why there is none.
+        Description of the array, or the reason for the refusal.
     """
 
     protocol: str
@@ -31,17 +31,17 @@ class Offer:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one consumer can have the object.
+    """Result of a conversion for one consumer.
 
     Attributes
     ----------
     consumer : str
-        As `convert` names it.
+        The name in `convert`.
     verdict : str
-        ``"zero-copy"``: on the same memory. ``"copy=True"``: if the caller asks for a copy. ``"cannot"``: not even
-        then. ``"not tried"``: the reason says what trying would do.
+        ``"zero-copy"``: on the same memory. ``"copy=True"``: only if the caller requests a copy. ``"cannot"``: not with
+        a copy, either. ``"not tried"``: `reason` gives the side effect of a trial.
     reason : str
-        Why it is not zero-copy; of what is not dense also what is made beside the elements.
+        The reason why it is not zero-copy. For data that is not dense, also the memory that is allocated besides.
     """
 
     consumer: str
@@ -51,24 +51,24 @@ class Verdict:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What `explain` found, shown as text at the prompt and by `print`, and as a table in a notebook.
+    """The result of `explain`: text at the prompt and in `print`, a table in a notebook.
 
     Attributes
     ----------
     type_name : str
-        Of the object.
+        Name of the object's type.
     summary : str
-        What it is as an array; for what is none, that it is none.
+        Description of the object as an array, or the statement that it is not an array.
     facts : tuple of str
-        What keeps consumers from taking it: non-contiguous, unaligned, byte-swapped, read-only, a device.
+        Properties that some consumers do not support: non-contiguous, unaligned, byte-swapped, read-only, a device.
     offers : tuple of Offer
-        The protocols that it speaks, in the order in which `asarray` asks.
+        The protocols that the object supports, in the order in which `asarray` tries them.
     taken : str or None
-        The protocol of the object's that `asarray` takes.
+        The protocol that `asarray` uses.
     why : str
-        Why that one; or why none.
+        The reason for `taken`.
     verdicts : tuple of Verdict
-        One a consumer.
+        One for each consumer.
     """
 
     type_name: str
@@ -101,14 +101,14 @@ class Explanation:
         return f"{'taken' if offer.protocol == self.taken else 'gives' if offer.works else 'refuses'}: {offer.gives}"
 
     def _adds(self, verdict: Verdict) -> bool:
-        """Whether a verdict's reason is more than what was said above it."""
+        """Return whether a verdict's reason differs from `why`, which is printed above it."""
         return verdict.reason not in ("", self.why)
 
     def _repr_html_(self) -> str:
         head = f"<strong>{html.escape(self.type_name)}</strong>: {html.escape(self.summary)}"
         facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in self.facts)
         rows = [_row(offer.protocol, self._says(offer)) for offer in self.offers]
-        rows += [_row(verdict.consumer, self._coloured(verdict), escaped=True) for verdict in self.verdicts]
+        rows += [_row(verdict.consumer, self._colored(verdict), escaped=True) for verdict in self.verdicts]
         rows.insert(len(self.offers), f'<tr><th colspan="2" style="{_CELL}">out</th></tr>')
         return (
             f'<div class="arrayhub-explanation"><div>{head}</div><ul style="margin:0.3em 0">{facts}</ul>'
@@ -116,9 +116,9 @@ class Explanation:
             f'<td style="{_CELL}">{html.escape(self.why)}</td></tr>{"".join(rows)}</table></div>'
         )
 
-    def _coloured(self, verdict: Verdict) -> str:
+    def _colored(self, verdict: Verdict) -> str:
         reason = f" {html.escape(verdict.reason)}" if self._adds(verdict) else ""
-        return f'<strong style="color:{_COLOURS[verdict.verdict]}">{verdict.verdict}</strong>{reason}'
+        return f'<strong style="color:{_COLORS[verdict.verdict]}">{verdict.verdict}</strong>{reason}'
 
 
 def _row(name: str, text: str, escaped: bool = False) -> str:

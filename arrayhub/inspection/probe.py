@@ -1,7 +1,7 @@
-"""Look at one library or one kind of device, in a process of its own: ``python -m arrayhub.inspection.probe NAME``.
+"""Report on one library or one kind of device: ``python -m arrayhub.inspection.probe NAME``.
 
-The doctor runs one for each, because a broken library may end the process that imports it. The answer is one line,
-marked as such, since libraries print as they like.
+`doctor` runs one process for each, because a broken library may end the process that imports it. The report is one line
+of JSON after a marker, because libraries may print, too.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _ATTRIBUTES = [name for row in PROTOCOLS for name in row.attributes]
 
 
 def library(name: str) -> dict[str, Any]:
-    """Import a library and say which protocols its arrays speak."""
+    """Import a library and report the protocols of its arrays, in the order in which `asarray` tries them."""
     module = importlib.import_module(name)
     make = _SAMPLES.get(name)
     sample = None if make is None else make(module)
@@ -34,7 +34,7 @@ def library(name: str) -> dict[str, Any]:
 
 
 def sycl() -> dict[str, Any]:
-    """The SYCL platforms and their devices, and where the runtime came from."""
+    """Report the SYCL platforms and their devices, and the source of the runtime."""
     dpctl = importlib.import_module("dpctl")
     platforms = [
         {
@@ -49,7 +49,7 @@ def sycl() -> dict[str, Any]:
 
 
 def cuda() -> dict[str, Any]:
-    """The CUDA driver and its devices."""
+    """Report the CUDA driver and its devices."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -91,10 +91,10 @@ _KINDS = {"sycl": sycl, "cuda": cuda}
 
 
 def main(name: str) -> None:
-    """Print what there is to know about a library or a kind of device, or why it cannot be known."""
+    """Print the report on a library or a kind of device, or the error that prevents a report."""
     try:
         found = _KINDS[name]() if name in _KINDS else library(name)
-    except BaseException as error:  # what a broken library raises may be anything
+    except BaseException as error:  # a broken library may raise any exception
         found = {"error": f"{type(error).__name__}: {error}".strip()}
     sys.stdout.write(f"\n{ANSWER}{json.dumps(found)}\n")
 
