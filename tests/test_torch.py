@@ -36,13 +36,13 @@ REFUSED = {
     "sparse": ("torch.eye(3).to_sparse()", r"sparse_coo; accepted: torch.strided. Call x\.to_dense\(\)"),
     "csr": ("torch.eye(3).to_sparse_csr()", r"x\.to_dense\(\)"),
     "mkldnn": ("torch.eye(3).to_mkldnn()", r"x\.to_dense\(\)"),
-    "meta": ("torch.empty(3, device='meta')", "'meta', which has no memory"),
+    "meta": ("torch.empty(3, device='meta')", "'meta', without memory"),
     "nested": ("torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])", r"nested; call x\.to_padded_tensor"),
     "jagged": ("torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)", r"x\.values\(\)"),
-    "quantised": ("torch.quantize_per_tensor(torch.ones(3), 0.1, 10, torch.qint8)", r"x\.int_repr\(\)"),
+    "quantized": ("torch.quantize_per_tensor(torch.ones(3), 0.1, 10, torch.qint8)", r"x\.int_repr\(\)"),
     "zero": ("torch._efficientzerotensor((3,))", r"x\.clone\(\)"),
     "resized": ("resized()", "storage was resized to nothing"),
-    "fake": ("fake()", "fake, and has no data"),
+    "fake": ("fake()", "it is fake, without data"),
     "raising subclass": ("torch.ones(3).as_subclass(Refuses)", "not today"),
     "wrapper": ("torch.Tensor._make_wrapper_subclass(Wrapper, (3,), dtype=torch.float32)", "torch: "),
     "bits": ("torch.empty(3, dtype=torch.bits8)", r"dtype is torch\.bits8; .* Call x\.view\(torch\.uint8\)"),
@@ -53,7 +53,7 @@ REFUSED = {
     **{
         f"{name} {kind}": (
             f"torch.empty(3, dtype=torch.{name}){kind}",
-            r"torch shows .* as whole bytes.*x\.view\(torch.uint8\)",
+            r"which torch exports as whole bytes.*x\.view\(torch.uint8\)",
         )
         for name in ("int4", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7")
         if hasattr(torch, name)  # the kinds are newer than the unsigned ones of them

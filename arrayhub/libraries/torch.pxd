@@ -11,7 +11,7 @@ cdef int find_torch() except -1
 
 
 cdef inline DLPackExchangeAPI* table() except? NULL:
-    """torch's exchange table, looked up once; NULL for a torch from before it had one."""
+    """Return torch's exchange table; NULL for a torch without one."""
     if not is_done(&torch_found):
         find_torch()
     return exchange_table

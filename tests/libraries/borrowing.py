@@ -194,6 +194,12 @@ def _torch_frombuffer(n):
     return torch.frombuffer(bytearray(numbers(n)), dtype=torch.float32)[1:]
 
 
+@case("torch", "Tensor.resize_", MOVES)
+def _torch_resize(n):
+    x = module("torch").zeros(n)
+    return x, lambda: x.resize_(64 * n)
+
+
 @case("torch", "Tensor.share_memory_", MOVES)
 def _torch_share(n):
     x = module("torch").from_numpy(numbers(n))
