@@ -7,6 +7,7 @@ import sys
 import arrayhub  # before dpctl: it finds the CPU runtime
 
 # isort: split
+import native_build
 import numpy as np
 import pytest
 from children import python
@@ -509,6 +510,52 @@ def test_the_producers_work_is_pending_when_the_copy_starts(sycl, in_order):
         if early == 50:
             break
     assert early == 50
+
+
+LATE_WAIT = """
+import ctypes, sys, time
+import dpctl
+import dpctl.memory
+from arrayhub.runtimes import sycl
+
+NBYTES = 8_000_009  # a prime number of bytes: the CPU device takes about a second
+late_lock = ctypes.CDLL(sys.argv[1])
+
+class HostTask:
+    \"\"\"Object whose release ends once the main thread waits, or after ten seconds.\"\"\"
+
+    def __del__(self):
+        end = time.monotonic() + 10
+        while not late_lock.is_delayed() and time.monotonic() < end:
+            time.sleep(0.001)
+
+queue = dpctl.SyclQueue(property="in_order") if sys.argv[2] == "True" else dpctl.SyclQueue()
+memory = dpctl.memory.MemoryUSMDevice(NBYTES, queue=queue)
+memory.copy_from_host(np.full(NBYTES, 31, "u1"))
+out = np.zeros(NBYTES, "u1")
+queue._submit_keep_args_alive([HostTask()], [])  # as dpnp does behind its kernels
+source = memory.__sycl_usm_array_interface__["data"][0]
+event = sycl.submit_copy(queue, out.ctypes.data, source, NBYTES, [sycl.submit_barrier(queue)])
+late_lock.arm()
+event.wait()
+copied = np.count_nonzero(out)
+queue.wait()
+assert copied == NBYTES, f"{copied} of {NBYTES} bytes"
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="replaces a function with LD_PRELOAD")
+@pytest.mark.parametrize("in_order", [False, True])
+def test_wait_returns_after_the_copy_if_another_thread_submits_it(sycl, tmp_path, in_order):
+    """Delay the waiting thread until a thread of the runtime has given the copy to the device.
+
+    `sycl::event::wait` of DPC++ 2026.2 returns at once then. Without the delay, 2 of 32,000 copies behind kernels of
+    dpnp were incomplete on a loaded machine. One of them wrote to released memory, which ended the process.
+    """
+    library = tmp_path / "late_lock.so"
+    native_build.run(*native_build.CC, "-shared", "-fPIC", native_build.SOURCES / "late_lock.c", "-o", library, "-ldl")
+    preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+    python(PRELUDE + LATE_WAIT, library, str(in_order), LD_PRELOAD=preload)
 
 
 def test_to_device_is_complete_on_return(sycl):

@@ -48,6 +48,7 @@ FILES = (
     ("arrayhub/include/arrayhub/overloads.hpp", CPP, ("pybind11",), ("-include", "pybind11/pybind11.h")),
     ("arrayhub/include/arrayhub/pybind11.hpp", CPP, ("pybind11",), ()),
     ("arrayhub/include/arrayhub/nanobind.hpp", CPP, ("nanobind",), ()),
+    ("tests/native/late_lock.c", C, (), ()),
     ("tests/native/old.c", C, (), HEAD),
     ("tests/native/probe.c", (*C, *CPP), (), HEAD),
     ("tests/native/two_files_a.c", (*C, *CPP), (), HEAD),

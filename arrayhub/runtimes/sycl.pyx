@@ -666,10 +666,17 @@ cdef class SyclEvent:
             _dpctl.delete_event(self.ref)
 
     def wait(self):
-        """Return once the work is done; other threads run meanwhile."""
+        """Wait for the completion of the work, without the GIL.
+
+        `sycl::event::wait` reads the native event, and takes the command if there is none yet. Between these two reads a
+        thread of the runtime may submit the command behind a host task, such as the one that dpnp queues behind its kernels.
+        The first call then returns at once, and the second call finds the native event (DPC++ 2026.2; compare
+        intel/llvm#14623).
+        """
         if self.ref == NULL:
             raise TypeError("SyclEvent: it stands for no work; submit_copy and submit_barrier make events")
         with nogil:
+            _dpctl.wait_for_event(self.ref)
             _dpctl.wait_for_event(self.ref)
 
 
