@@ -482,9 +482,13 @@ def test_options_may_be_none_of_all():
             ValueError,
             r"dtype: {.*'names': \['a'\].*same length",
         ),
-        ({"shape": (3,), "dtype": {"a": 1}}, TypeError, r"dtype: {'a': 1} is no data type \(.*; accepted: what numpy"),
-        ({"shape": (3,), "dtype": ("f4", -1)}, ValueError, r"dtype: \('f4', -1\) is no data type"),
-        ({"shape": (3,), "dtype": "f4,,"}, SyntaxError, "dtype: 'f4,,' is no data type"),
+        (
+            {"shape": (3,), "dtype": {"a": 1}},
+            TypeError,
+            r"dtype: {'a': 1} is not a data type \(.*; accepted: what numpy",
+        ),
+        ({"shape": (3,), "dtype": ("f4", -1)}, ValueError, r"dtype: \('f4', -1\) is not a data type"),
+        ({"shape": (3,), "dtype": "f4,,"}, SyntaxError, "dtype: 'f4,,' is not a data type"),
     ],
 )
 def test_bad_arguments(kind, arguments, error, words):

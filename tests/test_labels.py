@@ -246,9 +246,9 @@ def test_the_names_show(field):
     ("given", "error", "message"),
     [
         (dict(dims="IJ"), ValueError, r"dims: \('I', 'J'\) has 2 entries; accepted: 3 names"),
-        (dict(dims=("I", "J", "I")), ValueError, "dims: .* has a name twice"),
-        (dict(dims=("I", "J", 0)), TypeError, "dims: 0 is no name; accepted: strings"),
-        (dict(dims=3), TypeError, "dims: 3 is no sequence"),
+        (dict(dims=("I", "J", "I")), ValueError, "dims: .* repeats a name"),
+        (dict(dims=("I", "J", 0)), TypeError, "dims: 0 is not a name; accepted: strings"),
+        (dict(dims=3), TypeError, "dims: 3 is not a sequence"),
         (dict(dims="IJK", origin=(0, 1)), ValueError, "origin: .* has 2 entries; accepted: 3 integers"),
         (dict(dims="IJK", origin=(0, 1, 0.5)), TypeError, "origin has 0.5 of type float; accepted: integers"),
         (dict(dims="IJK", origin=(0, 1, True)), TypeError, "origin has True of type bool; accepted: integers"),
@@ -257,12 +257,12 @@ def test_the_names_show(field):
             ValueError,
             "origin has 9223372036854775808; .* 64 bits",
         ),
-        (dict(dims="IJK", origin=1), TypeError, "origin: 1 is no sequence"),
-        (dict(dims={"x": "y"}), ValueError, "dims: 'x' is none of the names None"),
+        (dict(dims="IJK", origin=1), TypeError, "origin: 1 is not a sequence"),
+        (dict(dims={"x": "y"}), ValueError, "dims: 'x' is not one of the names None"),
         (dict(halo=(1, 1)), ValueError, "halo: .* has 2 entries; accepted: 3 widths"),
-        (dict(halo=(1, 1, -1)), ValueError, "halo: -1 for dimension 2 of length 4; accepted: widths of zero or more"),
+        (dict(halo=(1, 1, -1)), ValueError, "halo: -1 for dimension 2 of length 4; accepted: non-negative widths"),
         (dict(halo=(1, 1, (2, 3))), ValueError, r"halo: \(2, 3\) for dimension 2 of length 4"),
-        (dict(halo=(1, 1, (2,))), ValueError, r"halo: \(2,\) is no width"),
+        (dict(halo=(1, 1, (2,))), ValueError, r"halo: \(2,\) is not a width"),
         (dict(halo=(1, 1, "2")), TypeError, "halo has '2' of type str; accepted: integers"),
         (dict(aligned_index=(1, 1)), ValueError, "aligned_index: .* has 2 entries"),
         (dict(aligned_index=(1, 1, None)), TypeError, "aligned_index has None of type NoneType; accepted: integers"),
@@ -275,7 +275,9 @@ def test_bad_labels(given, error, message):
 
 
 def test_a_new_name_for_one_that_is_not_there(field):
-    with pytest.raises(ValueError, match="dims: 'L' is none of the names .*; accepted: a mapping from present names"):
+    with pytest.raises(
+        ValueError, match="dims: 'L' is not one of the names .*; accepted: a mapping from present names"
+    ):
         field.with_dims({"L": "M"})
 
 

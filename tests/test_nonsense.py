@@ -273,7 +273,7 @@ def test_what_is_no_dtype_is_not_asked_for_a_representation(make):
         def __repr__(self):
             raise AssertionError
 
-    with pytest.raises(TypeError, match="Foreign object> is no data type"):
+    with pytest.raises(TypeError, match="Foreign object> is not a data type"):
         getattr(arrayhub, make)((1,), dtype=Foreign())
 
 

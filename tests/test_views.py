@@ -522,7 +522,7 @@ def test_a_bool_is_no_number_of_a_device(truth):
     x = arrayhub.asarray(np.arange(6.0))
     for pair in ((truth, 0), (1, truth), (truth, truth), (2, not truth)):
         for call in (arrayhub.Device, x.to_device, lambda pair: x.__dlpack__(dl_device=pair)):
-            with pytest.raises(TypeError, match="is no DLPack pair; accepted: two integers"):
+            with pytest.raises(TypeError, match="is not a DLPack pair; accepted: two integers"):
                 call(pair)
 
 

@@ -1,4 +1,4 @@
-"""New host arrays after the pattern of others: their type and shape, laid out anew."""
+"""New host arrays with the type and shape of existing ones."""
 
 from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport (
@@ -22,7 +22,7 @@ from arrayhub._core.memory cimport BOUNDARY, MemoryBlock, allocate
 
 
 def empty_like(Descriptor array, object order="C"):
-    """Return a fresh writable host array with the type and shape of `array`, compact in `order` (C, F or K), starting
+    """Return a new writeable host array with the type and shape of `array`, compact in `order` (C, F or K), that starts
     on a 64-byte boundary."""
     cdef Descriptor fresh = layout_for_copy(array)
     cdef Py_ssize_t nbytes = array.nbytes
@@ -44,33 +44,33 @@ def empty_like(Descriptor array, object order="C"):
 
 
 def as_copy(Descriptor array):
-    """Return a fresh `array` that says to be a copy, because the elements of another are in it."""
+    """Mark a new `array` as a copy, because elements of another array are copied into it, and return it."""
     array.flags_ |= COPIED
     return array
 
 
 def typed_like(Descriptor array, dtype):
-    """Return a fresh C-contiguous host array with the shape of `array` and another element type."""
+    """Return a new C-contiguous host array with the shape of `array` and another element type."""
     cdef Descriptor model = new_array(array.nd_)
     cdef int k
     model.device_ = DLDevice(kDLCPU, 0)
     set_dtype(model, dtype)
     for k in range(array.nd_):
         model.shape_[k] = array.shape_[k]
-        model.strides_[k] = model.byte_strides_[k] = 0     # read when the fields are copied, though never used
+        model.strides_[k] = model.byte_strides_[k] = 0     # copied with the other fields, though not used
     set_labels(model, labels_of(array))
     return empty_like(model, "C")
 
 
 cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
-    """Compact byte strides for `fresh`: C order, Fortran order, or the order of `array`'s own strides."""
+    """Set compact byte strides of `fresh`: C order, Fortran order, or the order of `array`'s own strides."""
     cdef Py_ssize_t step = array.itemsize_
     cdef int k
-    fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL where the array's are no whole number of elements; `seal` fills them
+    fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL if `array` lacks strides in elements; `seal` fills them
     if order != "K":
         layout.fill_strides(fresh.nd_, fresh.shape_, fresh.itemsize_, order == "F", fresh.byte_strides_)
         return 0
-    # Ties, such as the zeros of a broadcast, keep C order among themselves: the last dimension is the fastest.
+    # Equal steps, such as the zeros of a broadcast, stay in C order: the last dimension is the fastest.
     for k in reversed(slowest_first(array)):
         fresh.byte_strides_[k] = step
         step *= max(fresh.shape_[k], 1)
@@ -78,8 +78,8 @@ cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
 
 
 cpdef list slowest_first(Descriptor array):
-    """The dimensions in the order of their strides, from the largest step to the smallest, those that repeat (step 0)
-    last; None where elements of less than a byte are packed."""
+    """Return the dimensions from the largest stride to the smallest; broadcast dimensions (stride 0) are last. None if
+    elements smaller than a byte are packed."""
     cdef int k
     if array.flags_ & PACKED:
         return None

@@ -1,4 +1,4 @@
-/* Signed arithmetic that reports overflow instead of wrapping (which C leaves undefined). */
+/* Signed arithmetic that reports overflow. In C, signed overflow is undefined behavior. */
 #ifndef ARRAYHUB_CHECKED_H
 #define ARRAYHUB_CHECKED_H
 

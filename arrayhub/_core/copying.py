@@ -1,4 +1,4 @@
-"""The argument ``copy=``, read in one place: True, False, or None for only where needed."""
+"""The argument ``copy=``: True, False, or None for a copy only if needed."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def wanted(copy: object, call: str) -> bool | None:
     Raises
     ------
     TypeError
-        It is none of these; a string, for example, would count as True.
+        Any other value. A string, for example, would count as True.
     """
     if copy is None or copy is True or copy is False:
         return copy
@@ -21,6 +21,6 @@ def wanted(copy: object, call: str) -> bool | None:
 
 
 def forbidden(copy: object, call: str, why: str) -> None:
-    """Refuse what takes a copy where ``copy=False`` forbids one."""
+    """Raise BufferError if ``copy=False`` forbids a copy that is needed."""
     if copy is False:
         raise BufferError(f"{call}: {why}, and copy=False forbids a copy")

@@ -1,4 +1,4 @@
-"""The C struct of an array. What this file declares is the public C face: see docs/c_interface.md."""
+"""The C struct of an array. Its declaration here is the public C interface: see docs/c_interface.md."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -13,12 +13,12 @@ cdef enum ArrayFlags:
     C_CONTIGUOUS = 0x0001     # USM_ARRAY_C_CONTIGUOUS
     F_CONTIGUOUS = 0x0002     # USM_ARRAY_F_CONTIGUOUS
     WRITEABLE = 0x0004        # USM_ARRAY_WRITEABLE
-    ALIGNED = 0x0100          # NumPy's number for the same
-    NOTSWAPPED = 0x0200       # NumPy's number for the same
-    IMMUTABLE = 0x1000        # nobody can write, the owner included
-    PACKED = 0x2000           # elements of less than a byte share bytes; only whole-array protocols can say it
-    COPIED = 0x4000           # USM_ARRAY_COPIED: the memory is a copy, and not that of the object which came in
-    OTHER_CONTEXT = 0x8000    # SYCL: not of the default context of its device, so DLPack has no name for it
+    ALIGNED = 0x0100          # NumPy's value
+    NOTSWAPPED = 0x0200       # NumPy's value
+    IMMUTABLE = 0x1000        # memory that cannot be written, even by its owner
+    PACKED = 0x2000           # elements smaller than a byte share bytes; only protocols for whole arrays can represent it
+    COPIED = 0x4000           # USM_ARRAY_COPIED: the memory is a copy of the imported object's memory
+    OTHER_CONTEXT = 0x8000    # SYCL: not in the default context of its device, which DLPack cannot represent
 
 cdef enum UsmType:            # DPCTL's numbers
     NOT_USM = 0
@@ -28,37 +28,37 @@ cdef enum UsmType:            # DPCTL's numbers
 
 cdef enum:
     CONSTRUCTED = 0           # `protocol` of an array that arrayhub allocated; other numbers are in adapters/table
-    INLINE_NDIM = 6           # up to here shape and strides lie in the object; beyond it they take one allocation
+    INLINE_NDIM = 6           # shape and strides of up to this many dimensions are in the object; more need one allocation
 
 
-# The first seven fields are those of the USM array's specification, in its order and with its names.
+# The first seven fields have the order and the names of the USM array specification.
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef int nd_ "nd"
     cdef char* data_ "data"                       # element zero
     cdef Py_ssize_t* shape_ "shape"
-    cdef Py_ssize_t* strides_ "strides"           # elements; NULL where byte strides are no multiple of the item size
+    cdef Py_ssize_t* strides_ "strides"           # elements; NULL if a byte stride is not a multiple of the item size
     cdef int typenum_ "typenum"
     cdef int flags_ "flags"                       # ArrayFlags
     cdef object base_ "base"                      # the owner of the memory
-    cdef Py_ssize_t* byte_strides_ "byte_strides"  # NULL where flags has PACKED
+    cdef Py_ssize_t* byte_strides_ "byte_strides"  # NULL if flags has PACKED
     cdef Py_ssize_t itemsize_ "itemsize"          # bytes
     cdef DLDevice device_ "device"
-    cdef DLDataType dl_dtype_ "dl_dtype"          # code 255 where DLPack has no number
+    cdef DLDataType dl_dtype_ "dl_dtype"          # code 255 if DLPack does not have the type
     cdef uint8_t usm_type_ "usm_type"             # UsmType
     cdef uint8_t protocol_ "protocol"             # a number of adapters/table, or CONSTRUCTED
     cdef uint8_t alignment_ "alignment"           # bytes, a power of two
     cdef uint8_t resource_kind                    # BlockKind of `resource`
-    cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL where it named none
-    # what follows is private
-    cdef object dtype_                            # NumPy dtype, or None until somebody asks
-    cdef object producer_                         # asked again when a consumer names its stream, or None
-    cdef MemoryBlock block_                       # None until there is a view or somebody asks
-    cdef void* resource                           # what must be given back, until there is a block to do so
+    cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL if it did not name one
+    # the following fields are private
+    cdef object dtype_                            # NumPy dtype, or None until first use
+    cdef object producer_                         # called again when a consumer names its stream; or None
+    cdef MemoryBlock block_                       # None until the first view or query
+    cdef void* resource                           # passed to `release`, unless the block has taken it over
     cdef Release release
     cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
-    cdef PyObject* labels                         # a Labels, or NULL: None would cost every array its two counts
+    cdef PyObject* labels                         # a Labels, or NULL: None would cost two updates of its reference count
     cdef object __weakref__
-    cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last: what a fresh array leaves as it is
+    cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last, because a new array does not initialize it
 
 ctypedef MemoryBlock (*BlockMaker)(Descriptor a)
 
@@ -100,7 +100,7 @@ cdef inline void point_to_space(Descriptor a, int nd, Py_ssize_t* space) noexcep
 
 
 cdef inline int reserve(Descriptor a, int nd) except -1:
-    """Point shape and strides at space for `nd` dimensions."""
+    """Point shape and strides to space for `nd` dimensions."""
     if nd > INLINE_NDIM:
         return reserve_heap(a, nd)
     point_to_space(a, nd, a.inline_)
@@ -108,14 +108,14 @@ cdef inline int reserve(Descriptor a, int nd) except -1:
 
 
 cdef inline Descriptor new_array(int nd):
-    """An array with space for `nd` dimensions; everything else is zero."""
+    """Create an array with space for `nd` dimensions; all other fields are zero."""
     cdef Descriptor a = bare_array()
     reserve(a, nd)
     return a
 
 
 cdef inline int set_type(Descriptor a, const ElementType* row) noexcept:
-    """Give `a` a native element type that needs no dtype object to say it."""
+    """Set a native element type, which does not need a dtype object."""
     a.typenum_ = row.typenum
     a.itemsize_ = row.itemsize
     a.alignment_ = <uint8_t> row.alignment
@@ -125,23 +125,23 @@ cdef inline int set_type(Descriptor a, const ElementType* row) noexcept:
 
 
 cdef inline void hold_resource(Descriptor a, int kind, void* resource, Release release) noexcept:
-    """Make `a`, and later its block, give `resource` back exactly once."""
+    """Make `a`, and later its block, release `resource` exactly once."""
     a.resource = resource
     a.release = release
     a.resource_kind = kind
 
 
 cdef inline bint host_readable(Descriptor a) noexcept nogil:
-    """Whether a host thread may dereference the pointer (after the wait that its stream or queue needs)."""
-    if a.device_.device_type == kDLOneAPI:    # the kind of USM decides; one that nobody knows is no promise
+    """Return whether a host thread may dereference the pointer, once the stream or queue of `a` is synchronized."""
+    if a.device_.device_type == kDLOneAPI:    # the kind of USM decides; an unknown kind counts as unreadable
         return a.usm_type_ == USM_SHARED or a.usm_type_ == USM_HOST
     return type_is_host(a.device_.device_type)
 
 
 cdef inline bint seal_compact(Descriptor a) noexcept:
-    """Seal an array whose elements lie compactly in C order, the usual case, in one pass and without a division.
+    """Seal an array that is compact in C order, the usual case, in one pass without a division.
 
-    False where it is not that, or anything is wrong with it: then `seal_any` starts over.
+    Return False for any other array, including invalid ones; `seal_any` then starts over.
     """
     cdef Py_ssize_t elements = 1, step = a.itemsize_, address = <Py_ssize_t> a.data_, ignored
     cdef int k, long_dimensions = 0
@@ -149,7 +149,7 @@ cdef inline bint seal_compact(Descriptor a) noexcept:
         return False
     for k in range(a.nd_ - 1, -1, -1):
         a.strides_[k] = elements
-        if a.shape_[k] == 1:       # nobody ever steps along it: say what C order would
+        if a.shape_[k] == 1:       # no one steps along it: use the stride of C order
             a.byte_strides_[k] = step
         elif a.shape_[k] <= 0 or a.byte_strides_[k] != step or checked_mul(step, a.shape_[k], &step):
             return False
@@ -159,22 +159,22 @@ cdef inline bint seal_compact(Descriptor a) noexcept:
     if address <= 0 or checked_add(address, step, &ignored):
         return False
     a.flags_ |= C_CONTIGUOUS | F_CONTIGUOUS if long_dimensions <= 1 else C_CONTIGUOUS
-    if address & (a.alignment_ - 1) == 0:       # strides are multiples of the item size, so of the alignment
+    if address & (a.alignment_ - 1) == 0:       # strides are multiples of the item size, and therefore of the alignment
         a.flags_ |= ALIGNED
     return True
 
 
 cdef inline int seal(Descriptor a) except -1:
-    """Check and complete an array whose shape, byte strides, type, pointer and access are set.
+    """Validate and complete an array whose shape, byte strides, type, pointer and access are set.
 
-    Every way in ends here: it fills the strides in elements, the contiguity and alignment flags, and refuses what no
-    address space can hold. Producers' own claims of contiguity are never used.
+    Every import ends here. This function computes the strides in elements and the flags of contiguity and alignment, and
+    rejects arrays that do not fit into an address space. The contiguity that a producer claims is not used.
 
     Raises
     ------
     InterfaceError
-        A negative length; a size, a stride times its length, or an address plus extent beyond 63 bits; a null
-        pointer to something.
+        A length is negative; a size, a stride times its length, or the address plus the extent needs more than 63 bits;
+        or the pointer of a non-empty array is null.
     """
     a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
     return 0 if seal_compact(a) else seal_any(a)

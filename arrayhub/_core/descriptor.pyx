@@ -1,6 +1,6 @@
 # cython: preliminary_late_includes_cy28=True
-# The C text below that frees an array reads its struct, so it has to come after it.
-"""The descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape)."""
+# The C code below that frees an array uses its struct; with this directive Cython emits the code after the struct.
+"""Descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape)."""
 
 cimport cython
 from cpython.mem cimport PyMem_RawMalloc
@@ -17,7 +17,7 @@ from arrayhub._core.cpython.atomics cimport seen, set_once
 
 import operator
 
-globals()["MAX_NDIM"] = layout.MAX_NDIM      # a name of C's, which Python code reads here
+globals()["MAX_NDIM"] = layout.MAX_NDIM      # a C constant, for Python code
 
 # The protocol of an array by the number in the struct: its name in `USMArray.protocol`, and at the start of messages.
 # adapters/table adds the protocols.
@@ -25,8 +25,8 @@ PROTOCOL_NAMES = {CONSTRUCTED: "constructed"}
 IN_MESSAGES = {CONSTRUCTED: "USMArray"}
 USM_NAMES = (None, "device", "shared", "host")      # by UsmType
 
-# The public header declares the struct once more, for those who compile against it. This holds the two together: the
-# header's version is included under another name, and a difference in any field stops the compiler.
+# The public header declares the struct again for code that is compiled against it. This block includes the header under
+# another name of the struct, and the compiler stops if any field differs.
 cdef extern from *:
     """
     #include <stddef.h>
@@ -76,7 +76,7 @@ _C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)
 
 
 cdef void* c_api() noexcept:
-    """The PyUSMArrayAPI in the capsule, whose functions a layer above fills in."""
+    """Return the PyUSMArrayAPI in the capsule. A higher layer fills in its functions."""
     return &arrayhub_c_api
 
 cdef extern from *:
@@ -87,8 +87,9 @@ cdef extern from *:
     #define arrayhub_dtype_place(a) (&(a)->dtype_)
     #define arrayhub_block_place(a) ((PyObject **)&(a)->block_)
 
-    /* What a fresh array is: all zero but for the objects, and not the space for its dimensions. Copying this takes a
-       few vector instructions; compilers turn zeroing as much into a loop of the processor's own, which starts slowly. */
+    /* Initial content of a new array: zero, except for the objects. The space for its dimensions is not initialized.
+       Copying this content takes a few vector instructions. For zeroing, compilers emit a string instruction of the
+       processor instead (rep stos), which starts slowly. */
     static struct PyUSMArrayObject arrayhub_blank;
     #define ARRAYHUB_BLANK_BYTES (offsetof(struct PyUSMArrayObject, inline_) - sizeof(PyObject))
 
@@ -108,9 +109,9 @@ cdef extern from *:
         if (!arrayhub_spare_array_keep(a)) Py_TYPE(a)->tp_free((PyObject *)a);
     }
 
-    /* Arrays hold arrays: a loop that hands one back and forth builds a chain of them, and freeing that must not
-       recurse. Where nothing else can die with the array there is no chain, and no need to pay for that: its base
-       lives on, even without the reference that a held buffer has to it. */
+    /* A loop that passes an array back and forth builds a chain of arrays, and freeing the chain must not recurse. If no
+       other object can die with the array, there is no chain, and the trashcan is skipped: the base then has further
+       references, besides the one of a held buffer. */
     static void arrayhub_dealloc(PyObject *self) {
         struct PyUSMArrayObject *a = (struct PyUSMArrayObject *)self;
         PyObject_GC_UnTrack(self);
@@ -124,7 +125,7 @@ cdef extern from *:
         Py_TRASHCAN_END
     }
 
-    /* The subclass adds no fields, so it is made and freed as its base is, without Cython's own steps in between. */
+    /* The subclass does not add fields, so it is created and freed like its base, without Cython's steps in between. */
     static struct PyUSMArrayObject *arrayhub_instantiate(PyTypeObject *type, PyTypeObject *base,
                                                          PyObject *no_arguments) {
         struct PyUSMArrayObject *a = arrayhub_spare_array_take();
@@ -155,7 +156,7 @@ cdef type _array_class_reference = None
 
 
 cdef void register_class(type array_class) noexcept:
-    """Say which subclass of Descriptor `new_array` makes: the one that the layers above give all protocols to."""
+    """Set the subclass of Descriptor that `new_array` creates: the one that a higher layer defines all protocols on."""
     global _array_class, _array_class_reference, _base_class
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
@@ -167,11 +168,11 @@ cdef void register_class(type array_class) noexcept:
 
 
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
-    """The struct of an array and nothing else; arrayhub.USMArray adds what Python sees."""
+    """The struct of an array. arrayhub.USMArray adds all Python methods and attributes."""
 
 
 cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
-    """What an array refers to, what it must give back included; nothing is ever cleared, as MemoryBlock's says."""
+    """Visit the objects that an array refers to, through its resource too. Arrays are never cleared; see MemoryBlock."""
     cdef PyObject* held[5]
     cdef int k, answer = 0
     held[0] = <PyObject*> (<Descriptor> self).base_
@@ -179,19 +180,19 @@ cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
     held[2] = <PyObject*> (<Descriptor> self).producer_
     held[3] = <PyObject*> (<Descriptor> self).dtype_
     held[4] = referent_of((<Descriptor> self).release, (<Descriptor> self).resource)
-    for k in range(5):      # labels refer to strings and numbers alone
+    for k in range(5):      # labels refer to strings and integers only
         if answer == 0 and held[k] != NULL:
             answer = visit(held[k], context)
     return answer
 
 
 cdef Descriptor bare_array():
-    """An array of the registered class with every field zero and no space for dimensions yet."""
+    """Create an array of the registered class with all fields zero and without space for dimensions."""
     return arrayhub_instantiate(_array_class, _base_class, <PyObject*> _NO_ARGUMENTS)
 
 
 cdef int reserve_heap(Descriptor a, int nd) except -1:
-    """Point shape and strides at space for more dimensions than the object itself has."""
+    """Point shape and strides to allocated space, for more dimensions than fit into the object."""
     if nd > layout.MAX_NDIM:
         raise ValueError(f"USMArray: {nd} dimensions; accepted: at most {layout.MAX_NDIM}, as in NumPy")
     a.heap = <Py_ssize_t*> PyMem_RawMalloc(3 * nd * sizeof(Py_ssize_t))
@@ -202,12 +203,12 @@ cdef int reserve_heap(Descriptor a, int nd) except -1:
 
 
 cdef int set_dtype(Descriptor a, object dtype) except -1:
-    """Give `a` the element type of a NumPy dtype, which it keeps.
+    """Set the element type from a NumPy dtype, and keep the dtype.
 
     Raises
     ------
     TypeError
-        The memory holds Python objects, or the dtype is one that no protocol can say.
+        The memory holds Python objects, or the dtype cannot be represented by any protocol.
     """
     cdef const ElementType* row = dtypes.by_plain_dtype(dtype)
     if row != NULL:
@@ -233,7 +234,7 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
 
 
 cdef object get_dtype(Descriptor a):
-    """The NumPy dtype of `a`; TypeError where neither NumPy nor ml_dtypes has one."""
+    """Return the NumPy dtype of `a`; TypeError if neither NumPy nor ml_dtypes has one."""
     cdef PyObject** place = dtype_place(a)
     cdef PyObject* dtype = seen(place)
     if dtype == <PyObject*> None:
@@ -242,7 +243,7 @@ cdef object get_dtype(Descriptor a):
 
 
 cpdef str name_of_elements(Descriptor a):
-    """The element type in words: NumPy's own where it has one, else the name in the table."""
+    """Return the name of the element type: NumPy's, or else the one in the table."""
     try:
         return str(get_dtype(a))
     except TypeError:
@@ -251,12 +252,12 @@ cpdef str name_of_elements(Descriptor a):
 
 
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil:
-    """Number of elements."""
+    """Return the number of elements."""
     return layout.count(a.nd_, a.shape_)
 
 
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
-    """Byte range relative to element zero that the elements cover (checked for overflow by `seal` already)."""
+    """Compute the byte range of the elements relative to element zero. `seal` has checked it for overflow."""
     if a.flags_ & PACKED:
         low[0] = 0
         high[0] = (size_of(a) * a.dl_dtype_.bits + 7) // 8
@@ -270,7 +271,7 @@ cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
 
 
 cdef int seal_any(Descriptor a) except -1:
-    """Seal an array of any layout, as `seal` says, or say what is wrong with it."""
+    """Seal an array of any layout (see `seal`), or raise the error about it."""
     cdef Py_ssize_t low, high, total, size, last, step
     cdef int k
     cdef bint whole = True
@@ -284,7 +285,7 @@ cdef int seal_any(Descriptor a) except -1:
         raise field_error(a, "shape", shape_tuple(a), "sizes whose product in bytes stays below 2**63")
     step = a.itemsize_
     for k in range(a.nd_ - 1, -1, -1):
-        if a.shape_[k] == 1:       # nobody ever steps along it: say what C order would
+        if a.shape_[k] == 1:       # no one steps along it: use the stride of C order
             a.byte_strides_[k] = step
         last = a.byte_strides_[k]
         whole &= a.itemsize_ == 0 or last % a.itemsize_ == 0
@@ -295,10 +296,10 @@ cdef int seal_any(Descriptor a) except -1:
     if size != 0:
         check_address(a, low, high)
     if size == 0 and (not whole or leads_nowhere(a)):
-        # Consumers count with the strides of arrays without elements: torch 2.13 raises "Stride calculation overflowed"
-        # once it has run the deleter, and the capsule's destructor runs it again.
+        # Consumers compute with the strides of empty arrays. torch 2.13 raises "Stride calculation overflowed" after it
+        # has called the deleter, and then the destructor of the capsule calls the deleter again.
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            memset(a.byte_strides_, 0, a.nd_ * sizeof(Py_ssize_t))     # C order's own are beyond 63 bits
+            memset(a.byte_strides_, 0, a.nd_ * sizeof(Py_ssize_t))     # the strides of C order need more than 63 bits
         whole = True
     if whole and a.itemsize_ != 0:
         for k in range(a.nd_):
@@ -313,7 +314,7 @@ cdef int seal_any(Descriptor a) except -1:
 
 
 cdef bint leads_nowhere(Descriptor a) noexcept nogil:
-    """Return whether strides of an array without elements are negative, or reach beyond 63 bits along the other lengths."""
+    """Return whether a stride of an empty array is negative, or the extent of its other lengths needs more than 63 bits."""
     cdef Py_ssize_t span, end = a.itemsize_
     cdef int k
     for k in range(a.nd_):
@@ -324,7 +325,7 @@ cdef bint leads_nowhere(Descriptor a) noexcept nogil:
 
 
 cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
-    """The same for elements that share bytes, from strides in elements: only compact C order has a meaning there."""
+    """Seal an array of elements that share bytes. Its strides count elements, and only compact C order is valid."""
     cdef Py_ssize_t compact[layout.MAX_NDIM]
     cdef Py_ssize_t bits
     cdef int k
@@ -350,18 +351,18 @@ cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
 
 
 cdef int check_address(Descriptor a, Py_ssize_t low, Py_ssize_t high) except -1:
-    """Refuse a null pointer and one whose extent wraps around the address space."""
+    """Reject a null pointer, and a pointer whose extent exceeds the address space."""
     cdef Py_ssize_t address = <Py_ssize_t> a.data_
     cdef Py_ssize_t ignored
     if a.data_ == NULL and high > low:
-        raise field_error(a, "data", 0, "the address of the elements; 0 only for an array without any")
+        raise field_error(a, "data", 0, "the address of the elements; 0 only for an array without elements")
     if address < 0 or address + low < 0 or layout.checked_add(address, high, &ignored):
         raise field_error(a, "data", <size_t> a.data_, "an address that stays below 2**63 with all elements")
     return 0
 
 
 cdef int set_layout_flags(Descriptor a) except -1:
-    """Compute the flags that follow from pointer, shape and strides."""
+    """Compute the flags of contiguity and alignment from pointer, shape and strides."""
     cdef Py_ssize_t mask = a.alignment_ - 1
     cdef Py_ssize_t misfit = <Py_ssize_t> a.data_ & mask
     cdef int k
@@ -390,10 +391,10 @@ cdef tuple stride_tuple(Descriptor a):
 
 
 cdef MemoryBlock block_of(Descriptor a):
-    """The memory block of `a`, made now if nobody needed it yet.
+    """Return the memory block of `a`, and create it on first use.
 
-    An array straight from a producer holds the producer and what must be given back itself. The block comes with the
-    first view or question, so that the way in stays one allocation.
+    A newly imported array itself holds the producer and the resource to release. The block is created by the first view
+    or query, so that an import needs only one allocation.
     """
     cdef BlockMaker maker
     cdef PyObject* block = seen(block_place(a))
@@ -404,12 +405,11 @@ cdef MemoryBlock block_of(Descriptor a):
 
 
 cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
-    """Give an array its block, which from now on gives back what the array held: the one place where a resource leaves
-    an array.
+    """Set the block of an array. The block takes over the resource of the array; nothing else takes it from the array.
 
-    Making the block may have run other code, a finalizer or another thread, that asked the same array. The first block
-    stays then, and the second dies without having held anything. So nothing may be allocated here, and no other code
-    run, between the look at `block_` and the store. Returns the block that the array has now, borrowed.
+    Creating the block may have run other code, such as a finalizer or another thread, that asked the same array for its
+    block. The first block then stays, and the second is freed without a resource. Therefore this function must neither
+    allocate nor run other code between reading `block_` and storing to it. Returns the array's block, borrowed.
     """
     cdef PyObject** place = block_place(a)
     with cython.critical_section(a):
@@ -422,28 +422,28 @@ cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
 
 
 cdef MemoryBlock block_of_reach(Descriptor a):
-    """A block of just the bytes that `a` reaches, to be published; until then it gives nothing back."""
+    """Create a block of exactly the bytes that `a` covers, to be published. Until then it does not release anything."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     return new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
 
 
-# One place per kind of memory: who knows more of the block than what one array reaches.
+# One function per kind of memory, for those that know the block better than the extent of one array does.
 cdef BlockMaker _block_makers[OWNED + 1]
 
 
 cdef void register_block_maker(int kind, BlockMaker maker) noexcept:
-    """Say how the block of an array is made whose ``resource_kind`` is `kind`: one that gives nothing back yet."""
+    """Register the function that creates the block of arrays of one ``resource_kind``, without a resource."""
     _block_makers[kind] = maker
 
 
 cdef object labels_of(Descriptor a):
-    """The Labels of `a`, or None."""
+    """Return the Labels of `a`, or None."""
     return None if a.labels == NULL else <object> a.labels
 
 
 cdef int set_labels(Descriptor a, object labels) except -1:
-    """Give `a` a Labels, or None, in place of what it has."""
+    """Replace the labels of `a` by a Labels or None."""
     cdef PyObject* old = a.labels
     if labels is None:
         a.labels = NULL
@@ -455,7 +455,7 @@ cdef int set_labels(Descriptor a, object labels) except -1:
 
 
 cdef int copy_fields(Descriptor a, Descriptor other) except -1:
-    """Give `other` everything of `a` but its dimensions, their labels and its memory block."""
+    """Copy all fields of `a` to `other`, except its dimensions, their labels and its memory block."""
     other.data_ = a.data_
     other.typenum_ = a.typenum_
     other.flags_ = a.flags_
@@ -473,7 +473,7 @@ cdef int copy_fields(Descriptor a, Descriptor other) except -1:
 
 
 cdef Descriptor view_of(Descriptor a, int nd):
-    """A new array on the memory of `a`, with space for `nd` dimensions and everything but the layout copied."""
+    """Create a view of the memory of `a`, with space for `nd` dimensions; all fields but the layout are copied."""
     cdef Descriptor view = new_array(nd)
     copy_fields(a, view)
     view.block_ = block_of(a)
@@ -485,7 +485,7 @@ cdef bint same_shape(Descriptor a, Descriptor b) noexcept:
 
 
 cdef Descriptor same_layout(Descriptor a):
-    """A new array that shows exactly what `a` shows."""
+    """Create a view of `a` with the same layout."""
     cdef Descriptor view = view_of(a, a.nd_)
     memcpy(view.shape_, a.shape_, a.nd_ * sizeof(Py_ssize_t))
     if a.strides_ == NULL:
@@ -501,7 +501,7 @@ cdef Descriptor same_layout(Descriptor a):
 
 
 cdef Descriptor layout_for_copy(Descriptor a):
-    """`same_layout` for an array that is about to get memory of its own."""
+    """Create a view like `same_layout` that is about to get memory of its own."""
     cdef Descriptor fresh = same_layout(a)
     if a.labels != NULL:
         set_labels(fresh, labels_of(a).moved())
@@ -515,13 +515,13 @@ cdef int refuse_packed(Descriptor a, str what) except -1:
 
 
 cdef Descriptor index(Descriptor a, object key):
-    """Basic indexing: integers, slices, Ellipsis and None; always a view.
+    """Index with integers, slices, Ellipsis and None (basic indexing). The result is always a view.
 
     Raises
     ------
     IndexError
-        An index out of range, too many of them, two ellipses, one that is none of the four kinds, or more than 64
-        dimensions in the result.
+        An index is out of range or of another type, there are too many indices or two ellipses, or the result would have
+        more than 64 dimensions.
     """
     if is_digit(key) and a.nd_ > 0:
         return row(a, digit(key))
@@ -529,7 +529,7 @@ cdef Descriptor index(Descriptor a, object key):
     cdef list parts = []
     cdef int consumed = 0, added = 0, ellipses = 0
     refuse_packed(a, "indexing")
-    for part in keys:      # what is none of the four kinds is found before anything else, as in NumPy
+    for part in keys:      # an index of another type is reported before any other error, as in NumPy
         if part is None:
             added += 1
         elif part is Ellipsis:
@@ -570,7 +570,7 @@ cdef Descriptor index(Descriptor a, object key):
         else:
             offset += take_integer(a, source, part)
             source += 1
-    if size_of(a) != 0:     # strides of an array without elements lead nowhere, and are not checked to stay in bounds
+    if size_of(a) != 0:     # strides of an empty array are not validated and must not move the pointer
         view.data_ = a.data_ + offset
     seal(view)
     if a.labels != NULL:
@@ -579,7 +579,7 @@ cdef Descriptor index(Descriptor a, object key):
 
 
 cdef Descriptor row(Descriptor a, Py_ssize_t i):
-    """``a[i]``, the index that loops use, without the lists that any index takes."""
+    """Return ``a[i]``, the index of loops, without the lists that `index` needs."""
     cdef int k, nd = a.nd_ - 1
     if a.labels != NULL or a.flags_ & PACKED:
         return index(a, (i,))
@@ -598,8 +598,8 @@ cdef Py_ssize_t take_slice(Descriptor a, Descriptor view, int source, int target
     cdef Py_ssize_t length, distance = 0, stride = a.byte_strides_[source]
     start, stop, step = part.indices(a.shape_[source])
     length = len(range(start, stop, step))
-    # Within an array that has elements neither product can overflow; in one without them neither is ever used.
-    # A step longer than the array is no stride at all: there are fewer than two elements to step between.
+    # In a non-empty array neither product can overflow; in an empty one neither is used. A step longer than the array is
+    # not used as a stride: the result has fewer than two elements.
     if length > 1:
         layout.checked_mul(stride, step, &view.byte_strides_[target])
     else:
@@ -611,16 +611,16 @@ cdef Py_ssize_t take_slice(Descriptor a, Descriptor view, int source, int target
 
 
 cdef object as_index(object part):
-    """An index as a Python integer, asked for once."""
+    """Return an index as a Python integer, with one call of its ``__index__``."""
     cdef Py_ssize_t i
     try:
-        if is_bool(part):     # NumPy takes it for a mask, so it must not be taken for 0 or 1
+        if is_bool(part):     # a mask in NumPy, so it must not be read as 0 or 1
             raise TypeError
         i = operator.index(part)
     except TypeError:
         raise IndexError(
             f"index {show(part)}: accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). Other indexing"
-            " copies: take arrayhub.as_numpy(x) or another library's array first"
+            " copies: use it on arrayhub.as_numpy(x) or another library's array"
         ) from None
     except OverflowError:
         raise IndexError(f"index {show(part)} is out of bounds for any axis: it does not fit in 64 bits") from None
@@ -636,7 +636,7 @@ cdef Py_ssize_t take_integer(Descriptor a, int axis, Py_ssize_t i) except? -1:
 
 
 cdef Descriptor transpose(Descriptor a, object axes):
-    """The dimensions in another order; `axes` is None (reversed) or a permutation as a sequence of integers."""
+    """Permute the dimensions. `axes` is a sequence of integers, or None to reverse the dimensions."""
     cdef int k, axis, nd = a.nd_
     cdef list order
     refuse_packed(a, "transpose")
@@ -646,7 +646,7 @@ cdef Descriptor transpose(Descriptor a, object axes):
         order = [integer(axis_, "transpose: axes") for axis_ in axes]
         order = [axis_ + nd if axis_ < 0 else axis_ for axis_ in order]
         if sorted(order) != list(range(nd)):
-            raise ValueError(f"transpose: axes {tuple(order)} are no permutation of the {nd} dimensions")
+            raise ValueError(f"transpose: axes {tuple(order)} are not a permutation of the {nd} dimensions")
     cdef Descriptor view = view_of(a, nd)
     for k in range(nd):
         axis = order[k]
@@ -659,14 +659,14 @@ cdef Descriptor transpose(Descriptor a, object axes):
 
 
 cdef Descriptor reshape(Descriptor a, object shape):
-    """The elements in C order under another shape, as a view; one length may be -1.
+    """View the elements in C order with another shape; one length may be -1.
 
     Raises
     ------
     ValueError
         The sizes differ, or more than one length is negative.
     BufferError
-        Strides cannot express the new shape without a copy.
+        Strides cannot represent the new shape without a copy.
     """
     cdef list lengths = [integer(length, "reshape: shape") for length in shape]
     cdef Py_ssize_t size = size_of(a)
@@ -691,7 +691,7 @@ cdef Descriptor reshape(Descriptor a, object shape):
 
 
 cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except -1:
-    """Replace a single -1 by what is left over, and check that the sizes agree."""
+    """Replace a single -1 by the remaining length, and check that the sizes agree."""
     unknown = [k for k, length in enumerate(lengths) if length < 0]
     known = 1
     for length in lengths:
@@ -701,7 +701,7 @@ cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except
         known = size
     elif unknown:
         raise ValueError(
-            f"reshape: {tuple(lengths)} for an array of {size} elements; accepted: at most one -1, that fits"
+            f"reshape: {tuple(lengths)} for an array of {size} elements; accepted: at most one -1, if the size is divisible"
         )
     if known != size:
         raise ValueError(f"reshape: shape {old} has {size} elements, {tuple(lengths)} has {known}")
@@ -709,16 +709,16 @@ cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except
 
 
 cdef bint reshape_strides(Descriptor a, Descriptor view) noexcept nogil:
-    """Fill the strides of a non-empty `view`, or say False where that takes a copy.
+    """Compute the strides of a non-empty `view`, or return False if the new shape needs a copy.
 
-    Both shapes are cut into the shortest runs of dimensions with equal products. Within a run the old dimensions must
-    step evenly, as if they were one; then the new ones divide that one step.
+    Both shapes are split into the shortest runs of dimensions with equal products. Within a run, the old dimensions must
+    have the strides of a single dimension, which the new dimensions subdivide.
     """
     cdef Py_ssize_t lengths[layout.MAX_NDIM]
     cdef Py_ssize_t steps[layout.MAX_NDIM]
     cdef int nd = 0, old = 0, new = 0, old_end, new_end, k
     cdef Py_ssize_t old_product, new_product, step
-    for k in range(a.nd_):         # length-1 dimensions take no part: nobody steps along them
+    for k in range(a.nd_):         # dimensions of length 1 are skipped: their strides are never used
         if a.shape_[k] != 1:
             lengths[nd] = a.shape_[k]
             steps[nd] = a.byte_strides_[k]
@@ -745,7 +745,7 @@ cdef bint reshape_strides(Descriptor a, Descriptor view) noexcept nogil:
         step = steps[old_end - 1]
         for k in range(new_end - 1, new - 1, -1):
             view.byte_strides_[k] = step
-            layout.checked_mul(step, view.shape_[k], &step)   # one past the end may overflow: nobody steps there
+            layout.checked_mul(step, view.shape_[k], &step)   # may overflow after the last dimension, where it is not used
         old = old_end
         new = new_end
     return True

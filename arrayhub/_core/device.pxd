@@ -1,4 +1,4 @@
-"""Where memory lives. DLPack's numbering of devices is the widest one, so it is the one used inside."""
+"""Devices, numbered as in DLPack, whose list of device types is the most complete."""
 
 from libc.stdint cimport int32_t
 
@@ -16,11 +16,11 @@ cdef struct DLDevice:
     int32_t device_id
 
 cdef enum:
-    UNRESOLVED_ID = -1  # the ordinal of a SYCL device is looked up only when somebody asks for it
+    UNRESOLVED_ID = -1  # the ordinal of a SYCL device is resolved on first use
 
 
 cdef inline bint type_is_host(int device_type) noexcept nogil:
-    """Device types whose memory a host thread can always read. SYCL's depends on the kind of USM besides."""
+    """Return whether host threads can always read memory of this device type. For SYCL the kind of USM decides instead."""
     return device_type == kDLCPU or device_type == kDLCUDAHost or device_type == kDLCUDAManaged \
         or device_type == kDLROCMHost
 

@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 
 from typing_extensions import disjoint_base
 
-# What `device=` takes: a Device, "cuda:0", a DLPack pair, a SYCL filter string, or a library's own device object.
+# Accepted by `device=`: a Device, "cuda:0", a DLPack pair, a SYCL filter string, or a library's own device object.
 _DeviceLike: TypeAlias = Device | str | tuple[int, int] | Any
 
 TYPE_NAMES: dict[int, str]

@@ -1,4 +1,4 @@
-"""Device: where memory lives, as a hashable value with the field's usual spelling."""
+"""Device: the device that holds memory, as a hashable value that prints as "cuda:0"."""
 
 import operator
 import re
@@ -28,8 +28,8 @@ TYPE_NAMES = {
 }
 _TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
-# Readers of library's own device objects, by the root package of the object's type. The modules of the libraries
-# enter theirs; a reader returns a DLPack pair. Strings of an unknown form are offered to the readers under "str".
+# Readers of other libraries' device objects, by the root package of the object's type. The modules of the libraries
+# register them. A reader returns a DLPack pair. Strings of an unknown form go to the reader under the key "str".
 READERS = {}
 
 _SPELLING = re.compile(r"([a-z_]+)(?::(\d{1,9}))?\Z")
@@ -40,7 +40,7 @@ _ACCEPTED = (
 
 
 cdef class Device:
-    """Where memory lives.
+    """Device that holds memory.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ cdef class Device:
     Attributes
     ----------
     type : str
-        ``"cpu"``, ``"cuda"``, ``"oneapi"``, ... : the name behind DLPack's device type.
+        ``"cpu"``, ``"cuda"``, ``"oneapi"``, ...: the name of DLPack's device type.
     id : int
         Ordinal among the devices of that type.
     dlpack : tuple of int
@@ -66,12 +66,12 @@ cdef class Device:
     Raises
     ------
     ValueError
-        A string or a pair that names no device.
+        A string or a pair that does not name a device.
     TypeError
-        Anything that is no device at all.
+        An object that does not describe a device.
     """
 
-    # Made once and never changed: one object stands for the host in the whole process.
+    # Immutable, so that one object can represent the host in the whole process.
     def __cinit__(self, spec="cpu"):
         self.dl = DLDevice(kDLCPU, 0) if type(spec) is str and spec == "cpu" else _parse(spec)
 
@@ -91,7 +91,7 @@ cdef class Device:
         return (self.dl.device_type, self.dl.device_id)
 
     def __eq__(self, other):
-        if isinstance(other, str):      # only the spelling that has the same hash: "cuda" and "cuda:0" have two
+        if isinstance(other, str):      # only the spelling with the same hash: "cuda" and "cuda:0" have different ones
             return str(self) == other
         if not isinstance(other, Device):
             return NotImplemented
@@ -131,7 +131,7 @@ cdef DLDevice _parse_string(object spec) except *:
         return _parse_pair((_TYPE_NUMBERS[match[1]], int(match[2] or 0)))
     reader = READERS.get("str")
     if reader is None:
-        raise ValueError(f"device: {spec!r} is no device; accepted: {_ACCEPTED}")
+        raise ValueError(f"device: {spec!r} is not a device; accepted: {_ACCEPTED}")
     return _parse_pair(reader(spec))
 
 
@@ -144,12 +144,12 @@ cdef object _whole(object part):
 cdef DLDevice _parse_pair(object pair) except *:
     cdef DLDevice dl
     if len(pair) != 2:
-        raise ValueError(f"device: {show(pair)} is no DLPack pair; accepted: two integers, (device_type, device_id)")
+        raise ValueError(f"device: {show(pair)} is not a DLPack pair; accepted: two integers, (device_type, device_id)")
     try:
         device_type, device_id = (_whole(part) for part in pair)
     except TypeError:
         raise TypeError(
-            f"device: {show(pair)} is no DLPack pair; accepted: two integers, (device_type, device_id), or {_ACCEPTED}"
+            f"device: {show(pair)} is not a DLPack pair; accepted: two integers, (device_type, device_id), or {_ACCEPTED}"
         ) from None
     if device_type not in TYPE_NAMES:
         raise ValueError(f"device: DLPack's device type {device_type} is unknown; accepted: {sorted(TYPE_NAMES)}")
@@ -161,15 +161,15 @@ cdef DLDevice _parse_pair(object pair) except *:
 
 
 cdef Device _CPU = Device("cpu")
-CPU = _CPU      # for modules that compare with it
+CPU = _CPU      # for comparisons in other modules
 
 
 cdef Device make_device(DLDevice dl):
-    """The Device of a pair that has been checked already, or is that of an array or a block without memory."""
+    """Return the Device of a pair that was validated before, or that belongs to an array or block, possibly uninitialized."""
     if dl.device_type == kDLCPU and dl.device_id == 0:
         return _CPU
     if dl.device_type <= 0:
-        raise BufferError("device: it was never given memory; make arrays with arrayhub.asarray or USMArray(...)")
+        raise BufferError("device: the array was never given memory; use arrayhub.asarray or USMArray(...)")
     cdef Device device = Device.__new__(Device)
     device.dl = dl
     return device

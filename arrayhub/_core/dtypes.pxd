@@ -1,4 +1,4 @@
-"""The table of element types, as C sees it. See dtypes.pyx for the rows."""
+"""The table of element types as C declarations. The rows are in dtypes.pyx."""
 
 from libc.stdint cimport uint8_t, uint16_t
 
@@ -8,29 +8,29 @@ cdef struct DLDataType:
     uint16_t lanes
 
 cdef enum:
-    NO_DLPACK = 255          # in DLDataType.code: DLPack has no number for this type
+    NO_DLPACK = 255          # in DLDataType.code: DLPack does not have the type
 
 cpdef enum:
-    FIRST_USER_TYPENUM = 256    # NumPy's numbers from here up are of other libraries (and of StringDType)
-    FIRST_OWN_TYPENUM = 4096    # and end below
+    FIRST_USER_TYPENUM = 256    # NumPy's typenums from here on belong to other libraries (and to StringDType)
+    FIRST_OWN_TYPENUM = 4096    # arrayhub's typenums; NumPy's end below
 
 cdef struct ElementType:
     const char* name
-    int typenum              # NumPy's number, or ours from FIRST_OWN_TYPENUM up
-    char kind                # NumPy's kind letter; 'E' for types NumPy does not have
-    int bits                 # of one element; less than 8 * itemsize where an element is padded to a byte
-    Py_ssize_t itemsize      # bytes; 0 where it varies (strings, records)
+    int typenum              # NumPy's typenum, or arrayhub's from FIRST_OWN_TYPENUM on
+    char kind                # NumPy's kind letter; 'E' for types that NumPy does not have
+    int bits                 # of one element; less than 8 * itemsize if an element is padded to a byte
+    Py_ssize_t itemsize      # bytes; 0 if it varies (strings, records)
     Py_ssize_t alignment     # bytes
     DLDataType dlpack
-    const char* typestr      # without the byte-order character; NULL where the array interface cannot say it
-    const char* format       # PEP 3118, native and aligned; NULL where it cannot say it
+    const char* typestr      # without the byte-order character; NULL if the array interface cannot represent the type
+    const char* format       # PEP 3118, native and aligned; NULL if it cannot represent the type
     const char* packed_format  # the same for an unaligned address
-    char arrow               # Arrow's format, a letter; 0 where it has none for a native number
+    char arrow               # Arrow's format, a letter; 0 if Arrow does not have the type
 
 cdef enum:
     NUMPY_TYPENUMS = 24      # NumPy's own numbers, 0 to 23
 
-cdef const ElementType* numpy_rows[NUMPY_TYPENUMS]      # NULL where there is none
+cdef const ElementType* numpy_rows[NUMPY_TYPENUMS]      # NULL if unknown
 cdef const ElementType* by_own_typenum(int typenum) noexcept nogil
 cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil
 cdef const ElementType* by_format(int letter) noexcept nogil
@@ -45,5 +45,5 @@ cdef str names_of(str protocol)
 
 
 cdef inline const ElementType* by_typenum(int typenum) noexcept nogil:
-    """The row of a type number, NumPy's or ours; NULL where there is none."""
+    """Return the row of a typenum, NumPy's or arrayhub's; NULL if unknown."""
     return numpy_rows[typenum] if 0 <= typenum < NUMPY_TYPENUMS else by_own_typenum(typenum)

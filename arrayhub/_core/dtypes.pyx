@@ -1,7 +1,7 @@
-"""The one table of element types: one row per type, one column per protocol. Nobody else converts type numbers.
+"""The table of element types: one row per type, one column per protocol. All conversions of type codes use this table.
 
-What says more than a number has its codes elsewhere: PEP 3118's language in adapters/format_language, Arrow's times in
-adapters/arrow_format.
+Types that need more than one code are elsewhere: the language of PEP 3118 in adapters/format_language, Arrow's temporal
+types in adapters/arrow_format.
 """
 
 import sys
@@ -17,9 +17,8 @@ from arrayhub._core.errors import first_line, show
 
 cnp.import_array()
 
-# Where the numbers come from: NumPy's own column (typenum, kind, sizes, typestr) from NumPy itself by its character;
-# code and bits from the DLPack 1.3 specification; format from PEP 3118 and the struct module.
-# None means that the protocol cannot say the type.
+# Sources of the values: NumPy's columns (typenum, kind, sizes, typestr) from NumPy itself, by character; code and bits from
+# the DLPack 1.3 specification; format from PEP 3118 and the struct module. None: the protocol cannot represent the type.
 #
 #    name          NumPy  DLPack code  PEP 3118: aligned, and at an unaligned address
 _NUMPY_ROWS = [
@@ -30,7 +29,7 @@ _NUMPY_ROWS = [
     ("uint16",      "H",  1,    "H",  "=H"),
     ("int32",       "i",  0,    "i",  "=i"),
     ("uint32",      "I",  1,    "I",  "=I"),
-    ("long",        "l",  0,    "l",  "=q"),  # `=l` is four bytes whatever the platform
+    ("long",        "l",  0,    "l",  "=q"),  # `=l` is four bytes on every platform
     ("ulong",       "L",  1,    "L",  "=Q"),
     ("longlong",    "q",  0,    "q",  "=q"),
     ("ulonglong",   "Q",  1,    "Q",  "=Q"),
@@ -39,17 +38,17 @@ _NUMPY_ROWS = [
     ("float64",     "d",  2,    "d",  "=d"),
     ("complex64",   "F",  5,    "Zf", "=Zf"),
     ("complex128",  "D",  5,    "Zd", "=Zd"),
-    ("longdouble",  "g",  None, "g",  "^g"),  # `=` gives no size for it; `^` is native size without alignment
+    ("longdouble",  "g",  None, "g",  "^g"),  # `=` does not define its size; `^` is native size without alignment
     ("clongdouble", "G",  None, "Zg", "^Zg"),
-    ("bytes",       "S",  None, None, None),  # these five carry a length, a unit or fields: their dtype object says it
+    ("bytes",       "S",  None, None, None),  # the dtype object of these five carries a length, a unit or fields
     ("str",         "U",  None, None, None),
     ("void",        "V",  None, None, None),
     ("datetime64",  "M",  None, None, None),
     ("timedelta64", "m",  None, None, None),
 ]
 
-# Types that NumPy does not have. Only DLPack says them, and ml_dtypes has a NumPy dtype for most. The typenums are ours.
-# Elements of less than a byte are kept one to a byte, as ml_dtypes keeps them, unless the memory is marked packed.
+# Types that NumPy does not have. Only DLPack represents them, and ml_dtypes has a NumPy dtype for most. The typenums are
+# arrayhub's. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the memory is marked as packed.
 #
 #    name                 typenum  DLPack code, bits  bytes  PEP 3118: aligned, unaligned
 _OWN_ROWS = [
@@ -71,31 +70,31 @@ _OWN_ROWS = [
     ("uint2",              4111,   1,   2,  1,  None, None),
     ("int1",               4112,   0,   1,  1,  None, None),
     ("uint1",              4113,   1,   1,  1,  None, None),
-    ("complex32",          4114,   5,  32,  4,  None, None),     # `Ze` would say it, which NumPy takes for half of it
+    ("complex32",          4114,   5,  32,  4,  None, None),     # `Ze` would represent it, but NumPy reads `Ze` as half of it
     ("bcomplex32",         4115,   18, 32,  4,  None, None),     # a pair of bfloat16: kDLBcomplex, dmlc/dlpack#187
 ]
 
 cdef enum:
     MAX_ROWS = 48
-    DLPACK_CODES = 19       # kDLInt, 0, to kDLBcomplex
+    DLPACK_CODES = 19       # kDLInt (0) to kDLBcomplex
 
 cdef ElementType _TABLE[MAX_ROWS]
 cdef int _rows = 0
 
-# Indexes into the table, each filled from it. 0 marks "no such type", so row numbers are stored plus one.
+# Indexes of the table, filled below. 0 marks an unknown type, so the row numbers in an index are increased by one.
 cdef uint8_t _BY_OWN[MAX_ROWS]
 cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits]
-cdef uint8_t _BY_FORMAT[128]         # a single native character
+cdef uint8_t _BY_FORMAT[128]         # [a single native character]
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
-# Arrow's letters by NumPy's kind and the power of two that is the size: C's several names for one size are one type there.
-# Its own "b" is bits, which no array of a byte an element is.
+# Arrow's letters by NumPy's kind and log2 of the item size; types of C with the same size are one type in Arrow. Arrow's "b"
+# is missing because it means bits, not an array of one byte per element.
 _ARROW = {"i": "csil", "u": "CSIL", "f": " efg"}
 cdef uint8_t _BY_ARROW[128]
 
-_strings = []                        # keeps the table's C strings alive
-cdef PyObject* _dtypes[MAX_ROWS]     # of each row the NumPy dtype, made on first use
-cdef dict _own_typenums = {}                   # ml_dtypes' scalar type -> our typenum, met so far
+_strings = []                        # owns the table's C strings
+cdef PyObject* _dtypes[MAX_ROWS]     # NumPy dtype of each row, created on first use
+cdef dict _own_typenums = {}                   # scalar type of ml_dtypes -> typenum, filled on first use
 
 
 cdef const char* _keep(object text):
@@ -134,7 +133,7 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
     numpy_rows[dtype.num] = row
     if row.typestr == NULL:
         return 0
-    # Where C has two names for one size, NumPy's canonical one (np.dtype("int64").num) stands for it.
+    # If two C types have the same size, the size stands for NumPy's canonical one (np.dtype("int64").num).
     if dtype.num == np.dtype(dtype.str).num:
         _BY_KIND[<uint8_t> row.kind][dtype.itemsize] = _rows
         _BY_ARROW[<uint8_t> row.arrow] = _rows
@@ -148,7 +147,7 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
 cdef int _add_own_row(name, typenum, code, bits, itemsize, fmt, packed) except -1:
     cdef ElementType* row = _new_row(name, typenum, code, bits, itemsize, fmt, packed)
     row.kind = c"E"
-    row.alignment = 2 if itemsize == 4 else itemsize   # both are pairs of two-byte numbers
+    row.alignment = 2 if itemsize == 4 else itemsize   # types of four bytes are pairs of two-byte numbers
     row.typestr = NULL
     row.arrow = 0
     _BY_OWN[typenum - FIRST_OWN_TYPENUM] = _rows
@@ -167,34 +166,34 @@ cdef inline const ElementType* _at(int number) noexcept nogil:
 
 
 cdef const ElementType* by_own_typenum(int typenum) noexcept nogil:
-    """The row of a type number of ours; NULL where there is none."""
+    """Return the row of a typenum of arrayhub's; NULL if unknown."""
     if FIRST_OWN_TYPENUM <= typenum < FIRST_OWN_TYPENUM + MAX_ROWS:
         return _at(_BY_OWN[typenum - FIRST_OWN_TYPENUM])
     return NULL
 
 
 cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil:
-    """The row of a DLPack type of one lane; NULL where there is none."""
+    """Return the row of a DLPack type with one lane; NULL if unknown."""
     return _at(_BY_DLPACK[code][bits]) if 0 <= code < DLPACK_CODES and 0 <= bits <= 128 else NULL
 
 
 cdef const ElementType* by_format(int letter) noexcept nogil:
-    """The row of a single native PEP 3118 character; NULL where there is none."""
+    """Return the row of a single native PEP 3118 character; NULL if unknown."""
     return _at(_BY_FORMAT[letter]) if 0 <= letter < 128 else NULL
 
 
 cdef const ElementType* by_arrow(int letter) noexcept nogil:
-    """The row of a number that Arrow's format gives by one letter; NULL where there is none."""
+    """Return the row of a numeric Arrow format, which is one letter; NULL if unknown."""
     return _at(_BY_ARROW[letter]) if 0 < letter < 128 else NULL
 
 
 cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil:
-    """The row of a numeric typestr in native byte order; NULL where the dtype object must say it."""
+    """Return the row of a numeric typestr in native byte order; NULL for types that need a dtype object."""
     return _at(_BY_KIND[kind][itemsize]) if 0 <= kind < 128 and 0 <= itemsize <= 32 else NULL
 
 
 cdef const ElementType* by_plain_dtype(object dtype) noexcept:
-    """The row of a NumPy dtype of numbers in native byte order, read off its struct; NULL for every other dtype."""
+    """Return the row of a NumPy dtype of numbers in native byte order, read from its struct; NULL for all other dtypes."""
     cdef const ElementType* row
     if not isinstance(dtype, cnp.dtype) or (<cnp.dtype> dtype).byteorder == c">":
         return NULL
@@ -203,10 +202,10 @@ cdef const ElementType* by_plain_dtype(object dtype) noexcept:
 
 
 cdef const ElementType* by_dtype(object dtype):
-    """The row of a NumPy dtype; NULL for objects, StringDType and foreign user types.
+    """Return the row of a NumPy dtype; NULL for objects, StringDType and unknown user types.
 
-    ml_dtypes' types are known by their scalar type, because everything else about them lies: their kind is V and
-    their character is shared.
+    Types of ml_dtypes are identified by their scalar type, because their other attributes are not reliable: their kind is
+    V, and several types share a character.
     """
     cdef int typenum = dtype.num
     if typenum < NUMPY_TYPENUMS:
@@ -224,8 +223,8 @@ cdef const ElementType* by_dtype(object dtype):
 
 
 cdef bint has_user_types(object dtype) except -1:
-    """Whether an element is of a type that another library has added to NumPy, or a field of it is. Their type strings say
-    something else: '<V2' of ml_dtypes' bfloat16, '<f1' of its float8_e5m2."""
+    """Return whether an element, or a field of it, has a type that another library added to NumPy. The type strings of
+    such types are wrong: '<V2' for bfloat16 of ml_dtypes, '<f1' for its float8_e5m2."""
     dtype = dtype.base
     if dtype.names is None:
         return not 0 <= (<int> dtype.num) < FIRST_USER_TYPENUM
@@ -236,8 +235,8 @@ cdef bint has_user_types(object dtype) except -1:
 
 
 cpdef bint is_native(object dtype) except -1:
-    """Whether every value of a NumPy dtype is in the machine's byte order, those of sub-arrays too, which NumPy's own
-    ``isnative`` overlooks."""
+    """Return whether all values of a NumPy dtype have the machine's byte order, including sub-arrays, which NumPy's
+    ``isnative`` ignores."""
     dtype = dtype.base
     if dtype.names is None:
         return dtype.isnative
@@ -248,7 +247,7 @@ cpdef bint is_native(object dtype) except -1:
 
 
 def shares_bytes(dtype):
-    """Whether fields of a record lie in the same bytes: swapped in one they would be in the other, too."""
+    """Return whether fields of a record overlap: swapping the bytes of one would change the other."""
     if dtype.base.names is None:
         return False
     named = [dtype.base.fields[name] for name in dtype.base.names]
@@ -259,12 +258,12 @@ def shares_bytes(dtype):
 
 
 cdef object dtype_of(const ElementType* row):
-    """The NumPy dtype of a row, made on first use.
+    """Return the NumPy dtype of a row; it is created on first use.
 
     Raises
     ------
     TypeError
-        NumPy has no such type, and neither has ml_dtypes, or ml_dtypes is not installed.
+        Neither NumPy nor ml_dtypes has the type, or ml_dtypes is not installed.
     """
     cdef Py_ssize_t number = row - _TABLE
     cdef PyObject* dtype = seen(&_dtypes[number])
@@ -272,7 +271,7 @@ cdef object dtype_of(const ElementType* row):
 
 
 def numpy_dtype(int typenum):
-    """Return the NumPy dtype of a row's `typenum`; TypeError where neither NumPy nor ml_dtypes has one."""
+    """Return the NumPy dtype of a row's `typenum`; TypeError if neither NumPy nor ml_dtypes has one."""
     cdef const ElementType* row = by_typenum(typenum)
     if row == NULL:
         raise TypeError(f"dtype: typenum is {typenum}; accepted: those of element_types()")
@@ -287,51 +286,51 @@ cdef object _make_dtype(const ElementType* row):
         import ml_dtypes
     except ImportError:
         raise TypeError(
-            f"dtype: NumPy has no {name}; install ml_dtypes for one. Shape, strides and DLPack work without it"
+            f"dtype: NumPy has no {name}; install ml_dtypes for one. Shape, strides and DLPack work without ml_dtypes"
         ) from None
     if not hasattr(ml_dtypes, name):
-        raise TypeError(f"dtype: neither NumPy nor ml_dtypes {ml_dtypes.__version__} has {name}; DLPack can still say it")
+        raise TypeError(f"dtype: neither NumPy nor ml_dtypes {ml_dtypes.__version__} has {name}; DLPack can represent it")
     return np.dtype(getattr(ml_dtypes, name))
 
 
 _OWN_NAMES = {name: typenum for name, typenum, *_ in _OWN_ROWS}
-_REFUSALS = (TypeError, ValueError, OverflowError, SyntaxError)     # of numpy.dtype; the last one of strings such as "f4,,"
+_REFUSALS = (TypeError, ValueError, OverflowError, SyntaxError)     # of numpy.dtype; SyntaxError for strings such as "f4,,"
 _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 
 
 def requested_dtype(object said):
-    """Return ``numpy.dtype(said)``; what is no dtype is refused here, since NumPy's refusal asks for its representation."""
+    """Return ``numpy.dtype(said)``. Values of other types are rejected here, because NumPy's error calls their ``repr``."""
     if isinstance(said, _DTYPE_FORMS) or hasattr(said, "dtype") or hasattr(said, "__numpy_dtype__"):
         try:
             return np.dtype(said)
-        except UnicodeError:     # a string that is no text, which NumPy tries to encode
+        except UnicodeError:     # a string that cannot be encoded, which NumPy tries to do
             pass
         except _REFUSALS as error:
             if type(said) is not str or said not in _OWN_NAMES:
-                if not isinstance(said, _DTYPE_FORMS):     # an error of its own
+                if not isinstance(said, _DTYPE_FORMS):     # an exception of the object's own code
                     raise
                 raise refused(said, error) from error
         if type(said) is str and said in _OWN_NAMES:
             return _make_dtype(by_typenum(_OWN_NAMES[said]))
     cls = type(said)
-    another = f" (for {cls.__module__}.float32 that is the string float32)" if cls.__name__ == "dtype" else ""
+    another = f" (for {cls.__module__}.float32, the string 'float32')" if cls.__name__ == "dtype" else ""
     raise TypeError(
-        f"dtype: {show(said)} is no data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32{another}"
+        f"dtype: {show(said)} is not a data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32{another}"
     )
 
 
 cdef object refused(object said, object error):
-    """NumPy's refusal of a dtype, of the same class, with the argument's name and value."""
+    """Build NumPy's error about a dtype again, with the same class and with the name and value of the argument."""
     for kind in _REFUSALS:
         if isinstance(error, kind):
             return kind(
-                f"dtype: {show(said)} is no data type ({first_line(error)}); accepted: what numpy.dtype takes, such as 'f4'"
+                f"dtype: {show(said)} is not a data type ({first_line(error)}); accepted: what numpy.dtype takes, such as 'f4'"
             )
-    return MemoryError()      # Cython puts one in the place of the exception where it has no memory for the traceback
+    return MemoryError()      # Cython passes a MemoryError instead of the exception if it cannot allocate the traceback
 
 
 def satisfies(own, wanted):
-    """Whether elements of a dtype are what is asked for, which may be strings of any length, or times of any unit."""
+    """Return whether a dtype is the requested one, which may be strings of any length or times of any unit."""
     if own == wanted:
         return True
     if own.kind != wanted.kind or wanted.names is not None:
@@ -347,12 +346,12 @@ _SPEAKERS = {
 
 
 cdef str names_of(str protocol):
-    """Which protocols can say a group of types, in words for an error message."""
+    """Return the protocols that can represent a group of types, for an error message."""
     return _SPEAKERS[protocol]
 
 
 def element_types():
-    """Return the table as Python sees it.
+    """Return the table of element types.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Errors for people: which protocol, which key, what value, what would be accepted."""
+"""Error messages: which protocol, which key, which value, and what is accepted."""
 
 import reprlib
 import types
@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-# One rule says what an exception out of somebody else's code means. Only an AttributeError says that there is no such
-# attribute. Whoever reads other exceptions as an answer of the object lets these pass, which speak of the process, and
-# lets pass what is no Exception at all: KeyboardInterrupt, SystemExit, GeneratorExit.
+# How to interpret an exception raised by a producer: only AttributeError means that an attribute does not exist. Code
+# that treats other exceptions as the producer's answer re-raises these two, which concern the process. It also lets
+# everything pass that is not an Exception: KeyboardInterrupt, SystemExit, GeneratorExit.
 PASSES_ON = (MemoryError, RecursionError)
 
-# What every way out but DLPack's says of elements that share bytes. No conversion here reads such elements.
+# Error text of every exporter but DLPack's for elements that share bytes. No conversion of this package unpacks them.
 PACKED_ELEMENTS = (
-    "elements of less than a byte are packed; only DLPack can say that. Convert them in the library that they come"
-    " from: jax's by numpy.asarray(x) or x.astype('float32')"
+    "elements smaller than a byte are packed, which only DLPack can represent. Convert them in the library that they"
+    " come from: jax's by numpy.asarray(x) or x.astype('float32')"
 )
 
 
@@ -26,13 +26,13 @@ class InterfaceError(ValueError):
 
 
 _CONTAINERS = (tuple, list, dict, set, frozenset)
-# Types whose own representation calls nobody else's and takes no time. Subclasses are other types.
+# Types whose ``repr`` calls no other object's and is fast. Subclasses are not included.
 _PLAIN: tuple[type, ...] = (
     *(bool, int, float, complex, str, range, object, type, memoryview),
     *(type(None), type(...), type(NotImplemented)),
     *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType),
 )
-# What a subclass is shown as, and what makes the one of the other without asking the subclass.
+# How an instance of a subclass is shown: as the base type, converted without calling the subclass.
 _BASES: dict[type, Any] = {
     str: str.__str__,
     int: int.__int__,
@@ -46,9 +46,9 @@ _recorded_module = type.__dict__["__module__"].__get__
 
 
 def module_of(cls: type) -> str:
-    """The name of a type's module by the interpreter's own record, which no metaclass can redefine.
+    """Return the name of the module of a type from the interpreter's own slot, which a metaclass cannot redefine.
 
-    It is "" where there is none: a type may be made in a namespace without a name, or have lost it.
+    Returns "" if the type does not have one: it was created in a namespace without ``__name__``, or it was deleted.
     """
     try:
         module = _recorded_module(cls)
@@ -58,18 +58,18 @@ def module_of(cls: type) -> str:
 
 
 def root_of(cls: type) -> str:
-    """The library that defines a type, by the first part of its module's name."""
+    """Return the library that defines a type: the first part of its module's name."""
     return module_of(cls).partition(".")[0]
 
 
 def name_of_type(cls: type) -> str:
-    """Return the name of a type with its library, as in ``pandas.Series``; a built-in type's alone."""
+    """Return the name of a type with its library, as in ``pandas.Series``; for a built-in type, the name alone."""
     root, name = root_of(cls), type.__dict__["__qualname__"].__get__(cls).rpartition(".")[2]
     return name if root in ("", "builtins", "__main__") else f"{root}.{name}"
 
 
 class _Words(reprlib.Repr):
-    """Represents what is known to be harmless, at any depth, and names the type and the module of all else."""
+    """Represent values that are known to be harmless, at any depth, and the type and module of all others."""
 
     def repr1(self, x: Any, level: int) -> str:
         kind = type(x)
@@ -90,7 +90,7 @@ def _is_own(kind: type) -> bool:
 
 
 def _is_numpy(x: object) -> bool:
-    """Say whether `x` is a dtype, or an array or a scalar of NumPy's own type that holds no Python objects."""
+    """Return whether `x` is a dtype, or an array or scalar of NumPy's own types that does not hold Python objects."""
     if isinstance(x, np.dtype):
         return True
     return (type(x) is np.ndarray or type(x) in np.sctypeDict.values()) and not x.dtype.hasobject
@@ -102,23 +102,23 @@ _WORDS = _Words()
 def show(value: object) -> str:
     """Return a short representation of `value` on one line, whatever its ``__repr__`` does.
 
-    A hostile producer must not turn the report of its own fault into another one, so only what is known to be harmless
-    is asked for its representation. There are extension types whose own ends the process, and arrays whose own copies
+    An error in the representation of a value must not hide the error to report, so only types that are known to be
+    harmless are represented. The ``repr`` of some extension types ends the process, and that of some arrays copies
     them from their device.
     """
     try:
-        return " ".join(_WORDS.repr(value).splitlines())  # those of tables and arrays have many lines
+        return " ".join(_WORDS.repr(value).splitlines())  # tables and arrays have several lines
     except Exception:
         return f"<{type(value).__name__} object>"
 
 
 def first_line(error: object) -> str:
-    """Return the first line of what an error says, for a message of ours that tells it; "" where it says nothing."""
+    """Return the first line of an error's text, to be quoted in another message; "" if the text is empty."""
     return (str(error).splitlines() or [""])[0]
 
 
 def interface_error(protocol: str, key: str, value: object, accepted: str) -> InterfaceError:
-    """Build the one form that every error about a producer has.
+    """Build an error about a producer, in the form that all of these errors share.
 
     Parameters
     ----------
@@ -127,19 +127,19 @@ def interface_error(protocol: str, key: str, value: object, accepted: str) -> In
     key : str
         The key or field that is wrong.
     value : object
-        What the producer gave.
+        The value that the producer gave.
     accepted : str
-        What would have been accepted, and where there is one, the call to make instead.
+        The values that are accepted and, if there is one, the call to make instead.
 
     Returns
     -------
     InterfaceError
-        To be raised by the caller.
+        The caller raises it.
     """
     return InterfaceError(f"{protocol}: {key} is {show(value)}; accepted: {accepted}")
 
 
-# What installs each library, by its name: for errors of all layers. The table of libraries fills it in.
+# Installation command of each library by name, for the errors of all layers. The table of libraries fills it.
 INSTALL: dict[str, str] = {}
 
 
@@ -149,16 +149,16 @@ def not_there_error(library: str, purpose: str, error: ImportError | None = None
     Parameters
     ----------
     library : str
-        Its name in the table of libraries.
+        Name of the library in the table of libraries.
     purpose : str
-        What it is needed for, as in "for its arrays".
+        Why the library is needed, such as "for its arrays".
     error : ImportError, optional
-        What importing it raised, which is told where the library is there and broken, or lacks a module that it needs.
+        Exception of the import. The message quotes it if the library is installed but broken, or lacks a dependency.
 
     Returns
     -------
     ImportError
-        To be raised by the caller.
+        The caller raises it.
     """
     absent = error is None or (isinstance(error, ModuleNotFoundError) and error.name == library)
     why = "" if absent else f", and cannot be imported ({error})"
@@ -166,19 +166,19 @@ def not_there_error(library: str, purpose: str, error: ImportError | None = None
 
 
 def needed(module: str, purpose: str) -> Any:
-    """Import a module of a library that may not be there, and return the library.
+    """Import a module of an optional library and return the library.
 
     Parameters
     ----------
     module : str
-        The library's name in the table of libraries, or that of a module in it such as ``dpctl.memory``.
+        Name of the library in the table of libraries, or of one of its modules, such as ``dpctl.memory``.
     purpose : str
-        What it is needed for, as in "for its arrays".
+        Why the library is needed, such as "for its arrays".
 
     Raises
     ------
     ImportError
-        It cannot be imported; the message says what installs it.
+        The import failed. The message says how to install the library.
     """
     try:
         return __import__(module)

@@ -1,9 +1,14 @@
-"""Which bytes the elements of an array take, and how they lie once nothing is between them. C only, as in layout.pxd.
+"""The bytes that the elements of an array occupy, and strides without the gaps between them. C only, as in layout.pxd.
 
-Dimensions are taken from the shortest step to the longest. As long as the next step is no longer than what the elements
-cover so far, they go on covering one piece without a gap: compact orders, sliding windows. A longer step repeats the
-piece, and dimensions with multiples of that step may cover the repetitions without a gap in turn. A dimension without a
-step (a broadcast) takes nothing. So the bytes are a nest of such levels, whatever the order and the signs of the strides.
+The algorithm visits dimensions from the shortest stride to the longest:
+
+1. If the stride is at most the size of the bytes covered so far, the dimension extends this piece without a gap. Compact
+   orders and sliding windows consist of one piece.
+2. A longer stride repeats the piece and starts a level. Further dimensions whose strides are multiples of this stride may
+   extend the level without a gap.
+3. A dimension with stride 0 (a broadcast) does not occupy bytes.
+
+The bytes are therefore a nest of levels, whatever the order and the signs of the strides.
 """
 
 from arrayhub._core cimport layout
@@ -11,16 +16,16 @@ from arrayhub._core cimport layout
 
 cdef struct Footprint:
     Py_ssize_t low                          # bytes from element zero to the lowest byte
-    Py_ssize_t nbytes                       # bytes of all pieces
-    int levels                              # of repetition; 0: one piece, nothing lies between the elements
-    Py_ssize_t lengths[layout.MAX_NDIM + 1]  # bytes of a piece, then how often each level repeats
-    Py_ssize_t steps[layout.MAX_NDIM + 1]    # 1, then bytes from one repetition to the next
-    Py_ssize_t strides[layout.MAX_NDIM]     # of the array, in bytes, once the pieces lie side by side
+    Py_ssize_t nbytes                       # total size of all pieces in bytes
+    int levels                              # levels of repetition; 0: one piece without gaps
+    Py_ssize_t lengths[layout.MAX_NDIM + 1]  # bytes of a piece, then the number of repetitions of each level
+    Py_ssize_t steps[layout.MAX_NDIM + 1]    # 1, then the bytes from one repetition to the next
+    Py_ssize_t strides[layout.MAX_NDIM]     # of the array in bytes, with the pieces side by side
 
 
 cdef inline void measure(int nd, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t itemsize,
                          Footprint* print_) noexcept nogil:
-    """Measure an array whose extent and size in bytes are known to fit (`seal` has checked them)."""
+    """Measure an array whose extent and size in bytes do not overflow (`seal` has checked them)."""
     cdef int by_step[layout.MAX_NDIM]
     cdef int level_of[layout.MAX_NDIM]
     cdef int moving = 0, k, j
@@ -59,7 +64,7 @@ cdef inline void measure(int nd, const Py_ssize_t* shape, const Py_ssize_t* stri
         level_of[k] = print_.levels
         print_.strides[k] = multiple if strides[k] > 0 else -multiple
     print_.nbytes = unit = print_.lengths[0]
-    for j in range(1, print_.levels + 1):      # from multiples of a level's step to bytes
+    for j in range(1, print_.levels + 1):      # convert multiples of a level's step to bytes
         for k in range(moving):
             if level_of[by_step[k]] == j:
                 print_.strides[by_step[k]] *= unit

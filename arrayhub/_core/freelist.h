@@ -1,10 +1,10 @@
-/* Structs that are not in use and wait for the next one who needs one: taking one from here is several times faster than an
-   allocation. With the GIL, that is: without it threads would need a lock for what allocators do a thread by themselves, so
-   that nothing is kept.
+/* Free lists of structs. Reusing a struct is several times faster than an allocation. Free-threaded builds keep nothing:
+   the list would need a lock, and their allocators have free lists per thread already.
 
-   ARRAYHUB_SPARES(name, type, most) makes two functions: name_take() gives a spare one or NULL, name_keep(spare) says
-   whether it was kept. ARRAYHUB_ALLOCATED_SPARES makes two more, for those who have them from PyMem_RawMalloc:
-   name_new(size) gives a spare one, a new one or NULL, name_free(one) keeps or frees it. The caller has the GIL. */
+   ARRAYHUB_SPARES(name, type, most) defines two functions: name_take() returns a struct from the list or NULL,
+   name_keep(spare) returns whether the list took the struct. ARRAYHUB_ALLOCATED_SPARES defines two more for structs from
+   PyMem_RawMalloc: name_new(size) returns a struct from the list, a new one or NULL, name_free(one) keeps or frees it.
+   The caller holds the GIL. */
 #ifndef ARRAYHUB_SPARES
 #ifdef Py_GIL_DISABLED
 #define ARRAYHUB_SPARES(name, type, most)                                                                              \

@@ -1,8 +1,8 @@
-"""Integers of Python: the value of a small one without a call, and an argument that has to be one."""
+"""Python integers: fast access to the value of a small int, and validation of integer arguments."""
 
 cdef extern from *:
     """
-    /* The value of an exact int of one digit, which most lengths and steps are, in the words of either layout. */
+    /* The value of an exact int with one digit, which most lengths and strides are. CPython 3.12 changed the layout. */
     #if PY_VERSION_HEX >= 0x030C0000
     #define arrayhub_is_digit(value) (PyLong_CheckExact(value) && PyUnstable_Long_IsCompact((PyLongObject *)(value)))
     #define arrayhub_digit(value) ((Py_ssize_t)PyUnstable_Long_CompactValue((PyLongObject *)(value)))

@@ -1,4 +1,4 @@
-"""An argument that has to be an integer: read by ``__index__``, with the one error that is made otherwise."""
+"""Validation of integer arguments: conversion by ``__index__``, and one error text."""
 
 import operator
 
@@ -8,26 +8,26 @@ from arrayhub._core.errors import show
 
 
 cpdef bint is_bool(object value):
-    """Return whether a value is Python's or NumPy's bool, which are no integers: before NumPy 2.3 its own has ``__index__``."""
+    """Return whether a value is a bool of Python or NumPy. NumPy's has ``__index__`` before NumPy 2.3."""
     return isinstance(value, (bool, np.bool_))
 
 
 cpdef Py_ssize_t integer(object value, str what) except? -1:
-    """Return an argument as an integer of 63 bits and a sign.
+    """Convert an argument to an integer of 64 bits with a sign.
 
     Parameters
     ----------
     value : object
-        What the caller was given.
+        The argument.
     what : str
-        What the argument is called, for the message.
+        Name of the argument, for the message.
 
     Raises
     ------
     TypeError
-        No integer: a bool, for one, or a float without a fraction.
+        The value is not an integer, but for example a bool or a float without a fraction.
     ValueError
-        Beyond 63 bits and a sign.
+        The value does not fit.
     """
     try:
         if is_digit(value):

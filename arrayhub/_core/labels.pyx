@@ -1,4 +1,4 @@
-"""Labels: what the dimensions of an array are called, and where they lie on a grid; and what views keep of that."""
+"""Labels of an array's dimensions: names and positions on a grid, and which of them views keep."""
 
 cimport cython
 
@@ -11,22 +11,22 @@ from arrayhub._core.integers cimport integer
 from arrayhub._core.errors import show
 
 
-# Nothing but strings and integers is in here, so that no reference can lead back: the collector need not look.
+# Labels contain only strings and integers and therefore cannot be part of a cycle, so they are not garbage-collected.
 @cython.final
 @cython.no_gc
 cdef class Labels:
-    """What an array says about its dimensions besides their lengths. Never changed once made: views share it.
+    """Names and positions of an array's dimensions. Immutable, so that views can share them.
 
     Attributes
     ----------
     dims : tuple of str or None
         The names of the dimensions, all different.
     origin : tuple of int or None
-        The index of the element where a stencil's domain starts. It need not lie inside the array.
+        The index of the first element of a stencil's domain. It may lie outside the array.
     halo : tuple of (int, int) or None
-        How many elements at the lower and at the upper end of each dimension lie outside of the domain.
+        Number of elements outside the domain at the lower and the upper end of each dimension.
     aligned_index : tuple of int or None
-        An index such that every element is aligned which has it in the dimension that was allocated as the fastest.
+        An index such that every element with this index along the fastest-varying dimension is aligned.
     """
     cdef readonly tuple dims
     cdef readonly tuple origin
@@ -34,12 +34,12 @@ cdef class Labels:
     cdef readonly tuple aligned_index
 
     def indexed(self, tuple keys, Descriptor source):
-        """The labels of ``source[keys]``, or None where nothing is left to say.
+        """Return the labels of ``source[keys]``, or None if no label remains.
 
-        An integer drops its dimension, and a slice moves the indices. A step other than 1 leaves the names alone: the
-        elements between are on no grid with these. A new axis has no name, so that no names are left.
+        An integer removes its dimension, and a slice shifts the indices. A step other than 1 removes all labels but the
+        names, because the remaining elements lie on another grid. A new axis does not have a name, so all names are removed.
         """
-        cdef list kept = []       # of each dimension of the view: the one in the source, where it starts and ends
+        cdef list kept = []       # for each dimension of the view: its axis in the source, start and end
         cdef bint named = True, on_grid = True, aligned = True
         cdef int axis = 0, fastest = fastest_axis(source)
         for part in every_part(keys, source.nd_):
@@ -62,14 +62,14 @@ cdef class Labels:
         )
 
     def transposed(self, list order):
-        """The labels with the dimensions in another order."""
+        """Return the labels with the dimensions in another order."""
         return combine(
             permuted(self.dims, order), permuted(self.origin, order), permuted(self.halo, order),
             permuted(self.aligned_index, order),
         )
 
     def moved(self):
-        """The labels of a copy, whose memory is aligned as it happens to be."""
+        """Return the labels of a copy. Its alignment is unknown."""
         return combine(self.dims, self.origin, self.halo, None)
 
 
@@ -85,7 +85,7 @@ cdef object combine(tuple dims, tuple origin, tuple halo, tuple aligned_index):
 
 
 cdef list every_part(tuple keys, int nd):
-    """The parts of an index with its Ellipsis written out."""
+    """Return the parts of an index with its Ellipsis expanded."""
     cdef list parts = []
     for part in keys:
         if part is Ellipsis:
@@ -96,9 +96,9 @@ cdef list every_part(tuple keys, int nd):
 
 
 cdef int fastest_axis(Descriptor a) noexcept:
-    """The dimension with the shortest step, the only one that alignment pads; -1 where there is none to step along.
+    """Return the dimension with the smallest stride, the only one that alignment pads; -1 if all lengths are 1.
 
-    It may also be one of length 1 that a slice has left, whose step nobody knows any more.
+    The fastest dimension may also be one of length 1 that a slice left, whose original stride is unknown.
     """
     cdef int k, fastest = -1
     for k in range(a.nd_):
@@ -114,7 +114,7 @@ cdef tuple shifted(tuple index, list kept):
 
 
 cdef tuple narrowed(tuple halo, Descriptor source, tuple part):
-    """What a slice leaves of a dimension's halo: the domain is cut, what lies outside of it stays outside."""
+    """Return the halo of a sliced dimension: the slice cuts the domain, and elements outside it stay outside."""
     if part is None:
         return (0, 0)
     axis, start, stop = part
@@ -129,24 +129,24 @@ cdef tuple permuted(tuple values, list order):
     return None if values is None else tuple([values[axis] for axis in order])
 
 
-# --------------------------------------------------------------------------------------------------- what users give
+# ---------------------------------------------------------------------------------------------- labels from user input
 
 
 def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=None):
-    """Give `array` labels, in place; views that exist already keep theirs.
+    """Set the labels of `array` in place; existing views keep theirs.
 
     Parameters
     ----------
     array : USMArray
-        An array that nobody else holds yet.
+        An array that no other code refers to yet.
     dims : sequence of str, optional
-        A name a dimension, all different. A string is the sequence of its letters, as in ``"IJK"``.
+        One name per dimension, all different. A string is the sequence of its letters, as in ``"IJK"``.
     origin : sequence of int, optional
-        An index; it need not lie inside the array.
+        An index; it may lie outside the array.
     halo : sequence of int or of (int, int), optional
-        Widths in elements, at both ends of each dimension or at the lower and the upper one.
+        Widths in elements, for both ends of each dimension or for the lower and the upper one.
     aligned_index : sequence of int, optional
-        An index; the caller knows the elements there to be aligned.
+        An index; the caller guarantees that the elements there are aligned.
 
     Returns
     -------
@@ -156,9 +156,10 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
     Raises
     ------
     ValueError
-        Another number of entries than dimensions, a name twice, a negative width, a halo wider than the array.
+        The number of entries is not the number of dimensions, a name is repeated, or a width is negative or exceeds the
+        array.
     TypeError
-        A name that is no string, an index that is no integer.
+        A name is not a string, or an index is not an integer.
     """
     set_labels(array, combine(
         None if dims is None else names(dims, array.nd_),
@@ -170,18 +171,18 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
 
 
 def named(tuple dims):
-    """Return Labels of names that are known to be strings, all different, or None for a dimension without one."""
+    """Return Labels with the given names, which must be different strings, or None for a dimension without a name."""
     return combine(dims, None, None, None)
 
 
 def relabelled(Descriptor array, dims, origin=None):
-    """Return a view of `array` with names for its dimensions, and where given an origin; it keeps its other labels.
+    """Return a view of `array` with other names of its dimensions and, if given, another origin. Other labels are kept.
 
     Parameters
     ----------
     array : USMArray
     dims : sequence of str, mapping or None
-        A name a dimension; a mapping from present names to new ones; None leaves the names as they are.
+        One name per dimension; a mapping from current names to new ones; None keeps the names.
     origin : sequence of int, optional
         As in `label`.
     """
@@ -199,12 +200,12 @@ def relabelled(Descriptor array, dims, origin=None):
 
 
 cdef object renamed(object present, object dims):
-    """The names that `dims` gives, itself or in place of those that are `present`."""
+    """Return the names that `dims` gives, as a sequence or as a mapping of those that are `present`."""
     if not isinstance(dims, Mapping):
         return dims
     unknown = [name for name in dims if name not in (present or ())]
     if unknown:
-        raise ValueError(f"dims: {show(unknown[0])} is none of the names {present}; accepted: a mapping from present names")
+        raise ValueError(f"dims: {show(unknown[0])} is not one of the names {present}; accepted: a mapping from present names")
     return [dims.get(name, name) for name in present or ()]
 
 
@@ -212,11 +213,11 @@ cdef tuple names(object dims, int nd):
     cdef list result = []
     for name in one_each(dims, nd, "dims", "names"):
         if name is not None and not isinstance(name, str):
-            raise TypeError(f"dims: {show(name)} is no name; accepted: strings, such as 'I', 'J', 'K', '0', and None for none")
-        result.append(None if name is None else str.__str__(name))     # of a subclass only the characters
+            raise TypeError(f"dims: {show(name)} is not a name; accepted: strings, such as 'I', 'J', 'K', '0', or None")
+        result.append(None if name is None else str.__str__(name))     # reduce a subclass to its characters
     named = [name for name in result if name is not None]
     if len(set(named)) != len(named):
-        raise ValueError(f"dims: {show(tuple(result))} has a name twice; accepted: a different name for each dimension")
+        raise ValueError(f"dims: {show(tuple(result))} repeats a name; accepted: a different name for each dimension")
     return tuple(result)
 
 
@@ -229,25 +230,25 @@ cdef tuple widths(object halo, Descriptor array):
     for axis, width in enumerate(one_each(halo, array.nd_, "halo", "widths")):
         pair = tuple(width) if isinstance(width, (tuple, list)) else (width, width)
         if len(pair) != 2:
-            raise ValueError(f"halo: {show(width)} is no width; accepted: an integer, or the lower and the upper width")
+            raise ValueError(f"halo: {show(width)} is not a width; accepted: an integer, or the lower and the upper width")
         lower, upper = integer(pair[0], "halo"), integer(pair[1], "halo")
         if lower < 0 or upper < 0 or lower + upper > array.shape_[axis]:
             raise ValueError(
-                f"halo: {show(width)} for dimension {axis} of length {array.shape_[axis]}; accepted: widths of zero or more"
-                " that fit into it together"
+                f"halo: {show(width)} for dimension {axis} of length {array.shape_[axis]}; accepted: non-negative widths"
+                " whose sum does not exceed the length"
             )
         result.append((lower, upper))
     return tuple(result)
 
 
 cdef tuple one_each(object values, int nd, str what, str kind):
-    """`values` as a tuple with an entry for each dimension."""
+    """Return `values` as a tuple with one entry per dimension."""
     try:
-        if isinstance(values, (set, frozenset)):    # whose order nobody meant
+        if isinstance(values, (set, frozenset)):    # whose order is arbitrary
             raise TypeError
         result = tuple(values)
     except TypeError:
-        raise TypeError(f"{what}: {show(values)} is no sequence; accepted: {nd} {kind}, one a dimension") from None
+        raise TypeError(f"{what}: {show(values)} is not a sequence; accepted: {nd} {kind}, one per dimension") from None
     if len(result) != nd:
-        raise ValueError(f"{what}: {show(result)} has {len(result)} entries; accepted: {nd} {kind}, one a dimension")
+        raise ValueError(f"{what}: {show(result)} has {len(result)} entries; accepted: {nd} {kind}, one per dimension")
     return result

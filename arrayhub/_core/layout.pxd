@@ -1,6 +1,6 @@
-"""Arithmetic of shapes and strides: contiguity, extent, overflow. C only: no Python object is touched here.
+"""Arithmetic of shapes and strides: contiguity, extent, overflow. C only, without Python objects.
 
-All strides in this module are in bytes unless a name says elements.
+Strides are in bytes unless a name says elements.
 """
 
 cdef extern from "checked.h" nogil:
@@ -13,7 +13,7 @@ cdef enum:
 
 
 cdef inline Py_ssize_t count(int nd, const Py_ssize_t* shape) noexcept nogil:
-    """Number of elements, or -1 where the product overflows (a zero anywhere makes it 0)."""
+    """Return the number of elements, or -1 on overflow (a length of 0 makes the number 0)."""
     cdef Py_ssize_t n = 1
     cdef bint overflow = False
     cdef int k
@@ -26,9 +26,9 @@ cdef inline Py_ssize_t count(int nd, const Py_ssize_t* shape) noexcept nogil:
 
 cdef inline bint fill_strides(int nd, const Py_ssize_t* shape, Py_ssize_t unit, bint fortran,
                               Py_ssize_t* strides) noexcept nogil:
-    """Compact strides in C or Fortran order, `unit` being the smallest. True where one overflows.
+    """Set compact strides in C or Fortran order; the smallest is `unit`. Return True on overflow.
 
-    Lengths of zero count as one, as in NumPy, so that strides stay meaningful for empty arrays.
+    Lengths of 0 count as 1, as in NumPy, so that the strides of empty arrays are meaningful.
     """
     cdef Py_ssize_t step = unit
     cdef int i, k
@@ -42,9 +42,9 @@ cdef inline bint fill_strides(int nd, const Py_ssize_t* shape, Py_ssize_t unit, 
 
 cdef inline bint reach(int nd, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t itemsize,
                        Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
-    """Byte range [low, high) that the elements cover, relative to element zero. True where it overflows.
+    """Compute the byte range [low, high) of the elements, relative to element zero. Return True on overflow.
 
-    An empty array reaches nothing: low == high == 0.
+    An empty array has an empty range: low == high == 0.
     """
     cdef Py_ssize_t span
     cdef int k
@@ -64,9 +64,9 @@ cdef inline bint reach(int nd, const Py_ssize_t* shape, const Py_ssize_t* stride
 
 cdef inline bint is_contiguous(int nd, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t itemsize,
                                bint fortran) noexcept nogil:
-    """Whether the elements lie compactly in C (or Fortran) order; the product of all lengths must be known to fit.
+    """Return whether the elements are compact in C (or Fortran) order. The product of all lengths must not overflow.
 
-    Strides of length-1 dimensions do not count, and an empty array is contiguous.
+    Strides of dimensions of length 1 are ignored, and an empty array is contiguous.
     """
     cdef Py_ssize_t expected = itemsize
     cdef int i, k

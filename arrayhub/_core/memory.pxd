@@ -1,13 +1,13 @@
-"""Memory blocks: who owns bytes, how they are given back."""
+"""Memory blocks: the owner of memory, and how the memory is released."""
 
 from cpython.object cimport PyObject, PyTypeObject
 
 from arrayhub._core.device cimport DLDevice
 
 cpdef enum:
-    BOUNDARY = 64       # bytes: jax takes a host buffer without a copy only from such a boundary; new host memory starts on one
-    PAGE = 4096         # bytes: the smallest page of memory that the processors here have
-    HUGE_PAGE = 2 << 20  # bytes: what Linux has for large memory there
+    BOUNDARY = 64       # bytes; new host memory starts on such a boundary: jax imports a host buffer elsewhere only by a copy
+    PAGE = 4096         # bytes: smallest page size of the supported processors
+    HUGE_PAGE = 2 << 20  # bytes: size of Linux's huge pages on these processors
 
 cdef enum BlockKind:
     EXTERNAL = 0     # a Python object owns the bytes and keeps them for as long as it lives
@@ -17,21 +17,21 @@ cdef enum BlockKind:
     OWNED = 4        # allocated by this block
 
 ctypedef void (*Release)(void* resource) noexcept
-ctypedef PyObject* (*Referent)(void* resource) noexcept    # the object that a resource has a reference to, or NULL
-ctypedef int (*Visit)(PyObject*, void*) noexcept           # the collector's visitproc
+ctypedef PyObject* (*Referent)(void* resource) noexcept    # object that a resource refers to, or NULL
+ctypedef int (*Visit)(PyObject*, void*) noexcept           # the garbage collector's visitproc
 ctypedef int (*Traverse)(PyObject*, Visit, void*) noexcept
 
 cdef class MemoryBlock:
     cdef int kind_
     cdef object owner_
     cdef char* address_
-    cdef Py_ssize_t nbytes_      # bytes; -1 where unknown
+    cdef Py_ssize_t nbytes_      # bytes; -1 if unknown
     cdef DLDevice device_
-    # Of rows that were aligned, so that copies can be laid out alike: bytes; 0 where no alignment was asked for.
-    cdef Py_ssize_t row_         # of a row that elements lie in
-    cdef Py_ssize_t row_step_    # from one row to the next
-    cdef Py_ssize_t boundary_    # that rows lie on
-    cdef void* resource          # handed to `release` exactly once; NULL afterwards
+    # Layout of aligned rows, in bytes, so that copies can have the same layout; 0 if no alignment was requested.
+    cdef Py_ssize_t row_         # size of the row that contains the elements
+    cdef Py_ssize_t row_step_    # distance from one row to the next
+    cdef Py_ssize_t boundary_    # boundary that rows start on
+    cdef void* resource          # passed to `release` exactly once, then NULL
     cdef Release release
     cdef object __weakref__
     cdef void drop(self) noexcept
@@ -48,7 +48,7 @@ cdef PyObject* referent_of(Release release, void* resource) noexcept
 
 cdef extern from *:
     """
-    /* Let the collector see what the instances of a type hold, and never take it away from them. */
+    /* Let the garbage collector traverse the instances of a type, but never clear them. */
     static CYTHON_UNUSED inline void arrayhub_collect(PyTypeObject *type, int (*traverse)(PyObject *, visitproc, void *)) {
         type->tp_traverse = traverse;
         type->tp_clear = NULL;
@@ -58,5 +58,5 @@ cdef extern from *:
 
 
 cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) noexcept nogil:
-    """Bytes from an address to the next one that lies `behind` bytes after an `alignment`-byte boundary."""
+    """Return the bytes from an address to the next one that is `behind` bytes after an `alignment`-byte boundary."""
     return (alignment + behind - address % alignment) % alignment

@@ -1,4 +1,4 @@
-"""MemoryBlock: who owns bytes, how they are released, who may write them."""
+"""MemoryBlock: the owner of the memory of arrays, and how the memory is released."""
 
 cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
@@ -11,16 +11,16 @@ cdef extern from "Python.h":
     void Py_DecRef(void*)
     const Py_ssize_t PY_SSIZE_T_MAX
 
-# One row per kind: BlockKind's number and the name that `USMArray.memory.kind` gives.
+# One row per kind: the number in BlockKind and the name that `USMArray.memory.kind` returns.
 KIND_NAMES = {EXTERNAL: "external", BUFFER: "buffer", DLPACK: "dlpack", USM: "usm", OWNED: "owned"}
 
 
 @cython.freelist(32)
 @cython.final
 cdef class MemoryBlock:
-    """The bytes that one or more arrays view, and what keeps them alive.
+    """Memory that one or more arrays view, and the object that keeps it alive.
 
-    Views of one array share their block. It is released exactly once, when the last of them dies.
+    Views of one array share their block. The block is released exactly once, when the last of these arrays is freed.
 
     Attributes
     ----------
@@ -28,26 +28,26 @@ cdef class MemoryBlock:
         ``"external"`` (a Python object owns the bytes), ``"buffer"`` (a PEP 3118 buffer is held), ``"dlpack"`` (a
         DLPack managed tensor is held), ``"usm"`` (a ``dpctl.memory`` object owns them), ``"owned"`` (allocated here).
     address : int
-        Lowest address of the block. For memory that came from elsewhere: the lowest address the first view reached.
+        Lowest address of the block. For imported memory: the lowest address of the elements of the first array.
     nbytes : int or None
-        Size in bytes; None where it is unknown.
+        Size in bytes; None if unknown.
     device : Device
-        Where the bytes live.
+        Device that holds the memory.
     owner : object
-        The Python object that owns the bytes; None where this block itself does.
+        The Python object that owns the memory; None if this block owns it.
     refcount : int
-        How many references to this block exist: the arrays that share it, and whoever else holds it, the asking
-        included, as ``sys.getrefcount`` counts.
+        Number of references to this block, as counted by ``sys.getrefcount``: the arrays that share it, all other
+        holders, and the caller's own reference.
     release_function : str
-        What is called once, when the last of them dies: ``"Py_DECREF"`` (of `owner`, which then frees the bytes as it
-        likes), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
+        Function that is called once, when the last array is freed: ``"Py_DECREF"`` (of `owner`, which then frees the
+        memory itself), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
         ``"PyMem_RawFree"``.
     release_address : int
-        Where that function lies in this process.
+        Address of that function in this process.
     """
 
     def __init__(self):
-        raise TypeError("MemoryBlock: blocks are made by arrayhub.asarray and USMArray, not by hand")
+        raise TypeError("MemoryBlock: cannot be instantiated directly; use x.memory of arrayhub.asarray or USMArray(...)")
 
     def __dealloc__(self):
         self.drop()
@@ -96,7 +96,7 @@ cdef class MemoryBlock:
 
 
 cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device):
-    """A block that holds `owner`, and gives nothing back by itself."""
+    """Create a block that holds `owner` and does not release anything else yet."""
     cdef MemoryBlock block = MemoryBlock.__new__(MemoryBlock)
     block.kind_ = kind
     block.owner_ = owner
@@ -106,7 +106,7 @@ cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nby
     return block
 
 
-# What is known of the functions that release, each entered by the module that has it.
+# The known release functions. Each is registered by the module that defines it.
 cdef enum:
     KNOWN_RELEASES = 16
 
@@ -120,8 +120,9 @@ cdef int _known_releases = 0
 
 
 cdef int describe_release(Release release, const char* name, Referent referent) except -1:
-    """Say what `MemoryBlock.release_function` calls a function (`name` is a literal), and which object its resources
-    have a reference to, which the collector must know of to find a cycle through it; NULL where nobody can tell."""
+    """Register a release function: its name for `MemoryBlock.release_function` (`name` is a literal), and `referent`,
+    which returns the object that a resource refers to. The garbage collector needs `referent` to find cycles through
+    the resource; NULL if the reference cannot be determined."""
     global _known_releases
     if _known_releases == KNOWN_RELEASES:
         raise SystemError("memory: more release functions than KNOWN_RELEASES")
@@ -134,11 +135,11 @@ cdef str release_name(Release release):
     for k in range(_known_releases):
         if _releases[k].release == release:
             return _releases[k].name.decode()
-    raise SystemError("MemoryBlock: a release function without a name")
+    raise SystemError("MemoryBlock: the release function is not registered")
 
 
 cdef PyObject* referent_of(Release release, void* resource) noexcept:
-    """The object that a resource has a reference to, borrowed; NULL where there is none or nobody can tell."""
+    """Return the object that a resource refers to, as a borrowed reference; NULL if there is none or it is unknown."""
     cdef int k
     if resource == NULL:
         return NULL
@@ -149,10 +150,10 @@ cdef PyObject* referent_of(Release release, void* resource) noexcept:
 
 
 cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
-    """What a block refers to. It counts no reference: the collector is at work.
+    """Visit the objects that a block refers to, without touching a reference count: the garbage collector is running.
 
-    Nothing is ever cleared, as in a tuple: a block gets its references when it is made, so every cycle through it goes
-    through something that was changed later, and that can be cleared. Until then who views the memory may read it.
+    A block is never cleared, as in a tuple: its references are set on creation, so every cycle through a block also
+    contains an object that was changed later and can be cleared. Until then, views may still read the memory.
     """
     cdef PyObject* owner = <PyObject*> (<MemoryBlock> self).owner_
     cdef PyObject* referent = referent_of((<MemoryBlock> self).release, (<MemoryBlock> self).resource)
@@ -178,10 +179,10 @@ cdef extern from *:
     """
     #include <stdint.h>
     #include <sys/mman.h>
-    #define ARRAYHUB_LARGE (1 << 22)    /* bytes: two huge pages at least fit wherever it starts */
+    #define ARRAYHUB_LARGE (1 << 22)    /* bytes: contains at least one aligned huge page, wherever it starts */
 
-    /* First touch costs most of a copy into fresh memory, and less by the huge page; NumPy asks for them too. Only a
-       hint, so what it returns does not matter. */
+    /* The first access of each page dominates the cost of a copy into new memory, and huge pages reduce it. NumPy requests
+       them too. This is only a hint, so the result is ignored. */
     static void arrayhub_prefer_huge_pages(void *memory, size_t nbytes, uintptr_t page) {
     #if defined(MADV_HUGEPAGE)
         uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
@@ -195,8 +196,8 @@ cdef extern from *:
 
 
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
-    """Fresh host memory of `nbytes` bytes that starts `behind` bytes (fewer than `alignment`) after an `alignment`-byte
-    boundary. Zeros come from the system where it has pages of them, so that large ones cost nothing until touched."""
+    """Allocate `nbytes` bytes of host memory that start `behind` bytes (fewer than `alignment`) after an `alignment`-byte
+    boundary. Zeroed memory comes from calloc, so that large blocks cost nothing until they are accessed."""
     cdef MemoryBlock block = new_block(OWNED, None, NULL, nbytes, DLDevice(kDLCPU, 0))
     cdef void* allocation = NULL
     if nbytes <= PY_SSIZE_T_MAX - alignment:
@@ -212,16 +213,16 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
 
 
 cdef MemoryBlock successor_of(MemoryBlock block):
-    """A block of the same bytes that holds the same owner, and is to release what `block` holds once it has an owner
-    that keeps the successor alive; see `set_owner`."""
+    """Create a block of the same memory with the same owner. It takes over what `block` releases once the owner of
+    `block` is an object that keeps the new block alive; see `set_owner`."""
     return new_block(block.kind_, block.owner_, block.address_, block.nbytes_, block.device_)
 
 
 cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock successor) noexcept:
-    """Replace the owner of a block by one that holds `successor`, which takes over what `block` held.
+    """Replace the owner of a block by an object that holds `successor`, which takes over what the block releases.
 
-    Making the owner may have run other code, which may have replaced it already: where the owner is not `former` any
-    more the block keeps everything. Like `publish`, it allocates nothing and runs no other code in between.
+    Creating that object may have run other code that replaced the owner already. If the owner is not `former` any more,
+    the block therefore does not change. Like `publish`, this function neither allocates nor runs other code.
     """
     with cython.critical_section(block):
         if block.owner_ is former:
@@ -233,6 +234,6 @@ cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock 
 
 
 cdef object owner_of(MemoryBlock block):
-    """Who owns the bytes of a block now; `set_owner` may be replacing it."""
+    """Return the owner of a block; `set_owner` may be replacing it in another thread."""
     with cython.critical_section(block):
         return block.owner_

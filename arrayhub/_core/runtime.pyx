@@ -1,4 +1,4 @@
-"""One table: device type -> what its runtime does. A type without a row has nothing to wait for."""
+"""Functions of the runtimes by device type. A device type without a row does not need synchronization."""
 
 from time import perf_counter
 
@@ -11,7 +11,7 @@ cdef Runtime _runtimes[DEVICE_TYPES]
 
 
 cdef Runtime* runtime_of(int device_type) noexcept nogil:
-    """The row of a device type, to be read or filled; the first row (no device) for an unknown type."""
+    """Return the row of a device type, for reading or filling it; for an unknown type the first row, which stays empty."""
     return &_runtimes[device_type if 0 <= device_type < DEVICE_TYPES else 0]
 
 
@@ -44,10 +44,10 @@ cdef int adopt_on_device(Descriptor a) except -1:
 
 
 cdef DLDevice device_of(Descriptor a) except *:
-    """The device of `a`, its ordinal looked up if that was put off until somebody asked."""
+    """Return the device of `a`, and resolve its ordinal if this was deferred."""
     cdef Runtime* runtime
     if a.device_.device_type <= 0:
-        make_device(a.device_)     # which says what is wrong
+        make_device(a.device_)     # raises
     if a.device_.device_id == UNRESOLVED_ID:
         runtime = runtime_of(a.device_.device_type)
         if runtime.resolve_device != NULL:
@@ -56,6 +56,6 @@ cdef DLDevice device_of(Descriptor a) except *:
 
 
 cdef str place_of(Descriptor a):
-    """Where `a` lies, in the words of an error; BufferError where it was never given memory."""
+    """Return the device of `a` for an error message; BufferError if `a` was never given memory."""
     cdef DLDevice device = device_of(a)
     return f"{TYPE_NAMES[device.device_type]}:{device.device_id}"

@@ -1,7 +1,7 @@
-/* A function called with one argument and no keywords, the usual way, needs no parsing of arguments: `one` is
-   called with it, unless it is of the type `own`, whose objects are their own answer. All else goes to the
-   function's own entry, which is kept. Where the entry lies is said by the function's type; one that says nothing, or has
-   no entry there, is left as it is. */
+/* A vectorcall entry for calls with one positional argument and no keywords, which skips the parsing of arguments. An
+   argument of the type `own` is returned unchanged; for any other, `one` is called. All other calls go to the function's
+   original entry. The function's type says where its entry is (tp_vectorcall_offset); a function without an entry is not
+   changed. */
 #ifndef ARRAYHUB_SHORTCUT
 #include <Python.h>
 #define ARRAYHUB_SHORTCUT(name)                                                                                        \

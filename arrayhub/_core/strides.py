@@ -1,4 +1,4 @@
-"""Strides in elements, which readers of NumPy arrays take for bytes: NumPy is told that they are none."""
+"""Strides in elements, which NumPy must not mistake for strides in bytes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any, NoReturn
 
 
 class Strides(tuple[int, ...]):
-    """A tuple of steps in elements, which NumPy makes no array of.
+    """A tuple of strides in elements that refuses conversion to a NumPy array.
 
     The USM array specification, DLPack, torch and SYCL libraries count strides in elements, NumPy in bytes. Code that
-    was written for NumPy arrays computes byte strides of what it finds; it fails here and reads no other elements.
+    was written for NumPy arrays would read them as bytes and access other elements; the refused conversion prevents it.
     """
 
     __slots__ = ()
 
-    # What is made of them is steps in elements as well: x.strides[1:], x.strides + (1,), x.strides * 2.
+    # Tuples derived from strides are strides in elements, too: x.strides[1:], x.strides + (1,), x.strides * 2.
     def __getitem__(self, key: Any) -> Any:
         found = tuple.__getitem__(self, key)
         return Strides(found) if type(found) is tuple else found
@@ -29,15 +29,15 @@ class Strides(tuple[int, ...]):
     def __mul__(self, times: Any) -> Any:
         try:
             return Strides(tuple.__mul__(self, times))
-        except TypeError:  # an array of NumPy's answers itself
+        except TypeError:  # a NumPy array, which implements the product itself
             return NotImplemented
 
     __rmul__ = __mul__
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(
-            "strides: those of a USMArray count elements, as in the USM array specification, DLPack and torch, and"
-            " NumPy's count bytes; take x.byte_strides, or arrayhub.as_numpy(x). list(x.strides) is a list of them"
+            "strides: a USMArray counts strides in elements, as the USM array specification, DLPack and torch do, and"
+            " NumPy counts them in bytes; use x.byte_strides, arrayhub.as_numpy(x).strides or list(x.strides)"
         )
 
     def __reduce__(self) -> tuple[type[tuple[int, ...]], tuple[list[int]]]:

@@ -1,15 +1,15 @@
-"""Who is told of hand-overs, copies and waits. Where nobody is, `active` is all that anybody asks."""
+"""Listeners for imports, exports, copies and waits. Without a listener, the only cost is a test of `active`."""
 
 cimport cython
 
 from arrayhub._core.descriptor cimport Descriptor
 
-cdef int active       # how many listen
+cdef int active       # number of listeners
 
 
 @cython.final
 cdef class Handover:
-    """``with Handover() as told: ...``: what happens inside by the same thread is part of one hand-over."""
+    """Trace one hand-over, together with all events of the same thread inside ``with Handover() as told: ...``."""
     cdef double since
     cdef tuple event
 

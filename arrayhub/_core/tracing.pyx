@@ -1,7 +1,7 @@
-"""Who is told of hand-overs, copies and waits. Where nobody is, `active` is all that anybody asks.
+"""Listeners for imports, exports, copies and waits. Without a listener, the only cost is a test of `active`.
 
-A listener is called with what happened (``"in"``, ``"out"``, ``"copy"`` or ``"wait"``), the way, where from, where to, bytes
-and seconds, in the thread where it happened and right after it, so that it can see who asked.
+A listener is called with the kind of event (``"in"``, ``"out"``, ``"copy"`` or ``"wait"``), the method, source, target, bytes
+and seconds. The call is made in the thread of the event and directly after it, so that a listener can find the caller.
 """
 
 cimport cython
@@ -19,15 +19,15 @@ from arrayhub._core.errors import root_of
 cdef int active = 0
 cdef tuple _listeners = ()
 cdef object _lock = allocate_lock()
-cdef object _of_thread = None      # from the first listener on; who only imports the package has no need of threading
+cdef object _of_thread = None      # created by the first listener, so that importing the package does not import threading
 
 
 def listen(listener):
-    """Tell `listener` of everything, in all threads, until `unlisten`."""
+    """Call `listener` for each event in all threads, until `unlisten`."""
     global active, _listeners, _of_thread
     import threading
 
-    _lock.acquire()      # no `with`: Cython reads the traceback in one, and without memory an exception has none
+    _lock.acquire()      # no `with`: Cython reads the traceback in one, and a MemoryError may lack it
     try:
         if _of_thread is None:
             _of_thread = threading.local()
@@ -38,7 +38,7 @@ def listen(listener):
 
 
 def unlisten(listener):
-    """Take one of `listen` back."""
+    """Remove a listener that was added with `listen`."""
     global active, _listeners
     _lock.acquire()
     try:
@@ -58,12 +58,12 @@ cdef int tell(str kind, str way, str source, str target, Py_ssize_t nbytes, doub
 
 
 def started():
-    """Return when what `copied` will tell of begins; None while nobody listens."""
+    """Return the start time for a later call of `copied`; None without listeners."""
     return perf_counter() if active else None
 
 
 def copied(way, source, target, nbytes, since):
-    """Tell of a copy, unless `since`, what `started` said, is None."""
+    """Report a copy that began at `since`, the result of `started`; do nothing if that is None."""
     if since is not None:
         tell("copy", way, source, target, nbytes, since)
 
@@ -75,7 +75,7 @@ cdef str type_name(object obj):
 
 
 cdef str place(Descriptor a):
-    """Where an array lies, as ``str(device)`` says it; an ordinal that nobody has looked up yet is left out."""
+    """Return the device of an array as in ``str(device)``, without an ordinal that is not resolved yet."""
     name = TYPE_NAMES.get(a.device_.device_type, "nowhere")
     return name if a.device_.device_type == kDLCPU or a.device_.device_id < 0 else f"{name}:{a.device_.device_id}"
 
@@ -95,7 +95,7 @@ cdef class Handover:
             tell(kind, way, source, target, nbytes, self.since)
 
     cdef int goes_in(self, object obj, Descriptor a) except -1:
-        """`obj` has come in as `a`; where the memory is a copy, that is told besides, of hand-overs inside of others too."""
+        """Record the import of `obj` as `a`. If its memory is a copy, report the copy too, in nested hand-overs as well."""
         if <object> a is obj:
             return 0
         way = PROTOCOL_NAMES[a.protocol_]
@@ -105,13 +105,13 @@ cdef class Handover:
         return 0
 
     cdef int goes_out(self, str way, object obj, object result) except -1:
-        """`result` is what a caller who gave `obj` has got."""
+        """Record the export of `obj` as `result`."""
         self.event = ("out", way, type_name(obj), type_name(result), nbytes_of(result))
         return 0
 
 
 cdef int pass_once() except -1:
-    """Let the next one of this thread who asks `passes` do its work and tell nothing: the caller tells of it."""
+    """Suppress the next report of this thread that tests `passes`, because the caller reports it."""
     _of_thread.passes = True
     return 0
 
@@ -124,13 +124,13 @@ cdef bint passes() except -1:
 
 
 cdef Py_ssize_t nbytes_of(object array) except -1:
-    """What a library says that its array takes, in bytes; 0 where it does not say."""
+    """Return the size of a library's array in bytes; 0 if the array does not say."""
     nbytes = getattr(array, "nbytes", 0)
     return nbytes if isinstance(nbytes, int) else 0
 
 
 cdef int gave(object array, Descriptor a, str way) except -1:
-    """A consumer has asked `array` itself for its memory, which lies where that of `a` does."""
+    """Report that a consumer has exported the memory of `array`, which is on the device of `a`, by its protocol."""
     if getattr(_of_thread, "depth", 0) == 0:
         tell("out", way, place(a), "", nbytes_of(array), perf_counter())
     return 0

@@ -1,4 +1,4 @@
-"""The node of what is not dense: lists, strings, missing values and records over flat arrays. See tree.pyx."""
+"""Node of a nested array: lists, strings, missing values and records over flat arrays. See tree.pyx."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
@@ -6,40 +6,40 @@ from libc.string cimport memcpy
 from arrayhub._core.descriptor cimport Descriptor
 
 cdef enum Kind:
-    FLAT            # numbers in `content`, some of which may be missing
-    BITS            # truth values, eight to a byte of `content`
+    FLAT            # numbers in `content`; some may be missing
+    BITS            # booleans, eight per byte of `content`
     LIST            # row i is content[offsets[i] : offsets[i + 1]]
     LIST_VIEW       # row i is content[offsets[i] : offsets[i] + sizes[i]], in any order
     REGULAR         # row i is content[i * width : (i + 1) * width]
-    STRING          # UTF-8 in bytes of `content`, by offsets
+    STRING          # UTF-8 bytes in `content`, by offsets
     BYTES
-    STRING_VIEW     # 16 bytes an element in `content`, the longer ones in `parts`
+    STRING_VIEW     # 16 bytes per element in `content`, longer strings in `parts`
     BYTES_VIEW
-    RECORD          # `parts` under `names`
+    RECORD          # `parts`, named by `names`
     CATEGORICAL     # `indices` into `content`
     KINDS
 
 cdef enum:
     UNCOUNTED = -1          # of `nulls`
-    MAX_DEPTH = 64          # nodes inside each other
-    INLINE_VIEW = 12        # bytes of a string that lie in its view
+    MAX_DEPTH = 64          # levels of nested nodes
+    INLINE_VIEW = 12        # bytes of a string that fit into its view
     VIEW_BYTES = 16
 
 cdef class Tree:
     cdef int kind
-    cdef bint checked              # offsets, sizes, views, indices: followed once, and found to stay inside
+    cdef bint checked              # whether offsets, sizes, views and indices were validated
     cdef Py_ssize_t length         # elements of this node
-    cdef Py_ssize_t width          # REGULAR: elements a row
-    cdef Py_ssize_t nulls          # how many are missing, or UNCOUNTED
-    cdef Py_ssize_t bit            # bits of `validity`, and of the content of BITS, before the first element
-    cdef Descriptor validity       # bytes, the lowest bit first; None where nothing is missing
-    cdef Descriptor offsets        # int32 or int64; one more than there are elements, LIST_VIEW: as many
+    cdef Py_ssize_t width          # REGULAR: elements per row
+    cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
+    cdef Py_ssize_t bit            # bits before the first element in `validity`, and in `content` of BITS
+    cdef Descriptor validity       # bitmap, least significant bit first; None if no element is missing
+    cdef Descriptor offsets        # int32 or int64; one more than elements (LIST_VIEW: as many as elements)
     cdef Descriptor sizes          # LIST_VIEW
     cdef Descriptor indices        # CATEGORICAL
     cdef object content            # a Descriptor or a Tree; RECORD: None
-    cdef tuple parts               # RECORD: a Descriptor or a Tree each; views: Descriptors of bytes
+    cdef tuple parts               # RECORD: Descriptors or Trees; views: Descriptors of bytes
     cdef tuple names               # RECORD: str
-    cdef str meaning               # Arrow's format where the element type says less (a zone, days); or None
+    cdef str meaning               # Arrow's format if the element type does not determine it (time zone, days); or None
     cdef object __weakref__
 
 ctypedef int (*Visit)(Descriptor a, void* argument) except -1
@@ -66,12 +66,12 @@ cdef inline bint bit_at(const uint8_t* bits, Py_ssize_t k) noexcept nogil:
 
 
 cdef inline bint is_missing(Tree t, Py_ssize_t i) noexcept nogil:
-    """Whether element `i` is missing; the host must be able to read the bitmap."""
+    """Return whether element `i` is missing; the host must be able to read the bitmap."""
     return t.validity is not None and not bit_at(<const uint8_t*> t.validity.data_, t.bit + i)
 
 
 cdef inline Py_ssize_t integer_at(const char* data, Py_ssize_t itemsize, Py_ssize_t i) noexcept nogil:
-    """An offset or a size, of four or of eight bytes, at any address."""
+    """Return an offset or a size of four or eight bytes from any address."""
     cdef int32_t narrow
     cdef int64_t wide
     if itemsize == 4:

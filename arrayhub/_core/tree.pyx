@@ -1,7 +1,7 @@
-"""Tree: a node over flat arrays. The struct and the rules that need no protocol: parts, what is missing, what is in bounds.
+"""Tree: a node over flat arrays. The struct, and the rules that need no protocol: slices, missing values and bounds.
 
-As `Descriptor` is to USMArray, `Tree` is to NestedArray, which a layer above makes of it: no field is added there, and
-layer 1 makes instances of it through `register_tree_class`.
+`Tree` is to NestedArray what `Descriptor` is to USMArray. A higher layer defines NestedArray without further fields and
+registers it with `register_tree_class`, so that layer 1 can create instances.
 """
 
 cimport cython
@@ -16,7 +16,7 @@ cdef extern from *:
     """
     #define arrayhub_instance(type, no_arguments) ((type)->tp_new(type, no_arguments, NULL))
 
-    /* How many bits of a run are set, a word at a time. */
+    /* Count the bits that are set, one word at a time. */
     static Py_ssize_t arrayhub_count_bits(const unsigned char *bits, Py_ssize_t first, Py_ssize_t n) {
         Py_ssize_t count = 0, k = first, end = first + n;
         for (; k < end && (k & 7); k++) count += bits[k >> 3] >> (k & 7) & 1;
@@ -31,7 +31,7 @@ cdef extern from *:
         for (; k < end; k++) count += bits[k >> 3] >> (k & 7) & 1;
         return count;
     }
-    /* Whether n + 1 offsets never fall, in one pass that the compiler makes vectors of. */
+    /* Return whether n + 1 offsets never decrease, in one pass that compilers vectorize. */
     #define ARRAYHUB_NEVER_FALL(name, type)                                                                            \
         static int name(const char *data, Py_ssize_t n) {                                                              \
             int falls = 0;                                                                                             \
@@ -45,7 +45,7 @@ cdef extern from *:
         }
     ARRAYHUB_NEVER_FALL(arrayhub_never_fall_32, int)
     ARRAYHUB_NEVER_FALL(arrayhub_never_fall_64, long long)
-    /* Whether n runs of list views lie within `end` elements. Where nothing is negative, sums do not wrap. */
+    /* Return whether n list views lie within `end` elements. Sums of non-negative values do not wrap. */
     #define ARRAYHUB_RUNS_INSIDE(name, type)                                                                           \
         static int name(const char *starts, const char *sizes, Py_ssize_t n, Py_ssize_t end) {                         \
             unsigned type most = 0;                                                                                    \
@@ -62,7 +62,7 @@ cdef extern from *:
         }
     ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_32, int)
     ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_64, long long)
-    /* Whether n integers are 0 to `end` - 1; those that are negative are large as unsigned ones. */
+    /* Return whether n integers are in 0 to `end` - 1. As unsigned integers, negative values are large. */
     #define ARRAYHUB_BELOW(type)                                                                                       \
         {                                                                                                              \
             type most = 0, value;                                                                                      \
@@ -89,7 +89,7 @@ cdef extern from *:
     bint arrayhub_never_fall_64(const char* data, Py_ssize_t n) noexcept nogil
     object arrayhub_instance(PyTypeObject* cls, tuple no_arguments)
 
-# One row per kind: the number in the struct, the name that `kind` gives.
+# One row per kind: the number in the struct, and the name that `kind` returns.
 KIND_NAMES = ("flat", "bits", "list", "list_view", "regular", "string", "bytes", "string_view", "bytes_view", "record",
               "categorical")
 
@@ -97,26 +97,27 @@ cdef type _tree_class = None
 cdef tuple _NO_ARGUMENTS = ()
 
 
-# What a node refers to was there before it, so no cycle needs to be broken here, and none sees a node without its parts.
+# A node is created after the objects it refers to, so cycles never need to be broken here, and no code sees a node without
+# its children.
 @cython.no_gc_clear
 cdef class Tree:
-    """The struct of a node and nothing else; arrayhub.NestedArray adds what Python sees. Never changed once made."""
+    """The struct of a node. arrayhub.NestedArray adds all Python methods and attributes. Immutable."""
 
     def __init__(self):
-        raise TypeError("NestedArray: made by arrayhub.asnested, not by hand")
+        raise TypeError("NestedArray: cannot be instantiated directly; use arrayhub.asnested")
 
 
-_tree_class = Tree     # until a layer above has a better one
+_tree_class = Tree     # until a higher layer registers a subclass
 
 
 cdef void register_tree_class(type tree_class) noexcept:
-    """Say which subclass of Tree `new_tree` makes."""
+    """Set the subclass of Tree that `new_tree` creates."""
     global _tree_class
     _tree_class = tree_class
 
 
 cdef Tree new_tree(int kind, Py_ssize_t length):
-    """A node without parts, of which nothing is missing."""
+    """Create a node without children and without missing values."""
     cdef Tree t = <Tree> arrayhub_instance(<PyTypeObject*> _tree_class, _NO_ARGUMENTS)
     t.kind = kind
     t.length = length
@@ -124,22 +125,22 @@ cdef Tree new_tree(int kind, Py_ssize_t length):
 
 
 cdef Py_ssize_t length_of(object node) except -1:
-    """The elements of a Tree, or the length of the first dimension of a Descriptor."""
+    """Return the number of elements of a Tree, or the length of the first dimension of a Descriptor."""
     if isinstance(node, Tree):
         return (<Tree> node).length
     return (<Descriptor> node).shape_[0]
 
 
 cdef Descriptor first_array(object node):
-    """One of the arrays of a node, all of which lie on one device: of its elements, where it has some. None of records
-    without fields, which have no memory."""
+    """Return one of the arrays of a node, which are all on one device: preferably one of its elements. None for records
+    without fields, which do not have memory."""
     cdef Tree t
     cdef Descriptor found
     if not isinstance(node, Tree):
         return <Descriptor> node
     t = <Tree> node
     if t.content is None and t.parts is None:
-        raise TypeError("NestedArray: it was never given memory; make arrays with arrayhub.asnested")
+        raise TypeError("NestedArray: the array was never given memory; use arrayhub.asnested")
     if t.content is not None:
         found = first_array(t.content)
         if found is not None:
@@ -155,7 +156,7 @@ cdef Descriptor first_array(object node):
 
 
 cdef int visit_arrays(object node, Visit visit, void* argument) except -1:
-    """Call `visit` with every array of a node."""
+    """Call `visit` with each array of a node."""
     cdef Tree t
     if not isinstance(node, Tree):
         return visit(<Descriptor> node, argument)
@@ -180,7 +181,7 @@ cdef int visit_arrays(object node, Visit visit, void* argument) except -1:
 
 
 cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop):
-    """``a[start:stop]`` along the first dimension, both within its length: a view, and itself where that is all of it."""
+    """Return ``a[start:stop]`` along the first dimension, both within its length, as a view; `a` itself for all of it."""
     cdef int k
     if start == 0 and stop == a.shape_[0]:
         return a
@@ -195,7 +196,7 @@ cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop):
 
 
 cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
-    """Elements `start` to `stop` of a node, both within its length, as a view."""
+    """Return elements `start` to `stop` of a node, both within its length, as a view."""
     cdef Tree t, part
     if not isinstance(node, Tree):
         return bytes_part(<Descriptor> node, start, stop)
@@ -228,7 +229,7 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
 
 
 cdef Tree settled(Tree t):
-    """`t` with the bits before its first element fewer than a byte has."""
+    """Normalize `t` in place, so that fewer than eight bits precede its first element, and return it."""
     cdef Py_ssize_t whole = t.bit >> 3
     if t.validity is None and t.kind != BITS:
         t.bit = 0
@@ -243,16 +244,16 @@ cdef Tree settled(Tree t):
     return t
 
 
-# ----------------------------------------------------------------------------------------------- what has to be followed
+# ------------------------------------------------------------------------------------------- validation of buffers
 
 
 cdef int wait_for(Descriptor a, str what) except -1:
-    """Return once the host may read `a`.
+    """Wait until the host may read `a`.
 
     Raises
     ------
     BufferError
-        It cannot; the message names ``to_host()``.
+        The host cannot read the memory.
     """
     if not host_readable(a):
         raise BufferError(
@@ -263,7 +264,7 @@ cdef int wait_for(Descriptor a, str what) except -1:
 
 
 cdef Py_ssize_t count_nulls(Tree t) except -1:
-    """How many elements are missing; counted once."""
+    """Return the number of missing elements; it is counted once."""
     if t.validity is None:
         return 0
     if t.nulls == UNCOUNTED:
@@ -273,7 +274,7 @@ cdef Py_ssize_t count_nulls(Tree t) except -1:
 
 
 cdef int check_tree(Tree t) except -1:
-    """Follow the offsets, sizes, views or indices of this node, once, and see that they stay in what they lead into.
+    """Validate the offsets, sizes, views or indices of this node, once: they must stay within the arrays they refer to.
 
     Raises
     ------
@@ -299,7 +300,7 @@ cdef int check_tree(Tree t) except -1:
 
 
 cdef int check_again(Tree t) except -1:
-    """`check_tree`, once more where somebody may have written since: for those who follow all of it at once."""
+    """Repeat `check_tree` if the memory may have changed since, before code that uses all of it without checks."""
     if may_change(t.validity) or may_change(t.offsets) or may_change(t.sizes) or may_change(t.indices) \
             or may_change(views_of(t)):
         t.checked = False
@@ -307,8 +308,8 @@ cdef int check_again(Tree t) except -1:
 
 
 cdef int check_below(object node) except -1:
-    """`check_again` of a node and of all nodes that it leads into, as far as the host can read what they follow: for those
-    who follow it without a look."""
+    """Call `check_again` for a node and all nodes below it whose buffers the host can read, before code that uses them
+    without checks."""
     if not isinstance(node, Tree):
         return 0
     cdef Tree t = <Tree> node
@@ -334,7 +335,7 @@ cdef inline bint is_readable(Descriptor a) noexcept:
 
 
 cdef bint is_followed_on_host(Tree t) noexcept:
-    """Whether the host can read all that `check_tree` reads of a node."""
+    """Return whether the host can read everything that `check_tree` reads of a node."""
     if not (is_readable(t.validity) and is_readable(t.offsets) and is_readable(t.sizes) and is_readable(t.indices)):
         return False
     if t.kind == STRING_VIEW or t.kind == BYTES_VIEW:
@@ -345,28 +346,28 @@ cdef bint is_followed_on_host(Tree t) noexcept:
 
 
 cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
-    """Elements of the content that offsets lead to, which another thread may have changed after they were checked."""
+    """Return elements of the content by offsets, which another thread may have changed since they were validated."""
     if start < 0 or stop < start or stop > length_of(t.content):
         raise false_field_error(t, field, (start, stop), f"a run within the content's {length_of(t.content)} elements")
     return part_of(t.content, start, stop)
 
 
 cdef object false_field_error(Tree t, str field, object value, str accepted):
-    """The error about a field of a node."""
+    """Build the error about a field of a node."""
     return interface_error("Arrow", f"{KIND_NAMES[t.kind]} array's {field}", value, accepted)
 
 
 cdef int check_offsets(Tree t) except -1:
     cdef Py_ssize_t k, last, first, size = t.offsets.itemsize_, end = length_of(t.content)
     wait_for(t.offsets, "offsets")
-    if t.offsets.shape_[0] == 0:      # a node without elements may have none
+    if t.offsets.shape_[0] == 0:      # a node without elements may lack offsets
         return 0
     cdef const char* data = t.offsets.data_
     if not (arrayhub_never_fall_32(data, t.length) if size == 4 else arrayhub_never_fall_64(data, t.length)):
         for k in range(t.length):
             if integer_at(data, size, k + 1) < integer_at(data, size, k):
                 raise false_field_error(t, f"offsets[{k + 1}]", integer_at(data, size, k + 1),
-                                        f"{integer_at(data, size, k)} or more: offsets never fall")
+                                        f"{integer_at(data, size, k)} or more: offsets never decrease")
     first = integer_at(data, size, 0)
     last = integer_at(data, size, t.length)
     if first < 0 or last > end:
@@ -393,7 +394,8 @@ cdef int check_list_views(Tree t) except -1:
 
 
 cdef int check_views(Tree t) except -1:
-    """A view is its length, then up to twelve bytes; or four of them, the number of a buffer, and where it starts there."""
+    """Validate string views. A view is a length and up to twelve bytes; or, for longer strings, a length, the first four
+    bytes, the index of a buffer and the offset in it."""
     cdef Descriptor views = <Descriptor> t.content
     cdef Descriptor buffer
     cdef int32_t view[4]
@@ -425,7 +427,7 @@ cdef int check_indices(Tree t) except -1:
         wait_for(t.validity, "validity")
     if arrayhub_all_below(t.indices.data_, t.length, t.indices.itemsize_, t.indices.dl_dtype_.code == 0, end):
         return 0
-    for k in range(t.length):      # what is missing may have any index
+    for k in range(t.length):      # the index of a missing element may have any value
         index = index_at(t.indices, k)
         if (index < 0 or index >= end) and not is_missing(t, k):
             raise false_field_error(t, f"indices[{k}]", index, f"0 to {end - 1}, one of the dictionary's elements")
@@ -433,10 +435,10 @@ cdef int check_indices(Tree t) except -1:
 
 
 cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil:
-    """An integer of any size; one that is too large for a length is -1."""
+    """Return an integer of any size; -1 for one that is too large for a length."""
     cdef int64_t value = 0
     cdef Py_ssize_t bits = 64 - 8 * a.itemsize_
-    memcpy(&value, a.data_ + i * a.itemsize_, a.itemsize_)      # little-endian, as all that Arrow is built for here
-    if a.dl_dtype_.code == 0 and bits:      # signed: the sign has to fill what is above
+    memcpy(&value, a.data_ + i * a.itemsize_, a.itemsize_)      # little-endian, like Arrow on all supported platforms
+    if a.dl_dtype_.code == 0 and bits:      # signed: extend the sign
         value = (<int64_t> (<unsigned long long> value << bits)) >> bits
     return value

@@ -1,6 +1,6 @@
-"""What threads share without the GIL: dicts that are filled on the way, and what is set once and then only read.
+"""Objects that threads share without the GIL: dicts that are filled on use, and variables that are set once.
 
-With the GIL each of these is the plain C that it looks like.
+With the GIL, each function is a plain C access.
 """
 
 from cpython.object cimport PyObject
@@ -11,7 +11,7 @@ cdef extern from *:
     """
     #ifndef ARRAYHUB_SHARED
     #define ARRAYHUB_SHARED
-    /* A new reference, which a borrowed one is too late for where another thread may take the value out meanwhile. */
+    /* Return a new reference. A borrowed one would not be safe if another thread removes the value from the dict. */
     static inline PyObject *arrayhub_find(PyObject *table, PyObject *key) {
     #if PY_VERSION_HEX >= 0x030D0000
         PyObject *value;
@@ -56,24 +56,25 @@ cdef extern from *:
     #endif
     #endif
     """
-    # A new reference to what a dict has under a key; NULL where it has nothing, or with an exception.
+    # Return a new reference to a value of a dict; NULL if the key is missing, or with an exception set.
     PyObject* find "arrayhub_find"(dict table, object key) except? NULL
 
-    # What is in a place that is set once, borrowed. The place keeps it, so it lives as long as the place.
+    # Return the value of a variable that is set once, borrowed. The variable keeps the value alive.
     PyObject* seen "arrayhub_seen"(PyObject** place) noexcept
-    # Put `value` where `nothing` (NULL or None) was, unless another thread was quicker; what is there now, borrowed.
+    # Store `value` if the variable is still `nothing` (NULL or None), and return the value that it has now, borrowed.
     PyObject* set_once "arrayhub_set_once"(PyObject** place, PyObject* nothing, object value) noexcept
 
-    # Let all threads refer to an object that lives as long as the process without writing to it.
+    # Let all threads refer to an immortal object without contention on its reference count.
     void refer_from_everywhere "arrayhub_refer_from_everywhere"(object obj) noexcept
 
-    # Whether variables that are set together have been. Set them in a critical section, look there once more first, and
-    # mark them last.
+    # Return whether variables that are set together have been set. To set them: enter a critical section, test again, set
+    # them, and call mark_done last.
     bint is_done "arrayhub_is_done"(int* done) noexcept nogil
     void mark_done "arrayhub_mark_done"(int* done) noexcept nogil
 
 
 cdef inline object found(dict table, object key):
-    """What a dict that other threads fill and empty has under a key, or None. (Cython's ``.get`` borrows the value.)"""
+    """Return a value of a dict that other threads change, or None. (Cython's ``.get`` uses a borrowed reference.)"""
+
     cdef PyObject* value = find(table, key)
     return None if value == NULL else take(value)

@@ -1,7 +1,6 @@
-"""The exception that is set: raised on after a C function of Python's was called without a `try` around the call, or put
-aside while something else runs.
+"""The pending exception: propagate it after a call of the C API outside `try`, or save it while other code runs.
 
-Cython's `try` saves the state of exceptions before it, which takes longer than many a call.
+Cython's `try` saves the exception state first, which takes longer than many of the calls.
 """
 
 from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore, PyErr_WriteUnraisable
@@ -12,17 +11,17 @@ cdef extern from *:
     #define arrayhub_take(value) (value)
     #define arrayhub_raise_on() (-1)
     """
-    object take "arrayhub_take"(PyObject* value)         # a new reference, from now on counted
-    int raise_on "arrayhub_raise_on"() except -1         # raises the exception that is set
+    object take "arrayhub_take"(PyObject* value)         # converts a new reference to an object
+    int raise_on "arrayhub_raise_on"() except -1         # propagates the pending exception
 
 cdef struct Aside:
-    PyObject* kind          # NULL: none was set
+    PyObject* kind          # NULL if no exception was pending
     PyObject* value
     PyObject* traceback
 
 
 cdef inline Aside put_aside() noexcept:
-    """Save and clear the exception that is set, if there is one, before code of others is called."""
+    """Save and clear the pending exception, if any, before calling foreign code."""
     cdef Aside aside
     aside.kind = NULL
     if PyErr_Occurred() != NULL:
@@ -33,7 +32,7 @@ cdef inline Aside put_aside() noexcept:
 cdef inline void put_back(Aside aside) noexcept:
     """Restore the exception that `put_aside` saved.
 
-    An exception that a callback of C has left set since then belongs to no caller. It goes to `sys.unraisablehook`.
+    An exception that a C callback left pending since then cannot reach a caller. It is passed to `sys.unraisablehook`.
     """
     if PyErr_Occurred() != NULL:
         PyErr_WriteUnraisable(None)

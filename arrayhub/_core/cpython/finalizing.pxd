@@ -1,4 +1,4 @@
-"""Whether the interpreter is going away: Python must not be entered any more, and memory goes with the process."""
+"""Test for the shutdown of the interpreter: Python must not be entered any more, and the process frees all memory."""
 
 cdef extern from *:
     """

@@ -1,4 +1,4 @@
-"""The Python code that called. On a thread that C code runs there may be none, where ``sys._getframe`` raises."""
+"""The frame of the calling Python code. A thread started by C may not have one; ``sys._getframe`` raises there."""
 
 from cpython.object cimport PyObject
 
@@ -16,6 +16,6 @@ cdef inline object calling_frame():
 
 
 cdef inline object calling_module():
-    """Return the `__name__` of the calling Python code's module; None if it has no name or no Python code called."""
+    """Return the `__name__` of the calling Python code's module; None without a calling frame or a name."""
     frame = calling_frame()
     return None if frame is None else frame.f_globals.get("__name__")

@@ -1,7 +1,7 @@
-"""What is remembered of types, one word each: the version of the type and what is known of it, read and written whole.
+"""Facts remembered for each type, in one 64-bit word: the version tag of the type and the facts, read and written at once.
 
-Any number of threads may do so at once. No two live types share a version and none comes back, so that the word needs to
-say nothing else of whom it is about, and keeps no type alive.
+Any number of threads may read and write. No two live types share a version tag and no tag is reused, so a word does not
+need to identify the type otherwise and does not keep the type alive.
 """
 
 from cpython.object cimport PyTypeObject
@@ -9,7 +9,7 @@ from libc.stdint cimport uint64_t, uintptr_t
 
 from arrayhub._core.cpython.type_version cimport version_tag
 
-ctypedef uint64_t TypeNote      # the version above, what is known below; 0 for nothing
+ctypedef uint64_t TypeNote      # version tag in the high half, facts in the low half; 0 if empty
 
 cdef extern from *:
     """
@@ -26,13 +26,13 @@ cdef extern from *:
 
 
 cdef inline uintptr_t first_place(PyTypeObject* cls, uintptr_t places) noexcept nogil:
-    """Where a type is looked for first among so many places (a power of two, at least 2); then in the one beside it."""
+    """Return a type's first slot among `places` slots (a power of two, at least 2); the second slot is the neighbor."""
     cdef uintptr_t address = <uintptr_t> cls
     return ((address >> 4) ^ (address >> 12)) & (places - 1)
 
 
 cdef inline unsigned int recall(TypeNote* notes, uintptr_t places, PyTypeObject* cls) noexcept nogil:
-    """What was noted of a type as it is now; 0 where nothing was."""
+    """Return the facts noted for the current version of a type; 0 if nothing is noted."""
     cdef uintptr_t place = first_place(cls, places)
     cdef uint64_t version = version_tag(cls)
     cdef uint64_t note = read_note(&notes[place])
@@ -43,9 +43,10 @@ cdef inline unsigned int recall(TypeNote* notes, uintptr_t places, PyTypeObject*
 
 cdef inline void write_down(TypeNote* notes, uintptr_t places, PyTypeObject* cls, unsigned int version,
                             unsigned int known) noexcept nogil:
-    """Note what is known of a version of a type, never 0. Whoever had the place moves to the one beside it.
+    """Note the facts `known` (not 0) for a version of a type. The previous content of the slot moves to the neighbor.
 
-    `version` is from before the type was asked: one that changed meanwhile is not known, and is asked again next time.
+    `version` was read before the facts were determined. A type that changed meanwhile is not noted, so that the next call
+    determines its facts again.
     """
     cdef uintptr_t place = first_place(cls, places)
     cdef uint64_t displaced = read_note(&notes[place])

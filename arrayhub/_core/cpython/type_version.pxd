@@ -1,13 +1,15 @@
-"""Which version of a type it is, for those who remember something about a type without keeping it alive."""
+"""The version tag of a type, for caches of facts about types that do not keep the types alive."""
 
 from cpython.object cimport PyTypeObject
 
 cdef extern from *:
     """
-    /* The interpreter takes a type's tag away whenever it or a base changes, and the next look-up in the type gives it
-       another. No tag is given out twice. Zero: it has none, for now, or for good where the tags are used up: those of
-       one type (1000 changes, from CPython 3.12 on), or all. Such a type is worked out again each time. Up to 3.12 a flag
-       says whether the tag holds; 3.13 sets that flag no more, and sets a tag to zero that does not hold. */
+    /* The interpreter resets the tag of a type whenever the type or one of its bases changes, and the next attribute
+       look-up assigns a new one. Tags are never reused. A tag of zero means: none yet, or none any more because the tags
+       are used up, either those of one type (1000 changes, since CPython 3.12) or all. Facts about such a type are not
+       cached. Up to CPython 3.12 a flag says whether the tag is valid; 3.13 does not set this flag and sets invalid tags
+       to zero. */
+
     static unsigned int arrayhub_version_tag(PyTypeObject *type) {
     #if defined(Py_GIL_DISABLED)
         return _Py_atomic_load_uint_relaxed(&type->tp_version_tag);
