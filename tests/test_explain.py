@@ -114,7 +114,7 @@ def test_64_bit_jax_is_asked_how_it_is_set():
     a = aligned(np.zeros(3, "f8"))
     with jax.enable_x64(False):
         (verdict,) = ah.explain(a, to="jax").verdicts
-    assert verdict.verdict == "cannot" and "it has no float64 without jax_enable_x64" in verdict.reason
+    assert verdict.verdict == "cannot" and "float64 requires jax_enable_x64" in verdict.reason
     with jax.enable_x64(True):
         assert ah.explain(a, to="jax").verdicts[0].verdict == "zero-copy"
 

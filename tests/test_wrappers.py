@@ -131,9 +131,7 @@ LOSSLESS = {
 @pytest.mark.parametrize(("obj", "missing"), LOSSLESS.values(), ids=LOSSLESS)
 def test_the_call_that_loses_nothing_is_named_first(obj, missing):
     pytest.importorskip("pyarrow")
-    with pytest.raises(
-        TypeError, match=r"pass arrayhub\.asnested\(x\), which takes it as it is, or .*x\.to_numpy\(\)"
-    ) as raised:
+    with pytest.raises(TypeError, match=r"pass arrayhub\.asnested\(x\), or .*x\.to_numpy\(\)") as raised:
         ah.asarray(obj)
     assert ("x.fillna(value)" in str(raised.value)) is missing
     nested = ah.asnested(obj)
@@ -533,7 +531,7 @@ def test_tensors_in_lists_are_refused_in_words():
     torch = pytest.importorskip("torch", reason="torch is part of the extra test")
     for tensor, words in (
         (torch.ones(2, requires_grad=True), r"x\[0\]\.detach\(\)"),
-        (torch.ones(2, dtype=torch.bfloat16), "asarray: .*no regular nested sequence"),
+        (torch.ones(2, dtype=torch.bfloat16), "asarray: .*not a regular nested sequence"),
         (torch.eye(2).to_sparse(), r"x\[0\]\.to_dense\(\)"),
     ):
         with pytest.raises((TypeError, BufferError), match=words):
@@ -593,7 +591,7 @@ def test_a_scalar_of_arro3_is_no_array_of_one_element():
     core = library("arro3.core")
     pa = library("pyarrow")
     scalar = core.Array(pa.array([1.5, 2.5]))[1]
-    with pytest.raises(TypeError, match=r"arro3\.Scalar is not taken for an array.*pass x\.as_py\(\)"):
+    with pytest.raises(TypeError, match=r"^arro3\.Scalar: .* is not imported as an array.*pass x\.as_py\(\)"):
         ah.asarray(scalar)
     assert ah.asarray(scalar.as_py()).shape == ()
     assert ah.asarray(core.Array(pa.array([1.5, 2.5]))).tolist() == [1.5, 2.5]
@@ -608,7 +606,9 @@ def test_buffers_of_bits_of_nanoarrow_name_the_call_that_unpacks_them():
         na.c_array(pa.array([1, None, 3])).view().buffer(0),
         na.c_buffer([True, False, True], na.bool_()),
     ):
-        with pytest.raises(TypeError, match=r"packs eight booleans.*numpy\.fromiter\(x\.elements\(\), bool\)"):
+        with pytest.raises(
+            TypeError, match=r"booleans are packed, eight per byte.*numpy\.fromiter\(x\.elements\(\), bool\)"
+        ):
             ah.asarray(x)
         assert ah.asarray(np.fromiter(x.elements(), bool)).tolist()[:3] == [True, False, True]
     assert ah.asarray(na.c_array(pa.array([1, 2])).view().buffer(1)).tolist() == [1, 2]

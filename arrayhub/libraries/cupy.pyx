@@ -1,6 +1,6 @@
-"""cupy: its arrays in and out by their attributes, which say more than its protocols (bfloat16, records) and cost less.
+"""cupy: import and export by its attributes, which carry more than its protocols (bfloat16, records) and are faster.
 
-cupy is looked up in ``sys.modules`` on the way in and imported on the way out, never when this module is.
+This module does not import cupy: an import finds it in ``sys.modules``, and an export imports it.
 """
 
 import math
@@ -41,7 +41,7 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_r
 from arrayhub._core.errors import needed
 from arrayhub.libraries.devices import is_hip
 
-cdef int _found = 0                    # whether what follows is set, when the first array comes in
+cdef int _found = 0                    # whether the following variables are set; on the first import
 cdef object _current_stream = None     # cupy.cuda.get_current_stream
 cdef bint _is_hip = False
 
@@ -58,14 +58,14 @@ cdef int _find_cupy() except -1:
     return 0
 
 
-# -------------------------------------------------------------------------------------------------------------- in
+# ----------------------------------------------------------------------------------------------------------- import
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on the memory of a ``cupy.ndarray``.
+    """Import a ``cupy.ndarray``.
 
-    Its work in flight is on the stream that is current now, where cupy queued it. The stream is remembered, with the
-    object that owns it: the producer asked later would speak of another.
+    The array's pending work is on the stream that is current now, where cupy has queued it. The descriptor keeps this
+    stream and the object that owns it, because another stream may be current later.
     """
     if not is_done(&_found):
         _find_cupy()
@@ -88,16 +88,16 @@ cdef Descriptor parse(object obj, object stream):
     a.device_ = DLDevice(kDLCUDA, device)
     seal(a)
     if size_of(a) != 0:
-        locate_start(a)     # where it ends is cupy's word, as it is NumPy's for its arrays
+        locate_start(a)     # trust cupy for the end of the array, as NumPy for its arrays
     set_stream(a, _current_stream(device))
     return a
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
-    """The same by ``__cuda_array_interface__``.
+    """Import a ``cupy.ndarray`` by ``__cuda_array_interface__``.
 
-    Its type string cannot say every dtype, an array without elements has the address 0 and no device there, and the
-    stream comes without the object that owns it.
+    The type string cannot represent every dtype, an empty array has the address 0 and no device in the dict, and the dict
+    does not keep the stream's owner alive. These values are therefore read from attributes.
     """
     if not is_done(&_found):
         _find_cupy()
@@ -113,7 +113,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
 
 
 cdef int set_stream(Descriptor a, object stream) except -1:
-    """Remember a cupy stream as the producer's."""
+    """Set a cupy stream as the producer's stream."""
     cdef intptr_t handle = stream.ptr
     a.stream_ = <void*> (handle if handle != 0 else LEGACY_STREAM)
     if handle > PER_THREAD_STREAM:
@@ -121,31 +121,31 @@ cdef int set_stream(Descriptor a, object stream) except -1:
     return 0
 
 
-# ------------------------------------------------------------------------------------------------------------- out
+# ----------------------------------------------------------------------------------------------------------- export
 
 
 cpdef object emit(Descriptor a, bint allow_readonly=False):
-    """A ``cupy.ndarray`` on the memory of `a`, which it keeps alive, in the order of cupy's current stream.
+    """Export as a ``cupy.ndarray`` on the memory of `a`, which it keeps alive, in the order of cupy's current stream.
 
     Parameters
     ----------
     a : USMArray
-        CUDA memory: of a device, managed, or pinned host memory.
+        CUDA memory: device memory, managed memory, or pinned host memory.
     allow_readonly : bool, optional
-        Hand over read-only memory too, though cupy cannot keep anybody from writing it.
+        Export read-only memory too, although cupy cannot prevent writing to it.
 
     Raises
     ------
     BufferError
-        Memory that CUDA kernels cannot reach, read-only memory, or elements that cupy has no type for.
+        CUDA kernels cannot access the memory, the memory is read-only, or cupy does not have the element type.
     ImportError
         cupy is not installed.
     """
     if a is None:
-        raise TypeError("cupy: None is no USMArray")
+        raise TypeError("cupy: array is None; accepted: USMArray")
     check_reachable(a)
     if not allow_readonly and not a.flags_ & WRITEABLE:
-        raise BufferError("cupy: the array is read-only, and cupy cannot say so; pass copy=True, or allow_readonly=True"
+        raise BufferError("cupy: the array is read-only, which cupy does not support; pass copy=True, or allow_readonly=True"
                           " and do not write")
     check_type(a)
     cupy = needed("cupy", "for its arrays")
@@ -156,26 +156,26 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
-        needed("cupy", "for its arrays")      # without it nothing else would help
+        needed("cupy", "for its arrays")      # if it is missing, the ImportError is more helpful
         raise BufferError(f"cupy: the memory is on {place_of(a)}, which"
                           " CUDA cannot reach; call x.to_device('cuda:0'), or pass copy=True")
     return 0
 
 
 cdef int check_type(Descriptor a) except -1:
-    """Refuse what cupy cannot say, and what its kernels would trap on.
+    """Reject element types that cupy does not have, and addresses that its kernels cannot access.
 
-    A kernel that reads an address which is no multiple of the item size ends the whole CUDA context.
+    A kernel that reads an address which is not a multiple of the item size destroys the CUDA context.
     """
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     cdef bint number = row.kind in (c"b", c"i", c"u", c"f", c"c", c"E") and row.dlpack.code != dtypes.NO_DLPACK
     if a.flags_ & PACKED or not a.flags_ & NOTSWAPPED or not (number or is_record(a)):
-        raise BufferError(f"cupy: no type for {row.name.decode()} elements of this form (dtype"
-                          f" {'packed' if a.flags_ & PACKED else repr(get_dtype(a))}); call x.to_host(), or hand on by"
-                          " another protocol")
+        raise BufferError(f"cupy: {row.name.decode()} elements"
+                          f" ({'packed' if a.flags_ & PACKED else repr(get_dtype(a))}) are not supported; call x.to_host(), or"
+                          " export by another protocol")
     if number and size_of(a) != 0 and (a.strides_ == NULL or <size_t> a.data_ % <size_t> a.itemsize_ != 0):
-        raise BufferError(f"cupy: the elements lie unaligned (address {<size_t> a.data_:#x}, item size {a.itemsize_}),"
-                          " which CUDA kernels cannot read; call x.copy() first")
+        raise BufferError(f"cupy: elements are not aligned (address {<size_t> a.data_:#x}, item size {a.itemsize_}), and"
+                          " CUDA kernels cannot read them; call x.copy() first")
     return 0
 
 
@@ -184,7 +184,7 @@ cdef bint is_record(Descriptor a) except -1:
 
 
 cdef object lay_over(Descriptor a, object cupy, tuple shape, object dtype, tuple strides):
-    """A cupy array of any shape, dtype and strides (bytes) that stays within what `a` reaches."""
+    """Create a cupy array of any shape, dtype and strides (bytes) within the bytes that `a` covers."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     cdef int device = cupy.cuda.runtime.getDevice() if a.device_.device_type == kDLCUDAHost else a.device_.device_id
@@ -193,29 +193,29 @@ cdef object lay_over(Descriptor a, object cupy, tuple shape, object dtype, tuple
     try:
         return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, -low), strides)
     except ValueError as error:
-        raise BufferError(f"cupy: no array of dtype {dtype!r}; {error}") from error
+        raise BufferError(f"cupy: dtype {dtype!r} is not supported ({error})") from error
 
 
 # --------------------------------------------------------------------------------------- for the transfer engine
 
 
 def as_words(Descriptor array, axes, Py_ssize_t largest=8):
-    """Return a cupy view of the bytes of `array`, whatever its element type.
+    """View the bytes of `array` as a cupy array of unsigned integers, for any element type.
 
     Parameters
     ----------
     array : USMArray
-        CUDA memory. It may be read-only, so only the owner of fresh memory may write through the view.
+        CUDA memory. It may be read-only, so only the owner of new memory may write through the view.
     axes : sequence of int or None
-        The order of the dimensions in the view; None for packed elements, whose bytes come as one run.
+        The order of the dimensions in the view; None for packed elements, whose bytes are one run.
     largest : int, optional
-        The most bytes of a word.
+        Maximum size of an integer in bytes.
 
     Returns
     -------
     cupy.ndarray
-        Unsigned integers of the largest size (up to `largest` bytes) that pointer, strides and item size are multiples of, with
-        one more dimension for the words of an element.
+        Unsigned integers of the largest size (up to `largest` bytes) that divides pointer, strides and item size, with one
+        more dimension for the integers of an element.
     """
     check_reachable(array)
     cupy = needed("cupy", "to copy CUDA memory")
@@ -231,17 +231,17 @@ def as_words(Descriptor array, axes, Py_ssize_t largest=8):
 
 
 def on_memory(Descriptor model, memory, order):
-    """Return a writable array with the type and shape of `model` on fresh CUDA memory, in the order of cupy's current
+    """Return a writeable array with the type and shape of `model` on new CUDA memory, in the order of cupy's current
     stream.
 
     Parameters
     ----------
     model : USMArray
-        Its memory is not looked at.
+        Its memory is not accessed.
     memory : cupy.cuda.MemoryPointer or cupy.cuda.PinnedMemoryPointer
         At least ``model.nbytes`` bytes; kept alive.
     order : {"C", "F", "K"}
-        How the elements are laid out; "K" keeps the order of the dimensions in `model`.
+        Layout of the elements; "K" keeps the order of the dimensions in `model`.
     """
     cdef Descriptor a = layout_for_copy(model)
     if not is_done(&_found):

@@ -1,23 +1,23 @@
-"""Device objects of the libraries, read as DLPack pairs: one function per library.
+"""Conversion of the libraries' device objects to DLPack pairs, one function per library.
 
-A reader is called with the object in hand, so its library is loaded; none is imported here.
+A function receives an object of the library, so the library is already loaded. This module does not import any.
 """
 
 import sys
 
 from arrayhub._core.errors import show
 
-# torch's names of kinds of device, where DLPack has a number for them
+# torch's device types that have a DLPack number
 _TORCH_TYPES = {"cpu": 1, "cuda": 2, "mps": 8, "xpu": 14, "maia": 17}
 _ROCM = 10
 
 
 def read_torch(device):
-    """Return the pair of a ``torch.device``; one without an index is the current device of its kind."""
+    """Return the pair of a ``torch.device``; without an index it is the current device of its type."""
     torch = sys.modules["torch"]
     if not isinstance(device, torch.device) or device.type not in _TORCH_TYPES:
         what = repr(device.type) if isinstance(device, torch.device) else show(device)
-        raise TypeError(f"device: {what} of torch has no DLPack number; accepted: {sorted(_TORCH_TYPES)}")
+        raise TypeError(f"device: torch's {what} is not a DLPack device type; accepted: {sorted(_TORCH_TYPES)}")
     if device.type == "cpu":
         return (1, 0)
     index = device.index
@@ -31,12 +31,12 @@ def read_cupy(device):
     """Return the pair of a ``cupy.cuda.Device``."""
     cupy = sys.modules["cupy"]
     if not isinstance(device, cupy.cuda.Device):
-        raise TypeError(f"device: {show(device)} of cupy is no cupy.cuda.Device")
+        raise TypeError(f"device: cupy's {show(device)} is not a device; accepted: cupy.cuda.Device")
     return (_ROCM if is_hip(cupy) else 2, device.id)
 
 
 def is_hip(cupy):
-    """Return whether cupy was built for AMD's GPUs, which it does not document."""
+    """Return whether cupy was built for AMD GPUs, by an undocumented attribute."""
     return getattr(cupy.cuda.runtime, "is_hip", False)
 
 
@@ -48,11 +48,11 @@ def read_jax(device):
     if platform in ("gpu", "cuda", "rocm"):
         rocm = "rocm" in f"{platform} {device.client.platform_version}".lower()
         return (_ROCM if rocm else 2, device.local_hardware_id)
-    raise TypeError(f"device: {show(device)} of jax has no DLPack number; accepted: CPU and GPU devices")
+    raise TypeError(f"device: jax's {show(device)} is not a DLPack device; accepted: CPU and GPU devices")
 
 
 def read_cuda_core(device):
     """Return the pair of a ``cuda.core.Device``."""
     if type(device).__name__ != "Device":
-        raise TypeError(f"device: {show(device)} of cuda.core is no cuda.core.Device")
+        raise TypeError(f"device: {show(device)} is not a device; accepted: cuda.core.Device")
     return (2, device.device_id)

@@ -1,9 +1,12 @@
-"""dpctl and dpnp: Memory objects, usm_ndarray and dpnp.ndarray, read without their interface dict where that is safe.
+"""dpctl and dpnp: import of Memory objects, usm_ndarray and dpnp.ndarray, if possible without their interface dict.
 
-The dict of a usm_ndarray takes two microseconds, most of it waiting for the queue. Two other ways say the same in a few
-nanoseconds. Releases that export C functions for it (dpctl up to 0.21) are asked through them, if their signatures are
-those known here. Else the C struct is read, if the type has the size known here. Both hold for the exact type alone, and
-only after one array of known layout has been read and compared (`reads_truly`). Otherwise the dict is the way in.
+The dict of a usm_ndarray takes two microseconds, mostly for waiting on the queue. Two faster methods take a few nanoseconds:
+
+1. Call the exported C functions (dpctl up to 0.21), if their signatures are known here.
+2. Read the C struct, if the size of the type is known here.
+
+Both are used for the exact type only, and only after an array of known layout has been read correctly (`reads_truly`).
+Otherwise the dict is used.
 """
 
 import sys
@@ -44,14 +47,14 @@ cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/
     char* data
     int nd
     Py_ssize_t* shape
-    Py_ssize_t* strides              # elements; NULL where contiguous, in C or in Fortran order
+    Py_ssize_t* strides              # elements; NULL if contiguous in C or Fortran order
     int typenum
-    int flags                        # C 1, F 2, writable 4: the same numbers as ours
+    int flags                        # C 1, F 2, writeable 4, like ArrayFlags
     PyObject* base
     PyObject* array_namespace
     PyObject* weak_references
 
-# The C functions of releases that export them; none runs Python code or fails.
+# The exported C functions. None of them runs Python code or fails.
 cdef struct ArrayFunctions:
     char* (*data)(PyObject*) noexcept
     int (*nd)(PyObject*) noexcept
@@ -61,7 +64,7 @@ cdef struct ArrayFunctions:
     int (*flags)(PyObject*) noexcept
     object (*base)(PyObject*)
 
-# Their names and results, in the order of the struct; each takes the array.
+# Their names and result types, in the order of the struct. The array is the only parameter.
 _FUNCTIONS = (
     ("UsmNDArray_GetData", "char *"),
     ("UsmNDArray_GetNDim", "int "),
@@ -80,22 +83,22 @@ cdef enum How:
 
 
 cdef class Reader:
-    """How the arrays of one release's usm_ndarray are read."""
+    """Method for importing the usm_ndarray of one release."""
     cdef How how
     cdef ArrayFunctions call
 
 
-# The two that there can be, once their first array has come.
+# At most two readers, each created for the first array of its type.
 cdef dict _readers = {}
 cdef tuple _MODULES = ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray")
 
 
 cdef Descriptor parse_memory(object obj, object stream):
-    """A ``dpctl.memory.MemoryUSM*`` as bytes: one dimension of uint8, writable.
+    """Import a ``dpctl.memory.MemoryUSM*`` as writeable bytes: one dimension of uint8.
 
-    Its interface dict says True where other producers mean read-only, so it is not asked.
+    The read-only flag of its interface dict is wrong (True), so the dict is not used.
     """
-    if not sycl.is_memory(obj):      # a class that only bears the name
+    if not sycl.is_memory(obj):      # another class of the same name
         return None
     cdef MemoryBlock block = sycl.block_of_memory(obj)
     cdef Descriptor a = new_array(1)
@@ -111,13 +114,13 @@ cdef Descriptor parse_memory(object obj, object stream):
 
 
 cdef Descriptor parse_dpnp(object obj, object stream):
-    """A ``dpnp.ndarray``, which is a usm_ndarray in a Python wrapper."""
-    inner = getattr(obj, "_array_obj", None)      # private, so a later release may have none
+    """Import a ``dpnp.ndarray``, a Python wrapper of a usm_ndarray."""
+    inner = getattr(obj, "_array_obj", None)      # private, so a later release may not have it
     return parse_by_dict(obj, stream) if inner is None else parse_usm_ndarray(inner, stream)
 
 
 cdef Descriptor parse_usm_ndarray(object obj, object stream):
-    """A ``usm_ndarray``: by C functions or its struct where these are known, else by its interface dict."""
+    """Import a ``usm_ndarray`` by C functions or its struct if they are known, otherwise by its interface dict."""
     cdef UsmNdarray fields
     cdef Descriptor a = None
     cdef Reader reader = <Reader> found(_readers, type(obj))
@@ -126,18 +129,18 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
     if reader.how == BY_STRUCT:
         a = describe(<UsmNdarray*> <PyObject*> obj)
     elif reader.how == BY_FUNCTIONS:
-        _base = call_all(reader, obj, &fields)      # held while `fields` borrows it
+        _base = call_all(reader, obj, &fields)      # keeps alive what `fields` refers to
         a = describe(&fields)
     return parse_by_dict(obj, stream) if a is None else a
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
-    """Any of these by ``__sycl_usm_array_interface__``; the block is the whole allocation, which the dict does not say.
+    """Import any of these types by ``__sycl_usm_array_interface__``, with the whole allocation as its block.
 
-    The two are asked one after the other, so the array must be seen to lie in what the second answer names.
+    The allocation is not in the dict but from a second query, so the array is checked to be within the allocation.
     """
     cdef Descriptor a = sycl_usm.parse(obj, stream)
-    array = getattr(obj, "_array_obj", obj)      # what a dpnp.ndarray wraps
+    array = getattr(obj, "_array_obj", obj)      # the usm_ndarray in a dpnp.ndarray
     memory = getattr(array, "usm_data", array)
     if a is not None and sycl.is_memory(memory) and lies_in(a, memory):
         sycl.place(a, sycl.block_of_memory(memory), a.usm_type_)
@@ -145,7 +148,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
 
 
 cdef bint lies_in(Descriptor a, object memory) except -1:
-    """Whether all bytes of a complete array are those of a Memory object."""
+    """Return whether all bytes of a complete array belong to a Memory object."""
     cdef Py_ssize_t low, high
     cdef char* start = sycl.memory_pointer(memory)
     extent(a, &low, &high)
@@ -153,12 +156,12 @@ cdef bint lies_in(Descriptor a, object memory) except -1:
 
 
 cdef Descriptor describe(UsmNdarray* u):
-    """An array from its fields, or None where its owner or its type number is none that is known here."""
+    """Create an array from its fields, or return None if its owner or its typenum is unknown."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(u.typenum)
     if row == NULL or row.typestr == NULL or u.base == NULL or not sycl.is_memory(<object> u.base):
         return None
     cdef object memory = <object> u.base
-    cdef int usm_type = sycl.memory_usm_type(memory)     # also refuses what is no Memory object
+    cdef int usm_type = sycl.memory_usm_type(memory)     # also rejects objects that are not Memory objects
     cdef Descriptor a = new_array(u.nd)
     cdef int k
     a.protocol_ = SYCL_DICT
@@ -181,25 +184,25 @@ cdef Descriptor describe(UsmNdarray* u):
 
 
 cdef Reader reader_of(object cls):
-    """Find out how a type's arrays are read, and remember it of the libraries' own two."""
-    cdef Reader reader = Reader()      # by the dict
+    """Determine how arrays of a type are read, and cache it for the libraries' own two types."""
+    cdef Reader reader = Reader()      # BY_DICT
     name = module_of(cls)
     module = sys.modules.get(name) if name in _MODULES else None
     if cls is not getattr(module, "usm_ndarray", None) or not sycl.available():
         return reader
     try_out(reader, cls, module)
-    _readers[cls] = reader      # now, when nobody changes it any more; not where an interrupt came in between
+    _readers[cls] = reader      # the reader is complete now; an interrupt before this line leaves the cache empty
     return reader
 
 
 cdef int try_out(Reader reader, object cls, object module) except -1:
-    """Find out on an array which of the quicker ways reads it truly."""
+    """Determine with a test array which of the faster methods reads it correctly."""
     cdef UsmNdarray fields
     try:
         array = cls((3, 7), dtype="<i4", buffer="device")[1:, ::2]
     except PASSES_ON:
         raise
-    except Exception:      # no default device to try it on
+    except Exception:      # without a default device there is no test array
         return 0
     if find_functions(reader, module):
         _base = call_all(reader, array, &fields)
@@ -212,7 +215,7 @@ cdef int try_out(Reader reader, object cls, object module) except -1:
 
 
 cdef bint find_functions(Reader reader, object module) except -1:
-    """Whether a release has the C functions, each with the signature known here."""
+    """Return whether a release exports the C functions with the known signatures."""
     cdef void** slots = <void**> &reader.call
     cdef int k
     try:
@@ -224,7 +227,7 @@ cdef bint find_functions(Reader reader, object module) except -1:
 
 
 cdef object call_all(Reader reader, object array, UsmNdarray* u):
-    """Fill in what `describe` reads by calling the functions; the base, to be held as long as the fields are used."""
+    """Call the functions to fill the fields for `describe`. Return the base, which must outlive the use of the fields."""
     cdef PyObject* obj = <PyObject*> array
     base = reader.call.base(obj)
     u.base = <PyObject*> base
@@ -238,7 +241,7 @@ cdef object call_all(Reader reader, object array, UsmNdarray* u):
 
 
 cdef bint reads_truly(UsmNdarray* u, object array) except -1:
-    """Whether the fields of the array of known layout are what they should be, each compared before the next is trusted."""
+    """Return whether the fields of the test array are correct. Each comparison is safe if those before it hold."""
     memory = array.usm_data
     return (
         u.nd == 2
@@ -256,7 +259,7 @@ cdef int get_typenum(object dtype) except -1:
 
 
 cdef object emit_attribute(Descriptor a):
-    """The attribute ``__usm_ndarray__``, which dpnp asks first: it is there only for USM that dpnp's type can say."""
+    """Implement the attribute ``__usm_ndarray__``, which dpnp reads first. It exists only if dpnp supports the array."""
     try:
         return emit(a)
     except (BufferError, ImportError, TypeError) as error:
@@ -264,20 +267,20 @@ cdef object emit_attribute(Descriptor a):
 
 
 cdef object emit(Descriptor a):
-    """A ``dpnp.tensor.usm_ndarray`` on the memory of `a`, and on its queue.
+    """Export as a ``dpnp.tensor.usm_ndarray`` on the memory and the queue of `a`.
 
     Raises
     ------
     BufferError
-        The memory is not USM, or the type or the strides are none that usm_ndarray has.
+        The memory is not USM, or usm_ndarray does not support the element type or the strides.
     """
     if a.usm_type_ == 0:
         raise BufferError("dpnp: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0'), or pass copy=True")
     if dtypes.by_typenum(a.typenum_).typestr == NULL:
-        raise BufferError(f"dpnp: usm_ndarray has no element type {get_dtype(a)!r}; convert the array first")
+        raise BufferError(f"dpnp: usm_ndarray does not support {get_dtype(a)!r}; convert the array first")
     if a.strides_ == NULL:
         raise BufferError(
-            f"dpnp: usm_ndarray steps by whole elements, and byte strides {a.byte_strides} are no multiples of"
+            f"dpnp: usm_ndarray requires strides in whole elements; byte strides {a.byte_strides} are not multiples of"
             f" {a.itemsize}; call x.copy()"
         )
     usm_ndarray = needed("dpnp.tensor", "for usm_ndarray").tensor.usm_ndarray
@@ -288,25 +291,25 @@ cdef object emit(Descriptor a):
         else:
             array = usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory, strides=a.strides, offset=a.offset)
     except (TypeError, ValueError) as error:
-        raise BufferError(f"dpnp: usm_ndarray refuses this array ({error}); {advice(get_dtype(a))}") from error
+        raise BufferError(f"dpnp: usm_ndarray rejects the array ({error}); {advice(get_dtype(a))}") from error
     if not a.flags_ & WRITEABLE:
         array.flags.writable = False
     return array
 
 
 cdef str advice(dtype):
-    """What helps with an element type that is NumPy's and not dpnp's, which nothing here converts on a device."""
+    """Return what to do about an element type that NumPy has and dpnp does not; no device code converts it."""
     if not dtype.isnative:
         call = "native()"
     elif dtype.char in "gG":     # long double
         call = 'astype("f8")' if dtype.char == "g" else 'astype("c16")'
     else:
         return "convert it first"
-    return f"take arrayhub.to_host(x).{call}, and pass copy=True"
+    return f"call arrayhub.to_host(x).{call}, and pass copy=True"
 
 
 cdef int see_dpnp() except -1:
-    """ImportError where dpnp is not installed: then nothing else that could be said of memory would help."""
+    """Raise ImportError if dpnp is not installed, because no advice about memory would help then."""
     from importlib.util import find_spec
 
     if find_spec("dpnp") is None:
@@ -315,13 +318,13 @@ cdef int see_dpnp() except -1:
 
 
 cdef object emit_dpnp(Descriptor a):
-    """A ``dpnp.ndarray`` on the memory of `a`; see `emit`. ImportError where dpnp is not installed."""
+    """Export as a ``dpnp.ndarray`` on the memory of `a` (see `emit`). ImportError if dpnp is not installed."""
     if a.usm_type_ == 0:
         see_dpnp()
     array = emit(a)
     import dpnp
 
-    create = getattr(dpnp.ndarray, "_create_from_usm_ndarray", None)     # private; the public way takes longer
+    create = getattr(dpnp.ndarray, "_create_from_usm_ndarray", None)     # private, but faster than the public function
     return dpnp.asarray(array, copy=False) if create is None else create(array)
 
 
@@ -329,16 +332,16 @@ cdef object emit_dpnp(Descriptor a):
 
 
 def on_memory(Descriptor model, memory, order):
-    """Return a writable array with the type and shape of `model` on fresh USM.
+    """Return a writeable array with the type and shape of `model` on new USM.
 
     Parameters
     ----------
     model : USMArray
-        Its memory is not looked at.
+        Its memory is not accessed.
     memory : dpctl.memory.MemoryUSM*
         At least ``model.nbytes`` bytes.
     order : {"C", "F", "K"}
-        How the elements are laid out; "K" keeps the order of the dimensions in `model`.
+        Layout of the elements; "K" keeps the order of the dimensions in `model`.
     """
     cdef Descriptor fresh = layout_for_copy(model)
     cdef MemoryBlock block = sycl.block_of_memory(memory)
@@ -357,19 +360,19 @@ def on_memory(Descriptor model, memory, order):
     return fresh
 
 
-# Types of dpnp by how many bytes their elements have: as good as any other of that size where elements only move.
+# dpnp's types by item size. A copy can use any type of the same size.
 cdef dict _WORDS = {1: b"u", 2: b"u", 4: b"u", 8: b"u", 16: b"c"}
 
 
 def can_pack(Descriptor array):
-    """Return whether dpnp is loaded and has elements of that size."""
+    """Return whether dpnp is loaded and has a type with the item size of `array`."""
     return "dpnp.tensor" in sys.modules and array.itemsize_ in _WORDS and array.strides_ != NULL
 
 
 def pack(Descriptor array, Descriptor target):
-    """Have dpnp's kernel copy `array` into `target`, of the same shape and on the same queue; both must be ready.
+    """Copy `array` into `target` with dpnp's kernel; both have the same shape and queue, and are ready.
 
-    The copy may still be under way on return.
+    The copy may still be running on return.
     """
     emit(as_words(target))[...] = emit(as_words(array))
 
@@ -377,7 +380,7 @@ def pack(Descriptor array, Descriptor target):
 cdef Descriptor as_words(Descriptor array):
     cdef bytes kind = _WORDS.get(array.itemsize_)
     if kind is None or array.strides_ == NULL:
-        raise BufferError(f"dpnp: no type of elements of {array.itemsize_} bytes; see can_pack")
+        raise BufferError(f"dpnp: an item size of {array.itemsize_} bytes is not supported; see can_pack")
     cdef Descriptor words = same_layout(array)
     words.dtype_ = None
     set_type(words, dtypes.by_typestr(kind[0], array.itemsize_))

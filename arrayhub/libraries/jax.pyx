@@ -1,4 +1,4 @@
-"""jax: its arrays in (they are immutable, which no protocol of theirs says, and their DLPack wants care), and out."""
+"""jax: import of its arrays, which are immutable although none of their protocols says so, and export."""
 
 import sys
 
@@ -15,21 +15,23 @@ from arrayhub.runtimes.host cimport as_host, for_host_library
 from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, first_line, needed
 
 
-cdef bint _on_gpu = False       # where the last array lay, which is where the next one is looked for first
-cdef object _to_capsule = None  # jaxlib's function under ``__dlpack__``; False where it has none of that name
+cdef bint _on_gpu = False       # whether the last array was on a GPU, which is then tried first
+cdef object _to_capsule = None  # jaxlib's function behind ``__dlpack__``; False if it is missing
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on a ``jax.Array``: immutable, because nobody may write to one, jax itself included.
+    """Import a ``jax.Array`` as immutable memory: jax arrays must not be written, not even by jax itself.
 
-    Host memory comes by the buffer protocol, several times faster than by DLPack; what it cannot say (bfloat16, a GPU's
-    memory) by DLPack. On a GPU that is jaxlib's own function, past the Python in front of it. Its interface dict would be
-    quicker still, but holds nothing: memory that is donated or deleted goes to the next array, under the view.
+    - Host memory is imported by the buffer protocol, which is several times faster than DLPack.
+    - Everything else (bfloat16, GPU memory) is imported by DLPack. On a GPU this calls jaxlib's own function, without the
+      Python code in front of it.
+    - The CUDA interface dict would be faster still, but does not keep the memory alive: memory that is donated or deleted
+      is reused by the next array while the view exists.
 
     Raises
     ------
     BufferError
-        The array was deleted or donated, is spread over several devices, or has a type that DLPack lacks too.
+        The array was deleted or donated, is spread over several devices, or has a type that DLPack does not have either.
     """
     cdef Descriptor a = parse_on_gpu(obj, stream) if _on_gpu else None
     if a is None:
@@ -37,7 +39,7 @@ cdef Descriptor parse(object obj, object stream):
             a = buffer.parse(obj, None)
         except PASSES_ON:
             raise
-        except (BufferError, RuntimeError, TypeError, ValueError):    # different words for types, devices and shards
+        except (BufferError, RuntimeError, TypeError, ValueError):    # the class depends on the reason: type, device or shards
             a = None
     if a is None:
         a = parse_by_dlpack(obj, stream)
@@ -46,7 +48,7 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_on_gpu(object obj, object stream):
-    """By jaxlib's own function, where that is there; None: ask in the usual order, which has the words for what fails."""
+    """Import by jaxlib's own function if available. If None, the usual order follows, which explains any failure."""
     global _on_gpu, _to_capsule
     cdef intptr_t handle
     if _to_capsule is None:
@@ -58,12 +60,12 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
         if obj.platform() == "cpu":
             _on_gpu = False
             return None
-        # Not of the array itself: giving back what that makes ends the process once the array is deleted (jaxlib 0.11).
+        # A single shard, not the array: releasing the array's capsule ends the process if the array was deleted (jaxlib 0.11).
         handle = order_of(stream)
         return on_gpu(obj, stream, handle, _to_capsule(obj.addressable_data(0), stream=handle))
     except PASSES_ON:
         raise
-    except Exception:      # private names of jaxlib, a deleted array, one on several devices
+    except Exception:      # jaxlib removed a private name, or the array is deleted or on several devices
         return None
 
 
@@ -72,25 +74,25 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         devices = obj.devices()
         if len(devices) == 1:
             return parse_on_device(obj, stream, next(iter(devices)).platform)
-        if obj.is_fully_replicated:      # each device has all of the values, so that any shard is the array
+        if obj.is_fully_replicated:      # all devices have all values, so any shard is the array
             return parse(obj.addressable_data(0), stream)
     except PASSES_ON:
         raise
-    except Exception as error:     # jax raises many kinds, and NoneType's own for a deleted array
+    except Exception as error:     # jax raises various classes; for a deleted array an error about NoneType
         if obj.is_deleted():
-            raise BufferError("jax: the array was deleted or donated, so its memory is gone; keep a copy of it") from None
+            raise BufferError("jax: the array was deleted or donated, so its memory is released; keep a copy") from None
         raise BufferError(
-            f"jax: no protocol can show the array of dtype {obj.dtype} ({first_line(error)}); take"
+            f"jax: dtype {obj.dtype} cannot be exported by any protocol ({first_line(error)}); use"
             " numpy.asarray(x), a copy, or convert it with x.astype('float32')"
         ) from error
     raise BufferError(
-        f"jax: the array is spread over {len(devices)} devices; take x.addressable_shards[i].data one by one, or call"
+        f"jax: the array is spread over {len(devices)} devices; use x.addressable_shards[i].data one by one, or call"
         " jax.device_put(x, jax.devices()[0]), which gathers it"
     )
 
 
 cdef Descriptor parse_on_device(object obj, object stream, str platform):
-    """By DLPack: on a GPU with a real stream, because jax fails on -1."""
+    """Import by DLPack. On a GPU pass a real stream, because jax fails on -1."""
     global _on_gpu
     cdef intptr_t handle
     if platform == "cpu":
@@ -101,27 +103,27 @@ cdef Descriptor parse_on_device(object obj, object stream, str platform):
 
 
 cdef intptr_t order_of(object stream) except? -1:
-    """The stream that is to wait for jax's work: the caller's, else CUDA's legacy default one, which all others heed."""
+    """Return the stream that waits for jax's work: the caller's, or CUDA's legacy default stream, which all others respect."""
     cdef intptr_t handle = NO_STREAM if stream is None else stream_handle(stream)
     return LEGACY_STREAM if handle == NO_STREAM else handle
 
 
 cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsule):
-    """An array whose work a stream waits for by now; jax need not be asked again, nor could a deleted array answer."""
+    """Import a capsule whose work a stream waits for already. jax is not called again; a deleted array could not answer."""
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
     remember_handle(a, handle, stream)
     return a
 
 
 cdef object address_of(object array):
-    """Where the only buffer of a jax array lies. Its own name for that is not public; its protocols say it too."""
+    """Return the address of the only buffer of a jax array, by jax's unofficial method or else by its protocols."""
     ask = getattr(array, "unsafe_buffer_pointer", None)
     return <size_t> parse(array, None).data_ if ask is None else ask()
 
 
 cdef class LegacyView:
-    """An array as a producer for jax, which reads legacy capsules and never writes: such a capsule cannot say read-only, so
-    it is left out. Host-readable memory is shown as host memory."""
+    """Producer for jax, which reads legacy capsules and never writes. Such a capsule cannot represent read-only memory, so
+    the flag is omitted. Host-readable memory is exported as host memory."""
     cdef Descriptor array
 
     def __cinit__(self, Descriptor array):
@@ -138,8 +140,8 @@ cdef class LegacyView:
 
 
 cdef str advice(Descriptor a, bint may_copy, object jax):
-    """What helps with an array that jax refuses: its layout has gaps or another direction, its device is not there, or
-    there is no such element type."""
+    """Return what to do about an array that jax rejects, because of gaps or negative strides, its device, or its element
+    type."""
     if a.flags_ & PACKED:
         return PACKED_ELEMENTS
     if not may_copy and not a.flags_ & C_CONTIGUOUS:
@@ -154,22 +156,22 @@ cdef bint has_cuda(object jax) except -1:
         return len(jax.devices("cuda")) > 0
     except PASSES_ON:
         raise
-    except RuntimeError:      # jax was installed without it, or finds no driver
+    except RuntimeError:      # jax was installed without CUDA, or does not find a driver
         return False
 
 
 cdef object emit(Descriptor a, bint may_copy):
-    """A ``jax.Array`` on the memory of `a`.
+    """Export as a ``jax.Array`` on the memory of `a`.
 
-    With `may_copy` jax may copy as it likes, but not narrow the values. Otherwise the memory itself must arrive there: jax
-    takes host memory without a copy only where it is compact, starts on a 64-byte boundary and has one of its own element
-    types; it copies silently otherwise, so the address is compared afterwards. jax never writes, so read-only memory is
-    fine.
+    With `may_copy`, jax may copy but not narrow the values. Otherwise the result must use the same memory. jax imports host
+    memory without a copy only if the memory is compact, starts on a 64-byte boundary and has an element type of jax; for
+    other memory it copies silently, so this function compares the addresses. Read-only memory is accepted, because jax
+    never writes.
 
     Raises
     ------
     BufferError
-        jax could not take the memory without a copy, or has no such element type.
+        jax needs a copy, or does not have the element type.
     """
     jax = needed("jax", "for its arrays")
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
@@ -178,15 +180,15 @@ cdef object emit(Descriptor a, bint may_copy):
     except PASSES_ON:
         raise
     except (TypeError, ValueError, RuntimeError) as error:
-        raise BufferError(f"jax: it refuses this array ({error}); {advice(a, may_copy, jax)}") from error
+        raise BufferError(f"jax: from_dlpack rejects the array ({error}); {advice(a, may_copy, jax)}") from error
     if result.dtype != get_dtype(a):
         raise BufferError(
-            f"jax: it has no {get_dtype(a)} without jax_enable_x64, and would narrow the values to {result.dtype}; call"
+            f"jax: {get_dtype(a)} requires jax_enable_x64; without it the values would be narrowed to {result.dtype}. Call"
             f" jax.config.update('jax_enable_x64', True) first, or arrayhub.asarray(x, dtype='{result.dtype}') to narrow them"
         )
     if not may_copy and a.size and address_of(result) != a.ptr:
         raise BufferError(
-            f"jax: it takes host memory without a copy only if compact and on a {<int> BOUNDARY}-byte boundary;"
+            f"jax: host memory can be shared only if it is compact and on a {<int> BOUNDARY}-byte boundary;"
             f" address {a.ptr:#x}, byte strides {a.byte_strides}. Pass copy=True"
         )
     return result

@@ -10,25 +10,25 @@ cdef enum:
 
 cdef class Library:
     """One row of the table."""
-    cdef readonly str name              # as it is imported, and as `convert` says it where it takes arrays
-    cdef readonly str install           # the command that installs it; None: nobody needs to be told
-    cdef readonly dict by_driver        # the commands for other CUDA drivers, by major version
-    cdef readonly dict environ          # what the environment says so that making the sample changes nothing on the machine
-    cdef readonly object sample         # makes an array of it, from the module; its type where there is no device for one
-    cdef readonly tuple roots           # first parts of the names of the modules that its types are defined in
-    cdef readonly unsigned int traits   # what it does otherwise than the specifications have it (adapters/type_cache)
-    cdef readonly str like              # the library whose arrays stand for its own where it takes none; its own name
-    cdef readonly str call              # the name of the function that gives its arrays; None: it takes none by a call
-    cdef readonly str device_type       # where its arrays lie
-    cdef readonly bint reads_host       # whether they may lie on the host besides
+    cdef readonly str name              # name of the module, and the library's name in `convert`
+    cdef readonly str install           # command that installs it; None if errors never need to name one
+    cdef readonly dict by_driver        # commands for other CUDA drivers, by major version
+    cdef readonly dict environ          # environment variables for creating the sample without side effects on the machine
+    cdef readonly object sample         # creates an array from the module; returns its type if there is no device for one
+    cdef readonly tuple roots           # first parts of the names of the modules that define its types
+    cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)
+    cdef readonly str like              # library whose arrays to use if this one cannot export ours; its own name otherwise
+    cdef readonly str call              # name of the function that returns its arrays; None if there is none
+    cdef readonly str device_type       # device type of its arrays
+    cdef readonly bint reads_host       # whether its arrays may also be in host memory
     cdef Out out
-    cdef See see                        # looks for it before memory is copied for it; NULL: nothing has to
+    cdef See see                        # checks that it is installed before memory is copied for it; NULL if that is not needed
 
     cdef Library takes(self, object recognise, Way way, Way plain)
     cdef Library gives(self, Out out, str device_type, bint reads_host, See see=*)
 
 
-# The ways in of known types, by the number that a type's record has (0: not known).
+# Import functions of known types, by the number in the record of a type (0: unknown).
 cdef Way ways[MOST_WAYS]
 
 cdef int way_of_type(type cls) except -1

@@ -1,8 +1,8 @@
-"""The libraries that are known here, one row per library: what installs it, how its types are recognised and come in, how
-its arrays are made, its devices, and what it does otherwise than the specifications have it.
+"""The table of known libraries, one row per library: its installation command, the import of its types, the export to its
+arrays, its devices, and its deviations from the specifications.
 
-A library that keeps to a protocol needs no row. To add one that is to be known: a row here, and a module beside this one
-where more than a few lines are special. No library is imported to recognise its objects.
+A library that follows a protocol does not need a row. To add a library: write a row here, and a module in this folder if
+it needs more than a few lines. Objects are recognized without importing their library.
 """
 
 import os
@@ -31,18 +31,18 @@ from arrayhub._core.device import READERS
 from arrayhub._core.errors import INSTALL, PASSES_ON, InterfaceError, root_of
 from arrayhub.libraries import devices
 
-# Switched off, known types are read by a protocol each; what their modules know besides is still said.
+# If disabled, each known type is imported by a protocol. All other knowledge of the modules is still used.
 cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
-cdef list _recognise = [None]       # of each way in: whether a type takes it
-cdef list _library_of = [None]      # and its row
+cdef list _recognise = [None]       # for each import function: a predicate on types
+cdef list _library_of = [None]      # for each import function: its row
 cdef dict _by_root = {}
 cdef dict _by_name = {}
 
 
 cdef class Library:
-    """Making one enters it into the table; `device` reads a device object of its own as a DLPack pair. `environ` keeps
-    jax's sample, for one, from taking most of a GPU's memory."""
+    """A row of the table; the constructor adds it. `device` reads a device object of the library as a DLPack pair.
+    `environ` prevents, for example, that jax's sample allocates most of a GPU's memory."""
 
     def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=()):
         self.name, self.install, self.sample, self.traits = name, install, sample, traits
@@ -57,11 +57,11 @@ cdef class Library:
                 READERS[root] = device
 
     def install_for(self, driver):
-        """The command for a CUDA driver of this version, or for none; of a row that has one."""
+        """Return the command for a CUDA driver of this version, or without a driver. The row must have a command."""
         return self.by_driver.get((driver or "").partition(".")[0], self.install)
 
     cdef Library takes(self, object recognise, Way way, Way plain):
-        """A way in for the types that `recognise` knows; `plain` is that without what makes it fast."""
+        """Register an import function for the types that `recognise` accepts; `plain` is its variant without fast paths."""
         assert len(_recognise) < MOST_WAYS
         ways[len(_recognise)] = way if _fast_ways else plain
         _recognise.append(recognise)
@@ -69,21 +69,21 @@ cdef class Library:
         return self
 
     cdef Library gives(self, Out out, str device_type, bint reads_host, See see=NULL):
-        """The way out: what makes an array of it on the memory of ours, and which memory that may be; `see` looks for it
-        before memory is copied for it."""
+        """Register the export function, the device type of its arrays, and whether they may be in host memory. `see` checks
+        that the library is installed before memory is copied for it."""
         self.out, self.device_type, self.reads_host, self.see = out, device_type, reads_host, see
         self.call = f"as_{self.name}"
         return self
 
 
 def exactly(module, name):
-    """The type of that name in that module, if it is loaded."""
+    """Return a predicate for the type of this name in this module, if the module is loaded."""
     root = module.partition(".")[0]
     return lambda cls: root_of(cls) == root and cls is getattr(sys.modules.get(module), name, None)
 
 
 def derived_from(module, *names):
-    """Types that inherit from those of these names in that module, themselves included."""
+    """Return a predicate for types that are, or inherit from, those of these names in this module."""
     def recognise(cls):
         bases = [getattr(sys.modules.get(module), name, None) for name in names]
         return issubclass(cls, tuple([base for base in bases if isinstance(base, type)]))
@@ -92,7 +92,7 @@ def derived_from(module, *names):
 
 
 def named(root, *names):
-    """Types of these names in any module of a library, where these modules are private."""
+    """Return a predicate for types of these names in any module of a library, because these modules are private."""
     return lambda cls: root_of(cls) == root and cls.__name__ in names
 
 
@@ -110,7 +110,7 @@ cdef Descriptor without_strings(object obj, object stream):
 
 
 cdef Descriptor dlpack_first(object obj, object stream):
-    """By DLPack where that says more than the buffer, which is otherwise asked before; None where it refuses."""
+    """Import by DLPack if DLPack says more than the buffer, which is tried first otherwise; None if DLPack refuses."""
     try:
         return dlpack.parse(obj, stream)
     except InterfaceError:
@@ -122,10 +122,10 @@ cdef Descriptor dlpack_first(object obj, object stream):
 
 
 cdef Descriptor unpacked_buffer(object obj, object stream):
-    """By the buffer, unless its bytes are eight booleans each: nanoarrow (0.9) gives them the format of bytes."""
+    """Import by the buffer protocol, except packed booleans: nanoarrow (0.9) exports them with the format of bytes."""
     cdef Descriptor a = buffer.parse(obj, stream)
     if a is not None and a.typenum_ == cnp.NPY_UBYTE and obj.data_type == "bool":
-        raise TypeError(f"asarray: nanoarrow.{type(obj).__name__} packs eight booleans into a byte; accepted: a byte each. Call"
+        raise TypeError(f"nanoarrow.{type(obj).__name__}: booleans are packed, eight per byte; accepted: one per byte. Use"
                         " numpy.fromiter(x.elements(), bool), which copies")
     return a
 
@@ -142,7 +142,7 @@ def _dpnp_array(module):
     return module.zeros(3) if dpctl.get_devices() else module.ndarray
 
 
-# ---------------------------------------------------------------------------------------------------------- ways out
+# ------------------------------------------------------------------------------------------------------------- export
 
 
 cdef object to_numpy(Descriptor a, bint copied, bint allow_readonly):
@@ -173,7 +173,7 @@ cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
 
 # --------------------------------------------------------------------------------------------------------- the table
 
-# Types are recognised in this order, and reports name the libraries in it.
+# Types are tested in the order of the table, and reports list the libraries in this order.
 
 Library("numpy", "pip install 'numpy>=2.0'", lambda numpy: numpy.zeros(3)) \
     .takes(lambda cls: issubclass(cls, np.generic), numpy.copy_scalar, numpy.copy_scalar) \
@@ -222,16 +222,16 @@ Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.
 Library("nanoarrow", None) \
     .takes(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
 
-# Recognised by Arrow's interfaces, as wrappers, or by `asnested`: these rows are for reports, and for what polars (2.1.0 and
-# before) hands over of its dtype Object. It has no other bytes of a fixed size, and its schema says nothing besides.
+# Recognized by Arrow's interfaces, as wrappers, or by `asnested`. These rows serve reports, and polars' columns of dtype
+# Object (up to 2.1.0): its other types of fixed size are not exported as bytes, and the schema does not distinguish Object.
 Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]), traits=ARROW_BYTES_ARE_OBJECTS)
 
 Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))
 
-# narwhals 2.29 joins the chunks of a Series for its __arrow_c_array__, one chunk too.
+# narwhals 2.29 concatenates the chunks of a Series for __arrow_c_array__, even a single chunk.
 Library("narwhals", None, traits=ARROW_STREAM_FIRST)
 
-# Their __arrow_c_stream__ runs the query each time (duckdb 2.0, ibis 12, datafusion 55); in duckdb/duckdb#17084 once only.
+# Each call of __arrow_c_stream__ runs the query (duckdb 2.0, ibis 12, datafusion 55); once only in duckdb/duckdb#17084.
 Library("duckdb", None, roots=("duckdb", "_duckdb"), traits=ARROW_IS_LAZY)
 
 Library("ibis", None, traits=ARROW_IS_LAZY)
@@ -246,34 +246,34 @@ Library("warp", None, traits=LEGACY_IS_WRITABLE) \
     .takes(exactly("warp", "array"), warp.parse, warp.parse)
 
 Library("mlx", None, traits=LEGACY_IS_WRITABLE) \
-    .takes(exactly("mlx.core", "array"), dlpack_first, dlpack_first)       # its buffers of bfloat16 have no PEP 3118 format
+    .takes(exactly("mlx.core", "array"), dlpack_first, dlpack_first)       # its buffers of bfloat16 lack a PEP 3118 format
 
 Library("paddle", None) \
     .takes(exactly("paddle", "Tensor"), paddle.parse, paddle.parse) \
     .takes(named("paddle", "EagerParamBase"), paddle.parse, paddle.parse)
 
 Library("av", None, traits=LEGACY_IS_WRITABLE) \
-    .takes(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # its buffers are bytes, padding included
+    .takes(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # its buffers are bytes and include padding
 
 Library("tensorflow", None, traits=DLPACK_BY_OWN_WAY) \
     .takes(named("tensorflow", "EagerTensor"), without_strings, without_strings)
 
 Library("ml_dtypes", "pip install ml_dtypes")
 
-Library("onnxruntime", None, traits=BORROWS)      # an OrtValue on a NumPy array: only the Python object has the array
+Library("onnxruntime", None, traits=BORROWS)      # the Python object of an OrtValue alone keeps its NumPy array alive
 
-# oneDAL's tables (2026.2) write `is_mutable` where the dict has its read-only flag, and are never mutable. To invert it would
-# make them writable once they are mended; their DLPack capsules say read-only.
+# oneDAL's tables (2026.2) write `is_mutable` in place of the dict's read-only flag, and are never mutable. Inverting the flag
+# would make them writeable once oneDAL fixes this. Their DLPack capsules are read-only.
 Library("onedal", None, traits=SYCL_IS_READONLY)
 
 Library("cuda.core", None, roots=("cuda",), device=devices.read_cuda_core)
 
 
-# ---------------------------------------------------------------------------------------------------- what others ask
+# ---------------------------------------------------------------------------------------------------- queries on the table
 
 
 cdef int way_of_type(type cls) except -1:
-    """The number of the way in that a type takes; 0 where it is not known."""
+    """Return the number of the import function for a type; 0 if the type is unknown."""
     cdef int way
     for way in range(1, len(_recognise)):
         if _recognise[way](cls):
@@ -282,12 +282,12 @@ cdef int way_of_type(type cls) except -1:
 
 
 cdef Library library_of_type(type cls, int way):
-    """The row that a type belongs to: that of its way in, else of the library that defines it or the first of its bases that
-    one defines, or None."""
+    """Return the row of a type: that of its import function, or else of the library that defines the type or the first
+    possible one of its bases; None if there is none."""
     cdef Library row
     if way != 0:
         return _library_of[way]
-    for base in cls.__mro__[:-1]:      # but for `object`
+    for base in cls.__mro__[:-1]:      # without `object`
         row = _by_root.get(root_of(base))
         if row is not None:
             return row

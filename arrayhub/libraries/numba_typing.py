@@ -1,8 +1,8 @@
-"""numba: an ``@njit`` function takes a USMArray itself, typed as an array, on the same memory.
+"""numba: the typing of USMArray, so that an ``@njit`` function receives it as an array on the same memory.
 
-numba calls `register` through the entry point ``numba_extensions`` when it first compiles something. Without it a
-USMArray would be typed as a plain buffer, which has no methods and no array expressions. That is what happens where a
-name of numba's is gone: most of those used here are internal, and numba warns of an extension that fails to load.
+numba calls `register` through the entry point ``numba_extensions`` when it first compiles a function. Without this
+registration a USMArray is typed as a plain buffer, which has neither methods nor array expressions. This also happens
+if numba removes a name used here, as most of them are internal; numba warns about an extension that fails to load.
 """
 
 from numba.core import types
@@ -19,7 +19,7 @@ from arrayhub._core.descriptor import Descriptor
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
-# What is only looked up while numba compiles, when an error would be the user's.
+# Names that are looked up during compilation only, where an error would reach the user.
 _LATER = (
     (PythonAPI, "call_function_objargs", "decref", "serialize_object", "unserialize"),
     (numpy_support, "from_dtype"),
@@ -28,7 +28,7 @@ _LATER = (
 
 
 class USMArrayType(types.Array):
-    """numba's array type with another way in; views, slices and results of it are numba's plain arrays."""
+    """numba's array type with another unboxing. Views, slices and results are numba's plain arrays."""
 
 
 register_default(USMArrayType)(ArrayModel)
@@ -40,7 +40,7 @@ def typeof_usm_array(array, context):
     Raises
     ------
     TypeError
-        The host cannot read the memory, or numba has no element type for it.
+        The host cannot read the memory, or numba does not have the element type.
     """
     if not is_host_readable(array):
         if array.device.type == "cuda":
@@ -57,17 +57,17 @@ def typeof_usm_array(array, context):
 
 
 def element_type(array):
-    """Return numba's type of the elements. Foreign byte order is refused, because numba would read it as native."""
+    """Return numba's type of the elements. Foreign byte order is rejected, because numba would read it as native."""
     try:
         if not array.dtype.isnative:
-            raise TypeError("numba: foreign byte order; convert it with numpy's astype first")
+            raise TypeError("numba: elements are byte-swapped; call arrayhub.asarray(x).native() first")
         return numpy_support.from_dtype(array.dtype)
     except NumbaNotImplementedError as error:
-        raise TypeError(f"numba: it has no element type for {array.dtype!r}; convert the array first") from error
+        raise TypeError(f"numba: {array.dtype!r} is not supported; convert the array first") from error
 
 
 def unbox_usm_array(numba_type, obj, context):
-    """Emit the code that turns a USMArray into numba's native array: by `ndarray`, which waits for a SYCL queue too."""
+    """Generate code that unboxes a USMArray, through `ndarray`, which also waits for a SYCL queue."""
     api, builder = context.pyapi, context.builder
     native = alloca_once(builder, context.context.get_value_type(numba_type))
     failed = alloca_once_value(builder, true_bit)
@@ -78,28 +78,28 @@ def unbox_usm_array(numba_type, obj, context):
         unboxed = unbox_array(numba_type, array, context)
         builder.store(unboxed.value, native)
         builder.store(unboxed.is_error, failed)
-        api.decref(array)  # the native array holds it, and it holds the USMArray
+        api.decref(array)  # the native array refers to it, and it refers to the USMArray
     return NativeValue(builder.load(native), is_error=builder.load(failed))
 
 
 def as_plain_array(context, builder, numba_type, array_type, value):
-    """Emit nothing: where a USMArray meets numba's plain arrays, it is one of them; their structs are the same."""
+    """Cast a USMArray to numba's plain array type. The structs are the same, so no code is generated."""
     return value
 
 
 def register():
-    """Tell numba about USMArray; called by numba itself.
+    """Register USMArray with numba, which calls this function.
 
     Raises
     ------
     ImportError
-        A name of numba's is gone; numba shows it as a warning.
+        A name is missing in numba, which reports it as a warning.
     """
     for owner, *names in _LATER:
         for name in names:
             if not hasattr(owner, name):
                 raise ImportError(
-                    f"numba: {getattr(owner, '__name__', owner)} has no {name}, by which arrays are taken"
+                    f"numba: {getattr(owner, '__name__', owner)} does not have {name}, which typing a USMArray needs"
                 )
     typeof_impl.register(Descriptor)(typeof_usm_array)
     unbox(USMArrayType)(unbox_usm_array)

@@ -1,4 +1,4 @@
-"""NumPy: ndarrays in and out through its C API, which is several times faster than any of its protocols."""
+"""NumPy: import and export of ndarrays through its C API, which is several times faster than any of its protocols."""
 
 import numpy as np
 
@@ -38,23 +38,23 @@ cdef extern from "numpy/arrayobject.h":
 
 
 cdef enum:
-    # Set on the results of broadcast_arrays, whose elements share memory. NumPy's buffer and interfaces then say read-only;
-    # the C API has no name for the bit, which flags.num shows (NPY_ARRAY_WARN_ON_WRITE in NumPy's multiarray/arrayobject.h).
+    # Set on the results of broadcast_arrays, whose elements share memory. NumPy exports them as read-only. The C API does
+    # not name this bit, which flags.num contains (NPY_ARRAY_WARN_ON_WRITE in NumPy's multiarray/arrayobject.h).
     WARN_ON_WRITE = -2147483648
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on the memory of an ndarray or of an instance of one of its subclasses.
+    """Import an ndarray or an instance of a subclass.
 
     Raises
     ------
     TypeError
-        The array holds Python objects, or has a mask, which no protocol could carry on.
+        The array holds Python objects, or has a mask, which no protocol can represent.
     """
     if not cnp.PyArray_CheckExact(obj):
-        refuse_mask(obj)     # first: it runs code of the subclass, which may change what is read below
-    # What the collector runs may change the array too: nothing is read before the descriptor stands. And no name for the
-    # ndarray itself: it would be one more reference, whose count threads may share.
+        refuse_mask(obj)     # first: it runs code of the subclass, which may change the fields read below
+    # The garbage collector may run code that changes the array too, so the descriptor is created before any field is read.
+    # `obj` is not bound to a typed variable: this would update the reference count, which threads may share.
     cdef Descriptor a = bare_array()
     cdef cnp.dtype descr = <cnp.dtype> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> obj)
     cdef int k, nd = cnp.PyArray_NDIM(<cnp.ndarray> obj)
@@ -91,16 +91,16 @@ cdef Descriptor parse_by_dict(object obj, object stream):
 
 
 cdef Descriptor copy_values(object obj):
-    """Python numbers and nested sequences, through NumPy: the one copy that nobody has to ask for."""
+    """Import Python numbers and nested sequences through NumPy. This is the only implicit copy."""
     refuse_endless(obj, "asarray")
     try:
         array = array_of(obj, None)
     except PASSES_ON:
         raise
-    except (RuntimeError, TypeError, ValueError) as error:      # the first two are those of arrays in a list
-        helps = "arrayhub.asnested takes lists of different length" if isinstance(error, ValueError) else \
-            "take its elements one by one"
-        raise TypeError(f"asarray: {show(obj)} is no regular nested sequence of numbers ({error}); {helps}") from error
+    except (RuntimeError, TypeError, ValueError) as error:      # the first two are raised for arrays in a list
+        helps = "arrayhub.asnested accepts lists of different length" if isinstance(error, ValueError) else \
+            "pass its elements one by one"
+        raise TypeError(f"asarray: {show(obj)} is not a regular nested sequence of numbers ({error}); {helps}") from error
     if array.dtype == object:
         raise TypeError(f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type")
     cdef Descriptor a = parse(array, None)
@@ -109,14 +109,14 @@ cdef Descriptor copy_values(object obj):
 
 
 cdef Descriptor copy_values_as(object obj, object dtype):
-    """The same with elements of a type that the caller chose: NumPy refuses integers that it does not hold, which a copy
-    of the array from above would wrap."""
+    """Import values as elements of the requested type. NumPy rejects integers that do not fit, while casting the result of
+    `copy_values` would wrap them."""
     refuse_endless(obj, "asarray")
     try:
         array = array_of(obj, dtype)
     except OverflowError as error:
         raise OverflowError(f"asarray: dtype is {dtype!r}: {error}") from None
-    except ValueError as error:      # text that is no number, or not ASCII; no number among integers
+    except ValueError as error:      # text that is not a number or not ASCII, or a non-number among integers
         raise ValueError(f"asarray: dtype is {dtype!r}: {error}") from None
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
@@ -124,7 +124,7 @@ cdef Descriptor copy_values_as(object obj, object dtype):
 
 
 cdef object array_of(object obj, object dtype):
-    """What NumPy makes of values, among which may be arrays of ours: those of one element it knows by numbers alone."""
+    """Return NumPy's array of values. They may contain USMArrays, of which NumPy accepts those of one number only."""
     try:
         array = np.array(obj, dtype)
     except (TypeError, ValueError):
@@ -132,22 +132,22 @@ cdef object array_of(object obj, object dtype):
         if shown is obj:
             raise
         array = np.array(shown, dtype)
-    return array if array.base is None else array.copy()     # of a record's scalar NumPy gives a view
+    return array if array.base is None else array.copy()     # NumPy returns a view of a record scalar
 
 
-cdef frozenset _PLAIN = frozenset((bool, int, float, complex, str, bytes))     # as most values are; no array among them
+cdef frozenset _PLAIN = frozenset((bool, int, float, complex, str, bytes))     # the usual types of values; none is an array
 
 
-# Of an array that no machine has memory for. Lists that share their elements can name as many.
+# More elements than any machine can store. Lists that share their elements can have as many.
 cdef double MANY_ELEMENTS = 2.0 ** 40
 
 
 cpdef int refuse_endless(object obj, str call) except -1:
-    """Refuse sequences in which NumPy would look for elements without end: those nested too deeply, those that contain
-    themselves and those that share their elements.
+    """Reject sequences in which NumPy would search for elements endlessly: sequences that are nested too deeply, contain
+    themselves, or share their elements.
 
-    NumPy takes the number of dimensions and their lengths from the first elements, and leaves a sequence in which others
-    differ. Only the first elements have to be followed.
+    NumPy determines the shape from the first element of each level and stops at a sequence that differs, so only the first
+    elements need to be followed.
     """
     cdef double elements = 1
     cdef int levels = 0
@@ -160,21 +160,21 @@ cpdef int refuse_endless(object obj, str call) except -1:
         elements *= length
         if levels > layout.MAX_NDIM:
             raise TypeError(
-                f"{call}: sequences inside each other, more than {layout.MAX_NDIM} levels; accepted: at most"
-                f" {layout.MAX_NDIM}, in none of which a sequence contains itself"
+                f"{call}: sequences are nested in more than {layout.MAX_NDIM} levels; accepted: at most"
+                f" {layout.MAX_NDIM}, without a sequence that contains itself"
             )
         if elements > MANY_ELEMENTS:
             raise TypeError(
-                f"{call}: sequences inside each other with {elements:.2g} elements; accepted: at most 2**40, those of a"
-                " shared sequence counted each time. numpy.broadcast_to(x, shape) repeats x without a copy"
+                f"{call}: nested sequences have {elements:.2g} elements; accepted: at most 2**40, where a shared sequence"
+                " counts each time. numpy.broadcast_to(x, shape) repeats x without a copy"
             )
         obj = (<list> obj)[0] if isinstance(obj, list) else (<tuple> obj)[0]
     return 0
 
 
 cpdef double count_elements(object obj, str call) except -1:
-    """Return how many elements there are in lists, tuples and dicts inside each other, those of a shared one counted each
-    time; TypeError where one contains itself."""
+    """Return the number of elements in nested lists, tuples and dicts. A shared one counts each time it occurs. Raise
+    TypeError if one contains itself."""
     return counted(obj, 0, {}, call)
 
 
@@ -184,10 +184,10 @@ cdef double counted(object obj, int level, dict seen, str call) except -1:
     if _PLAIN.issuperset(map(type, values)):
         return elements
     if level > layout.MAX_NDIM:
-        raise TypeError(f"{call}: lists inside each other, more than {layout.MAX_NDIM} levels")
+        raise TypeError(f"{call}: lists are nested in more than {layout.MAX_NDIM} levels")
     before = seen.get(id(obj), obj)
     if before is None:
-        raise TypeError(f"{call}: lists inside each other, more than {layout.MAX_NDIM} levels, since {show(obj)} contains"
+        raise TypeError(f"{call}: lists are nested in more than {layout.MAX_NDIM} levels, because {show(obj)} contains"
                         " itself")
     if before is not obj:
         return before[1]
@@ -200,13 +200,13 @@ cdef double counted(object obj, int level, dict seen, str call) except -1:
 
 
 cpdef object with_ndarrays(object obj):
-    """Return `obj` with an ndarray in place of each array of ours in it, or `obj` itself where there is none."""
+    """Return `obj` with each USMArray in it replaced by an ndarray, or `obj` itself if it does not contain any."""
     return replaced(obj, 0, {})
 
 
 cdef object replaced(object obj, int level, dict seen):
-    """`seen` has the sequences that were visited, by their identity: they may share their elements, or contain themselves,
-    which NumPy refuses. It refuses more levels than it has dimensions, too."""
+    """Replace arrays recursively. `seen` has the visited sequences by identity: they may share elements, or contain
+    themselves. NumPy rejects the latter, and sequences with more levels than it supports dimensions."""
     if isinstance(obj, Descriptor):
         return emit(obj)
     if level > layout.MAX_NDIM or not isinstance(obj, (list, tuple)) or _PLAIN.issuperset(map(type, obj)):
@@ -222,12 +222,12 @@ cdef object replaced(object obj, int level, dict seen):
 
 
 cdef Descriptor copy_scalar(object obj, object stream):
-    """A NumPy scalar: its buffer calls dates bytes, and its dict knows nothing of ml_dtypes."""
+    """Import a NumPy scalar by value: its buffer exports dates as bytes, and its dict does not support ml_dtypes."""
     return copy_values(obj)
 
 
 cdef int refuse_mask(object obj) except -1:
-    """A mask says which elements are valid; no protocol here can carry it, and dropping it would change the values."""
+    """Reject arrays with a mask. No protocol can represent a mask, and without it invalid values would appear."""
     cls = type(obj)
     if not is_attribute(obj, "mask"):
         return 0
@@ -237,23 +237,23 @@ cdef int refuse_mask(object obj) except -1:
     bare = "x.unmasked" if hasattr(cls, "unmasked") else "x.view(numpy.ndarray)"
     helps = f"x.filled(value), or {bare} to ignore it"
     if isinstance(obj, np.ma.MaskedArray):
-        bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's has the mask too
-        hides = mask.dtype.names is not None or mask.any()     # of records NumPy keeps a mask that hides nothing
+        bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's includes the mask
+        hides = mask.dtype.names is not None or mask.any()     # NumPy keeps the mask of records even if it hides nothing
         helps = f"x.filled(value), or {bare} to ignore it" if hides else "x.shrink_mask(), since it hides nothing"
-    raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without one. Take {helps}")
+    raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without a mask. Take {helps}")
 
 
 cdef bint is_attribute(object obj, str name) except -1:
-    """Whether the type or the object itself has an attribute; a field of a record that is called so is none."""
+    """Return whether the type or the instance has an attribute; a field of a record with this name does not count."""
     return hasattr(type(obj), name) or name in getattr(obj, "__dict__", ())
 
 
-# How libraries write that a quantity has no unit.
+# Texts by which libraries represent a unit of dimensionless quantities.
 cdef frozenset _NO_UNITS = frozenset(("", "dimensionless", "1.0 dimensionless", "1 (dimensionless)"))
 
 
 cpdef int refuse_unit(object obj) except -1:
-    """Refuse an ndarray that counts a unit, among others: those of the others may differ, and none would be kept."""
+    """Reject an ndarray with a unit in a list of values: the units may differ, and none would be kept."""
     cdef type cls = type(obj)
     if cls is np.ndarray or not isinstance(obj, np.ndarray):
         return 0
@@ -261,21 +261,21 @@ cpdef int refuse_unit(object obj) except -1:
         unit = getattr(obj, name, None) if is_attribute(obj, name) else None
         if unit is not None and not callable(unit) and str(unit) not in _NO_UNITS:
             raise TypeError(
-                f"{module_of(cls)}.{cls.__name__}: {name} is {show(str(unit))}, which a list of them would lose; accepted:"
-                " numbers without one. Convert each to one unit, and take numpy.asarray(x) of it"
+                f"{module_of(cls)}.{cls.__name__}: {name} is {show(str(unit))}, which an array of these values cannot keep;"
+                " accepted: numbers without a unit. Convert each to one unit and then call numpy.asarray(x)"
             )
     return 0
 
 
 cdef object emit(Descriptor a):
-    """An ndarray on the memory of `a`, which it keeps alive as its base.
+    """Export as an ndarray on the memory of `a`; its base keeps `a` alive.
 
     Raises
     ------
     BufferError
         The host cannot read the memory, or elements are packed.
     TypeError
-        NumPy has no dtype for the elements.
+        NumPy does not have a dtype for the elements.
     """
     if not host_readable(a):
         raise BufferError(
@@ -288,28 +288,28 @@ cdef object emit(Descriptor a):
     return lay_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
 
 
-# Where an array without elements points: NumPy allocates, and makes writable, what it gets no pointer for.
+# Address of empty arrays. For a null pointer NumPy would allocate memory and make it writeable.
 cdef char[16] _NOTHING
 
 
 cdef object lay_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
-    """An ndarray on the memory of `a`, which it keeps alive."""
+    """Create an ndarray on the memory of `a`, which it keeps alive."""
     cdef void* data = a.data_ if a.data_ != NULL else <void*> _NOTHING
-    Py_INCREF(dtype)     # PyArray_NewFromDescr takes this reference over
+    Py_INCREF(dtype)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(
         np.ndarray, dtype, nd, shape, strides, data, cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None
     )
-    Py_INCREF(a)         # and PyArray_SetBaseObject this one
+    Py_INCREF(a)         # and PyArray_SetBaseObject steals this one
     PyArray_SetBaseObject(array, a)
     return array
 
 
 cdef object emit_raw(Descriptor a):
-    """The same with opaque items, so that NumPy copies bytes and interprets nothing; packed elements as one run."""
+    """Export with opaque items, which NumPy copies without interpreting them; packed elements as one run of bytes."""
     cdef Py_ssize_t nbytes = a.nbytes
     if a.flags_ & PACKED:
         return lay_over(a, np.dtype(np.uint8), 1, &nbytes, NULL)
-    # Not np.dtype((np.void, n)): what that calls in between may be interrupted, and it takes the interrupt for an answer.
+    # Not np.dtype((np.void, n)): an interrupt in the code that it calls would be taken for that code's result.
     return lay_over(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
 
 
@@ -317,8 +317,8 @@ cdef cnp.dtype _UINT8 = np.dtype(np.uint8)
 
 
 cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
-    """Some bytes of `a` as a flat ndarray of ``uint8``, which keeps `owner` alive and not the array."""
-    Py_INCREF(_UINT8)     # as above
+    """Export some bytes of `a` as a flat ndarray of ``uint8``, which keeps `owner` alive instead of `a`."""
+    Py_INCREF(_UINT8)     # PyArray_NewFromDescr steals it
     cdef cnp.ndarray array = PyArray_NewFromDescr(
         np.ndarray, _UINT8, 1, &nbytes, NULL, data if nbytes else _NOTHING,
         cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None,
@@ -329,12 +329,12 @@ cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
 
 
 cdef object emit_array(Descriptor a, object dtype, object copy):
-    """What ``__array__`` gives: `emit`, and where asked for, NumPy's own conversion of it.
+    """Implement ``__array__``: `emit`, and NumPy's own conversion if requested.
 
     Raises
     ------
     TypeError
-        The host cannot read the memory. NumPy lets a TypeError through; after a BufferError it would make a
+        The host cannot read the memory. NumPy propagates a TypeError; after a BufferError it would create a
         zero-dimensional array of the object itself.
     """
     if not host_readable(a):
@@ -349,16 +349,17 @@ cdef object emit_array(Descriptor a, object dtype, object copy):
 
 
 def ndarray(Descriptor array):
-    """Return host-readable memory as an ndarray of its own element type, which keeps it alive; BufferError where it is not."""
+    """Return host-readable memory as an ndarray of its own element type, which keeps it alive; otherwise BufferError."""
     return emit(for_host_library(array, "numpy", 0))
 
 
 def raw(Descriptor array, writable=False):
-    """Return host-readable memory as an ndarray of opaque items, for copies that must not interpret the elements.
+    """Return host-readable memory as an ndarray of opaque items, for copies that do not interpret the elements.
 
-    Packed elements come as one run of bytes.
+    Packed elements are one run of bytes.
     """
     cdef Descriptor view = as_host(array)
     if writable and not array.flags_ & WRITEABLE:
         raise ValueError("out: the array is read-only; accepted: a writable one")
+
     return emit_raw(view)

@@ -1,7 +1,7 @@
-"""pyarrow: arrays in by DLPack, which is faster, and by Arrow's own interface where DLPack has no words; and what helps
-where there is no dense array.
+"""pyarrow: import by DLPack, which is faster, or by Arrow's C data interface for types that DLPack does not have; and
+advice for arrays that are not dense.
 
-Buffers and Tensors of pyarrow have a PEP 3118 buffer and need no module here.
+Buffers and Tensors of pyarrow support PEP 3118 and do not need this module.
 """
 
 import sys
@@ -20,40 +20,40 @@ cdef extern from *:
 
 cdef str METHOD = "__dlpack__"
 cdef tuple KEYWORDS = ("max_version",)
-cdef tuple MAX_VERSION = (1, 0)      # which pyarrow compares faster than a later one, and gives the same for
+cdef tuple MAX_VERSION = (1, 0)      # pyarrow compares this version faster than a later one, with the same result
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on a ``pyarrow.Array``, read-only, with the offset of a slice honoured.
+    """Import a ``pyarrow.Array``, read-only, including the offset of a slice.
 
     Raises
     ------
     BufferError
-        Its memory is no plain run of numbers: nulls, bits, chunks, strings; the message names the call that helps.
+        The memory is not a run of numbers: nulls, bits, chunks, strings. The message names a call to use instead.
     """
     cdef Descriptor a
     capsule = capsule_of(obj)
     if capsule is None:
         return by_arrow(obj)
     a = dlpack.parse_capsule(capsule, False, obj)
-    return a if a.nd_ == 1 else by_arrow(obj)      # a tensor, whose dimensions DLPack has no names for
+    return a if a.nd_ == 1 else by_arrow(obj)      # a tensor, whose names of dimensions DLPack does not carry
 
 
 cdef Descriptor by_arrow(object obj):
-    """What DLPack has no words for, and an array may have: times, tensors, a single chunk, nulls that are none."""
+    """Import what DLPack does not support: times, tensors, a single chunk, validity bitmaps without nulls."""
     cdef Descriptor a
     try:
         a = arrow.parse(obj, None)
     except BufferError as error:
         raise pyarrow_error(obj, error) from error
     if a is None:
-        raise pyarrow_error(obj, "it speaks no protocol")
+        raise pyarrow_error(obj, "it does not support any protocol")
     return a
 
 
 cdef inline object capsule_of(object obj):
-    """What ``obj.__dlpack__(max_version=(1, 0))`` gives, without a bound method and keywords made anew; None where there
-    is no such method, or it refuses."""
+    """Return ``obj.__dlpack__(max_version=(1, 0))``, without creating a bound method and keywords; None if the method is
+    missing or raises."""
     cdef PyObject* arguments[2]
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> MAX_VERSION
@@ -62,14 +62,14 @@ cdef inline object capsule_of(object obj):
 
 
 cdef object legacy_capsule(object obj):
-    """What a pyarrow from before versions gives; None for what this one has just refused."""
+    """Return the capsule of a pyarrow without ``max_version``; None if the call failed for another reason."""
     try:
         dlpack.raise_pending("pyarrow's __dlpack__")
     except PASSES_ON:
         raise
-    except Exception as error:      # ArrowInvalid, ArrowTypeError and others, by the version
+    except Exception as error:      # ArrowInvalid, ArrowTypeError or others, depending on the version
         kind = type(error)
-    if kind is not TypeError:      # which alone is Python's own, about the keyword
+    if kind is not TypeError:      # only TypeError can be about the keyword
         return None
     try:
         return obj.__dlpack__()
@@ -81,31 +81,31 @@ cdef object legacy_capsule(object obj):
 
 cdef object pyarrow_error(object obj, object reason):
     pyarrow = sys.modules["pyarrow"]
-    nested = "; or arrayhub.asnested(x), which takes it as it is" if "asnested" in str(reason) else ""
+    nested = "; or call arrayhub.asnested(x)" if "asnested" in str(reason) else ""
     words = advice_in_chunks(obj) if isinstance(obj, pyarrow.ChunkedArray) else advice(obj, reason)
     return BufferError(f"pyarrow: {type(obj).__name__} {words}{nested}")
 
 
-# Whose memory is no array, and what helps: a look at pyarrow and the object, and the advice. The first that applies.
+# Objects whose memory is not one array: a predicate on pyarrow and the object, and the advice. The first match is used.
 _ADVICE = (
     (lambda pa, x: isinstance(x, pa.Table), "has columns in chunks; call x.column(i).combine_chunks()"),
-    (lambda pa, x: isinstance(x, pa.RecordBatch), "has columns; take x.column(i), or x.to_tensor(), which copies"),
+    (lambda pa, x: isinstance(x, pa.RecordBatch), "has columns; use x.column(i), or x.to_tensor(), which copies"),
     (lambda pa, x: isinstance(x, pa.Scalar), "is a single value; call x.as_py()"),
-    (lambda pa, x: isinstance(x, pa.ExtensionArray), "is an extension array; take x.storage"),
-    (lambda pa, x: pa.types.is_null(x.type), "has nulls alone; call arrayhub.asnested(x.cast(pyarrow.float64()))"),
+    (lambda pa, x: isinstance(x, pa.ExtensionArray), "is an extension array; use x.storage"),
+    (lambda pa, x: pa.types.is_null(x.type), "has nulls only; call arrayhub.asnested(x.cast(pyarrow.float64()))"),
     (lambda pa, x: x.null_count > 0, ""),
     (lambda pa, x: pa.types.is_boolean(x.type), "packs eight values into a byte; call x.cast(pyarrow.uint8()), which copies"),
-    (lambda pa, x: pa.types.is_dictionary(x.type), "is encoded; take x.indices, and x.dictionary for what they stand for"),
+    (lambda pa, x: pa.types.is_dictionary(x.type), "is dictionary-encoded; use x.indices and x.dictionary"),
     (lambda pa, x: pa.types.is_decimal(x.type), "has decimals; call x.cast(pyarrow.float64()), which rounds them"),
     (lambda pa, x: pa.types.is_interval(x.type), "has months, days and nanoseconds; call x.to_pylist()"),
     (lambda pa, x: pa.types.is_temporal(x.type),
-     "has a type of time that says more than NumPy's; view the integers: x.view(pyarrow.int{bits}())"),
-    (lambda pa, x: pa.types.is_run_end_encoded(x.type), "is encoded; call pyarrow.compute.run_end_decode(x)"),
-    (lambda pa, x: pa.types.is_map(x.type), "is nested; take x.keys and x.items"),
-    (lambda pa, x: pa.types.is_struct(x.type), "is nested; take x.field(i), or x.flatten(), all of them"),
-    (lambda pa, x: pa.types.is_union(x.type), "is nested; take x.field(i)"),
-    (lambda pa, x: pa.types.is_nested(x.type), "is nested; take x.flatten()"),
-    (lambda pa, x: "string" in str(x.type) or "binary" in str(x.type), "has strings; take x.to_pylist()"),
+     "has a temporal type that NumPy does not have; view the integers: x.view(pyarrow.int{bits}())"),
+    (lambda pa, x: pa.types.is_run_end_encoded(x.type), "is run-end encoded; call pyarrow.compute.run_end_decode(x)"),
+    (lambda pa, x: pa.types.is_map(x.type), "is nested; use x.keys and x.items"),
+    (lambda pa, x: pa.types.is_struct(x.type), "is nested; use x.field(i), or x.flatten() for all fields"),
+    (lambda pa, x: pa.types.is_union(x.type), "is nested; use x.field(i)"),
+    (lambda pa, x: pa.types.is_nested(x.type), "is nested; use x.flatten()"),
+    (lambda pa, x: "string" in str(x.type) or "binary" in str(x.type), "has strings; use x.to_pylist()"),
 )
 
 
@@ -116,12 +116,12 @@ cdef str advice(object obj, object reason):
             if "{bits}" in words:
                 return words.replace("{bits}", str(obj.type.bit_width))
             return words or advice_without_nulls(obj)
-    return f"cannot be shown as an array ({reason}); accepted: numbers without nulls. x.buffers() gives the raw bytes"
+    return f"is not dense ({reason}); accepted: numbers without nulls. x.buffers() returns the raw buffers"
 
 
 cdef str advice_without_nulls(object obj):
-    """For nulls; of a type that is no array without them either, the call without nulls."""
-    why = "has nulls, which no protocol here can say"
+    """Return the advice for an array with nulls. If it is not dense without nulls either, add the call for that array."""
+    why = "has nulls, which a dense array cannot represent"
     dropped = obj.drop_null()
     reason = refusal_of(dropped)
     if reason is not None:
@@ -131,16 +131,17 @@ cdef str advice_without_nulls(object obj):
 
 
 cdef str advice_in_chunks(object obj):
-    """For chunks; where one is no array itself, what helps with all of them in one."""
+    """Return the advice for a chunked array. If a chunk is not dense either, add the call for all chunks in one."""
     for chunk in obj.chunks:
         reason = refusal_of(chunk)
         if reason is not None:
             return wrappers.named_as("x.combine_chunks()", advice(chunk, reason))
-    return "lies in chunks; call x.combine_chunks(), or take x.chunk(i) one by one"
+    return "consists of chunks; call x.combine_chunks(), or use x.chunk(i) one by one"
 
 
 cdef object refusal_of(object obj):
-    """The error of what is no dense array; None of what is one."""
+    """Return the error of an array that is not dense; None for a dense one."""
+
     refusal = None
     try:
         arrow.parse(obj, None)

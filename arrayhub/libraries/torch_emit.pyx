@@ -1,4 +1,4 @@
-"""torch: arrays as its tensors, by its C exchange table, behind the checks that it leaves out. The way in is in `torch`."""
+"""torch: export as tensors by its C exchange table, after checks that the table omits. The import is in `torch`."""
 
 import sys
 
@@ -30,18 +30,18 @@ from arrayhub._core.errors import PASSES_ON
 
 
 cdef object emit(Descriptor a, bint allow_readonly):
-    """A ``torch.Tensor`` on the memory of `a`.
+    """Export as a ``torch.Tensor`` on the memory of `a`.
 
     Raises
     ------
     BufferError
-        Read-only memory (torch cannot say so) unless `allow_readonly`; negative strides, at which torch ends the process;
-        memory, types or strides that torch does not have.
+        The memory is read-only, which torch does not support, and `allow_readonly` is False; strides are negative, at
+        which torch ends the process; or torch does not support the device, the element type or the strides.
     """
     cdef DLManagedTensorVersioned* managed
     cdef void* result = NULL
     cdef DLPackExchangeAPI* api = table()
-    # Compact writable memory of the host, the usual case, is nothing that torch could not take, if it is not complex128.
+    # torch accepts all compact writeable host memory, the usual case, except for some complex128.
     if (a.device_.device_type != kDLCPU or a.flags_ & (C_CONTIGUOUS | WRITEABLE) != C_CONTIGUOUS | WRITEABLE
             or a.dl_dtype_.bits == 128):
         a = acceptable(a, allow_readonly, api)
@@ -49,7 +49,7 @@ cdef object emit(Descriptor a, bint allow_readonly):
         check_empty(a)
     managed = dlpack.new_managed(a)
     managed.flags &= ~<unsigned long long> DL_READ_ONLY
-    # The table neither takes over nor deletes a managed tensor whose type it refuses; a capsule frees what nobody took.
+    # The table neither takes nor deletes a managed tensor of a type that it rejects; a capsule frees it in this case.
     if api == NULL or not surely_known(a):
         return by_capsule(a, dlpack.capsule_of(managed))
     if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
@@ -60,7 +60,7 @@ cdef object emit(Descriptor a, bint allow_readonly):
 
 
 cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
-    """`a` as torch takes it, or the reason why it does not; in the order of torch's current stream."""
+    """Return `a` in a form that torch accepts, ordered with torch's current stream, or raise the reason."""
     cdef int k
     a = for_host_library(a, "torch", kDLCUDA)
     if not allow_readonly and not a.flags_ & WRITEABLE:
@@ -79,8 +79,8 @@ cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI*
 
 
 cdef int check_start(Descriptor a) except -1:
-    """Refuse element zero where torch's code for the type would end the process: its vector instructions ask for whole
-    complex128 numbers on 16-byte boundaries, and a CUDA kernel for every element on a multiple of its size."""
+    """Reject an address at which torch would end the process: its vector instructions need 16-byte alignment for
+    complex128, and its CUDA kernels need element-size alignment for every type."""
     cdef size_t needed = a.itemsize_ if a.device_.device_type == kDLCUDA else 16 if a.dl_dtype_.bits == 128 else 1
     if needed > 1 and <size_t> a.data_ % needed != 0 and size_of(a) != 0:
         raise BufferError(f"torch: the elements start at address {<size_t> a.data_:#x}; accepted: {needed}-byte"
@@ -89,16 +89,16 @@ cdef int check_start(Descriptor a) except -1:
 
 
 cdef int check_empty(Descriptor a) except -1:
-    """Refuse an array without elements whose lengths are beyond what torch counts with: it calls the deleter and then
-    leaves the capsule, which calls it again."""
+    """Reject an empty array whose lengths overflow in torch: torch calls the deleter and does not consume the capsule,
+    which then calls the deleter again."""
     cdef Py_ssize_t total = a.itemsize_
     cdef int k
     if size_of(a) != 0 or a.flags_ & PACKED:
         return 0
     for k in range(a.nd_):
         if a.shape_[k] > 1 and layout.checked_mul(total, a.shape_[k], &total):
-            raise BufferError(f"torch: the lengths {shape_tuple(a)} of an array without elements overflow there; pass an"
-                              " array whose other lengths stay below 2**63 bytes in all")
+            raise BufferError(f"torch: the lengths {shape_tuple(a)} of an empty array overflow in torch; accepted: other"
+                              " lengths below 2**63 bytes in all")
     return 0
 
 
@@ -113,7 +113,7 @@ cdef int order_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 
 
 cdef bint surely_known(Descriptor a) noexcept:
-    """Whether every torch that has a table has the element type: ints, floats, complex numbers, bool and bfloat16."""
+    """Return whether every torch with an exchange table has the element type: int, float, complex, bool and bfloat16."""
     return (a.dl_dtype_.code in (kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLComplex, kDLBool)
             and a.dl_dtype_.bits >= 8)
 
@@ -123,12 +123,12 @@ cdef object by_capsule(Descriptor a, object capsule):
         return sys.modules["torch"].from_dlpack(capsule)
     except PASSES_ON:
         raise
-    except Exception as error:       # RuntimeError, BufferError, AssertionError: by the version and the device
+    except Exception as error:       # RuntimeError, BufferError or AssertionError, depending on the version and the device
         raise torch_error(a, error) from None
 
 
 cdef object pending_as_torch_error(Descriptor a):
-    """What torch's table reported, as the error to be raised."""
+    """Return the error that torch's exchange table reported."""
     try:
         dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
     except PASSES_ON:
@@ -139,8 +139,8 @@ cdef object pending_as_torch_error(Descriptor a):
 
 
 cdef object torch_error(Descriptor a, object error):
-    """A BufferError with the first line of torch's own message, which goes on with a backtrace through its C++."""
+    """Build a BufferError with the first line of torch's message, which continues with a C++ backtrace."""
     return BufferError(
-        f"torch: it takes no elements of type {dtypes.by_typenum(a.typenum_).name.decode()}"
+        f"torch: elements of type {dtypes.by_typenum(a.typenum_).name.decode()} are not supported"
         f" ({str(error).partition(chr(10))[0]}); convert them first"
     )

@@ -1,6 +1,6 @@
-"""warp's arrays: by DLPack, and those of structs by NumPy.
+"""warp: import of its arrays by DLPack, and of arrays of structs by NumPy.
 
-Of structs warp's ``__array_interface__`` has a ``descr`` that is no list, and DLPack has no word for them (warp 1.19).
+For structs, the ``descr`` in warp's ``__array_interface__`` is not a list, and DLPack does not have such types (warp 1.19).
 """
 
 from arrayhub.adapters cimport dlpack
@@ -8,12 +8,12 @@ from arrayhub.libraries cimport numpy
 
 
 cdef Descriptor parse(object obj, object stream):
-    """The memory of a ``warp.array``.
+    """Import a ``warp.array``.
 
     Raises
     ------
     BufferError
-        Structs on a device; ``x.numpy()`` copies them.
+        The elements are structs on a device; ``x.numpy()`` copies them.
     """
     if type(obj.dtype).__name__ != "Struct":
         return dlpack.parse(obj, stream)
@@ -22,7 +22,7 @@ cdef Descriptor parse(object obj, object stream):
         a = numpy.parse(obj.numpy(), stream)
     if a is None or a.size and <size_t> a.data_ != <size_t> (obj.ptr or 0):
         raise BufferError(
-            f"warp: an array of {obj.dtype.key} on {obj.device} has no protocol that says its elements; pass x.numpy(), a"
+            f"warp: {obj.dtype.key} elements on {obj.device} cannot be exported by any protocol; pass x.numpy(), a"
             " copy"
         )
     return a

@@ -1,9 +1,9 @@
-"""Objects that hold an array, or look as if they did: which of them are taken for it, and what to call for the rest.
+"""Objects that hold an array or resemble one: which are imported, and the call that returns an array for the others.
 
-A wrapper is taken where what it hands out is its own memory in its own type, which is checked for each object. Of all
-others a part would be lost (a mask, a unit, a time zone, what is not stored), or writes would (into a copy made at each
-look); the error then names the call that gives an array. Types are known by the names of their library and their class,
-those that they inherit from included, so no library is imported to recognise its objects.
+A wrapper is imported if the array that it returns is its own memory with its own element type. Each object is checked
+for this. Importing other wrappers would lose a part of them (a mask, a unit, a time zone, implicit values) or lose
+writes (into a copy made on each access), so the error names a call that returns an array. Types are identified by the
+names of their library and class, including their bases, so recognizing an object does not import its library.
 """
 
 import datetime
@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON, root_of, show
+from arrayhub._core.errors import PASSES_ON, name_of_type, root_of, show
 from arrayhub.adapters import arrow
 
 
 class Wrapper(NamedTuple):
-    """What is known of a type."""
+    """Description of a wrapper type."""
 
-    call: str  # what gives an array, for people; "": the object is symbolic, and no call does
-    attribute: str | None = None  # what hands out its memory, as in "data", "a.b" or "get()"; None: nothing does
-    dtype: Callable[[Any], Any] = lambda obj: None  # the element type that an object says it has; None: none of NumPy's
-    asked: bool = False  # its own protocols are asked instead, and the call is named where they refuse
-    instead: Callable[[Any], str | None] = lambda obj: None  # the call for an object of which `call` gives no array
+    call: str  # expression that returns an array, for error messages; "" if the object is symbolic and no call does
+    attribute: str | None = None  # path to the memory, such as "data", "a.b" or "get()"; None if there is none
+    dtype: Callable[[Any], Any] = lambda obj: None  # the object's own element type; None if it is not NumPy's
+    asked: bool = False  # try the type's own protocols, and name `call` only if they fail
+    instead: Callable[[Any], str | None] = lambda obj: None  # expression for objects that `call` does not suit
 
 
-# OpenVINO's names of the element types that its `data` shows as what they are; others come as bytes or another type.
+# OpenVINO's names of element types that its `data` returns correctly. It returns others as bytes or as another type.
 _OPENVINO = {
     "boolean": "bool",
     **{f"{code}{bits}": f"{name}{bits}" for code, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
@@ -49,7 +49,7 @@ def _dtype_of_openvino(obj: Any) -> Any:
 
 
 def _bits_of_openvino(obj: Any) -> str | None:
-    """The call for an element type of ml_dtypes', which `data` shows as another one of the same size."""
+    """Return the expression for an element type of ml_dtypes, which `data` returns as another one of the same size."""
     name = _OPENVINO_BITS.get(obj.get_element_type().get_type_name())
     return None if name is None else f"x.data.view(ml_dtypes.{name})"
 
@@ -103,12 +103,12 @@ def _dtype_of_arrow(obj: Any) -> Any:
 
 
 def _nested_of_pandas(obj: Any) -> str | None:
-    """The call that loses nothing, and ``to_numpy()`` unless it makes Python objects, which a row or two tell."""
+    """Return the lossless call, and ``to_numpy()`` unless it creates Python objects, which one or two rows show."""
     try:
         objects = _gives_objects(obj, [0][: len(obj)])
         missing = np.asarray(obj.isna()) if hasattr(obj, "isna") else np.zeros(len(obj), bool)
         rows = missing.any(axis=1) if missing.ndim > 1 else missing
-        if not objects:  # some types become objects only where elements are missing
+        if not objects:  # some types become objects only if elements are missing
             objects = bool(rows.any()) and _gives_objects(obj, [int(rows.argmax())])
         has_form = len(obj) > 0 and _has_form(obj) if not objects else _has_form(obj)
     except PASSES_ON:
@@ -116,16 +116,16 @@ def _nested_of_pandas(obj: Any) -> str | None:
     except Exception:
         return None
     if not has_form:
-        return "x.to_numpy(dtype), with one that all of them have, as float or str" if objects else None
+        return "x.to_numpy(dtype), with a dtype that fits all elements, such as float or str" if objects else None
     speaks = any(hasattr(type(obj), name) for name in ("__arrow_c_stream__", "__arrow_array__"))
-    nested = f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'}), which takes it as it is"
+    nested = f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'})"
     if objects:
         return nested
     return f"{nested}, or {'x.fillna(value) or ' if rows.any() else ''}x.to_numpy(), a copy that may change the type"
 
 
 def _has_form(obj: Any) -> bool:
-    """Say whether `asnested` takes it, which its first rows tell."""
+    """Return whether `asnested` supports the object, judged by its first rows."""
     first = obj.take(range(min(len(obj), _LOOKED_AT)))
     return bool(arrow.has_form(first if hasattr(first, "__arrow_c_stream__") else sys.modules["pandas"].Series(first)))
 
@@ -145,7 +145,7 @@ def _dtype_of_awkward(obj: Any) -> Any:
 def _union_of_awkward(obj: Any) -> str | None:
     layout = getattr(obj, "layout", obj)
     if type(layout).__qualname__ == "UnionArray":
-        return f"x{'' if layout is obj else '.layout'}.content(i), its elements of one kind"
+        return f"x{'' if layout is obj else '.layout'}.content(i), its elements of one type"
     return "one of its parts without a union" if "union[" in str(layout.form.type) else None
 
 
@@ -157,40 +157,40 @@ def _strings_of_h5py(obj: Any) -> str | None:
     dtype = getattr(obj, "dtype", None)
     if dtype is None or (not np.dtype(dtype).hasobject and np.dtype(dtype).kind not in "TU"):
         return None
-    return f"arrayhub.asnested({_READ_CALL})" if getattr(obj, "shape", True) else "x[()], its one value"
+    return f"arrayhub.asnested({_READ_CALL})" if getattr(obj, "shape", True) else "x[()], its only value"
 
 
 def _binned(obj: Any) -> str | None:
-    return None if obj.data is not None else "x.get_label(): of the rest it has bins alone, unless free_raw_data=False"
+    return None if obj.data is not None else "x.get_label(); the data is binned unless free_raw_data=False"
 
 
 def _dtype_of_xarray(obj: Any) -> Any:
-    return obj.dtype if isinstance(obj.dtype, np.dtype) else None  # else what is in it says so itself
+    return obj.dtype if isinstance(obj.dtype, np.dtype) else None  # otherwise the wrapped object determines the type
 
 
 _ASNUMPY = "numpy.asarray(x), a copy"
-_AWKWARD = "arrayhub.asnested(x), or awkward.to_numpy(x) where its lists are of one length"
-_CONTENT = "arrayhub.asnested(awkward.Array(x)), or awkward.to_numpy(x) where its lists are of one length"
-_DATA_AND_MASK = "x.data, and x.mask for what is valid"
-_DATATABLE = "x.to_numpy(), a copy, or arrayhub.asnested(x.to_arrow()) where values are missing"
+_AWKWARD = "arrayhub.asnested(x), or awkward.to_numpy(x) if its lists have equal lengths"
+_CONTENT = "arrayhub.asnested(awkward.Array(x)), or awkward.to_numpy(x) if its lists have equal lengths"
+_DATA_AND_MASK = "x.data, and x.mask for the validity"
+_DATATABLE = "x.to_numpy(), a copy, or arrayhub.asnested(x.to_arrow()) if values are missing"
 _DECOMPRESS = "x[:], which decompresses or computes a copy"
 _GET_BUFFER = "x.buffer_rgba()"
 _MAPPED = "x.get(), a copy, or x.map_to_host(), a view until it is released, unless x lies in SVM"
-_OPENCL = "what pyopencl.enqueue_map_buffer(queue, x, ...) gives, which is a view until it is released"
+_OPENCL = "the result of pyopencl.enqueue_map_buffer(queue, x, ...), a view until it is released"
 _LIST = "list(x), a copy"
-_OPENVINO_CALL = "x.data, which shows types that NumPy lacks as other types or as bytes"
+_OPENVINO_CALL = "x.data, which returns types that NumPy does not have as other types or as bytes"
 _PANDAS = "x.to_numpy(), a copy that may change the type"
-_QT_IMAGE = "x.bits(), or x.constBits() which is read-only: its bytes, x.bytesPerLine() for a row; keep x alive"
+_QT_IMAGE = "x.bits(), or the read-only x.constBits(): its bytes, with x.bytesPerLine() per row; keep x alive"
 _READ_CALL = "x[...]"
 _READ = f"{_READ_CALL}, which reads a copy into memory"
 _READ_ALL = "x[:], which reads a copy into memory"
 _SHAPES = "shapely.get_coordinates(x), a copy of the coordinates of its points"
 _SPARSE = "x.toarray(), a dense copy"
-_SYMBOLS = "numpy.array(x, float), a copy, where it has numbers"
-_SVM = "what x.map_rw(queue=queue) gives in a with statement, or x.buf where the memory is fine-grained"
+_SYMBOLS = "numpy.array(x, float), a copy, if its elements are numbers"
+_SVM = "the result of x.map_rw(queue=queue) in a with statement, or x.buf if the memory is fine-grained"
 _TAICHI = "x.to_numpy(), a copy"
 _TINYGRAD = "x.numpy(), a copy"
-_VTK = "vtk.util.numpy_support.vtk_to_numpy(y), with y one of its arrays, as in y = x.GetPointData().GetScalars()"
+_VTK = "vtk.util.numpy_support.vtk_to_numpy(y), with y one of its arrays, such as y = x.GetPointData().GetScalars()"
 _WARP = "x.contiguous(), a copy"
 _XARRAY = "x.load(), which reads it into memory, or x.to_numpy()"
 
@@ -202,20 +202,20 @@ _TABLE = {
     ("PyQt6", "voidptr"): Wrapper("it after x.setsize(n), with n the number of bytes", asked=True),
     ("PySide6", "QImage"): Wrapper(_QT_IMAGE),
     ("SimpleITK", "Image"): Wrapper(
-        "SimpleITK.GetArrayViewFromImage(x), read-only and valid only while x lives and nobody writes to it, or"
+        "SimpleITK.GetArrayViewFromImage(x), read-only and valid only while x exists and is not written, or"
         " SimpleITK.GetArrayFromImage(x), a copy"
     ),
     ("_cffi_backend", "_CDataBase"): Wrapper(
-        "cffi.FFI().buffer(x), the bytes of an array or of what a pointer points to", asked=True
+        "cffi.FFI().buffer(x), the bytes of an array or of a pointer's target", asked=True
     ),
-    ("_ctypes", "Array"): Wrapper(_LIST, asked=True),  # of Python objects and of pointers
+    ("_ctypes", "Array"): Wrapper(_LIST, asked=True),  # of Python objects or pointers
     ("_io", "BytesIO"): Wrapper("x.getbuffer()", "getbuffer()"),
-    ("arro3", "Scalar"): Wrapper("x.as_py()"),  # in Arrow's interface an array of one element
-    ("astropy", "FITS_rec"): Wrapper("arrayhub.asnested(x), or x['name'] for a column; what is stored is not scaled"),
+    ("arro3", "Scalar"): Wrapper("x.as_py()"),  # an array of one element in Arrow's interface
+    ("astropy", "FITS_rec"): Wrapper("arrayhub.asnested(x), or x['name'] for a column; stored values are not scaled"),
     ("astropy", "FITS_record"): Wrapper("x['name'], one of its fields"),
-    ("astropy", "NDData"): Wrapper(_DATA_AND_MASK + "; x.unit and x.uncertainty are not in it either"),
+    ("astropy", "NDData"): Wrapper(_DATA_AND_MASK + "; x.unit and x.uncertainty are not included"),
     ("astropy", "Table"): Wrapper("x.as_array(), a copy, or x['name'] for a column", instead=_masked_table),
-    ("autograd", "Box"): Wrapper("x._value, of which nothing is traced"),
+    ("autograd", "Box"): Wrapper("x._value, which is not traced"),
     ("av", "AudioFrame"): Wrapper("x.to_ndarray(), a copy, or x.planes[i], the bytes of a plane"),
     ("av", "VideoFrame"): Wrapper("x.to_ndarray(), a copy, or x.planes[i], a view of a plane"),
     ("awkward", "Array"): Wrapper(_AWKWARD, "layout.to_backend_array()", _dtype_of_awkward, instead=_union_of_awkward),
@@ -225,17 +225,17 @@ _TABLE = {
     ("awkward", "NumpyArray"): Wrapper(_CONTENT, "data", _dtype_of_awkward),
     ("awkward", "Record"): Wrapper("x['name'], one of its fields"),
     ("awkward", "RegularArray"): Wrapper(_CONTENT, "to_backend_array()", _dtype_of_awkward, instead=_union_of_awkward),
-    ("awkward", "TypeTracerArray"): Wrapper("the array that it stands for: it has a type alone, and no elements"),
-    ("bitarray", "bitarray"): Wrapper("numpy.frombuffer(x.unpack(), bool), a copy with a byte per bit"),
+    ("awkward", "TypeTracerArray"): Wrapper("the array that it represents: a type tracer does not have elements"),
+    ("bitarray", "bitarray"): Wrapper("numpy.frombuffer(x.unpack(), bool), a copy with one byte per bit"),
     ("bitstring", "Array"): Wrapper("x.tolist(), a copy", asked=True),
     ("bitstring", "Bits"): Wrapper("x.tobytes(), a copy", asked=True),
     ("blosc2", "Operand"): Wrapper(_DECOMPRESS),
     ("blosc2", "SChunk"): Wrapper("x[:], its decompressed bytes"),
     ("blosc2", "SimpleProxy"): Wrapper(_DECOMPRESS, asked=True),
-    ("boost_histogram", "Histogram"): Wrapper("x.view(), a view without the bins of overflow", asked=True),
-    ("builtins", "PySafeSlice"): Wrapper(_READ_ALL),  # safetensors'
-    ("builtins", "Tensor"): Wrapper("x.values(), a list, if it is a tensor of candle's", asked=True),
-    ("builtins", "ZBytes"): Wrapper("bytes(x), a copy", asked=True),  # zenoh's
+    ("boost_histogram", "Histogram"): Wrapper("x.view(), a view without the overflow bins", asked=True),
+    ("builtins", "PySafeSlice"): Wrapper(_READ_ALL),  # safetensors
+    ("builtins", "Tensor"): Wrapper("x.values(), a list, if it is a tensor of candle", asked=True),
+    ("builtins", "ZBytes"): Wrapper("bytes(x), a copy", asked=True),  # zenoh
     ("casadi", "DM"): Wrapper("x.full(), a dense copy", asked=True),
     **{("casadi", name): Wrapper("", asked=True, instead=_constant_of_casadi) for name in ("MX", "SX")},
     ("collections", "deque"): Wrapper("list(x)"),
@@ -247,15 +247,15 @@ _TABLE = {
     ("dask", "Delayed"): Wrapper("x.compute()", asked=True),
     ("datasets", "Column"): Wrapper("x[:], a copy", asked=True),
     ("datasets", "Dataset"): Wrapper("x['name'][:], a copy of one of its columns", asked=True),
-    ("datatable", "Frame"): Wrapper(_DATATABLE),  # its buffer copies columns, missing values as -128
+    ("datatable", "Frame"): Wrapper(_DATATABLE),  # its buffer copies columns, with missing values as -128
     ("decord", "NDArray"): Wrapper("x.asnumpy(), a copy", asked=True),
     ("flax", "Variable"): Wrapper("x[...]", asked=True),
-    ("flint", "flint_mat"): Wrapper("numpy.array(x.tolist(), float), a copy, where its elements are real", asked=True),
+    ("flint", "flint_mat"): Wrapper("numpy.array(x.tolist(), float), a copy, if its elements are real", asked=True),
     ("gemmi", "GridMeta"): Wrapper("x.array", "array"),
     ("geopandas", "GeoDataFrame"): Wrapper(_SHAPES.replace("x", "x.geometry")),
     ("geopandas", "GeoSeries"): Wrapper(_SHAPES),
     ("geopandas", "GeometryArray"): Wrapper(_SHAPES),
-    ("gguf", "ReaderTensor"): Wrapper("x.data; of a quantised type, its bytes"),
+    ("gguf", "ReaderTensor"): Wrapper("x.data; for a quantized type, its bytes"),
     ("graphblas", "Matrix"): Wrapper("x.to_dense(fill_value), a copy", asked=True),
     ("graphblas", "Vector"): Wrapper("x.to_dense(fill_value), a copy", asked=True),
     ("gt4py", "NdArrayField"): Wrapper("x.ndarray", "ndarray"),
@@ -268,7 +268,7 @@ _TABLE = {
     ("jax", "JAXSparse"): Wrapper("x.todense(), a dense copy"),
     ("jax", "PRNGKeyArray"): Wrapper("jax.random.key_data(x), its numbers", asked=True),
     ("jax", "Tracer"): Wrapper(
-        "x outside of the transformed function: what jax traces for jit, vmap and grad has no memory", asked=True
+        "x outside of the transformed function: arrays that jax traces for jit, vmap and grad lack memory", asked=True
     ),
     ("jax", "Ref"): Wrapper("x[...], a copy", asked=True),
     ("jax", "Shard"): Wrapper("x.data", "data"),
@@ -283,9 +283,9 @@ _TABLE = {
     ("matplotlib", "TransformNode"): Wrapper(_ASNUMPY),
     **{
         (root, name): wrapper
-        for root in ("multiprocessing", "multiprocess")  # the latter is dill's
+        for root in ("multiprocessing", "multiprocess")  # multiprocess is dill's
         for name, wrapper in {
-            "BaseProxy": Wrapper("x[:], a copy of what its manager's process holds"),
+            "BaseProxy": Wrapper("x[:], a copy of the data in its manager's process"),
             "ShareableList": Wrapper("list(x), a copy, or x.shm.buf, its bytes"),
             "SharedMemory": Wrapper("x.buf", "buf"),
             "SynchronizedBase": Wrapper("x.get_obj()", "get_obj()"),
@@ -297,12 +297,12 @@ _TABLE = {
     ("netCDF4", "Dataset"): Wrapper("x['name'][...], which reads a copy of one of its variables"),
     ("netCDF4", "Variable"): Wrapper(_READ),
     ("nibabel", "ArrayProxy"): Wrapper("numpy.asarray(x), which reads a copy"),
-    ("nibabel", "DataobjImage"): Wrapper("numpy.asarray(x.dataobj), which reads a copy of what lies in a file"),
+    ("nibabel", "DataobjImage"): Wrapper("numpy.asarray(x.dataobj), which reads a copy of the file's data"),
     ("numba", "List"): Wrapper("list(x)"),
-    ("numpy", "ABCPolyBase"): Wrapper("x.coef; its domain and window are not in it", asked=True),
+    ("numpy", "ABCPolyBase"): Wrapper("x.coef; its domain and window are not included", asked=True),
     ("numpy", "NpzFile"): Wrapper("x['name'], one of its arrays", asked=True),
     ("onnx", "TensorProto"): Wrapper("onnx.numpy_helper.to_array(x)"),
-    ("openmm", "Quantity"): Wrapper("x.value_in_unit(x.unit), a copy; the unit is not in it"),
+    ("openmm", "Quantity"): Wrapper("x.value_in_unit(x.unit), a copy; the unit is not included"),
     ("openvino", "Constant"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino, instead=_bits_of_openvino),
     ("openvino", "Tensor"): Wrapper(_OPENVINO_CALL, "data", _dtype_of_openvino, instead=_bits_of_openvino),
     ("paddle", "DenseTensor"): Wrapper(_ASNUMPY, asked=True),
@@ -318,7 +318,7 @@ _TABLE = {
     ("pandas", "NumpyExtensionArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension, instead=_nested_of_pandas),
     ("pandas", "Series"): Wrapper(_PANDAS, "values", _dtype_of_series, instead=_nested_of_pandas),
     ("pandas", "TimedeltaArray"): Wrapper(_PANDAS, "to_numpy()", _dtype_of_extension, instead=_nested_of_pandas),
-    ("pint", "Quantity"): Wrapper("x.magnitude; the unit is not in it"),
+    ("pint", "Quantity"): Wrapper("x.magnitude; the unit is not included"),
     ("polars", "DataFrame"): Wrapper("x['name'] for a column", asked=True),
     ("polars", "LazyFrame"): Wrapper("x.collect()"),
     ("polars", "Series"): Wrapper("x.cast(polars.Float64)", asked=True),
@@ -326,12 +326,12 @@ _TABLE = {
         ("pyarrow", name): Wrapper("x.to_tensor(), a dense copy", asked=True)
         for name in ("SparseCOOTensor", "SparseCSCMatrix", "SparseCSFTensor", "SparseCSRMatrix")
     },
-    ("pygame", "Surface"): Wrapper("x.get_view('2') or pygame.surfarray.pixels2d(x), which lock x while they live"),
+    ("pygame", "Surface"): Wrapper("x.get_view('2') or pygame.surfarray.pixels2d(x), which lock x while they exist"),
     ("pymupdf", "Pixmap"): Wrapper("x.samples_mv, a view of its bytes, with x kept alive", asked=True),
     ("pyopencl", "Array"): Wrapper(_MAPPED),
-    ("pyopencl", "Image"): Wrapper("what pyopencl.enqueue_map_image(queue, x, ...) gives"),
+    ("pyopencl", "Image"): Wrapper("the result of pyopencl.enqueue_map_image(queue, x, ...)"),
     ("pyopencl", "MemoryObjectHolder"): Wrapper(_OPENCL),
-    ("pyopencl", "SVM"): Wrapper("x.mem, or what x.map_rw(queue) gives in a with statement"),
+    ("pyopencl", "SVM"): Wrapper("x.mem, or the result of x.map_rw(queue) in a with statement"),
     ("pyopencl", "SVMPointer"): Wrapper(_SVM),
     ("pypdfium2", "PdfBitmap"): Wrapper("x.to_numpy()", asked=True),
     ("pytensor", "SharedVariable"): Wrapper("x.get_value(), a copy", asked=True),
@@ -349,8 +349,8 @@ _TABLE = {
     ("scipy", "sparray"): Wrapper(_SPARSE),
     ("scipy", "spmatrix"): Wrapper(_SPARSE),
     ("shapely", "Geometry"): Wrapper(_SHAPES, asked=True),
-    ("skia", "Pixmap"): Wrapper("x.tobytes(), a copy, or the bitmap or array that its pixels are in"),
-    ("skia", "Surface"): Wrapper("x.toarray(), a copy, or the array that it was made on"),
+    ("skia", "Pixmap"): Wrapper("x.tobytes(), a copy, or the bitmap or array that holds its pixels"),
+    ("skia", "Surface"): Wrapper("x.toarray(), a copy, or the array that it was created on"),
     ("skimage", "ArrayMap"): Wrapper(_ASNUMPY),
     ("skimage", "ImageCollection"): Wrapper("x.concatenate(), a copy"),
     ("skimage", "RegionProperties"): Wrapper("x.image, or another of its properties"),
@@ -374,21 +374,21 @@ _TABLE = {
     ("taichi", "Texture"): Wrapper("numpy.asarray(x.to_image()), a copy"),
     ("tensorflow", "EagerTensor"): Wrapper("x.numpy()", asked=True),
     ("tensorflow", "IndexedSlices"): Wrapper("tensorflow.convert_to_tensor(x), a dense copy"),
-    ("tensorflow", "RaggedTensor"): Wrapper("x.flat_values, and x.nested_row_splits for where its rows begin"),
+    ("tensorflow", "RaggedTensor"): Wrapper("x.flat_values, and x.nested_row_splits for the starts of its rows"),
     ("tensorflow", "SparseTensor"): Wrapper("tensorflow.sparse.to_dense(x), a dense copy"),
     ("tensorflow", "Variable"): Wrapper("x.value(), which is read-only"),
     ("tensordict", "TensorDictBase"): Wrapper("x['name'], one of its tensors"),
     ("tifffile", "TiffPage"): Wrapper("x.asarray(), a copy", asked=True),
     ("tinygrad", "Tensor"): Wrapper(_TINYGRAD),
-    ("torch", "PackedSequence"): Wrapper("x.data, and x.batch_sizes for where its steps end"),
+    ("torch", "PackedSequence"): Wrapper("x.data, and x.batch_sizes for the ends of its steps"),
     ("torch", "TypedStorage"): Wrapper("torch.empty(0, dtype=x.dtype).set_(x), a view"),
     ("torch", "UntypedStorage"): Wrapper("torch.empty(0, dtype=torch.uint8).set_(x), a view of its bytes"),
     ("uncertainties", "AffineScalarFunc"): Wrapper(
         "uncertainties.unumpy.nominal_values(x), and uncertainties.unumpy.std_devs(x)", asked=True
     ),
     ("uproot", "Histogram"): Wrapper("x.values(), or x.to_numpy() for its values and its edges", asked=True),
-    ("vtkmodules", "vtkBitArray"): Wrapper("vtk.util.numpy_support.vtk_to_numpy(x), a copy with a byte per bit"),
-    ("vtkmodules", "vtkCellArray"): Wrapper("x.GetConnectivityArray(), and x.GetOffsetsArray() for where cells begin"),
+    ("vtkmodules", "vtkBitArray"): Wrapper("vtk.util.numpy_support.vtk_to_numpy(x), a copy with one byte per bit"),
+    ("vtkmodules", "vtkCellArray"): Wrapper("x.GetConnectivityArray(), and x.GetOffsetsArray() for cell starts"),
     ("vtkmodules", "vtkDataArray"): Wrapper("vtk.util.numpy_support.vtk_to_numpy(x), a copy", asked=True),
     ("vtkmodules", "vtkDataSet"): Wrapper(_VTK),
     ("vtkmodules", "vtkPoints"): Wrapper("x.GetData()"),
@@ -396,7 +396,7 @@ _TABLE = {
     ("warp", "fabricarray"): Wrapper(_WARP),
     ("warp", "indexedarray"): Wrapper(_WARP),
     ("warp", "indexedfabricarray"): Wrapper(_WARP),
-    ("xarray", "CFTimeIndex"): Wrapper("x.to_datetimeindex(), where NumPy has its calendar"),
+    ("xarray", "CFTimeIndex"): Wrapper("x.to_datetimeindex(), if NumPy supports its calendar"),
     ("xarray", "DataArray"): Wrapper(_XARRAY, "data", _dtype_of_xarray),
     ("xarray", "DataTree"): Wrapper("x['name'] for one of its variables"),
     ("xarray", "Dataset"): Wrapper("x['name'] for one of its variables"),
@@ -410,13 +410,13 @@ _TABLE = {
         for key in (
             ("capnp", "_DynamicListBuilder"),
             ("capnp", "_DynamicListReader"),
-            ("google", "ListValue"),  # protobuf's
+            ("google", "ListValue"),  # protobuf
             ("google", "RepeatedScalarContainer"),
             ("igraph", "Layout"),
             ("iminuit", "BasicView"),
             ("openvino", "Shape"),
             ("openvino", "Strides"),
-            ("pvectorc", "PVector"),  # pyrsistent's
+            ("pvectorc", "PVector"),  # pyrsistent
             ("pydicom", "MultiValue"),
             ("pygame", "Vector2"),
             ("pygame", "Vector3"),
@@ -432,7 +432,7 @@ _TABLE = {
     },
 }
 
-# Values of Python's of which `asnested` makes one column, by kind.
+# Python types that `asnested` combines into one column, by kind.
 _KINDS = (
     (bool, int, float, complex, np.number, np.bool_),
     str,
@@ -444,18 +444,18 @@ _KINDS = (
     datetime.timedelta,
 )
 
-_LOOKED_AT = 1000  # elements, of what holds objects that may be of several kinds
+_LOOKED_AT = 1000  # elements, to judge objects of possibly different types
 
-# The object in the words of an error: a call on it, or it as an argument.
+# `x` in an error message: as the object of a call or access, or as an argument.
 _X = re.compile(r"(?<![\w.'\"])x(?=[.,)\[])")
 
-# The interpreter's own records, which no metaclass can redefine.
+# The interpreter's own slots, which a metaclass cannot redefine.
 _mro = type.__dict__["__mro__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
 
 
 def known(cls):
-    """Return the row of a type, or of the first that it inherits from, or None."""
+    """Return the row of a type, or of the first of its bases that has one, or None."""
     for base in _mro(cls):
         row = _TABLE.get((root_of(base), _qualname(base)))
         if row is not None:
@@ -464,70 +464,70 @@ def known(cls):
 
 
 def inside(obj):
-    """Return what a wrapper hands out as its memory.
+    """Return the object that holds the memory of a wrapper.
 
     Raises
     ------
     TypeError
-        Its type is never taken for an array, or this one has an element type that NumPy cannot say.
+        Its type is not imported as an array, or the object has an element type that NumPy does not have.
     BufferError
-        It has no memory any more.
+        Its memory was released.
     """
     row = known(type(obj))
     if row.attribute is None:
-        raise wrapper_error(obj, "is not taken for an array")
+        raise wrapper_error(obj, "is not imported as an array")
     said = row.dtype(obj)
     if said is not None and not isinstance(said, np.dtype):
-        raise wrapper_error(obj, f"has elements of {said}, which no array has as they are")
+        raise wrapper_error(obj, f"has elements of {said}, which a dense array cannot represent")
     inner = obj
     for name in row.attribute.split("."):
         inner = getattr(inner, name.removesuffix("()"))
         if name.endswith("()"):
             inner = inner()
-    if inner is None:  # as a closed SharedMemory
-        raise BufferError(f"asarray: {show(obj)} gives None as {row.attribute}: it has no memory, or none any more")
+    if inner is None:  # such as a closed SharedMemory
+        raise BufferError(f"{name_of_type(type(obj))}: {row.attribute} is None, so the memory was released")
     return inner
 
 
 def unwraps(cls):
-    """Return whether objects of a type are known as wrappers, and not asked for protocols of their own."""
+    """Return whether a type is a known wrapper whose own protocols are not tried."""
     row = known(cls)
     return row is not None and not row.asked
 
 
 def check(obj, array, again):
-    """Hold a wrapper to what it says of itself: `array` and `again` are what two looks at it gave.
+    """Compare a wrapper's own description with `array` and `again`, the results of accessing it twice.
 
     Raises
     ------
     TypeError
-        It made a copy for each look, or the array has another shape or type than the wrapper says.
+        Each access makes a copy, or the array differs from the wrapper in shape or element type.
     """
     if array.size and array.ptr != again.ptr:
-        raise wrapper_error(obj, "makes a copy at each look, in which writes would be lost")
+        raise wrapper_error(obj, "makes a copy on each access, in which writes would be lost")
     said = known(type(obj)).dtype(obj)
     if said is not None and array.dtype != said:
-        raise wrapper_error(obj, f"has elements of type {said}, and shows {array.dtype}")
+        raise wrapper_error(obj, f"has elements of type {said}, but returns {array.dtype}")
     shape = tuple(getattr(obj, "shape", array.shape))
     if shape != array.shape:
-        raise wrapper_error(obj, f"has shape {shape}, and shows {array.shape}")
+        raise wrapper_error(obj, f"has shape {shape}, but returns {array.shape}")
 
 
 def wrapper_error(obj, why):
-    """Return the TypeError for a wrapper that is not taken."""
+    """Return the TypeError for a wrapper that is not imported."""
     cls = type(obj)
     name = f"{root_of(cls)}.{_qualname(cls).rpartition('.')[2]}"
-    return TypeError(f"asarray: {name} {why}: {show(obj)}; {_advice(obj)}")
+    return TypeError(f"{name}: {show(obj)} {why}; {_advice(obj)}")
 
 
 def _advice(obj):
     row = known(type(obj))
     call = row.instead(obj) or row.call
-    return f"pass {call}" if call else "it is symbolic, and has no values yet"
+    return f"pass {call}" if call else "it is symbolic, with no values yet"
 
 
 def elements_error(array):
-    """Return the TypeError for an ndarray whose elements are Python objects, or of a dtype that no protocol has."""
+    """Return the TypeError for an ndarray of Python objects, or of a dtype that no protocol can represent."""
     return TypeError(
         f"USMArray: dtype is {array.dtype!r}; accepted: every NumPy dtype without Python objects, and those of"
         f" ml_dtypes. {_advice_on_elements(array)}"
@@ -540,9 +540,9 @@ def _advice_on_elements(array):
         return "Call arrayhub.asnested(x), which copies strings"
     if not dtype.hasobject:
         row = known(dtype.type)
-        return f"Pass {row.call}" if row else "Convert it first, by a function of the library that has this dtype"
+        return f"Pass {row.call}" if row else "Convert it first with a function of the library that defines the dtype"
     if _is_nestable(array):
-        return "Call arrayhub.asnested(x), which copies strings and lists, or x.astype(dtype), as float or str"
+        return "Call arrayhub.asnested(x), which copies strings and lists, or x.astype(dtype) with float or str"
     if dtype.names is not None:
         return "Pass x['name'], one of its fields"
     row = known(type(array.ravel()[0]))
@@ -550,7 +550,7 @@ def _advice_on_elements(array):
 
 
 def _is_nestable(array):
-    """Say whether `asnested` takes an array of Python objects, which its first elements tell."""
+    """Return whether `asnested` supports an array of Python objects, judged by its first elements."""
     if array.ndim == 0:
         return False
     if array.dtype.names is not None:
@@ -563,21 +563,22 @@ def _are_one_kind(types):
 
 
 def named_as(path, words):
-    """Return words about an object, with the path to it where they have `x`."""
+    """Return an error text with `x` replaced by the path to the object."""
     return _X.sub(path.replace("\\", r"\\"), words)
 
 
 def said_of(path, error):
-    """Return the refusal of something in an object, with the path to it."""
+    """Return the error of a part of an object, with the path to the part."""
     return (BufferError if isinstance(error, BufferError) else TypeError)(named_as(path, str(error)))
 
 
 def hint(obj, reasons=""):
-    """Return the call for an object that no protocol imports, as the end of a sentence; "" if none is known.
+    """Return the advice for an object that no protocol imports, as the end of a sentence; "" if none is known.
 
-    `reasons` are the refusals of the protocols that it has. A call is named for a known type only, on which the tests
-    make it, because methods of one name differ between libraries.
+    `reasons` are the errors of its protocols. A call is named only for a known type, for which the tests make the call,
+    because methods of the same name differ between libraries.
     """
+
     if "arrayhub.asnested(x)" in reasons or "Take x." in reasons:
         return ""
     cls = type(obj)

@@ -1,4 +1,4 @@
-"""xarray: a DataArray on the memory of an array. The way in is conversion's own: what it wraps, and its ``dims``."""
+"""xarray: export as a DataArray. The import is in `convert`: it imports the wrapped array and copies ``dims``."""
 
 import sys
 
@@ -9,12 +9,12 @@ from arrayhub.runtimes.host import is_host_readable
 
 
 def emit(array):
-    """Return an ``xarray.DataArray`` on the memory of `array`, with its names of the dimensions.
+    """Export as an ``xarray.DataArray`` on the memory of `array`, with the names of its dimensions.
 
     Raises
     ------
     BufferError
-        Memory of a device whose arrays xarray cannot hold.
+        xarray does not support arrays of the device.
     ImportError
         xarray is not installed.
     """
@@ -23,20 +23,20 @@ def emit(array):
 
 
 def refuse_no_names():
-    """Raise an AttributeError where xarray asks for the names of dimensions that have none.
+    """Raise an AttributeError if xarray reads ``dims`` of an array without names of its dimensions.
 
-    It asks every operand, by ``getattr(x, "dims", ())``, and iterates over what it gets.
+    xarray evaluates ``getattr(x, "dims", ())`` of each operand and iterates over the result.
     """
     if "xarray" not in sys.modules:
         return
-    frame = sys._getframe().f_back  # none on a thread that runs no Python code
+    frame = sys._getframe().f_back  # None on a thread that does not run Python code
     caller = None if frame is None else frame.f_globals.get("__name__")
     if isinstance(caller, str) and caller.partition(".")[0] == "xarray":
-        raise AttributeError("dims: the dimensions have no names; name them with x.with_dims(...)")
+        raise AttributeError("dims: the dimensions are not named; name them with x.with_dims(...)")
 
 
 def _data(array):
-    """The memory as an array that xarray works on."""
+    """Return the memory as an array that xarray can wrap."""
     if is_host_readable(array):
         return ndarray(array)
     if array.device.type == "cuda":

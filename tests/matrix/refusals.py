@@ -160,7 +160,7 @@ REFUSALS = [
         BufferError, "16-byte boundaries", "torch reads complex128 by instructions that need it aligned; `copy=True`",
     ),
     Refusal(
-        ("torch",), lambda c: c.element.name not in TORCH_HAS, BufferError, "torch: it takes no elements of type",
+        ("torch",), lambda c: c.element.name not in TORCH_HAS, BufferError, "torch: elements of type",
         "torch has no such element type",
     ),
     Refusal(
@@ -168,12 +168,12 @@ REFUSALS = [
         "PEP 3118 has no format for ml_dtypes' types and for dates",
     ),
     Refusal(
-        ("numba",), lambda c: c.element.name == "float16", BufferError, "numba: its compiled functions",
+        ("numba",), lambda c: c.element.name == "float16", BufferError, "numba: compiled functions",
         "numba compiles no half precision for the CPU",
     ),
     Refusal(
         ("numba",), lambda c: c.element.name in NUMBA_HAS_NOT or c.element.padded, BufferError,
-        "numba: its compiled functions",
+        "numba: compiled functions",
         "numba has no arrays of ml_dtypes' types, of complex32, of extended precision and of foreign byte order",
     ),
     # What jax asks besides.
