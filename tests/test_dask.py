@@ -302,7 +302,7 @@ def test_shared_usm_is_host_memory(client):
     assert tasks.look(x) == (1000.0, (1000,), (8,), "readwrite", None)
 
 
-REFUSAL = r"the array is on oneapi:0.*call arrayhub\.to_host\(x\).*ARRAYHUB_PICKLING"
+REFUSAL = r"the memory is on oneapi:0.*call arrayhub\.to_host\(x\).*ARRAYHUB_PICKLING"
 
 
 def test_a_refusal_reaches_the_client(client):

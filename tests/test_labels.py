@@ -555,7 +555,7 @@ def test_xarray_of_read_only_memory():
 
 def test_xarray_of_device_memory(sycl):
     a = ah.USMArray((2, 3), "f8", "device").with_dims("xy")
-    with pytest.raises(BufferError, match=r"to_xarray: the memory is on oneapi:0, .*call x.to_host\(\) first"):
+    with pytest.raises(BufferError, match=r"xarray: the memory is on oneapi:0, .*call arrayhub\.to_host\(x\)"):
         a.to_xarray()
     assert a.to_host().to_xarray().dims == ("x", "y")
 

@@ -392,7 +392,7 @@ def test_element_types_outside_of_numpy_are_named(code, name):
 
 def test_native_of_device_memory_names_to_host():
     interface = {"shape": (2,), "typestr": ">i4", "data": (4096, False), "version": 2}
-    with pytest.raises(BufferError, match=r"Call to_host\(x\) first"):
+    with pytest.raises(BufferError, match=r"call arrayhub\.to_host\(x\)"):
         ah.asarray(producer(__cuda_array_interface__=interface)).native()
 
 

@@ -139,6 +139,23 @@ def interface_error(protocol: str, key: str, value: object, accepted: str) -> In
     return InterfaceError(f"{protocol}: {key} is {show(value)}; accepted: {accepted}")
 
 
+def unreadable(subject: str, device: object, reader: str = "the host", call: str = "call arrayhub.to_host(x)") -> str:
+    """Return the error text about memory that cannot be read where it is.
+
+    Parameters
+    ----------
+    subject : str
+        The library, protocol or function that needs to read the memory.
+    device : Device or str
+        The device that holds the memory.
+    reader : str, optional
+        The library that cannot read it, if not the host.
+    call : str, optional
+        The call to make instead.
+    """
+    return f"{subject}: the memory is on {device}, which {reader} cannot read; {call}"
+
+
 # Installation command of each library by name, for the errors of all layers. The table of libraries fills it.
 INSTALL: dict[str, str] = {}
 

@@ -10,7 +10,7 @@ from cpython.object cimport PyTypeObject
 from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor, host_readable, seal, view_of
 from arrayhub._core.runtime cimport host_ready, place_of
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import interface_error, unreadable
 
 cdef extern from *:
     """
@@ -256,10 +256,7 @@ cdef int wait_for(Descriptor a, str what) except -1:
         The host cannot read the memory.
     """
     if not host_readable(a):
-        raise BufferError(
-            f"NestedArray: {what} has to be read, and lies on {place_of(a)}, which the host cannot read; call to_host()"
-            " first"
-        )
+        raise BufferError(unreadable(f"NestedArray {what}", place_of(a), call="call x.to_host()"))
     return host_ready(a)
 
 

@@ -45,7 +45,7 @@ from gc import get_referents
 
 import numpy
 
-from arrayhub._core.errors import PACKED_ELEMENTS
+from arrayhub._core.errors import PACKED_ELEMENTS, unreadable
 
 
 cdef extern from "Python.h":
@@ -248,10 +248,7 @@ cdef list record_descr(Descriptor a, object dtype):
 
 cdef int check_host(Descriptor a, str attribute) except -1:
     if not host_readable(a):
-        raise AttributeError(
-            f"{attribute}: the memory is on {place_of(a)}, which the"
-            " host cannot read; call arrayhub.to_host(x), which copies"
-        )
+        raise AttributeError(unreadable(attribute, place_of(a)))
     if a.flags_ & PACKED:
         raise AttributeError(f"{attribute}: {PACKED_ELEMENTS}")
     return 0

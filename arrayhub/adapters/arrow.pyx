@@ -54,7 +54,7 @@ from arrayhub.adapters.type_cache cimport (
     record_of,
 )
 
-from arrayhub._core.errors import PASSES_ON, interface_error, name_of_type
+from arrayhub._core.errors import PASSES_ON, interface_error, name_of_type, unreadable
 from arrayhub.adapters.table import BY_VIA
 
 
@@ -405,10 +405,8 @@ cdef object emit_attribute(object node, int what, object conform=None):
         raise AttributeError(f"{_ATTRIBUTES[what]}: the array was never given memory; make arrays with arrayhub.asnested")
     cdef Descriptor first = first_array(node)
     if (what == ARRAY or what == STREAM) and first is not None and not host_readable(first):
-        raise AttributeError(
-            f"{_ATTRIBUTES[what]}: the memory is on {place_of(first)};"
-            f" {_ATTRIBUTES[DEVICE_ARRAY if what == ARRAY else DEVICE_STREAM]} can say that, or call to_host()"
-        )
+        other = _ATTRIBUTES[DEVICE_ARRAY if what == ARRAY else DEVICE_STREAM]
+        raise AttributeError(unreadable(_ATTRIBUTES[what], place_of(first), call=f"use {other}, or call x.to_host()"))
     if what == SCHEMA:
         schema = ExportSchema.__new__(ExportSchema)
         schema.node = node

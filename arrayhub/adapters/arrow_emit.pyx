@@ -36,6 +36,7 @@ from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, ArrowArray
 from arrayhub.adapters.arrow_schema cimport CHILDREN, as_said, may_be_nat, schema_capsule, wants_lists, why_unread
 from arrayhub.runtimes cimport cuda
 
+from arrayhub._core.errors import unreadable
 
 cnp.import_array()
 
@@ -283,9 +284,7 @@ cdef int ready_for_host(object node) except -1:
 
 cdef int be_ready_for_host(Descriptor a, void* argument) except -1:
     if not host_readable(a):
-        raise BufferError(
-            f"Arrow: the memory is on {place_of(a)}, which only __arrow_c_device_array__ can say; call to_host() first"
-        )
+        raise BufferError(unreadable("Arrow", place_of(a), call="use __arrow_c_device_array__, or call x.to_host()"))
     return host_ready(a)
 
 

@@ -17,7 +17,7 @@ from arrayhub._core.layout cimport MAX_NDIM
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.libraries cimport numpy as numpy_library
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import show, unreadable
 from arrayhub._core.tracing import copied as tell_copy
 from arrayhub._core.tracing import started
 
@@ -107,9 +107,7 @@ cdef extern from *:
 cdef int make_readable(Descriptor a, str call) except -1:
     """Wait until the host may read the elements; TypeError where it never may: nothing is copied from a device silently."""
     if not host_readable(a):
-        raise TypeError(
-            f"{call}: the memory is on {place_of(a)}, which the host does not read; call arrayhub.to_host(x), which copies"
-        )
+        raise TypeError(unreadable(call, place_of(a)))
     host_ready(a)
     return 0
 

@@ -38,7 +38,7 @@ from arrayhub.adapters cimport cuda_array, dlpack
 from arrayhub.adapters.table cimport CUDA_DICT
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
 
-from arrayhub._core.errors import needed
+from arrayhub._core.errors import needed, unreadable
 from arrayhub.libraries.devices import is_hip
 
 cdef int _found = 0                    # whether the following variables are set; on the first import
@@ -157,8 +157,9 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
         needed("cupy", "for its arrays")      # if it is missing, the ImportError is more helpful
-        raise BufferError(f"cupy: the memory is on {place_of(a)}, which"
-                          " CUDA cannot reach; call x.to_device('cuda:0'), or pass copy=True")
+        raise BufferError(
+            unreadable("cupy", place_of(a), "CUDA", "call x.to_device('cuda:0'), or pass copy=True")
+        )
     return 0
 
 

@@ -1,7 +1,7 @@
 """numba: arrays for its compiled functions. The typing of USMArray itself is in numba_typing."""
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import PASSES_ON, first_line
+from arrayhub._core.errors import PASSES_ON, first_line, unreadable
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
@@ -19,7 +19,7 @@ def emit(array):
     """
     on_host = is_host_readable(array)
     if not on_host and array.device.type != "cuda":
-        raise BufferError(f"numba: {array.device} is not supported; call arrayhub.to_host(x), or pass copy=True")
+        raise BufferError(unreadable("numba", array.device, "numba", "call arrayhub.to_host(x), or pass copy=True"))
     if array.typenum >= FIRST_OWN_TYPENUM or _has_no_type(array.dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
         raise BufferError(
             f"numba: compiled functions do not support the elements of {array!r}; convert them, for example by"

@@ -16,6 +16,7 @@ from numba.extending import NativeValue, lower_cast, typeof_impl, unbox
 from numba.np import numpy_support
 
 from arrayhub._core.descriptor import Descriptor
+from arrayhub._core.errors import unreadable
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
@@ -45,7 +46,7 @@ def typeof_usm_array(array, context):
     if not is_host_readable(array):
         if array.device.type == "cuda":
             return typeof_impl.dispatch(object)(array, context)
-        raise TypeError(f"numba: the memory is on {array.device}; call arrayhub.to_host(x), which copies")
+        raise TypeError(unreadable("numba", array.device, "numba"))
     flags = array.flags
     return USMArrayType(
         dtype=element_type(array),

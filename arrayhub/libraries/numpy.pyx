@@ -26,7 +26,7 @@ from arrayhub.adapters cimport array_interface
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, module_of, show
+from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, module_of, show, unreadable
 from arrayhub.libraries import wrappers
 
 cnp.import_array()
@@ -278,10 +278,7 @@ cdef object emit(Descriptor a):
         NumPy does not have a dtype for the elements.
     """
     if not host_readable(a):
-        raise BufferError(
-            f"numpy: the memory is on {place_of(a)}, which the host cannot"
-            " read; call arrayhub.to_host(x), or pass copy=True"
-        )
+        raise BufferError(unreadable("numpy", place_of(a), call="call arrayhub.to_host(x), or pass copy=True"))
     if a.flags_ & PACKED:
         raise BufferError(f"numpy: {PACKED_ELEMENTS}")
     host_ready(a)
@@ -339,8 +336,7 @@ cdef object emit_array(Descriptor a, object dtype, object copy):
     """
     if not host_readable(a):
         raise TypeError(
-            f"numpy: the memory is on {place_of(a)}; NumPy reads host"
-            " memory, and nothing is copied implicitly. Call arrayhub.to_host(x), or arrayhub.as_numpy(x, copy=True)"
+            unreadable("numpy", place_of(a), call="call arrayhub.to_host(x), or arrayhub.as_numpy(x, copy=True)")
         )
     return np.array(emit(a), dtype=dtype, copy=copy)
 

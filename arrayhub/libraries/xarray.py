@@ -2,7 +2,7 @@
 
 import sys
 
-from arrayhub._core.errors import needed
+from arrayhub._core.errors import needed, unreadable
 from arrayhub.libraries import cupy
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
@@ -41,4 +41,4 @@ def _data(array):
         return ndarray(array)
     if array.device.type == "cuda":
         return cupy.emit(array)
-    raise BufferError(f"to_xarray: the memory is on {array.device}, which xarray cannot read; call x.to_host() first")
+    raise BufferError(unreadable("xarray", array.device, "xarray"))

@@ -60,7 +60,7 @@ from arrayhub._core.tree cimport (
 from arrayhub.adapters cimport arrow, arrow_device
 
 from arrayhub._core.copying import forbidden
-from arrayhub._core.errors import show
+from arrayhub._core.errors import show, unreadable
 from arrayhub._core.tree import KIND_NAMES
 from arrayhub.convert.functions import as_numpy
 from arrayhub.nested import logical_types
@@ -279,7 +279,7 @@ cdef class NestedArray(Tree):
             The host cannot read the memory; the message names ``to_host()``.
         """
         if not is_on_host(self):
-            raise BufferError(f"to_list: the memory is on {self.device}, which the host cannot read; call x.to_host() first")
+            raise BufferError(unreadable("to_list", self.device, call="call x.to_host()"))
         return listed(self)
 
     def to_dense(self, *, copy=None):

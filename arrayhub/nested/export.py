@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import wanted
-from arrayhub._core.errors import first_line, needed
+from arrayhub._core.errors import first_line, needed, unreadable
 from arrayhub.adapters.arrow import unread
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.functions import register_nested
@@ -86,10 +86,7 @@ def _need_arrow(taken: Any) -> None:
 
 
 def _elsewhere_error(x: Any, library: str) -> BufferError:
-    return BufferError(
-        f"{library}: the memory is on {x.device}, which {library} does not know here; call x.to_host(), or pass"
-        " copy=True"
-    )
+    return BufferError(unreadable(library, x.device, library, "call x.to_host(), or pass copy=True"))
 
 
 def _on_host(x: Any, library: str) -> Any:

@@ -4,6 +4,8 @@ from arrayhub._core.descriptor cimport NOT_USM, OTHER_CONTEXT, PACKED, Descripto
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLCPU
 from arrayhub._core.runtime cimport host_ready, place_of
 
+from arrayhub._core.errors import unreadable
+
 
 cdef Descriptor as_host(Descriptor a):
     """The same memory under the device ``cpu``, after the wait that makes it safe to read; `a` must be host-readable."""
@@ -32,10 +34,7 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
         return as_host(a)
     if a.device_.device_type == other_device:
         return a
-    raise BufferError(
-        f"{library}: the memory is on {place_of(a)}, which"
-        f" {library} cannot read; call arrayhub.to_host(x), or pass copy=True"
-    )
+    raise BufferError(unreadable(library, place_of(a), library, "call arrayhub.to_host(x), or pass copy=True"))
 
 
 def host_view(Descriptor array):

@@ -21,7 +21,7 @@ from typing import Any
 from arrayhub._core.copying import wanted
 from arrayhub._core.device import CPU, Device
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
-from arrayhub._core.errors import show
+from arrayhub._core.errors import show, unreadable
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.runtimes.streams import ordered
 from arrayhub.runtimes.sycl import named_queue, queue_of_array, shares_context
@@ -266,7 +266,7 @@ def native(array, *, copy=None):
     if shares_bytes(array.dtype):
         raise TypeError(f"native: fields of {array.dtype!r} overlap; accepted: fields that do not share bytes")
     if not is_host_readable(array):
-        raise BufferError(f"native: the memory is on {array.device}; accepted: host memory. Call to_host(x) first")
+        raise BufferError(unreadable("native", array.device))
     return _loaded["host"].astype(host_view(array), array.dtype.newbyteorder("="))
 
 

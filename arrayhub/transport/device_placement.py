@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub import transfer
-from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.errors import PASSES_ON, show, unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable
@@ -37,9 +37,12 @@ def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
     readable = is_host_readable(array)
     if policy == "refuse" and not readable:
         raise pickle.PicklingError(
-            f"arrayhub: the array is on {array.device}, and memory that the host cannot read is not pickled by default;"
-            " call arrayhub.to_host(x) first, or let it travel by arrayhub.pickling(device='host') or"
-            " pickling(device='keep') (for workers: the environment variable ARRAYHUB_PICKLING)"
+            unreadable(
+                "pickle",
+                array.device,
+                call="call arrayhub.to_host(x), or copy it in each pickle with arrayhub.pickling(device='host') or"
+                " pickling(device='keep') (for workers: the environment variable ARRAYHUB_PICKLING)",
+            )
         )
     kind = _KINDS.get((array.device.type, array.usm_type))
     place = (kind, array.device.id) if policy == "keep" and kind is not None else None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.errors import unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
@@ -86,8 +87,12 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
 def _readable(array: USMArray) -> USMArray:
     if not is_host_readable(array):
         raise BufferError(
-            f"mpi: the memory is on {array.device}, which the host cannot read; call arrayhub.to_host(x), and after a"
-            " receive x.to_device(...). An MPI that knows the device takes the array itself"
+            unreadable(
+                "mpi",
+                array.device,
+                call="call arrayhub.to_host(x), and after a receive x.to_device(...). An MPI that supports the device"
+                " accepts the array itself",
+            )
         )
     host: USMArray = host_view(array)
     return host

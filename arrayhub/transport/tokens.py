@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.errors import unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import raw
@@ -65,8 +66,7 @@ def _unique(array: USMArray) -> str:
         return str(normalize_token(object()))
     except TokenizationError:
         raise TokenizationError(
-            f"arrayhub: the array is on {array.device}, and its elements are not fetched to make a token of them; call"
-            " arrayhub.to_host(x) first, or give the task a name"
+            unreadable("dask", array.device, call="call arrayhub.to_host(x), or give the task a name")
         ) from None
 
 

@@ -335,7 +335,7 @@ REFUSALS = [
         "the host cannot read device USM",
     ),
     Refusal(
-        ("pyarrow", "pandas", "polars"), ALL, ("USM, device",), BufferError, r"does not know here; call x\.to_host\(\)",
+        ("pyarrow", "pandas", "polars"), ALL, ("USM, device",), BufferError, r"cannot read; call x\.to_host\(\)",
         "pyarrow and polars know no SYCL device",
     ),
     Refusal(("arro3",), ALL, ("USM, device",), ValueError, "__arrow_c_array__", "arro3 knows no device"),
@@ -344,7 +344,7 @@ REFUSALS = [
     ),
     Refusal(("torch",), JAGGED, ("USM, shared", "USM, device"), BufferError, "cannot read", "torch knows no SYCL"),
     Refusal(
-        ("torch",), _NOT_JAGGED, ALL, BufferError, "no ragged array of numbers|has to be read",
+        ("torch",), _NOT_JAGGED, ALL, BufferError, "no ragged array of numbers|cannot read",
         "torch's jagged tensors are lists of numbers, of which none is missing",
     ),
     Refusal(("numpy (copy)",), _MISSING, ALL, BufferError, "elements of x are missing", "NumPy has no missing numbers"),
