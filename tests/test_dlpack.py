@@ -667,8 +667,8 @@ def test_is_copied_means_that_nobody_else_has_it():
     [
         (5, TypeError, r"such as x.__dlpack_device__\(\)$"),
         ("cpu", TypeError, r"__\(\)$"),
-        ((1,), ValueError, r"__\(\) .*no DLPack pair"),
-        ((1, "a"), TypeError, r"__\(\) .*no DLPack pair"),
+        ((1,), ValueError, r"__\(\) .*not a DLPack pair"),
+        ((1, "a"), TypeError, r"__\(\) .*not a DLPack pair"),
         ((99, 0), ValueError, r"__\(\) .*device type 99 is unknown"),
         ((1, 10**30), ValueError, r"__\(\) .*out of range"),
     ],

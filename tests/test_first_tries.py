@@ -87,7 +87,7 @@ def test_types_that_numpy_has_not_by_their_names():
 
 def test_a_torch_type_is_no_type_of_numpys():
     torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match=r"numpy.dtype takes.*torch.float32 that is the string float32"):
+    with pytest.raises(TypeError, match=r"numpy.dtype takes.*torch.float32, the string 'float32'"):
         ah.asarray(np.zeros(2), dtype=torch.float32)
 
 

@@ -566,7 +566,7 @@ def test_a_dimension_may_have_no_name():
     assert x.dims == (None, "y", None)
     assert x[0].dims == ("y", None)
     assert ah.empty_like(x).dims == x.dims
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="repeats a name"):
         x.with_dims((None, "y", "y"))
 
 

@@ -790,7 +790,7 @@ def test_arrays_of_xarray_come_in_as_in_asarray():
 
 def test_what_a_nested_array_is_not():
     x = ah.asnested(RAGGED)
-    with pytest.raises(TypeError, match="made by arrayhub.asnested"):
+    with pytest.raises(TypeError, match="use arrayhub.asnested"):
         ah.NestedArray()
     with pytest.raises(ValueError, match=r"len\(x\)"):
         bool(x)

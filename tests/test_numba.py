@@ -140,12 +140,12 @@ def test_read_only_stays_read_only():
 
 
 def test_foreign_byte_order_is_refused():
-    with pytest.raises(TypeError, match="byte order"):
+    with pytest.raises(TypeError, match="byte-swapped"):
         total(arrayhub.asarray(np.zeros(3, ">f8")))
 
 
 def test_an_element_type_that_numba_lacks_is_refused():
-    with pytest.raises(TypeError, match="element type"):
+    with pytest.raises(TypeError, match="is not supported"):
         total(arrayhub.asarray(np.zeros(3, "g")))
 
 

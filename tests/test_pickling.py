@@ -395,7 +395,7 @@ FORGED = [
     (4, ("int4", 0, 4), "element type"),
     (5, 3, "0, 1 or 2"),
     (5, "readwrite", "0, 1 or 2"),
-    (6, (("I", "I"), None, None), "name twice"),
+    (6, (("I", "I"), None, None), "repeats a name"),
     (6, (None, None, ((9, 9), (0, 0))), "halo"),
     (6, "IJ", "dims, origin and halo"),
     (7, ("usm_device", -1), "accepted: a kind of memory"),

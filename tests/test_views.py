@@ -208,7 +208,7 @@ def test_what_is_no_permutation(axes):
     array = np.zeros((2, 3))
     with pytest.raises(ValueError):
         array.transpose(axes)
-    with pytest.raises(ValueError, match="no permutation of the 2 dimensions|integers that fit in 64 bits"):
+    with pytest.raises(ValueError, match="not a permutation of the 2 dimensions|integers that fit in 64 bits"):
         arrayhub.asarray(array).transpose(axes)
     with pytest.raises(TypeError):
         arrayhub.asarray(array).transpose(0.0, 1.0)
@@ -586,7 +586,7 @@ def test_strides_are_no_byte_strides_to_anybody():
         lambda s: np.array((2, 2)) * s,
         lambda s: np.multiply(s, 8),
     ):
-        with pytest.raises(TypeError, match=r"byte_strides, or arrayhub\.as_numpy\(x\)"):
+        with pytest.raises(TypeError, match=r"byte_strides, arrayhub\.as_numpy\(x\)"):
             compute(x.strides)
     assert type(pickle.loads(pickle.dumps(x.strides))) is tuple
 

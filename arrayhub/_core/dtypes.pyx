@@ -84,7 +84,7 @@ cdef int _rows = 0
 # Indexes of the table, filled below. 0 marks an unknown type, so the row numbers in an index are increased by one.
 cdef uint8_t _BY_OWN[MAX_ROWS]
 cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits]
-cdef uint8_t _BY_FORMAT[128]         # [a single native character]
+cdef uint8_t _BY_FORMAT[128]         # [native character]
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
 # Arrow's letters by NumPy's kind and log2 of the item size; types of C with the same size are one type in Arrow. Arrow's "b"

@@ -452,7 +452,7 @@ cdef Descriptor ask(object obj, object stream, int row):
         if a is not None:
             return a
     if way_of(record) == WRAPPER:     # its own description of the memory leaves out what it adds to it
-        raise wrappers.wrapper_error(obj, "is asked for no protocol")
+        raise wrappers.wrapper_error(obj, "is not imported by its protocols")
     if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
         numpy_library.refuse_mask(obj)
     return _parse[row](obj, stream)

@@ -357,5 +357,4 @@ def raw(Descriptor array, writable=False):
     cdef Descriptor view = as_host(array)
     if writable and not array.flags_ & WRITEABLE:
         raise ValueError("out: the array is read-only; accepted: a writable one")
-
     return emit_raw(view)

@@ -141,7 +141,6 @@ cdef str advice_in_chunks(object obj):
 
 cdef object refusal_of(object obj):
     """Return the error of an array that is not dense; None for a dense one."""
-
     refusal = None
     try:
         arrow.parse(obj, None)

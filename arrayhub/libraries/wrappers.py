@@ -225,7 +225,7 @@ _TABLE = {
     ("awkward", "NumpyArray"): Wrapper(_CONTENT, "data", _dtype_of_awkward),
     ("awkward", "Record"): Wrapper("x['name'], one of its fields"),
     ("awkward", "RegularArray"): Wrapper(_CONTENT, "to_backend_array()", _dtype_of_awkward, instead=_union_of_awkward),
-    ("awkward", "TypeTracerArray"): Wrapper("the array that it represents: a type tracer does not have elements"),
+    ("awkward", "TypeTracerArray"): Wrapper("the array that it represents: a type tracer has a type but no elements"),
     ("bitarray", "bitarray"): Wrapper("numpy.frombuffer(x.unpack(), bool), a copy with one byte per bit"),
     ("bitstring", "Array"): Wrapper("x.tolist(), a copy", asked=True),
     ("bitstring", "Bits"): Wrapper("x.tobytes(), a copy", asked=True),
@@ -578,7 +578,6 @@ def hint(obj, reasons=""):
     `reasons` are the errors of its protocols. A call is named only for a known type, for which the tests make the call,
     because methods of the same name differ between libraries.
     """
-
     if "arrayhub.asnested(x)" in reasons or "Take x." in reasons:
         return ""
     cls = type(obj)

@@ -40,7 +40,7 @@ def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
             unreadable(
                 "pickle",
                 array.device,
-                call="call arrayhub.to_host(x), or copy it in each pickle with arrayhub.pickling(device='host') or"
+                call="call arrayhub.to_host(x), or let pickling copy the memory by arrayhub.pickling(device='host') or"
                 " pickling(device='keep') (for workers: the environment variable ARRAYHUB_PICKLING)",
             )
         )

@@ -160,7 +160,7 @@ def test_what_cupy_cannot_say_is_refused(cp, describe):
             arrayhub.as_cupy(a)
         assert arrayhub.to_host(a).dtype == np.dtype(typestr)
     unaligned = asarray(describe(x, shape=(2,), strides=None, typestr="<f8", data=(x.data.ptr + 4, False)), via="cuda")
-    with pytest.raises(BufferError, match="unaligned"):
+    with pytest.raises(BufferError, match="not aligned"):
         arrayhub.as_cupy(unaligned)
     assert (np.asarray(arrayhub.to_host(unaligned)) == 0).all()
 

@@ -75,6 +75,5 @@ cdef extern from *:
 
 cdef inline object found(dict table, object key):
     """Return a value of a dict that other threads change, or None. (Cython's ``.get`` uses a borrowed reference.)"""
-
     cdef PyObject* value = find(table, key)
     return None if value == NULL else take(value)

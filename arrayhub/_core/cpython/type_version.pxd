@@ -9,7 +9,6 @@ cdef extern from *:
        are used up, either those of one type (1000 changes, since CPython 3.12) or all. Facts about such a type are not
        cached. Up to CPython 3.12 a flag says whether the tag is valid; 3.13 does not set this flag and sets invalid tags
        to zero. */
-
     static unsigned int arrayhub_version_tag(PyTypeObject *type) {
     #if defined(Py_GIL_DISABLED)
         return _Py_atomic_load_uint_relaxed(&type->tp_version_tag);
