@@ -266,7 +266,8 @@ def on_another_queue(x, queue):
     a = ah.asarray(x)
     shown = ah.asarray(a.__dlpack__(stream=queue, max_version=(1, 0)))
     out = dpm.MemoryUSMHost(a.nbytes, queue=queue)
-    queue.memcpy_async(out, shown.base, a.nbytes).wait()
+    queue.memcpy_async(out, shown.base, a.nbytes)
+    queue.wait()  # the event's `wait` may return early, see "Known defects of libraries" in docs/protocols.md
     return np.frombuffer(out, a.dtype)
 
 
