@@ -9,6 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import children
+import pytest
 
 import arrayhub
 
@@ -61,6 +62,8 @@ def load(path, name=None):
 
 def compiled(folder, name, sources, *options, compiler=CC, includes=(INCLUDE,)):
     """Return the path of an extension module, compiled from `sources` if nobody has yet."""
+    if LIMITED in options and sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("Python.h rejects Py_LIMITED_API in a build without the GIL")
 
     def make(path):
         flags = ("-shared", "-fPIC", "-O1", "-fvisibility=hidden", *SANITIZED, *options)
