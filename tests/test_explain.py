@@ -245,7 +245,7 @@ class Table:
 
 def test_what_numpy_alone_takes_is_said_with_the_call_that_helps():
     why = ah.explain(Table()).why
-    assert why.startswith("asarray: <") and "is of type Table, which speaks no array protocol" in why
+    assert why.startswith("asarray: <") and "is of type Table, which does not support an array protocol" in why
     assert "numpy.asarray(x) calls its __array__, which may copy" in why
     assert ah.explain(np.asarray(Table())).taken == "array_interface"
     assert "__array__," not in ah.explain(object()).why

@@ -320,7 +320,7 @@ def test_memory_blocks_of_other_imports():
 
 def test_invalid_objects_raise_the_error_of_asarray():
     for function in (ah.debug_repr, ah.inspect, ah.datashape):
-        with pytest.raises(TypeError, match="speaks no array protocol"):
+        with pytest.raises(TypeError, match="does not support an array protocol"):
             function(object())
 
 

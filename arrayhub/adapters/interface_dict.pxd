@@ -1,4 +1,4 @@
-"""What the three interface dicts (host, CUDA, SYCL) have in common: their keys become fields of a descriptor here."""
+"""Descriptors from the keys that the three interface dicts (host, CUDA, SYCL) share."""
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.adapters.interface_keys cimport Entries

@@ -1,8 +1,8 @@
-"""An array from an interface dict: what ``__array_interface__``, CUDA's and SYCL's have in common.
+"""Build an array from the keys that the three interface dicts (host, CUDA, SYCL) share.
 
-One function makes a descriptor of shape, type, strides, mask and version for all three; what differs is a row of a table.
-The modules of the protocols add what is theirs: the pointer or buffer, offset, stream, queue. `interface_keys` reads the
-dict, and `typestr` the element type.
+One function makes a descriptor from shape, type, strides, mask and version. The differences between the three protocols are
+rows of `_DIALECTS`. The module of each protocol adds its own keys: pointer or buffer, offset, stream, queue.
+`interface_keys` reads the dict, and `typestr` parses the element type.
 """
 
 import numpy
@@ -25,8 +25,8 @@ from arrayhub.adapters.typestr cimport check_descr, set_typestr
 cdef struct Dialect:
     bint in_elements          # strides count elements, not bytes
     bint has_mask             # the protocol has the key
-    bint descr_must_agree     # the description is checked for numbers too, not only read for V
-    bint needs_version        # a dict without one is refused
+    bint descr_must_agree     # `descr` is checked for numbers, too, instead of read for V only
+    bint needs_version        # a dict without a version is refused
     Py_ssize_t oldest, newest  # versions
 
 cdef enum:
@@ -40,29 +40,30 @@ _DIALECTS[<int> SYCL_DICT] = Dialect(True, False, True, True, 1, 1)
 
 
 cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype):
-    """An array with the shape, byte strides and type of an interface dict; pointer, owner, device and access are left
-    to the caller, and so is `seal`, which checks what is written here against the pointer.
+    """Make an array with the shape, byte strides and type of an interface dict.
+
+    The caller sets pointer, owner, device and access, and then calls `seal`, which validates the fields together.
 
     Parameters
     ----------
     entries : const Entries*
-        What `read` found.
+        The values that `read` returned.
     protocol : int
-        ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT: also says whether strides are in bytes (the first two) or elements.
+        ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT. Strides are in bytes for the first two, in elements for the third.
     dtype : numpy.dtype or None
-        The type of a producer that is known to have one, in place of a type string that may tell no more than its size.
+        The dtype of the producer, if it is known. It replaces the type string, which may contain only the size.
 
     Raises
     ------
     InterfaceError
-        A key is missing, of the wrong type, or says what cannot be.
+        A key is missing, has the wrong type, or an impossible value.
     """
     cdef const Dialect* dialect = &_DIALECTS[protocol]
     check_version(entry(entries, VERSION), protocol, dialect)
     if dialect.has_mask:
         mask = entry(entries, MASK)
         if mask is not None:
-            raise dict_error(protocol, "mask", mask, "None: no protocol can carry a mask. Fill the masked ones first")
+            raise dict_error(protocol, "mask", mask, "None: no protocol supports a mask. Fill the masked elements first")
     lengths = entry(entries, SHAPE)
     if not isinstance(lengths, tuple):
         raise dict_error(protocol, "shape", lengths, "a tuple of integers, lengths in elements")
@@ -84,7 +85,7 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
 
 
 cdef int set_pointer(Descriptor a, object data) except -1:
-    """Read ``data`` where it is the pair (address, read-only)."""
+    """Read ``data`` as the pair (address, read-only)."""
     if not isinstance(data, tuple) or len(<tuple> data) != 2:
         raise dict_error(a.protocol_, "data", data, "a pair (address as an integer, read-only as a bool)")
     cdef Py_ssize_t address = whole((<tuple> data)[0], a.protocol_, "data[0]", -1)
@@ -100,7 +101,7 @@ cdef int set_pointer(Descriptor a, object data) except -1:
 
 
 cdef int set_access(Descriptor a, object read_only) except -1:
-    """Read-only flags that are not Python's bool: NumPy's, and the integers that C code writes."""
+    """Read a read-only flag that is not a Python bool: NumPy's bool, or the integer of a C extension."""
     if not isinstance(read_only, numpy.bool_) and (type(read_only) is not int or read_only not in (0, 1)):
         raise dict_error(a.protocol_, "data[1]", read_only, "True (read-only) or False")
     if not read_only:
@@ -122,7 +123,7 @@ cdef int check_version(object version, int protocol, const Dialect* dialect) exc
 
 
 cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* dialect) except -1:
-    """Byte strides from the protocol's unit; None or missing means C order."""
+    """Set the byte strides from strides in the protocol's unit; None means C order."""
     cdef Py_ssize_t unit = a.itemsize_ if dialect.in_elements else 1
     cdef bint overflow = False
     cdef int k

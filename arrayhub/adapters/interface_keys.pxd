@@ -1,11 +1,11 @@
-"""The keys of the three interface dicts (host, CUDA, SYCL), and the values of one dict."""
+"""Keys of the three interface dicts (host, CUDA, SYCL), and the values of one dict."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 
 from arrayhub._core.integers cimport digit, is_digit
 
-# A protocol has eight keys, five of which all three have; much in the order in which libraries write them.
+# Each protocol has eight keys, and all three share five. The order is about the one in which libraries write them.
 cdef enum Key:
     DATA
     SHAPE
@@ -13,13 +13,13 @@ cdef enum Key:
     TYPESTR
     VERSION
     MASK
-    SYCLOBJ = MASK            # no mask in SYCL's
+    SYCLOBJ = MASK            # the SYCL dict has no mask
     OFFSET
-    STREAM = OFFSET           # no offset in CUDA's
-    DESCR                     # "typedescr" in SYCL's
-    KEYS                      # how many there are
+    STREAM = OFFSET           # the CUDA dict has no offset
+    DESCR                     # "typedescr" in the SYCL dict
+    KEYS                      # number of keys
 
-# The values of one dict, held from `read` to `let_go`: what the ``__index__`` of one runs may change the dict.
+# References to the values of one dict, from `read` to `let_go`: an ``__index__`` of a value may change the dict.
 cdef struct Entries:
     PyObject* values[<int> KEYS]
 
@@ -29,28 +29,28 @@ cdef object dict_error(int protocol, str key, object value, str accepted)
 
 
 cdef inline Py_ssize_t whole(object value, int protocol, str key, int position) except? -1:
-    """An integer of 63 bits and a sign, by ``__index__``: a float, a bool or a string is an error.
+    """Convert a value to an integer with ``__index__``. Floats, bools and strings are errors, and integers beyond 64 bits.
 
-    `position` is the place in a tuple, for the message; -1 where the key is a number itself.
+    `position` is the index in a tuple, for the message; -1 if the value of the key is the number itself.
     """
     return digit(value) if is_digit(value) else whole_slowly(value, protocol, key, position)
 
 
 cdef inline object entry(const Entries* entries, Key key):
-    """The value of a key, None where it is missing: no protocol tells the two apart."""
+    """Return the value of a key, or None if it is missing: no protocol distinguishes the two."""
     cdef PyObject* value = entries.values[<int> key]
     return None if value == NULL else <object> value
 
 
 cdef inline void begin(Entries* entries) noexcept:
-    """Nothing is held yet; before `read`."""
+    """Initialize the entries; call it before `read`."""
     cdef int k
     for k in range(<int> KEYS):
         entries.values[k] = NULL
 
 
 cdef inline void let_go(Entries* entries) noexcept:
-    """Give everything back, once and at the end; also after an error."""
+    """Release the values; call it exactly once, also after an error."""
     cdef int k
     for k in range(<int> KEYS):
         Py_XDECREF(entries.values[k])

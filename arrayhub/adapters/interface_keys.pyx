@@ -1,7 +1,7 @@
-"""What an interface dict says: the values of its keys, held while they are read, and the errors that name a key.
+"""Read the values of an interface dict, and make the errors that name one of its keys.
 
-The keys of ``__array_interface__``, ``__cuda_array_interface__`` and ``__sycl_usm_array_interface__`` are a row of one
-table each. On the good path a dict is gone through once, with no look-up and no Python call; errors may take their time.
+The keys of ``__array_interface__``, ``__cuda_array_interface__`` and ``__sycl_usm_array_interface__`` are a row of one table
+each. A valid dict is iterated once, without a lookup and without a Python call. The slow paths are for errors.
 """
 
 import operator
@@ -24,7 +24,7 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
     Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
 
-# What each protocol calls its keys, in the order of `Key`; interned, as the keys of a dict in source code are.
+# Names of the keys in the order of `Key`; interned, as the string literals of producers are.
 cdef dict _KEYS = {
     ARRAY_INTERFACE: ["data", "shape", "strides", "typestr", "version", "mask", "offset", "descr"],
     CUDA_DICT: ["data", "shape", "strides", "typestr", "version", "mask", "stream", "descr"],
@@ -42,17 +42,17 @@ for _protocol, _row in _KEYS.items():
 cdef int read(object interface, int protocol, Entries* entries) except -1:
     """Read the values of an interface dict in one pass; `entry` gives one.
 
-    `begin` comes before it, and `let_go` after it, also where it raises.
+    Call `begin` before and `let_go` after it, also if it raises.
 
     Raises
     ------
     InterfaceError
-        The attribute gave no dict.
+        The attribute is not a dict.
     """
     cdef bint strange
     if not PyDict_Check(interface):
         raise dict_error(protocol, "the attribute", interface, "a dict")
-    with cython.critical_section(interface):     # another thread may be changing it
+    with cython.critical_section(interface):     # another thread may change it
         strange = go_through(<dict> interface, _names[protocol], entries)
     if strange:
         look_up(<dict> interface, _names[protocol], entries)
@@ -60,19 +60,21 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
 
 
 cdef bint go_through(dict interface, PyObject** names, Entries* entries) noexcept:
-    """Hold the values of the keys that are the very strings in `names`; True where there is a key that is none of them:
-    a strange one, or one of them in another string object."""
+    """Take references to the values whose keys are identical to a string in `names`.
+
+    Return True if another key is found: an unknown key, or an equal string that is another object.
+    """
     cdef PyObject* key
     cdef PyObject* value
     cdef Py_ssize_t position = 0
     cdef int _tried, place, k = 0
     cdef bint strange = False
-    for _ in range(PyDict_GET_SIZE(interface)):     # which saves the call that finds no more
+    for _ in range(PyDict_GET_SIZE(interface)):     # bounded by the size: saves the call that returns no item
         if not PyDict_Next(interface, &position, &key, &value):
             break
         for _tried in range(<int> KEYS):
             place = k
-            k = k + 1 if k + 1 < KEYS else 0     # on from the last one: most dicts have them in much this order
+            k = k + 1 if k + 1 < KEYS else 0     # continue after the last match: most dicts have about this order
             if key == names[place]:
                 Py_INCREF(<object> value)
                 entries.values[place] = value
@@ -83,7 +85,7 @@ cdef bint go_through(dict interface, PyObject** names, Entries* entries) noexcep
 
 
 cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
-    """Look the missing keys up by what they say, not by which objects they are."""
+    """Look up the missing keys by equality."""
     cdef int k
     for k in range(<int> KEYS):
         if entries.values[k] == NULL:
@@ -92,7 +94,7 @@ cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
 
 
 cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) except? -1:
-    """`whole` of what is no int of one digit."""
+    """Convert a value that is not an int of one digit; see `whole`."""
     cdef int overflow = 0
     cdef Py_ssize_t number
     if PyLong_CheckExact(value):      # a pointer
@@ -106,7 +108,7 @@ cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) 
     try:
         exact = operator.index(value)
     except TypeError:
-        raise dict_error(protocol, key, value, "an integer, or what __index__ makes one of") from None
+        raise dict_error(protocol, key, value, "an integer, or an object with __index__") from None
     number = <Py_ssize_t> PyLong_AsLongLongAndOverflow(exact, &overflow)
     if overflow != 0:
         raise dict_error(protocol, key, value, "an integer from -2**63 to 2**63 - 1")
@@ -114,7 +116,7 @@ cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) 
 
 
 cdef object dict_error(int protocol, str key, object value, str accepted):
-    """The error about a key, to be raised; see `interface_error`. What describes fields has each protocol's own name."""
+    """Return the error about a key; see `interface_error`. The key ``descr`` gets the protocol's own name."""
     if key.startswith("descr") and protocol in _KEYS:
         key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)
     return interface_error(IN_MESSAGES[protocol], key, value, accepted)

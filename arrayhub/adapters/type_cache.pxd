@@ -1,8 +1,8 @@
-"""What is known of the types that producers have: one record per type, worked out once and remembered.
+"""Cache one record for each type of producer.
 
-A record says which protocols a type may speak, which way of its own it comes in by, and what its library does otherwise
-than the specifications have it. Adapters read it and know no library by name; `dispatch` fills it in from the protocols
-and from the table of libraries.
+A record holds the protocols that the type may support, the importer of its library, and how the library departs from the
+specifications. Adapters read the record instead of library names. `convert/dispatch` computes it from `table` and from
+`libraries/known`.
 """
 
 from cpython.object cimport PyTypeObject, Py_TYPE
@@ -16,26 +16,26 @@ cdef enum:
     KNOWN_AT = 10
     LABELS_AT = 18
 
-    ARROW_STREAM_FIRST = 1 << 8          # its __arrow_c_array__ copies what its __arrow_c_stream__ shares
-    ARROW_IS_LAZY = 1 << 9               # its __arrow_c_stream__ runs a query, whose result always has columns
-    SYCL_IS_READONLY = 1 << 17           # its SYCL dicts say writable of memory that is read-only
+    ARROW_STREAM_FIRST = 1 << 8      # __arrow_c_array__ copies; __arrow_c_stream__ shares memory
+    ARROW_IS_LAZY = 1 << 9           # __arrow_c_stream__ runs a query, whose result always has columns
+    SYCL_IS_READONLY = 1 << 17       # the SYCL dict calls read-only memory writable
 
-    ARROW_BYTES_ARE_OBJECTS = 1 << 16    # its fixed-size bytes in Arrow are the addresses of Python objects
+    ARROW_BYTES_ARE_OBJECTS = 1 << 16    # fixed-size binary in Arrow contains addresses of Python objects
     EXPORTS = 1 << 20                # has __dlpack__
     SAYS_DEVICE = 1 << 21            # has __dlpack_device__
-    LEGACY_IS_WRITABLE = 1 << 22     # its legacy DLPack capsules mean memory that may be written, as all its arrays may
-    NO_STREAM_IS_NONE = 1 << 23      # its __dlpack__ fails on the stream -1, and means by None what the standard means by -1
-    BORROWS = 1 << 24                # its DLPack tensors do not hold all that their memory lies in
-    SILENT_ON_DEFAULT = 1 << 25      # its CUDA dicts say "no stream" of the default one, where a kernel may be at work
-    DLPACK_BY_OWN_WAY = 1 << 26      # its __dlpack__ is not called: its library's module knows what that gets wrong
+    LEGACY_IS_WRITABLE = 1 << 22     # legacy DLPack capsules contain writable memory, as all arrays of the library do
+    NO_STREAM_IS_NONE = 1 << 23      # __dlpack__ fails for stream=-1; None has the meaning that -1 has in the standard
+    BORROWS = 1 << 24                # DLPack tensors do not keep the owner of their memory alive
+    SILENT_ON_DEFAULT = 1 << 25      # the CUDA dict omits the default stream, on which a kernel may run
+    DLPACK_BY_OWN_WAY = 1 << 26      # __dlpack__ is not called directly: its defects are handled in the library's module
 
     ARROW_DEVICE = 1 << 27           # has __arrow_c_device_array__
     ARROW_ARRAY = 1 << 28            # has __arrow_c_array__
-    ARROW_ARRAY_FIRST = 1 << 29      # its __arrow_c_array__ refuses what is on a device, and takes less time where it is not
+    ARROW_ARRAY_FIRST = 1 << 29      # __arrow_c_array__ refuses device memory, and is faster for host memory
 
-    WORKED_OUT = 1 << 30             # so that a record is never 0
+    WORKED_OUT = 1 << 30             # set in every record, so that a record is never 0
 
-    REMEMBERED_TYPES = 4096          # a type that finds both its places taken takes one of them
+    REMEMBERED_TYPES = 4096          # a type whose two places are occupied replaces one of the entries
 
 ctypedef unsigned int (*WorkOut)(type cls) except 0
 
@@ -46,12 +46,12 @@ cdef unsigned int learn(object cls) except 0
 
 
 cdef inline unsigned int record_of(object obj) except 0:
-    """The record of the type of `obj`; worked out where the type is new or has changed."""
+    """Return the record of the type of `obj`; compute it if the type is new or has changed."""
     cdef unsigned int record = recall(records, REMEMBERED_TYPES, Py_TYPE(obj))
     return record if record != 0 else learn(type(obj))
 
 
 cdef inline unsigned int record_of_type(object cls) except 0:
-    """The same of a type in hand."""
+    """Return the record of a type; compute it if the type is new or has changed."""
     cdef unsigned int record = recall(records, REMEMBERED_TYPES, <PyTypeObject*> cls)
     return record if record != 0 else learn(cls)

@@ -1,4 +1,4 @@
-"""What is known of the types that producers have; see the .pxd."""
+"""Cache one record for each type of producer; see the .pxd."""
 
 from cpython.object cimport PyTypeObject
 
@@ -9,17 +9,17 @@ cdef WorkOut _work_out = NULL
 
 
 cdef void register_work_out(WorkOut work_out):
-    """Enter the function that makes a type's record."""
+    """Register the function that computes a record."""
     global _work_out
     _work_out = work_out
 
 
 cdef unsigned int learn(object cls) except 0:
-    """Work out the record of a type and remember it. A changed type has a new version, and is worked out again."""
-    held = cls                      # code of a metaclass may run, and give the only object of this class another one
-    hasattr(held, "__dlpack__")     # a look-up is what makes the interpreter give out the version tag
+    """Compute the record of a type and cache it. A type that changes gets a new version, and a new record."""
+    held = cls                      # code of a metaclass may run and drop the last other reference
+    hasattr(held, "__dlpack__")     # a lookup makes the interpreter assign the version tag
     cdef unsigned int version = version_tag(<PyTypeObject*> held)
     cdef unsigned int record = _work_out(<type> held)      # unchecked: a subclass of `type` is one too
-    # Looking up may run code of a metaclass, which may change the type: then this is known of no version of it.
+    # Code of a metaclass may have changed the type meanwhile: then the version differs, and nothing is cached.
     write_down(records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
     return record

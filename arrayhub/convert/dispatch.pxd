@@ -7,6 +7,6 @@ cdef object import_one(object obj)
 cdef Descriptor import_via(object obj, object stream, object via)
 
 
-# Nobody else calls it. But what others might call, a C compiler does not put into the body of its one caller, whose every
-# call would save registers for it.
+# Declared here although only dispatch.pyx calls it: as a static function it would be inlined into `import_array`, each call of
+# which would then save more registers.
 cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks)

@@ -1,4 +1,7 @@
-"""Which way in an object takes: that of its own where its type is known, else the first of the protocols that answers."""
+"""Import an object through the importer of its library if the type is known, else through the first protocol that answers.
+
+`adapters/table` has the order of the protocols, `libraries/known` the importers of libraries.
+"""
 
 import sys
 from datetime import datetime
@@ -42,7 +45,7 @@ cdef extern from *:
     static int arrayhub_has_buffer(PyTypeObject *type) {
         return type->tp_as_buffer != NULL && type->tp_as_buffer->bf_getbuffer != NULL;
     }
-    /* Whether an object has an attribute; -1 where its getter raises, with the exception set. */
+    /* Return whether an object has an attribute; -1 with an exception set if the getter raises. */
     static int arrayhub_look_for(PyObject *obj, PyObject *name) {
         PyObject *value = NULL;
     #if PY_VERSION_HEX >= 0x030D0000
@@ -53,7 +56,7 @@ cdef extern from *:
         Py_XDECREF(value);
         return found;
     }
-    /* To call a way without a `try` around it: NULL, with the exception set. */
+    /* Call an importer without a `try` around the call. After an error the result is NULL, and the exception is set. */
     #define arrayhub_attempt(way, obj, stream) ((PyObject *)way(obj, stream))
     static int arrayhub_bare_instances(PyTypeObject *type) {
         return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
@@ -93,30 +96,30 @@ if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(P
 # --------------------------------------------------------------------------------------------- the record of a type
 
 
-cdef enum:                 # ways in besides those of the table of libraries
+cdef enum:                 # importers besides those of libraries/known
     OWN_ARRAY = MOST_WAYS - 1
     WRAPPER = MOST_WAYS - 2
 
 ways[OWN_ARRAY] = itself
 ways[WRAPPER] = parse_wrapper
 
-cdef enum Labelled:          # whether the objects of a type name their dimensions or have an origin
+cdef enum Labelled:          # which objects of a type name their dimensions, or have an origin
     UNLABELLED
-    LABELLED_SOME          # those with attributes of their own for it; most have none
+    LABELLED_SOME          # only objects that have the attributes themselves
     LABELLED_ALL           # the type has the attributes
 
-# What has no memory that anybody could view.
+# Types without memory that could be viewed.
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
 cdef tuple PLAIN = (int, float, complex, str, bytes)
 cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, range, numpy.generic)
-globals()["VALUES"] = VALUES      # for modules in Python
+globals()["VALUES"] = VALUES      # for Python modules
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
 cdef object _DIMS = sys.intern("dims")
 
 
 cdef unsigned int work_out(type cls) except 0:
-    """The record of a type: which ways its objects may take, and what is special about its library."""
+    """Compute the record of a type: its importer, the protocols that it may support, and the traits of its library."""
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
     cdef int way = known_way(cls)
     cdef Library library = library_of_type(cls, way) if way < WRAPPER else None
@@ -134,7 +137,7 @@ cdef unsigned int work_out(type cls) except 0:
 
 
 cdef bint supports(type cls, tuple attributes) except -1:
-    """Return whether a type has one of the attributes, or a buffer where there are none."""
+    """Return whether a type has one of the attributes of a row; of a row without attributes, whether it has a buffer."""
     if not attributes:
         return arrayhub_has_buffer(<PyTypeObject*> cls)
     for name in attributes:
@@ -144,31 +147,31 @@ cdef bint supports(type cls, tuple attributes) except -1:
 
 
 cdef bint has(type cls, object name) except -1:
-    """Whether a type has an attribute; one that is None is how a type says that it has not what its base has."""
+    """Return whether a type has an attribute. With None, a type disables an attribute of its base."""
     return getattr(cls, name, None) is not None
 
 
 cdef int known_way(type cls) except -1:
-    """The number of the way in that a type takes before any protocol is asked; 0: none."""
+    """Return the number of the importer that is called before any protocol; 0 without one."""
     if cls is USMArray:
         return OWN_ARRAY
-    return WRAPPER if wrappers.unwraps(cls) else way_of_type(cls)     # also of subclasses of what is known, as of ndarray
+    return WRAPPER if wrappers.unwraps(cls) else way_of_type(cls)     # rows may match subclasses, too
 
 
 cdef Labelled labels_of_type(type cls, int way, Library library, bint bare) except? UNLABELLED:
-    """Which objects of a type have labels."""
-    if way == OWN_ARRAY:     # which carries them along
+    """Return which objects of a type have labels."""
+    if way == OWN_ARRAY:     # a USMArray has its labels in a field
         return UNLABELLED
     if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
         return LABELLED_ALL
-    # A library's own arrays have none; a subclass of theirs that somebody else defines may.
+    # Arrays of a library's own types do not have labels. Subclasses that are defined elsewhere may.
     if bare or way != 0 and library is not None and root_of(cls) in library.roots:
         return UNLABELLED
     return LABELLED_SOME
 
 
 cdef inline unsigned int speaks_of(unsigned int record) noexcept nogil:
-    """The rows of the protocols that may answer, a bit each."""
+    """Return one bit for each row of the table: set if the type may support the protocol."""
     return record & (1 << PROTOCOL_BITS) - 1
 
 
@@ -183,22 +186,23 @@ cdef inline Labelled labels_of(unsigned int record) noexcept nogil:
 register_work_out(work_out)
 
 
-# ----------------------------------------------------------------------------------------------------------- way in
+# ----------------------------------------------------------------------------------------------------------- import
 
 
 cdef Descriptor import_array(object obj, object stream):
-    """`obj` as an array without a copy, by the first way that answers, in the order of `stream`.
+    """Import `obj` without a copy, through its importer or the first protocol that answers.
 
-    The ways are told the stream for those that ask a producer anyway, and need not heed it: `on_stream` orders them all.
+    Importers receive `stream` because some of them pass it to the producer. `on_stream` orders the stream behind the
+    producer's work in every case.
     """
     if tracing.active and not tracing.passes():
         return import_told(obj, stream, None)
     cdef unsigned int record = record_of(obj)
     cdef Way way = ways[way_of(record)]
     cdef Descriptor a = None
-    if way != NULL:       # no conditional expression: the type of what it gives would be looked at on each call
+    if way != NULL:       # not a conditional expression: Cython would check the type of its result on each call
         a = way(obj, stream)
-    if a is None:     # also of a type that only looks like a known one: its protocols are asked like any other's
+    if a is None:     # an importer returns None for a type that only looks like a known one
         a = ask_in_order(obj, stream, speaks_of(record))
     if is_labelled(obj, labels_of(record)):
         a = dimensions.parse(obj, a)
@@ -206,13 +210,13 @@ cdef Descriptor import_array(object obj, object stream):
 
 
 cdef Descriptor import_told(object obj, object stream, object via):
-    """The same, or `import_via`, for those who listen."""
+    """Call `import_array`, or `import_via`, and report the import to `trace`."""
     cdef tracing.Handover told
     cdef Descriptor a
     told = tracing.Handover()
-    told.__enter__()      # no `with`, see tracing.listen
+    told.__enter__()      # not `with`: see tracing.listen
     try:
-        tracing.pass_once()      # no function between, which all who do not listen would call too
+        tracing.pass_once()      # a function in between would cost every call that is not traced
         a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
         told.goes_in(obj, a)
     finally:
@@ -221,7 +225,7 @@ cdef Descriptor import_told(object obj, object stream, object via):
 
 
 cdef object import_one(object obj):
-    """The same of the only argument of a call; see `functions`."""
+    """Import the only argument of a call; see `functions`."""
     return import_array(obj, None)
 
 
@@ -234,18 +238,18 @@ cdef inline bint is_labelled(object obj, Labelled labels) except -1:
 
 
 cdef bint has_names(object obj) except -1:
-    """Whether an object names its dimensions. One that has an origin alone has it in its class."""
+    """Return whether an object names its dimensions. An origin without names is an attribute of the type."""
     return may_have(obj, _GT_DIMS) or may_have(obj, _DIMS)
 
 
 cdef inline bint may_have(object obj, object name) except -1:
-    """Whether an object has an attribute, or a getter that raises: `dimensions` asks again, and minds the error."""
+    """Return whether an object has an attribute, or a getter that raises: `dimensions` calls the getter again."""
     cdef int found = arrayhub_look_for(obj, name)
     return found != 0 if found >= 0 else answered()
 
 
 cdef bint answered() except -1:
-    """True where the exception that is set is an answer, which is dropped; else it is raised on."""
+    """Clear the pending exception and return True, unless it has to propagate: then raise it."""
     try:
         raise_on()
     except PASSES_ON:
@@ -255,7 +259,7 @@ cdef bint answered() except -1:
 
 
 cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
-    """Ask each protocol that the type may speak. A refusal (not a false description) passes on to the next."""
+    """Try the protocols that the type may support. After a refusal the next one is tried; an InterfaceError propagates."""
     cdef PyObject* answer
     cdef Descriptor a
     cdef list refusals = None
@@ -266,7 +270,7 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
             continue
         answer = attempt(_parse[k], obj, stream)
         if answer == NULL:
-            reason = taken_error()      # first: nothing may run while it is set
+            reason = taken_error()      # first: no code may run while an exception is set
             refusals = refusals or []
             refusals.append((PROTOCOLS[k].words, reason))
             continue
@@ -277,20 +281,20 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
 
 
 cdef object taken_error():
-    """The exception that a way has just raised, if it is one that passes on to the next; else it is raised on."""
+    """Clear and return the pending exception if it is a refusal, after which the next protocol is tried; else raise it."""
     try:
         raise_on()
     except InterfaceError:
         raise
     except PASSES_ON:
         raise
-    except Exception as error:      # of any class: libraries have their own
+    except Exception as error:      # of any class: libraries define their own
         reason = error
     return reason
 
 
 cdef Descriptor by_other_means(object obj, object stream, list refusals):
-    """What speaks no protocol: a bare capsule, a scalar or a sequence."""
+    """Import an object that does not support a protocol: a DLPack capsule, a scalar or a sequence."""
     cdef Descriptor a
     if PyCapsule_CheckExact(obj):
         return dlpack.parse_capsule(obj, False, None)
@@ -300,24 +304,25 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         except OverflowError as error:
             raise no_type_error(obj, error, "asarray") from error
         except TypeError:
-            refuse_elements(obj)      # an element's own refusal says more
+            refuse_elements(obj)      # the error about an element is more precise
             raise
-        check_values(obj)      # last: what is regular has an end
+        check_values(obj)      # last: a regular sequence is finite
         if isinstance(obj, (list, tuple)) and may_have_lost(a):
             check_common(numpy_library.with_ndarrays(obj), numpy_library.emit(a), "asarray")
         return a
     if refusals:
         raise refusal_error(obj, refusals) from refusals[0][1]
     raise TypeError(
-        f"asarray: {show(obj)} is of type {type(obj).__name__}, which speaks no array protocol{wrappers.hint(obj)}; accepted:"
+        f"asarray: {show(obj)} is of type {type(obj).__name__}, which does not support an array protocol"
+        f"{wrappers.hint(obj)}; accepted:"
         f" anything with {INTERFACES}, a DLPack capsule, numbers, and nested sequences of numbers"
     )
 
 
 cdef object refusal_error(object obj, list refusals):
-    """The error about an object that no protocol of its type gives, of which `refusals` are the names and the errors.
+    """Return the error about an object whose protocols all refuse; `refusals` has pairs (words of the protocol, error).
 
-    The message has one prefix: the protocol's where there is one, ours where there are several.
+    The message has one prefix: the protocol's if there is one refusal, `asarray` if there are several.
     """
     cdef bint single = len(refusals) == 1
     cls = name_of_type(type(obj))
@@ -329,17 +334,19 @@ cdef object refusal_error(object obj, list refusals):
 
 
 cdef str worded(str protocol, str reason, str refuses):
-    """A refusal with the name of the protocol before it, once; `refuses` stands before the words of the producer."""
+    """Return a refusal with the name of the protocol as its only prefix; `refuses` precedes the producer's message."""
     prefix = protocol + ": "
     return reason if reason.startswith(prefix) else f"{prefix}{refuses}{reason}"
 
 
-cdef double EXACT = 2.0 ** 53     # all integers below are floats
+cdef double EXACT = 2.0 ** 53     # smaller integers are exact as floats
 
 
 cdef bint may_have_lost(Descriptor a) except -1:
-    """Whether values of several kinds may have lost something as elements of one type, which floats that are no large numbers
-    have not: integers were exact as these."""
+    """Return whether the conversion of a sequence to one element type may have changed values.
+
+    It has not if the result is float64 and all values are below 2**53: integers of this size are exact.
+    """
     cdef Py_ssize_t k
     if a.typenum_ != cnp.NPY_DOUBLE:
         return get_dtype(a).kind not in "?biu"
@@ -350,16 +357,15 @@ cdef bint may_have_lost(Descriptor a) except -1:
 
 
 cpdef int check_values(object obj) except -1:
-    """Refuse what NumPy takes out of a sequence, or as a value, although it does not come in by itself.
+    """Raise if NumPy accepts a value, or an element of a sequence, that `asarray` refuses.
 
-    A mask, a unit or a missing value would be dropped without a word.
+    NumPy would silently drop a mask, a unit or a missing value.
     """
     return check_level(obj, 0, {})
 
 
 cdef int check_level(object obj, int level, dict seen) except -1:
-    """`check_values` of a sequence in `level` others. `seen` has those that were visited, which may share their elements or
-    contain themselves."""
+    """Check a sequence inside of `level` others. `seen` has the visited ones: sequences may share elements or form cycles."""
     cdef type cls
     cdef Py_ssize_t k = -1
     if not isinstance(obj, (list, tuple)):
@@ -373,7 +379,7 @@ cdef int check_level(object obj, int level, dict seen) except -1:
     for item in obj:
         k += 1
         cls = type(item)
-        if cls is float or cls is int or <PyTypeObject*> cls == _NDARRAY or isinstance(item, PLAIN):      # the quickest first
+        if cls is float or cls is int or <PyTypeObject*> cls == _NDARRAY or isinstance(item, PLAIN):      # fastest test first
             continue
         try:
             check_value(item, level, seen)
@@ -383,13 +389,15 @@ cdef int check_level(object obj, int level, dict seen) except -1:
 
 
 cdef int check_value(object item, int level, dict seen) except -1:
+    """Check an element of a sequence inside of `level` others."""
     cdef type cls = type(item)
     cdef unsigned int record
     if isinstance(item, (list, tuple)):
         check_level(item, level + 1, seen)
     elif isinstance(item, datetime) and item.tzinfo is not None:
-        raise TypeError(f"asarray: {show(item)} has a time zone; accepted: times without one. Take"
-                        " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested, which keeps it")
+        raise TypeError(f"asarray: {show(item)} has a time zone; accepted: datetimes without a time zone. Call"
+                        " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested(x), which keeps the"
+                        " time zone")
     elif cls is not numpy.ndarray and not isinstance(item, numpy.generic):
         numpy_library.refuse_mask(item)
         numpy_library.refuse_unit(item)
@@ -400,19 +408,19 @@ cdef int check_value(object item, int level, dict seen) except -1:
 
 
 cdef int refuse_elements(object obj) except -1:
-    """Raise the refusal of an element of what NumPy makes no array of, if one is refused by itself."""
-    if not isinstance(obj, (list, tuple)):      # what only says that it is one is asked for its protocols already
+    """Raise the error about an element, if `asarray` refuses one of a sequence that NumPy does not convert."""
+    if not isinstance(obj, (list, tuple)):      # the protocols of other sequences were tried already
         return 0
     return check_values(obj)
 
 
 cdef Descriptor parse_wrapper(object obj, object stream):
-    """The array in a wrapper of a known type, if that is its own memory in its own type."""
+    """Import the array in a wrapper of a known type. `wrappers.check` raises if it is not the wrapper's own memory and type."""
     Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
     try:
         inner = wrappers.inside(obj)
         try:
-            a = import_array(inner, None)      # the caller orders it
+            a = import_array(inner, None)      # without a stream: the caller orders the array
         except (BufferError, TypeError) as error:
             raise wrappers.said_of(f"x.{wrappers.known(type(obj)).attribute}", error) from error
         again = wrappers.inside(obj)
@@ -423,7 +431,7 @@ cdef Descriptor parse_wrapper(object obj, object stream):
 
 
 cdef Descriptor import_via(object obj, object stream, object via):
-    """`obj` by the one protocol that the caller chose."""
+    """Import `obj` through the protocol that the caller chose."""
     cdef Descriptor a
     if tracing.active and not tracing.passes():
         return import_told(obj, stream, via)
@@ -436,7 +444,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
     a = ask(obj, stream, row)
     if a is None:
         raise TypeError(
-            f"asarray: {type(obj).__name__} does not speak {via!r}; leave via out to take the protocol that it does"
+            f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; omit via to use one that it supports"
         )
     if is_labelled(obj, labels_of(record_of(obj))):
         a = dimensions.parse(obj, a)
@@ -444,46 +452,46 @@ cdef Descriptor import_via(object obj, object stream, object via):
 
 
 cdef Descriptor ask(object obj, object stream, int row):
-    """`obj` by the protocol of one row; None where it does not speak it."""
+    """Import `obj` through the protocol of one row; return None if `obj` does not support it."""
     cdef unsigned int record = record_of(obj)
     cdef Descriptor a
     if row == _DLPACK and record & DLPACK_BY_OWN_WAY and way_of(record) != 0:
         a = ways[way_of(record)](obj, stream)
         if a is not None:
             return a
-    if way_of(record) == WRAPPER:     # its own description of the memory leaves out what it adds to it
+    if way_of(record) == WRAPPER:     # its protocols omit what the wrapper adds to the memory
         raise wrappers.wrapper_error(obj, "is not imported by its protocols")
     if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
         numpy_library.refuse_mask(obj)
     return _parse[row](obj, stream)
 
 
-# ---------------------------------------------------------------------------- the same, to be looked at (see inspection)
+# --------------------------------------------------------------------------------------------------- for inspection
 
 
 def ways_in(cls, /):
-    """Return whether a type is known exactly, and the names of the protocols its instances are asked for, in order."""
+    """Return whether a type has an importer, and the names of the protocols that its instances may support, in order."""
     if not isinstance(cls, type):
-        raise TypeError(f"ways_in: {show(cls)} is no type")
+        raise TypeError(f"ways_in: cls is {show(cls)}; accepted: a type")
     cdef unsigned int record = learn(cls)
     names = [row.name for k, row in enumerate(PROTOCOLS) if speaks_of(record) >> k & 1]
     return way_of(record) != 0, tuple(names)
 
 
 def check_exportable(obj, /):
-    """Raise the refusal of the library's own importer if the library is known for a wrong ``__dlpack__``."""
+    """Call the importer of the library, which may refuse, if the ``__dlpack__`` of its arrays is known to be wrong."""
     cdef unsigned int record = record_of(obj)
     if record & DLPACK_BY_OWN_WAY and way_of(record) != 0:
         ways[way_of(record)](obj, None)
 
 
 def offer(obj, protocol, /):
-    """Return what `obj` gives by a protocol of `ways_in`: an array, or None where it does not speak it."""
+    """Import `obj` through a protocol of `ways_in`; return None if `obj` does not support it."""
     if protocol not in _ROWS:
-        raise ValueError(f"asarray: no protocol is called {show(protocol)}; accepted: those of ways_in")
+        raise ValueError(f"offer: protocol is {show(protocol)}; accepted: {', '.join(_ROWS)}")
     return ask(obj, None, _ROWS[protocol])
 
 
 def peek(capsule, /):
-    """Return what a DLPack capsule would give, without consuming it. The array is valid while nobody else does."""
+    """Import a DLPack capsule without consuming the capsule. The array is valid until the capsule is consumed."""
     return dlpack.peek(capsule)
