@@ -29,7 +29,7 @@ from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport array_interface, arrow, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.array.flags cimport flags_of
-from arrayhub.libraries cimport dpctl, host_readers, torch_as_consumer
+from arrayhub.libraries cimport consumer_quirks, dpctl
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.array.unsupported_ops cimport refuse_arithmetic
 from arrayhub.array.construction cimport fill_new
@@ -749,7 +749,7 @@ cdef class USMArray(Descriptor):
 
     def __getbuffer__(self, Py_buffer* view, int request):
         if not request & ~PyBUF_WRITABLE:      # plain bytes
-            torch_as_consumer.refuse_plain_bytes(self)
+            consumer_quirks.refuse_plain_bytes(self)
         buffer_adapter.emit(self, view, request)
         if tracing.active:
             tracing.gave(self, self, "buffer")
@@ -815,13 +815,13 @@ cdef class USMArray(Descriptor):
         BufferError
             The memory, the type or the layout cannot be said, or a copy is needed and forbidden.
         """
-        if self.device_.device_type == kDLOneAPI and dl_device is None and host_readers.wants_host(self, max_version):
+        if self.device_.device_type == kDLOneAPI and dl_device is None and consumer_quirks.wants_host(self, max_version):
             dl_device = HOST_PAIR
         if dl_device is None and (copy is None or copy is False):
-            torch_as_consumer.hand_to_torch(self)
+            consumer_quirks.check_torch(self)
             return handed(self, "__dlpack__", dlpack.emit(self, stream, max_version, False))
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
-        torch_as_consumer.hand_to_torch(export)
+        consumer_quirks.check_torch(export)
         cdef bint own = block_of(export) is not block_of(self)
         # A copy for the host is done when it is there; on a device the consumer's stream must still be told to wait.
         return handed(self, "__dlpack__", dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own))
@@ -848,7 +848,7 @@ cdef class USMArray(Descriptor):
 
     def __dlpack_device__(self):
         """The pair (device_type, device_id) of DLPack's DLDevice; of shared and host USM the host's for who knows no other."""
-        if self.device_.device_type == kDLOneAPI and host_readers.wants_host_device(self):
+        if self.device_.device_type == kDLOneAPI and consumer_quirks.wants_host_device(self):
             return HOST_PAIR
         device = device_of(self)
         return (device.device_type, device.device_id)

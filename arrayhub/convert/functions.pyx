@@ -11,7 +11,7 @@ from arrayhub.convert.dispatch cimport VALUES, import_array, import_one, import_
 from arrayhub.libraries cimport torch_emit
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
-from arrayhub.libraries.torch_as_consumer cimport steps_backwards
+from arrayhub.libraries.consumer_quirks cimport steps_backwards
 from arrayhub.array.usm_array cimport USMArray, register_way_in
 
 from arrayhub import transfer
