@@ -7,6 +7,7 @@ released. A process of its own, because what is read wrongly here ends it.
 import ctypes
 import gc
 import json
+import mmap
 import sys
 
 from dlpack_by_hand import new_capsule
@@ -245,6 +246,20 @@ def struct_in(capsule, kind):
 
 
 FORMS = {"array": lambda producer: producer, "device": OnDevice, "stream": Streamed, "device stream": StreamedOnDevice}
+
+
+def unreadable():
+    """Return the address of a page that cannot be read, behind one that can: a buffer of no bytes."""
+    size = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 2 * size)
+    _PAGES.append(memory)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + size
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), 0) == 0
+    return ctypes.c_void_p(address)
+
+
+_PAGES = []
 
 
 def int32(*values):

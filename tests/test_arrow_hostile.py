@@ -159,16 +159,10 @@ def test_a_bitmap_that_says_more_than_its_count():
 
 # A buffer of no bytes in front of a page that cannot be read, as the offsets of arrays without elements.
 GUARDED = """
-import ctypes, mmap
 import arrow_by_hand as by_hand
 import arrayhub as ah
 
-SIZE = mmap.PAGESIZE
-memory = mmap.mmap(-1, 2 * SIZE)
-start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.mprotect(ctypes.c_void_p(start + SIZE), ctypes.c_size_t(SIZE), 0) == 0
-NOTHING = ctypes.c_void_p(start + SIZE)
+NOTHING = by_hand.unreadable()
 
 def pairs():
     fields = [by_hand.Producer(b"u", [None, NOTHING, NOTHING], length=0), by_hand.numbers(0)]
