@@ -1,5 +1,5 @@
-/* The C interface of arrayhub: the struct behind every arrayhub.USMArray, and functions that take any array and hand
- * out memory. For C, C++ (see also arrayhub.hpp), Cython, and whatever else can call C.
+/* The C interface of arrayhub: the struct behind every arrayhub.USMArray, and functions that import any array and export
+ * memory as arrays. For C, C++ (see also arrayhub.hpp), Cython, and any other language that can call C.
  *
  *     #include <Python.h>
  *     #include <arrayhub.h>            // compile with $(python -m arrayhub config --cflags)
@@ -13,10 +13,10 @@
  *     ... a->nd, a->shape[k], a->data ...
  *     Py_DECREF(array);
  *
- * arrayhub is imported by the first function that needs it. All functions are called with the GIL held; fields may be
- * read without it while a reference to the array is held. References that come back are new but for
- * PyUSMArray_QueueRef's pointer. An object that is NULL, as a failed call of Python's gives it, fails with the exception
- * that is set, or SystemError. docs/abi.md has the rules by which all this may change.
+ * The first function that needs arrayhub imports it. Call all functions with the GIL held. Fields may be read without the
+ * GIL while a reference to the array is held. Returned references are new, except the pointer of PyUSMArray_QueueRef.
+ * If an object argument is NULL (for example the result of a failed Python call), the function fails with the exception
+ * that is set, or with SystemError. docs/abi.md has the rules for changes of this interface.
  */
 #ifndef ARRAYHUB_H
 #define ARRAYHUB_H
@@ -29,11 +29,11 @@
 extern "C" {
 #endif
 
-/* Goes up with every field, function or member that is added, always at the end of what is there. */
+/* Incremented for every new field, function or member. New ones are always appended. */
 #define ARRAYHUB_C_VERSION 2
 
-/* The oldest arrayhub that an extension wants to run on; define it before the header is included. What is newer is not
-   declared then. 1: the struct alone. 2: the functions. */
+/* The oldest arrayhub that an extension supports; define it before including the header. Newer functions are then not
+   declared. 1: the struct alone. 2: the functions. */
 #ifndef ARRAYHUB_TARGET_VERSION
 #define ARRAYHUB_TARGET_VERSION 2
 #endif
@@ -41,23 +41,23 @@ extern "C" {
 #error "ARRAYHUB_TARGET_VERSION is newer than this arrayhub.h"
 #endif
 
-/* C++ sees one copy of what is inline in each shared library, and none of another library's. C, and C++ before there were
-   inline variables, sees one in each source file: the functions use a pointer that is the file's own. */
+/* Since C++17, each shared library has one hidden copy of the inline functions and of the pointer that they use. In C and
+   older C++, each source file has its own copy. */
 #if defined(__cplusplus) && __cplusplus >= 201703L
 #define ARRAYHUB_INLINE inline __attribute__((visibility("hidden")))
 #else
 #define ARRAYHUB_INLINE static inline
 #endif
 
-/* PyUSMArrayObject.flags: computed from shape and strides, never taken from a producer. Other bits may be set. */
+/* PyUSMArrayObject.flags: computed from shape and strides, never copied from a producer. Other bits may be set. */
 #define USM_ARRAY_C_CONTIGUOUS 0x0001
 #define USM_ARRAY_F_CONTIGUOUS 0x0002
 #define USM_ARRAY_WRITEABLE    0x0004
-#define USM_ARRAY_ALIGNED      0x0100 /* every element lies on a boundary of its type's alignment */
-#define USM_ARRAY_NOTSWAPPED   0x0200 /* the machine's own byte order */
-#define USM_ARRAY_IMMUTABLE    0x1000 /* nobody can write, the owner included (bytes, jax arrays) */
+#define USM_ARRAY_ALIGNED      0x0100 /* every element is aligned for its type */
+#define USM_ARRAY_NOTSWAPPED   0x0200 /* native byte order */
+#define USM_ARRAY_IMMUTABLE    0x1000 /* the memory never changes, not even through its owner (bytes, jax arrays) */
 #define USM_ARRAY_PACKED       0x2000 /* elements of less than a byte share bytes; always compact C order */
-#define USM_ARRAY_COPIED       0x4000 /* a copy, so that writes do not reach the object which came in; views of it too */
+#define USM_ARRAY_COPIED       0x4000 /* a copy: writes do not reach the imported object; set for views of the copy too */
 
 /* PyUSMArrayObject.usm_type: dpctl's numbers. */
 #define USM_ARRAY_NOT_USM    0
@@ -65,7 +65,7 @@ extern "C" {
 #define USM_ARRAY_USM_SHARED 2
 #define USM_ARRAY_USM_HOST   3
 
-/* PyUSMArrayObject.protocol: the protocol by which the memory came in. */
+/* PyUSMArrayObject.protocol: the protocol through which the memory was imported. */
 #define USM_ARRAY_CONSTRUCTED     0
 #define USM_ARRAY_ARRAY_INTERFACE 1
 #define USM_ARRAY_ARRAY_STRUCT    2
@@ -75,13 +75,13 @@ extern "C" {
 #define USM_ARRAY_DLPACK          6
 #define USM_ARRAY_ARROW           7
 
-/* PyUSMArrayObject.dl_dtype.code where DLPack has no number for the element type. */
+/* PyUSMArrayObject.dl_dtype.code if DLPack does not define the element type. */
 #define USM_ARRAY_NO_DLPACK 255
 
-/* The same layout as DLPack's DLDevice and DLDataType, under names of its own so that dlpack.h may be included too. */
+/* Layouts identical to DLPack's DLDevice and DLDataType; the separate names allow including dlpack.h too. */
 typedef struct PyUSMArrayDevice {
     int32_t device_type; /* DLPack's number: 1 host, 2 CUDA, 14 oneAPI, ... */
-    int32_t device_id;   /* ordinal; -1 while a SYCL device's has not been looked up: read USMArray.device for it */
+    int32_t device_id;   /* ordinal; -1 for a SYCL device until it is looked up: call PyUSMArray_Device */
 } PyUSMArrayDevice;
 
 typedef struct PyUSMArrayDataType {
@@ -90,24 +90,24 @@ typedef struct PyUSMArrayDataType {
     uint16_t lanes;
 } PyUSMArrayDataType;
 
-/* What may be read of an array. A macro, because it stands in two structs. */
+/* The public fields of an array. A macro, because two structs contain them. */
 #define ARRAYHUB_FIELDS                                                                                                \
     int nd;                      /* number of dimensions, 0 to 64 */                                                   \
     char *data;                  /* element zero; NULL only in an array without elements */                            \
     Py_ssize_t *shape;           /* nd lengths */                                                                      \
-    Py_ssize_t *strides;         /* nd steps in elements; NULL where a byte stride is no multiple of itemsize */       \
-    int typenum;                 /* NumPy's type number; 4096 and up for types NumPy does not have */                  \
+    Py_ssize_t *strides;         /* nd steps in elements; NULL if a byte stride is not a multiple of itemsize */       \
+    int typenum;                 /* NumPy's type number; 4096 and up for types that NumPy does not have */             \
     int flags;                   /* USM_ARRAY_* */                                                                     \
-    PyObject *base;              /* what owns the memory */                                                            \
-    Py_ssize_t *byte_strides;    /* nd steps in bytes; NULL where flags has USM_ARRAY_PACKED */                        \
+    PyObject *base;              /* owner of the memory */                                                             \
+    Py_ssize_t *byte_strides;    /* nd steps in bytes; NULL if flags has USM_ARRAY_PACKED */                           \
     Py_ssize_t itemsize;         /* bytes */                                                                           \
     PyUSMArrayDevice device;                                                                                           \
-    PyUSMArrayDataType dl_dtype; /* the thing to compare: typenum has several numbers for some types */                \
+    PyUSMArrayDataType dl_dtype; /* compare this one: some types have several values of typenum */                     \
     uint8_t usm_type;            /* kind of SYCL memory: USM_ARRAY_USM_* */                                            \
     uint8_t protocol;                                                                                                  \
-    void *stream;                /* CUDA: the producer's stream handle; NULL where it named none */
+    void *stream;                /* CUDA: the producer's stream handle; NULL if the producer named none */
 
-/* The same object seen as a Python object and as what is behind its head. */
+/* The same object, with and without its object header. */
 typedef struct PyUSMArrayObject {
     PyObject_HEAD
     ARRAYHUB_FIELDS
@@ -119,8 +119,8 @@ typedef struct PyUSMArrayFields {
     /* private fields follow */
 } PyUSMArrayFields;
 
-/* Element types under the names that NumPy and ml_dtypes give them: USM_ARRAY_FLOAT64_INIT in initialisers, of static
-   variables too, and USM_ARRAY_FLOAT64 as a value anywhere else. */
+/* Element types, named as in NumPy and ml_dtypes. USM_ARRAY_FLOAT64_INIT is for initializers, also of static variables;
+   USM_ARRAY_FLOAT64 is a value for all other places. */
 #ifdef __cplusplus
 #define USM_ARRAY_VALUE PyUSMArrayDataType
 #else
@@ -163,75 +163,75 @@ typedef struct PyUSMArrayFields {
 #define USM_ARRAY_FLOAT8_E5M2        USM_ARRAY_VALUE USM_ARRAY_FLOAT8_E5M2_INIT
 
 /* PyUSMArrayRequest.flags: USM_ARRAY_WRITEABLE, USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, and */
-#define USM_ARRAY_WHOLE_STRIDES 0x00010000 /* steps in elements exist: `strides` is not NULL */
+#define USM_ARRAY_WHOLE_STRIDES 0x00010000 /* byte strides are multiples of itemsize, so `strides` is not NULL */
 
-/* PyUSMArrayRequest.where: where the memory may be. 0 is USM_ARRAY_ON_HOST. */
-#define USM_ARRAY_ON_HOST  1 /* a host thread may read it: host memory, shared and host USM, managed and pinned CUDA memory */
+/* PyUSMArrayRequest.where: accepted kinds of memory. 0 means USM_ARRAY_ON_HOST. */
+#define USM_ARRAY_ON_HOST  1 /* readable by a host thread: host memory, shared and host USM, managed and pinned CUDA memory */
 #define USM_ARRAY_ON_USM   2 /* SYCL memory of any kind */
-#define USM_ARRAY_ON_CUDA  4 /* what a CUDA kernel can reach */
+#define USM_ARRAY_ON_CUDA  4 /* memory that a CUDA kernel can access */
 #define USM_ARRAY_ANYWHERE 15
 
-/* PyUSMArrayRequest.may: what may be done to meet the other conditions. 0: nothing, which an error then names. */
-#define USM_ARRAY_MAY_CAST     1 /* copy to the first accepted element type that takes the values, as NumPy's "same_kind" */
+/* PyUSMArrayRequest.may: copies allowed to meet the other conditions. 0: none; the error then names the unmet condition. */
+#define USM_ARRAY_MAY_CAST     1 /* copy to the first accepted element type that NumPy's "same_kind" rule allows */
 #define USM_ARRAY_MAY_RELAYOUT 2 /* copy for layout, alignment or byte order */
 #define USM_ARRAY_MAY_TRANSFER 4 /* copy between host and device */
-#define USM_ARRAY_MAY_BUILD    8 /* make an array of numbers and of nested lists of numbers, of a type that holds them */
+#define USM_ARRAY_MAY_BUILD    8 /* make an array from numbers and nested lists of numbers, of a type that represents them */
 
-/* PyUSMArraySpec.access: USM_ARRAY_WRITEABLE, USM_ARRAY_IMMUTABLE (nobody will ever write again), or */
+/* PyUSMArraySpec.access: USM_ARRAY_WRITEABLE, USM_ARRAY_IMMUTABLE (the memory never changes again), or */
 #define USM_ARRAY_READONLY 0
-/* Elements of less than a byte, such as DLPack's (0, 4, 1), lie one to a byte, padded. With | USM_ARRAY_PACKED they share
-   bytes, in C order, as DLPack has those that are not padded: byte_strides has to be NULL then. */
+/* Elements of less than a byte, such as DLPack's (0, 4, 1), are padded to one byte each. With | USM_ARRAY_PACKED they share
+   bytes, in C order, as in DLPack tensors without the padding flag; byte_strides must then be NULL. */
 
-/* What an array has to be. All of it may be zero but struct_size: then any aligned array in native byte order that the
-   host can read meets it. */
+/* Conditions on an array. Every member but struct_size may be zero: any aligned array in native byte order that the host
+   can read then meets the request. */
 typedef struct PyUSMArrayRequest {
     Py_ssize_t struct_size;           /* sizeof(PyUSMArrayRequest): PyUSMArrayRequest_HEAD */
-    const char *name;                 /* what messages begin with, "function: argument"; or NULL */
+    const char *name;                 /* prefix of error messages, "function: argument"; or NULL */
     const PyUSMArrayDataType *dtypes; /* accepted element types */
-    int ndtypes;                      /* how many; 0 for any */
+    int ndtypes;                      /* length of dtypes; 0 for any */
     int min_nd;                       /* least number of dimensions */
-    int max_nd;                       /* most; 0 or less for any, unless shape is given */
-    const Py_ssize_t *shape;          /* NULL, or max_nd lengths (-1 for any) of an array that has max_nd dimensions */
-    int flags;                        /* which of them the array must have */
+    int max_nd;                       /* greatest number of dimensions; 0 or less for any, unless shape is given */
+    const Py_ssize_t *shape;          /* NULL, or max_nd lengths (-1 for any); the array must then have max_nd dimensions */
+    int flags;                        /* flags that the array must have */
     int as_is;                        /* not 0: elements may be unaligned, or in the other byte order */
     int where;                        /* USM_ARRAY_ON_* */
-    int may;                          /* USM_ARRAY_MAY_*; nothing of it is done where flags has USM_ARRAY_WRITEABLE */
-    PyObject *stream;                 /* borrowed; the stream or queue that the caller works on, as asarray's stream=; or NULL */
+    int may;                          /* USM_ARRAY_MAY_*; ignored if flags has USM_ARRAY_WRITEABLE */
+    PyObject *stream;                 /* borrowed; the caller's stream or queue, as asarray's stream=; or NULL */
 } PyUSMArrayRequest;
 #define PyUSMArrayRequest_HEAD sizeof(PyUSMArrayRequest)
 
-/* Memory to make an array of. */
+/* Memory to wrap as an array. */
 typedef struct PyUSMArraySpec {
     Py_ssize_t struct_size;         /* sizeof(PyUSMArraySpec): PyUSMArraySpec_HEAD */
-    void *data;                     /* element zero; NULL only where there are no elements */
+    void *data;                     /* element zero; NULL only for an array without elements */
     int nd;                         /* number of dimensions, 0 to 64 */
     const Py_ssize_t *shape;        /* nd lengths */
     const Py_ssize_t *byte_strides; /* nd steps; NULL for compact C order */
-    PyUSMArrayDataType dtype;       /* element type; all zero where typenum says it */
-    int typenum;                    /* for types that DLPack cannot say, such as long double; not 0, which is no type */
-    int access;                     /* USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE; see there */
-    PyUSMArrayDevice device;        /* DLPack's numbers; all zero for the host, or for SYCL where a queue is given */
-    PyObject *owner;                /* keeps the memory while the array lives; or NULL, and then: */
-    void (*release)(void *context); /* called once, with the GIL held and no exception set, from whatever thread; a C++
+    PyUSMArrayDataType dtype;       /* element type; all zero if typenum is given instead */
+    int typenum;                    /* for types that DLPack does not define, such as long double; 0 means not given */
+    int access;                     /* USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE; see above */
+    PyUSMArrayDevice device;        /* DLPack's numbers; all zero for the host, or for SYCL memory with a queue */
+    PyObject *owner;                /* keeps the memory alive as long as the array; or NULL, and then: */
+    void (*release)(void *context); /* called once, from any thread, with the GIL held and no exception set; a C++
                                        exception must not leave it */
     void *context;
-    PyObject *queue;                /* SYCL: a dpctl.SyclQueue, or what else names one; or NULL, and then: */
-    void *queue_ref;                /* SYCL: a sycl::queue*, which is copied */
-    void *stream;                   /* CUDA: the stream on which the memory is being filled; NULL for none */
+    PyObject *queue;                /* SYCL: a dpctl.SyclQueue or an object that names one; or NULL, and then: */
+    void *queue_ref;                /* SYCL: a sycl::queue*; the queue is copied */
+    void *stream;                   /* CUDA: the stream that fills the memory; NULL for none */
 } PyUSMArraySpec;
 #define PyUSMArraySpec_HEAD sizeof(PyUSMArraySpec)
 
-/* An element type under all its names. */
+/* An element type: its name, numbers, size and alignment. */
 typedef struct PyUSMArrayElement {
     Py_ssize_t struct_size;         /* set before the call */
-    const char *name;               /* as NumPy or ml_dtypes calls it; lives as long as the process */
-    PyUSMArrayDataType dtype;       /* code USM_ARRAY_NO_DLPACK where DLPack has no number */
+    const char *name;               /* name in NumPy or ml_dtypes; valid as long as the process */
+    PyUSMArrayDataType dtype;       /* code USM_ARRAY_NO_DLPACK if DLPack does not define the type */
     int typenum;
     Py_ssize_t itemsize;            /* bytes */
     Py_ssize_t alignment;           /* bytes */
 } PyUSMArrayElement;
 
-/* What the capsule ARRAYHUB_CAPSULE points to. */
+/* The struct that the capsule ARRAYHUB_CAPSULE points to. */
 typedef struct PyUSMArrayAPI {
     int version;                    /* ARRAYHUB_C_VERSION of the installed arrayhub */
     Py_ssize_t size;                /* bytes of PyUSMArrayObject up to its private fields */
@@ -257,20 +257,20 @@ typedef struct PyUSMArrayAPI {
 
 #define ARRAYHUB_CAPSULE "arrayhub._core.descriptor._C_API"
 
-/* One pointer a C source file, one a C++ library. Nobody has to fill it: import_arrayhub() does, at the latest when the
-   first function below needs it. */
+/* One pointer for each C source file or C++ library. The functions below call import_arrayhub(), which sets it. */
 #if defined(__cplusplus) && __cplusplus >= 201703L
 ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_api = NULL;
 #else
 static const PyUSMArrayAPI *arrayhub_api = NULL;
 #endif
 
-/* Import arrayhub and check that it is the one declared here, or a later one. 0, or -1 with an ImportError set. To be
-   called in a module's init function by those who want to know at once; nobody else needs it. */
+/* Import arrayhub and check that its C interface is at least the targeted version. Return 0, or -1 with an ImportError set.
+   Calling it is optional; in a module's init function, it reports a missing or old arrayhub at import. */
 ARRAYHUB_INLINE int import_arrayhub(void) {
     const PyUSMArrayAPI *api;
     if (arrayhub_api != NULL) return 0;
-    /* PyCapsule_Import reads attributes and imports the first name only; the attributes are there once it is done. */
+    /* PyCapsule_Import imports only the first component of the name and gets the others as attributes, which exist after
+       that import. */
     api = (const PyUSMArrayAPI *)PyCapsule_Import(ARRAYHUB_CAPSULE, 0);
     if (api == NULL) return -1;
     if (api->version < ARRAYHUB_TARGET_VERSION || api->array_type == NULL ||
@@ -290,7 +290,7 @@ ARRAYHUB_INLINE int import_arrayhub(void) {
     return 0;
 }
 
-/* 1 if `obj` is an arrayhub.USMArray, else 0; raises nothing. */
+/* Return 1 if `obj` is an arrayhub.USMArray, else 0. Never raises. */
 ARRAYHUB_INLINE int PyUSMArray_Check(PyObject *obj) {
     if (arrayhub_api == NULL && import_arrayhub() < 0) {
         PyErr_WriteUnraisable(obj);
@@ -301,68 +301,69 @@ ARRAYHUB_INLINE int PyUSMArray_Check(PyObject *obj) {
 
 #if ARRAYHUB_TARGET_VERSION >= 2
 
-/* The fields of an arrayhub.USMArray, valid while the object lives. It has to be one: the functions below give them, and
-   PyUSMArray_Check knows them. */
+/* Return the fields of an arrayhub.USMArray, valid while the object lives. `array` must be a USMArray: the result of a
+   function below, or an object that PyUSMArray_Check accepts. */
 ARRAYHUB_INLINE const PyUSMArrayFields *PyUSMArray_Fields(PyObject *array) {
-#ifdef Py_LIMITED_API /* the head of objects is another one from Python to Python */
-    if (arrayhub_api == NULL && import_arrayhub() < 0) return NULL; /* the first that this source file asks for */
+#ifdef Py_LIMITED_API /* the size of the object header depends on the Python version */
+    if (arrayhub_api == NULL && import_arrayhub() < 0) return NULL; /* may be the first call in this source file */
     return (const PyUSMArrayFields *)((char *)array + arrayhub_api->fields_offset);
 #else
     return (const PyUSMArrayFields *)((char *)array + offsetof(PyUSMArrayObject, nd));
 #endif
 }
 
-/* Any array as a USMArray without a copy, as Python's arrayhub.asarray(obj); numbers and lists of them are copied. */
+/* Import any array as a USMArray without a copy, like arrayhub.asarray(obj). Numbers and lists of numbers are copied. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_FromObject(PyObject *obj) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->from_object(obj);
 }
 
-/* Any array as a USMArray that meets a request, or NULL with an exception whose message is for the user: TypeError (no
-   array, or its element type), ValueError (its shape, or it is read-only), BufferError (its place or its layout),
-   OverflowError (a number that no accepted type holds), and what arrayhub.asarray raises. Where the host is to read, the
-   producer's queue or stream has been waited for. */
+/* Import any array as a USMArray that meets a request. Return NULL with an exception whose message is for the user:
+   TypeError (not an array, or its element type), ValueError (its shape, or read-only memory), BufferError (its memory or
+   layout), OverflowError (a number that no accepted type represents), or what arrayhub.asarray raises. For a request of host
+   memory, the function waits for the producer's queue or stream. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Request(PyObject *obj, const PyUSMArrayRequest *request) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->request(obj, request);
 }
 
-/* 1 if `array` is a USMArray that meets a request as it is, else 0. Raises nothing, copies nothing, waits for nothing. */
+/* Return 1 if `array` is a USMArray that meets a request without a copy, else 0. Never raises, copies or waits. */
 ARRAYHUB_INLINE int PyUSMArray_Match(PyObject *array, const PyUSMArrayRequest *request) {
     return PyUSMArray_Check(array) && arrayhub_api->match(array, request);
 }
 
-/* A str: what PyUSMArray_Request says of `obj`, or "" where it gives an array, which is made for it and dropped, allowed
-   copies included. Nothing but that tells in all cases; PyUSMArray_Match is quick. NULL where the request makes no sense. */
+/* Return the error message of PyUSMArray_Request as a str, or "" if the request succeeds. Performs the request, including
+   the copies it allows, and discards the array; PyUSMArray_Match is faster. Return NULL if the request itself is invalid. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Explain(PyObject *obj, const PyUSMArrayRequest *request) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->explain(obj, request);
 }
 
-/* An array of memory that is there. On failure nothing has been taken over, and `release` is not called. */
+/* Wrap existing memory as an array. On failure the ownership stays with the caller, and `release` is not called. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_New(const PyUSMArraySpec *spec) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->make(spec);
 }
 
-/* Any array as a USMArray that the host may read: a view where there is one, else a copy. */
+/* Import any array as a USMArray that the host can read: a view if possible, else a copy. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_ToHost(PyObject *obj) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->to_host(obj);
 }
 
-/* Wait until the producer's work on a USMArray is done. 0, or -1 with an exception set. */
+/* Wait until the producer's work on a USMArray is done. Return 0, or -1 with an exception set. */
 ARRAYHUB_INLINE int PyUSMArray_HostReady(PyObject *array) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->host_ready(array);
 }
 
-/* Where a USMArray lies, its ordinal looked up. 0, or -1 with an exception set. */
+/* Get the device of a USMArray, looking up its ordinal. Return 0, or -1 with an exception set. */
 ARRAYHUB_INLINE int PyUSMArray_Device(PyObject *array, PyUSMArrayDevice *out) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->device(array, out);
 }
 
-/* The sycl::queue* of a USMArray of SYCL memory, borrowed: valid while the array lives. 0, or -1 with an exception set. */
+/* Get the sycl::queue* of a USMArray of SYCL memory, borrowed: valid while the array lives. Return 0, or -1 with an
+   exception set. */
 ARRAYHUB_INLINE int PyUSMArray_QueueRef(PyObject *array, void **out) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->queue_ref(array, out);
 }
 
-/* An element type by its type number, by DLPack's numbers, or by whatever names it in Python: a string, a NumPy dtype or
-   type, a torch.dtype. 0, or -1 with an exception set. */
+/* Get an element type from its type number, from DLPack's numbers, or from a Python object that names it: a string, a NumPy
+   dtype or type, a torch.dtype. Return 0, or -1 with an exception set. */
 ARRAYHUB_INLINE int PyUSMArray_TypeOfNumber(int typenum, PyUSMArrayElement *out) {
     out->struct_size = sizeof(PyUSMArrayElement);
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->type_of_number(typenum, out);
@@ -376,13 +377,13 @@ ARRAYHUB_INLINE int PyUSMArray_TypeOfObject(PyObject *dtype, PyUSMArrayElement *
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->type_of_object(dtype, out);
 }
 
-/* Any array as one of the library that is named, as Python's arrayhub.convert has them: "numpy", "torch", "jax", "cupy",
-   "dpnp", "numba", "arrow", "polars", "pandas", "awkward". */
+/* Convert any array to one of the named library, like arrayhub.convert: "numpy", "torch", "jax", "cupy", "dpnp", "numba",
+   "arrow", "polars", "pandas", "awkward". */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Convert(PyObject *obj, const char *library) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->convert(obj, library);
 }
 
-/* Any array as one of the library that `model` came from; a copy only where `may_copy` is not 0 and no view will do. */
+/* Convert any array to the library of `model`. Copy only if `may_copy` is not 0 and a view is impossible. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Like(PyObject *obj, PyObject *model, int may_copy) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->like(obj, model, may_copy);
 }

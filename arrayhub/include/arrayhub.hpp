@@ -1,4 +1,4 @@
-// Any array in C++: typed views of what comes in, and arrays of memory that goes out. C++17, headers only.
+// Arrays in C++: typed views of any Python array, and arrays that export C++ memory. C++17, header-only.
 //
 //     #include <arrayhub.hpp>                     // with <arrayhub/pybind11.hpp> or <arrayhub/nanobind.hpp> for these
 //
@@ -11,8 +11,8 @@
 //
 //     arrayhub::array ones(Py_ssize_t n) { return arrayhub::hand_out(std::vector<double>(n, 1.0)); }
 //
-// What Python hands in is held for as long as a view lives. Views may be copied and destroyed without the GIL; making one
-// and all functions that return an `object` need it. sycl.hpp is never included: queues are passed by address.
+// A view holds a reference to its Python object. Views may be copied and destroyed without the GIL. Making a view, and all
+// functions that return an `object`, need the GIL. sycl.hpp is never included: queues are passed by address.
 #ifndef ARRAYHUB_HPP
 #define ARRAYHUB_HPP
 
@@ -48,7 +48,7 @@
 #include <span>
 #endif
 
-// Two libraries in one process may be compiled with different versions of this header: nothing of it is shared.
+// Libraries in one process may be compiled with different versions of this header, so its symbols are hidden.
 namespace arrayhub __attribute__((visibility("hidden"))) {
 
 using index_t = Py_ssize_t;
@@ -57,14 +57,15 @@ using index_t = Py_ssize_t;
 
 namespace detail {
 
-// When Python ends. A thread that waits for the GIL then is ended by CPython 3.13 and older, and the process with it, because
-// destructors let no such thing pass. So the last hook that runs while threads may still have the GIL says that nobody is to
-// ask for it any more, and waits for those who are about to; what is dropped afterwards is lost with the process.
+// Python's shutdown. CPython 3.13 and older terminates a thread that requests the GIL during finalization. Destructors are
+// noexcept, so this would terminate the process. Therefore an atexit hook, which runs while other threads may still hold the
+// GIL, sets `near`, after which no thread requests the GIL, and waits for the threads that are requesting it. References
+// that are dropped later leak until the process ends.
 struct python_end {
     std::atomic<bool> watched{false};
     std::atomic<bool> near{false};
-    std::atomic<bool> untaken{false}; // something was copied without its reference
-    std::atomic<int> inside{0};       // threads that ask for the GIL, or got it here
+    std::atomic<bool> untaken{false}; // an object was copied without a new reference
+    std::atomic<int> inside{0};       // threads that request the GIL, or hold it through with_gil
 };
 inline python_end the_end;
 
@@ -73,13 +74,13 @@ inline PyObject *python_ends(PyObject *, PyObject *) noexcept {
     if (the_end.inside != 0) {
         PyThreadState *state = PyEval_SaveThread();
         const timespec moment{0, 1000000};
-        for (int k = 0; k < 1000 && the_end.inside != 0; ++k) nanosleep(&moment, nullptr); // somebody's destructor may hang
+        for (int k = 0; k < 1000 && the_end.inside != 0; ++k) nanosleep(&moment, nullptr); // a destructor may hang
         PyEval_RestoreThread(state);
     }
     return Py_BuildValue("");
 }
 
-// Take the GIL for a moment, whether this thread has it or not; false where Python is about to end.
+// Acquire the GIL, whether or not this thread holds it already; false if Python is about to end.
 class with_gil {
     bool entered_ = false;
     PyGILState_STATE state_{};
@@ -100,8 +101,8 @@ class with_gil {
     explicit operator bool() const noexcept { return entered_; }
 };
 
-// Whether this thread has the GIL for sure, which takes less than to ask for it. PyGILState_Check says yes of every thread
-// once there are subinterpreters.
+// Return whether this thread is known to hold the GIL, which is cheaper than acquiring it. PyGILState_Check returns 1 for
+// every thread once a subinterpreter exists.
 inline bool has_gil() noexcept {
 #if defined(Py_LIMITED_API)
     return false;
@@ -123,7 +124,7 @@ inline bool is_finalizing() noexcept {
 #endif
 }
 
-// The hook is the main interpreter's: the end of another one ends no thread.
+// Register the hook in the main interpreter only: the end of a subinterpreter terminates no threads.
 __attribute__((noinline, cold)) inline void start_watching() noexcept {
 #ifndef Py_LIMITED_API
     if (!has_gil()) return;
@@ -147,7 +148,7 @@ __attribute__((noinline, cold)) inline void start_watching() noexcept {
     PyErr_Restore(type, value, traceback);
 }
 
-// Called with the GIL wherever something is taken from Python that may be dropped without it.
+// Call with the GIL held before taking a reference that may be dropped without the GIL.
 inline void watch() noexcept {
     if (!the_end.watched.load(std::memory_order_relaxed)) start_watching();
 }
@@ -176,7 +177,7 @@ inline void drop_reference(PyObject *p) noexcept {
 
 // ------------------------------------------------------------------------------------------------------------- errors
 
-// A Python exception on its way through C++. Who calls from C catches it, calls restore(), and returns NULL.
+// A Python exception thrown through C++. A function called from C catches it, calls restore(), and returns NULL.
 class python_error : public std::exception {
     struct state {
         PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
@@ -190,7 +191,7 @@ class python_error : public std::exception {
     std::shared_ptr<state> state_ = std::make_shared<state>();
 
   public:
-    // Takes the exception that is set.
+    // Fetches the current Python exception and clears it.
     python_error() {
         state &s = *state_;
         detail::watch();
@@ -205,7 +206,7 @@ class python_error : public std::exception {
         }
         PyErr_Clear();
     }
-    // Set it again, for Python to see. Once: the second time there is nothing left.
+    // Set the Python exception again. Only the first call has an exception to set.
     void restore() noexcept {
         state &s = *state_;
         PyErr_Restore(std::exchange(s.type, nullptr), std::exchange(s.value, nullptr), std::exchange(s.traceback, nullptr));
@@ -223,7 +224,7 @@ inline PyObject *checked(PyObject *p) {
 
 // ------------------------------------------------------------------------------------------------------------ objects
 
-// A Python object that is held. May be copied and destroyed without the GIL.
+// An owned reference to a Python object. May be copied and destroyed without the GIL.
 class object {
     PyObject *p_ = nullptr;
 
@@ -247,40 +248,40 @@ class object {
     }
     ~object() { detail::drop_reference(p_); }
     PyObject *ptr() const noexcept { return p_; }
-    PyObject *release() noexcept { return std::exchange(p_, nullptr); } // the reference is the caller's then
+    PyObject *release() noexcept { return std::exchange(p_, nullptr); } // gives the reference to the caller
     explicit operator bool() const noexcept { return p_ != nullptr; }
 };
 
-// A USMArray of any type and shape.
+// A USMArray of any element type and shape.
 class array : public object {
   public:
     array() = default;
     explicit array(object held) noexcept : object(std::move(held)) {}
-    // Any array, as Python's arrayhub.asarray.
+    // Import any array, like arrayhub.asarray.
     explicit array(PyObject *obj) : object(steal(detail::checked(PyUSMArray_FromObject(obj)))) {}
 
     const PyUSMArrayFields &fields() const noexcept { return *PyUSMArray_Fields(ptr()); }
     int ndim() const noexcept { return fields().nd; }
     index_t extent(int k) const noexcept { return fields().shape[k]; }
-    // In the library that is named: "numpy", "torch", "jax", "cupy", "dpnp", "numba".
+    // Convert to the named library: "numpy", "torch", "jax", "cupy", "dpnp", "numba".
     object as(const char *library) const { return steal(detail::checked(PyUSMArray_Convert(held(), library))); }
-    // In the library that `model` came from.
+    // Convert to the library of `model`.
     object like(PyObject *model, bool may_copy = false) const {
         return steal(detail::checked(PyUSMArray_Like(held(), model, may_copy)));
     }
     object like(const object &model, bool may_copy = false) const { return like(model.ptr(), may_copy); }
-    // The object, or std::invalid_argument where nothing is held, as after array() and view().
+    // The object; throws std::invalid_argument if it is empty, as after array() and view().
     PyObject *held() const {
         if (ptr() == nullptr)
             throw std::invalid_argument(
-                "arrayhub: this array is empty; accepted: one that holds an object, which `if (a)` tells");
+                "arrayhub: this array is empty; accepted: an array that holds an object. Test it with `if (a)`");
         return ptr();
     }
 };
 
 // ------------------------------------------------------------------------------------------------------- element types
 
-// The element type of T: its DLPack numbers. Specialise it for types of your own, such as sycl::half.
+// The element type of T as DLPack numbers. Specialize it for other types, such as sycl::half.
 template <class T, class = void> struct element;
 template <class T> struct element<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>> {
     static constexpr PyUSMArrayDataType type{std::is_signed_v<T> ? 0 : 1, 8 * sizeof(T), 1};
@@ -292,25 +293,25 @@ template <> struct element<double> { static constexpr PyUSMArrayDataType type{2,
 template <> struct element<std::complex<float>> { static constexpr PyUSMArrayDataType type{5, 64, 1}; };
 template <> struct element<std::complex<double>> { static constexpr PyUSMArrayDataType type{5, 128, 1}; };
 
-// Several types of one view, the accepted of which `visit` finds out.
+// Several element types of one view; `visit` dispatches on the actual one.
 template <class... T> struct one_of {};
 
 inline constexpr int any_rank = -1;
 
 // ------------------------------------------------------------------------------------------------------------- options
 
-struct c_contig {};     // in C order, without gaps
-struct f_contig {};     // in Fortran order, without gaps
-struct on_host {};      // the host can read it: the default
+struct c_contig {};     // contiguous in C order
+struct f_contig {};     // contiguous in Fortran order
+struct on_host {};      // readable by the host: the default
 struct on_usm {};       // SYCL memory
-struct on_cuda {};      // what CUDA kernels reach
+struct on_cuda {};      // memory that CUDA kernels can access
 struct anywhere {};
 struct may_cast {};     // convert other element types of the same kind, in a copy
 struct may_relayout {}; // copy for layout and alignment
 struct may_transfer {}; // copy between host and device
-struct arrays_only {};  // no numbers and lists, which readers take otherwise
-template <const char *Name> struct named {}; // what messages begin with: a `static constexpr char` array of a namespace
-struct as_is {};        // elements may be unaligned or swapped: data() and byte_stride() are all there is
+struct arrays_only {};  // refuse numbers and lists, which const views accept by default
+template <const char *Name> struct named {}; // prefix of error messages: a `static constexpr char` array at namespace scope
+struct as_is {};        // elements may be unaligned or swapped: access them through data() and byte_stride() only
 
 namespace detail {
 
@@ -350,7 +351,7 @@ template <class T, int N, class... Options> struct conditions {
                                             (has<may_transfer, Options...> ? USM_ARRAY_MAY_TRANSFER : 0) |
                                             (has<arrays_only, Options...> ? 0 : USM_ARRAY_MAY_BUILD);
     static_assert(!writes || !(has<may_cast, Options...> || has<may_relayout, Options...> || has<may_transfer, Options...>),
-                  "what is written into a copy is lost: a view that writes can allow none (use const elements to read)");
+                  "writes to a copy would be lost: a writing view cannot allow copies (use const elements to read)");
     static constexpr index_t no_shape[1] = {};
     static constexpr PyUSMArrayRequest make(const char *name, bool converts) {
         return PyUSMArrayRequest{sizeof(PyUSMArrayRequest), name, types_of<T>::list, types_of<T>::count, N > 0 ? N : 0,
@@ -361,7 +362,7 @@ template <class T, int N, class... Options> struct conditions {
     static constexpr PyUSMArrayRequest converting = make(name_of<Options...>(), true);
 };
 
-// Steps through one dimension.
+// Iterates over one dimension.
 template <class T> class strided_iterator {
     T *at_ = nullptr;
     index_t step_ = 1;
@@ -373,7 +374,7 @@ template <class T> class strided_iterator {
     using pointer = T *;
     using reference = T &;
     strided_iterator() = default;
-    // Counted in elements from the first, because a step of zero gets nowhere in memory.
+    // Stores an index instead of a pointer, because a stride of zero would not advance a pointer.
     strided_iterator(T *first, index_t step, index_t k) : at_(first), step_(step), k_(k) {}
     reference operator*() const { return at_[k_ * step_]; }
     pointer operator->() const { return at_ + k_ * step_; }
@@ -403,8 +404,8 @@ template <class T> class strided_iterator {
 
 // ---------------------------------------------------------------------------------------------------------- references
 
-// Pointer, lengths and steps in elements, without the owner: trivially copyable, for kernels and threads. Somebody has to
-// hold the view meanwhile.
+// Pointer, lengths and steps in elements, without ownership: trivially copyable, for kernels and threads. The view must
+// outlive it.
 template <class T, int N> struct ref {
     T *data;
     index_t extents[static_cast<std::size_t>(N > 0 ? N : 1)];
@@ -424,14 +425,14 @@ template <class T, int N> struct ref {
 
 // --------------------------------------------------------------------------------------------------------------- views
 
-// An array whose elements are of type T, with N dimensions. Indices are not checked.
+// An array with N dimensions whose elements have type T. Indices are not checked.
 template <class T, int N = any_rank, class... Options> class view {
     using rules = detail::conditions<T, N, Options...>;
     static constexpr bool indexed = !detail::has<as_is, Options...>;
     static constexpr bool inner_is_one = detail::has<c_contig, Options...>;
 
     array held_;
-    ref<T, N> ref_{};               // for a known number of dimensions
+    ref<T, N> ref_{};               // used if N is known
     const PyUSMArrayFields *fields_ = nullptr;
 
     void look() noexcept {
@@ -450,17 +451,17 @@ template <class T, int N = any_rank, class... Options> class view {
     static constexpr int rank = N;
 
     view() = default;
-    // Any array that meets the conditions; python_error otherwise, whose message begins with `name`.
+    // Import any array that meets the conditions. Throws python_error otherwise; its message begins with `name`.
     explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true) {
         const PyUSMArrayRequest request = rules::make(name, converts);
         held_ = array(object::steal(detail::checked(PyUSMArray_Request(obj, &request))));
         look();
     }
-    // The same, as a reference that is the caller's or NULL with the exception set.
+    // Import like the constructor. Returns a new reference, or NULL with the exception set.
     static PyObject *try_request(PyObject *obj, bool converts) noexcept {
         return PyUSMArray_Request(obj, converts ? &rules::converting : &rules::plain);
     }
-    // Of what try_request gave; takes the reference over.
+    // Make a view of the result of try_request. Steals the reference.
     static view adopt(PyObject *array_) noexcept {
         view v;
         v.held_ = array(object::steal(array_));
@@ -525,7 +526,7 @@ template <class T, int N = any_rank, class... Options> class view {
             return detail::strided_iterator<T>(ref_.data, stride(0), extent(0));
     }
 
-    // For kernels and threads, while this view is held.
+    // For kernels and threads. This view must outlive the reference.
     ref<T, N> reference() const noexcept {
         static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
         static_assert(N >= 0, "references have a known number of dimensions");
@@ -533,23 +534,23 @@ template <class T, int N = any_rank, class... Options> class view {
     }
 
 #ifdef __cpp_lib_span
-    // All elements, which have to lie next to each other: ValueError where they do not.
+    // All elements; throws std::invalid_argument if they are not contiguous.
     std::span<T> span() const {
         static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
         if constexpr (!contiguous)
             if (!(held_.fields().flags & (USM_ARRAY_C_CONTIGUOUS | USM_ARRAY_F_CONTIGUOUS)))
-                throw std::invalid_argument("arrayhub::view::span: the elements do not lie next to each other; accepted: a "
-                                            "contiguous array, such as x.copy()");
+                throw std::invalid_argument("arrayhub::view::span: the elements are not contiguous; accepted: a contiguous "
+                                            "array, such as x.copy()");
         return {ref_.data, static_cast<std::size_t>(size())};
     }
 #endif
 
-    // As an mdspan: std::mdspan, Kokkos' or CUDA's, of a layout that can say the strides: std::invalid_argument
-    // where it cannot, std::overflow_error where its type of indices cannot.
+    // Convert to std::mdspan, or to that of Kokkos or CUDA. Throws std::invalid_argument if its layout cannot represent the
+    // strides, and std::overflow_error if its index type cannot.
     template <class M> M mdspan() const {
         static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
         static_assert(N >= 0, "an mdspan has a known number of dimensions");
-        static_assert(M::extents_type::rank() == static_cast<std::size_t>(N), "mdspan: of another number of dimensions");
+        static_assert(M::extents_type::rank() == static_cast<std::size_t>(N), "mdspan: its rank differs from the view's");
         using extents = typename M::extents_type;
         using mapping = typename M::mapping_type;
         using size = typename M::index_type;
@@ -563,30 +564,30 @@ template <class T, int N = any_rank, class... Options> class view {
         for (int k = 0; k < N; ++k)
             if (const std::size_t fixed = Extents::static_extent(static_cast<std::size_t>(k));
                 fixed != static_cast<std::size_t>(-1) && fixed != static_cast<std::size_t>(extent(k)))
-                throw std::invalid_argument("arrayhub::view::mdspan: a length differs from that of the type");
+                throw std::invalid_argument("arrayhub::view::mdspan: a length differs from the static extent of the type");
         refuse_indices<Size>();
-        const bool empty = size() == 0; // nothing is addressed then: any strides will do
+        const bool empty = size() == 0; // any strides are valid then, because no element is accessed
         const Extents extents(static_cast<Size>(extent(K))...);
         if constexpr (std::is_constructible_v<Mapping, Extents> && Mapping::is_always_exhaustive()) {
             const Mapping mapping(extents);
             for (int k = 0; k < N && !empty; ++k)
                 if (extent(k) > 1 && static_cast<index_t>(mapping.stride(static_cast<std::size_t>(k))) != stride(k))
-                    throw std::invalid_argument("arrayhub::view::mdspan: its layout cannot say these strides; accepted: a "
-                                                "layout_stride, or an array in that order");
+                    throw std::invalid_argument("arrayhub::view::mdspan: its layout cannot represent these strides; accepted: "
+                                                "layout_stride, or an array in the order of the layout");
             return M(ref_.data, mapping);
         } else {
             strides_of<Mapping, Size> strides{};
             for (int k = 0; k < N; ++k) {
                 const bool steps = extent(k) > 1 && !empty;
                 if (steps && stride(k) <= 0)
-                    throw std::invalid_argument("arrayhub::view::mdspan: it has no negative strides and none of zero; "
-                                                "accepted: x.copy()");
+                    throw std::invalid_argument("arrayhub::view::mdspan: a stride is negative or zero, which mdspan does not "
+                                                "support; accepted: x.copy()");
                 strides[static_cast<std::size_t>(k)] = static_cast<Size>(steps ? stride(k) : 1);
             }
             return M(ref_.data, Mapping(extents, strides));
         }
     }
-    // the array of the mdspan's own library, where it says which
+    // The array type of the mdspan's own library, if the mapping declares one.
     template <class Mapping, class Size, class = void> struct strides_type {
         using type = std::array<Size, static_cast<std::size_t>(N)>;
     };
@@ -596,7 +597,7 @@ template <class T, int N = any_rank, class... Options> class view {
     };
     template <class Mapping, class Size> using strides_of = typename strides_type<Mapping, Size>::type;
 
-    // Everything that an mdspan computes is of its own type of indices: lengths, the number of elements, and offsets.
+    // An mdspan computes lengths, the number of elements and offsets in its own index type: all of them must fit.
     template <class Size> void refuse_indices() const {
         const unsigned long long most = static_cast<unsigned long long>(std::numeric_limits<Size>::max());
         unsigned long long count = 1, last = 0;
@@ -615,19 +616,19 @@ template <class T, int N = any_rank, class... Options> class view {
             last += (length - 1) * step;
         }
         if (!fits)
-            throw std::overflow_error("arrayhub::view::mdspan: its type of indices is too narrow for these lengths and "
-                                      "strides; accepted: a wider one, such as std::ptrdiff_t");
+            throw std::overflow_error("arrayhub::view::mdspan: its index type is too narrow for these lengths and strides; "
+                                      "accepted: a wider type, such as std::ptrdiff_t");
     }
 };
 
-// A view of one of several types: visit(f) calls f with a view of the one it is.
+// A view of one of several element types: visit(f) calls f with a view of the actual type.
 template <class... T, int N, class... Options> class view<one_of<T...>, N, Options...> {
     using rules = detail::conditions<one_of<T...>, N, Options...>;
     static constexpr bool indexed = !detail::has<as_is, Options...>;
     array held_;
     int which_ = -1;
 
-    // What the elements are, swapped or not: in the other byte order DLPack has no number for them.
+    // Find the element type in the list. Swapped types lack a DLPack number, so they are looked up by type number.
     void look() noexcept {
         PyUSMArrayElement is{};
         is.dtype = held_.fields().dl_dtype;
@@ -642,7 +643,7 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
         if constexpr (sizeof...(Rest) > 0)
             if (which_ != K) return visit_as<K + 1, F, Rest...>(std::forward<F>(f));
         if (which_ != K)
-            throw std::invalid_argument("arrayhub::view::visit: the elements are of none of the types of the view");
+            throw std::invalid_argument("arrayhub::view::visit: the element type is not in the list of the view");
         return std::forward<F>(f)(view<First, N, Options...>::adopt(object(held_).release()));
     }
 
@@ -667,7 +668,7 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
     object as(const char *library) const { return held_.as(library); }
     object like(PyObject *model, bool may_copy = false) const { return held_.like(model, may_copy); }
     object like(const object &model, bool may_copy = false) const { return held_.like(model, may_copy); }
-    // Element zero, whatever its type.
+    // Element zero, of any type.
     std::conditional_t<rules::writes, void *, const void *> data() const noexcept { return held_.fields().data; }
     int ndim() const noexcept { return held_.ndim(); }
     index_t extent(int k) const noexcept { return held_.extent(k); }
@@ -681,15 +682,15 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
         for (int k = 0; k < ndim(); ++k) n *= extent(k);
         return n;
     }
-    // What f gives for each of the types has to be of one type. Throws std::invalid_argument of an empty view.
+    // Call f with a typed view. f must return the same type for all element types. Throws std::invalid_argument if empty.
     template <class F> decltype(auto) visit(F &&f) const { return visit_as<0, F, T...>(std::forward<F>(f)); }
 };
 
-// ----------------------------------------------------------------------------------------------------------- going out
+// ------------------------------------------------------------------------------------------------------------- export
 
 namespace detail {
 
-// What is thrown where nobody can catch it goes to sys.unraisablehook.
+// Report exceptions that cannot propagate to sys.unraisablehook.
 template <class F> void report_thrown(F &&f) noexcept {
     try {
         f();
@@ -698,12 +699,12 @@ template <class F> void report_thrown(F &&f) noexcept {
     } catch (const std::exception &error) {
         PyErr_SetString(PyExc_RuntimeError, error.what());
     } catch (...) {
-        PyErr_SetString(PyExc_RuntimeError, "arrayhub: what releases an array threw something that is no std::exception");
+        PyErr_SetString(PyExc_RuntimeError, "arrayhub: the release of an array threw an object that is not a std::exception");
     }
     if (PyErr_Occurred()) PyErr_WriteUnraisable(nullptr);
 }
 
-// What keeps memory, on the heap: where it can be called called, and destroyed, when the last array is gone.
+// Owner of memory, on the heap. When the last array is released, it is called if it is callable, and destroyed.
 template <class Owner> struct keeper {
     Owner owner;
     static void release(void *context) noexcept {
@@ -713,8 +714,8 @@ template <class Owner> struct keeper {
     }
 };
 
-// A Python object keeps memory by being there, whether it can be called or not: PyObject *, and the objects of arrayhub,
-// pybind11 and nanobind.
+// Python objects (PyObject *, and the object types of arrayhub, pybind11 and nanobind) are kept alive and never called, even
+// if they are callable.
 template <class Owner, class = void> inline constexpr bool is_python = std::is_convertible_v<const Owner &, PyObject *>;
 template <class Owner>
 inline constexpr bool is_python<
@@ -729,7 +730,7 @@ template <class Owner> PyObject *python_owner(const Owner &owner) {
 
 inline array made_of(const PyUSMArraySpec &spec) { return array(object::steal(checked(PyUSMArray_New(&spec)))); }
 
-// An owner on its way into an array: released here where none is made.
+// Holds an owner until an array takes it over; releases the owner if no array is made.
 template <class Owner> class handover {
     using kept = keeper<Owner>;
     kept *kept_;
@@ -753,7 +754,7 @@ template <class Owner> class handover {
         return made;
     }
 };
-// A Python object is the array's owner itself, which takes a reference of its own.
+// A Python object is the owner directly: the array takes its own reference.
 template <class Owner> class borrowed {
     PyObject *owner_;
 
@@ -771,7 +772,7 @@ using passage = std::conditional_t<is_python<Kept>, borrowed<Kept>, handover<Kep
 
 inline void describe(PyUSMArraySpec &spec, const std::vector<index_t> &shape, const std::vector<index_t> *byte_strides) {
     if (byte_strides != nullptr && byte_strides->size() != shape.size())
-        throw std::invalid_argument("arrayhub::hand_out: as many byte strides as lengths");
+        throw std::invalid_argument("arrayhub::hand_out: the number of byte strides differs from the number of lengths");
     if (shape.size() > 64) throw std::invalid_argument("arrayhub::hand_out: at most 64 dimensions");
     spec.nd = static_cast<int>(shape.size());
     spec.shape = shape.data();
@@ -787,7 +788,7 @@ template <class T> PyUSMArraySpec spec_of(T *data) {
     return spec;
 }
 
-// `owner` is only moved from here.
+// Nothing may refer to the memory of `owner` after this call but `spec`: `owner` is moved from.
 template <class Owner> array make(PyUSMArraySpec &spec, Owner &&owner) {
     passage<Owner> way(std::forward<Owner>(owner));
     return way.make(spec);
@@ -805,11 +806,11 @@ inline void refuse_size(std::size_t have, const std::vector<index_t> &shape) {
 
 } // namespace detail
 
-// Memory at `data` with a shape, kept by `owner`: anything that is to live as long as the array; what can be called without
-// arguments (a lambda that frees) is called at the end, once, with the GIL held, also where making the array fails. What it
-// or its destructor throws goes to sys.unraisablehook. A Python object (PyObject *, pybind11::object, nanobind::object,
-// arrayhub::object) is kept alive and never called.
-// Elements of a const type come out read-only.
+// Export memory at `data` with a shape. `owner` is kept as long as the array. If `owner` is callable without arguments (a
+// lambda that frees the memory), it is called once at the end, with the GIL held, and also if making the array fails.
+// Exceptions of the call or of its destructor are reported to sys.unraisablehook. A Python object (PyObject *,
+// pybind11::object, nanobind::object, arrayhub::object) is kept alive and never called.
+// Elements of a const type are exported read-only.
 template <class T, class Owner> array hand_out(T *data, const std::vector<index_t> &shape, Owner &&owner) {
     detail::passage<Owner> way(std::forward<Owner>(owner));
     PyUSMArraySpec spec = detail::spec_of(data);
@@ -824,18 +825,18 @@ array hand_out(T *data, const std::vector<index_t> &shape, const std::vector<ind
     return way.make(spec);
 }
 
-// A vector's memory, without a copy. jax takes it as it is where the vector is an aligned_vector.
+// Export the memory of a vector without a copy. For jax to import it without a copy, use an aligned_vector.
 template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vector<index_t> shape) {
-    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements in memory; take a vector of char or uint8_t");
+    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> does not store elements in memory; use char or uint8_t");
     if (shape.size() == 1 && shape[0] == -1) shape[0] = static_cast<index_t>(values.size());
     detail::refuse_size(values.size(), shape);
     PyUSMArraySpec spec = detail::spec_of(values.data());
     detail::describe(spec, shape, nullptr);
-    return detail::make(spec, std::move(values));      // a vector that is moved keeps its memory where it is
+    return detail::make(spec, std::move(values));      // moving a vector does not move its elements
 }
-// All of it in one dimension, for which no shape has to be allocated.
+// Export all elements in one dimension, without allocating a shape.
 template <class T, class A> array hand_out(std::vector<T, A> &&values) {
-    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements in memory; take a vector of char or uint8_t");
+    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> does not store elements in memory; use char or uint8_t");
     const index_t length = static_cast<index_t>(values.size());
     PyUSMArraySpec spec = detail::spec_of(values.data());
     spec.nd = 1;
@@ -843,7 +844,7 @@ template <class T, class A> array hand_out(std::vector<T, A> &&values) {
     return detail::make(spec, std::move(values));
 }
 
-// A vector's memory that C++ shares; a const vector comes out read-only.
+// Export the memory of a vector that C++ keeps sharing; a const vector is exported read-only.
 template <class V, class = typename V::allocator_type>
 array hand_out(const std::shared_ptr<V> &values, std::vector<index_t> shape = {-1}) {
     if (!values) throw std::invalid_argument("arrayhub::hand_out: the pointer is null");
@@ -854,12 +855,12 @@ array hand_out(const std::shared_ptr<V> &values, std::vector<index_t> shape = {-
     return detail::make(spec, values);
 }
 
-// What malloc gave; free() takes it, also where making the array fails.
+// Export memory from malloc. free() releases it, also if making the array fails.
 template <class T> array hand_out_malloc(T *data, const std::vector<index_t> &shape) {
     return hand_out(data, shape, [data] { std::free(const_cast<std::remove_const_t<T> *>(data)); });
 }
 
-// SYCL's USM with the queue that fills it (a sycl::queue, which is copied); `owner` as with hand_out.
+// Export SYCL USM with the queue that fills it (a sycl::queue, which is copied). `owner` as in hand_out.
 template <class T, class Queue, class Owner>
 array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queue, Owner &&owner) {
     detail::passage<Owner> way(std::forward<Owner>(owner));
@@ -870,7 +871,7 @@ array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queu
     return way.make(spec);
 }
 
-// The queue of a view of SYCL memory: `sycl::queue &q = arrayhub::queue_of<sycl::queue>(a);`, valid while the view lives.
+// Get the queue of a view of SYCL memory, valid while the view lives: `auto &q = arrayhub::queue_of<sycl::queue>(a);`.
 template <class Queue> Queue &queue_of(const array &a) {
     void *queue = nullptr;
     if (PyUSMArray_QueueRef(a.held(), &queue) < 0) throw python_error();
@@ -880,7 +881,7 @@ template <class Queue, class T, int N, class... Options> Queue &queue_of(const v
     return queue_of<Queue>(v.held());
 }
 
-// Memory on boundaries of 64 bytes, which all libraries take as it is.
+// Allocates memory aligned to 64 bytes, which all libraries import without a copy.
 template <class T> struct aligned_allocator {
     using value_type = T;
     static constexpr std::align_val_t boundary{64};
@@ -896,7 +897,7 @@ template <class T> struct aligned_allocator {
 };
 template <class T> using aligned_vector = std::vector<T, aligned_allocator<T>>;
 
-// Import arrayhub now, in the init function of a module, and not with the first array. Nobody has to.
+// Import arrayhub in a module's init function instead of with the first array. Optional.
 inline void init() {
     if (import_arrayhub() < 0) throw python_error();
 }

@@ -11,7 +11,7 @@
 
 namespace arrayhub __attribute__((visibility("hidden"))) {
 
-// Import arrayhub now, and let arrayhub::python_error arrive in Python as what it was.
+// Import arrayhub, and translate arrayhub::python_error to the Python exception it holds.
 inline void init(nanobind::module_ &) {
     init();
     nanobind::register_exception_translator([](const std::exception_ptr &p, void *) {
@@ -25,8 +25,8 @@ inline void init(nanobind::module_ &) {
 
 namespace detail {
 
-// One call of a nanobind function has a list of what is dropped when it ends. A refusal of the first pass is marked in it,
-// and what is refused in the second pass then has overloads beside it.
+// nanobind passes one cleanup list to all attempts of a call. A refusal in the first pass (without conversions) appends a
+// mark to the list. A mark that is present in the second pass means that the function has overloads.
 inline PyObject *refusal_mark() noexcept {
     static PyObject *mark = PyUnicode_FromString("arrayhub: an overload refused its argument");
     return mark;
@@ -44,12 +44,12 @@ inline bool has_refused(nanobind::detail::cleanup_list *call) noexcept {
     return false;
 }
 
-// What came in of a Python object, or the error to be thrown where it is used: from_python may throw nothing.
+// The imported value, or the error to throw when the value is used, because from_python must not throw.
 template <class Value> struct nanobind_caster {
     Value value;
     std::unique_ptr<nanobind::python_error> error;
 
-    // What try_request gave, or false where another overload is to be asked.
+    // Return whether try_request succeeded or its error is kept; false if another overload is to be tried.
     bool keep(PyObject *made, uint32_t flags, nanobind::detail::cleanup_list *call) noexcept {
         return made != nullptr || refused(flags, call);
     }
@@ -64,7 +64,7 @@ template <class Value> struct nanobind_caster {
         if (!error) PyErr_Clear();
         return error != nullptr;
     }
-    // Asked by casters of types that contain this one, which may throw nothing either; arguments are not asked.
+    // Called by casters of types that contain this one, which must not throw either; not called for arguments.
     template <class U> bool can_cast() const noexcept { return !error; }
     Value &checked() {
         if (error) throw nanobind::python_error(std::move(*error));

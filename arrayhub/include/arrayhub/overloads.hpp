@@ -1,4 +1,4 @@
-// What pybind11 and nanobind have in common: how they ask overloads.
+// Overload resolution shared by pybind11.hpp and nanobind.hpp.
 #ifndef ARRAYHUB_OVERLOADS_HPP
 #define ARRAYHUB_OVERLOADS_HPP
 
@@ -7,12 +7,12 @@
 namespace arrayhub __attribute__((visibility("hidden"))) {
 namespace detail {
 
-// Both ask all overloads twice, without conversions and then with them, and a function that has no overloads once, with
-// them. What raises in the second pass keeps later overloads from being asked, and what does not raise loses its message.
-// So a refusal is raised where it is known that nobody else is going to be asked. pybind11.hpp and nanobind.hpp find that
-// out, each from what its framework keeps for the length of one call and no longer.
+// pybind11 and nanobind try all overloads twice, first without conversions and then with them, and a function without
+// overloads once, with conversions. An exception in the second pass prevents later overloads from being tried, and a refusal
+// without an exception loses its message. So a refusal raises only if no other overload will be tried. pybind11.hpp and
+// nanobind.hpp detect this case from data that their framework keeps for the duration of one call.
 
-// Whether the exception that is set speaks of the process and not of an argument: it is raised at once.
+// Return whether the current exception concerns the process rather than an argument. Such exceptions are raised at once.
 inline bool concerns_all_overloads() noexcept {
     return !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
            PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_ImportError);

@@ -26,7 +26,7 @@
 
 namespace arrayhub __attribute__((visibility("hidden"))) {
 
-// Import arrayhub now, and let arrayhub::python_error arrive in Python as what it was.
+// Import arrayhub, and translate arrayhub::python_error to the Python exception it holds.
 inline void init(pybind11::module_ &) {
     init();
     pybind11::register_local_exception_translator([](std::exception_ptr p) {
@@ -40,7 +40,7 @@ inline void init(pybind11::module_ &) {
 
 namespace detail {
 
-// Where this thread's stack begins and ends; nothing where nobody says.
+// Bounds of this thread's stack; null on platforms that do not report them.
 struct stack_bounds {
     const char *first = nullptr, *last = nullptr;
     stack_bounds() noexcept {
@@ -60,7 +60,7 @@ struct stack_bounds {
     }
     static bool has(const void *p) noexcept {
         static thread_local const stack_bounds mine;
-#ifdef ARRAYHUB_ADDRESS_SANITIZER // has frames of its own on the heap
+#ifdef ARRAYHUB_ADDRESS_SANITIZER // keeps some frames on the heap
         void *frames = __asan_get_current_fake_stack();
         if (frames && __asan_addr_is_in_fake_stack(frames, const_cast<void *>(p), nullptr, nullptr)) return true;
 #endif
@@ -68,20 +68,20 @@ struct stack_bounds {
     }
 };
 
-// Before pybind11 3.1.
+// True before pybind11 3.1.
 inline constexpr bool arguments_on_heap =
     std::is_same_v<decltype(pybind11::detail::function_call::args), std::vector<pybind11::handle>>;
 
-// Where Python code is: in which frame, and at which of its instructions. What is called there is called again in a loop, and
-// hardly ever another function.
+// Position in the calling Python code: its frame and instruction. A loop calls the same function again from one position,
+// and hardly ever another function.
 struct call_site {
     PyFrameObject *frame = PyEval_GetFrame();
     int at = frame == nullptr ? -1 : PyFrame_GetLasti(frame);
     bool operator==(const call_site &other) const noexcept { return frame == other.frame && at == other.at; }
 };
 
-// The last refusals without conversions: of which kind of view, and from where it was called. Who asks again from there, with
-// conversions, has overloads, or is a caster that asks twice itself (std::variant's).
+// The last refusals without conversions: the kind of view, and the call site. A second request from there, with conversions,
+// means that the function has overloads, or that a caster tries twice itself (std::variant's).
 class refusals {
     using refusal = std::pair<call_site, const void *>;
     std::array<refusal, 8> seen_{};
@@ -105,13 +105,13 @@ class refusals {
     }
 };
 
-// Whether the exception that is set is to be raised; else it is cleared, and another overload may be asked.
+// Return whether the current exception is to be raised; otherwise clear it, so that another overload may be tried.
 //
-// pybind11 has the arguments of an overload on the stack while it asks for the first time, and on the heap where it comes
-// back to it. So what is asked with conversions on the stack has no overloads, or is inside of something else: of an optional,
-// a vector, a pair. There, and before 3.1, where all arguments are on the heap, the refusals of the first pass tell. The
-// arguments of functions of more than six are always on the heap: then nothing is raised, and pybind11 says that no overload
-// fits.
+// pybind11 stores the arguments of an overload on the stack in the first pass, and on the heap when it returns to the overload.
+// So a request with conversions and a handle on the stack means that the function does not have overloads, or that the argument
+// is nested in an optional, a vector or a pair. In that case, and before 3.1, where all arguments are on the heap, the recorded
+// refusals of the first pass decide. Functions with more than six arguments always store them on the heap: nothing is raised
+// then, and pybind11 reports that no overload fits.
 inline bool raises(const pybind11::handle &src, const void *kind, bool converts) {
     if (concerns_all_overloads()) return true;
     if (converts && (arguments_on_heap || stack_bounds::has(&src)) && !refusals::knows(kind)) return true;
