@@ -1,1 +1,1 @@
-"""What C code calls: the functions of the table in the capsule, and where compilers find the headers."""
+"""C interface: the functions behind the table of the capsule, and the paths of the headers."""

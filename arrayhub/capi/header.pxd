@@ -1,4 +1,4 @@
-"""The public header, as the functions behind its table see it."""
+"""Declarations of the public header for the functions behind its table."""
 
 from arrayhub.capi.structs cimport *
 
@@ -29,7 +29,7 @@ cdef extern from *:
     """
     #include <string.h>
     #define ARRAYHUB_MOST_STRUCT 4096      /* bytes: no later version of a struct is as long */
-    /* A struct of a caller's in the size of ours: what it has not is zero, and what it has more has to be. */
+    /* Copy a caller's struct into one of the known size. Missing members become zero; surplus members must be zero. */
     static CYTHON_UNUSED inline int arrayhub_resized(const void *theirs, Py_ssize_t size, void *ours, Py_ssize_t wanted) {
         Py_ssize_t k;
         if (size < (Py_ssize_t)sizeof(Py_ssize_t) || size > ARRAYHUB_MOST_STRUCT) return 0;

@@ -1,4 +1,4 @@
-"""An array that meets the conditions of C code. See request.pyx."""
+"""Arrays that meet the conditions of C code. See request.pyx."""
 
 from cpython.object cimport PyObject
 
@@ -11,5 +11,5 @@ cdef object explain(object obj, const PyUSMArrayRequest* said)
 
 
 cdef inline int given(PyObject* obj, str call) except -1:
-    """Refuse an object that is NULL: what a failed call of Python's gave to a C function of ours."""
+    """Refuse a NULL object, such as the result of a failed Python call."""
     return 0 if obj != NULL else refuse_null(call)

@@ -1,5 +1,4 @@
-"""An array that meets the conditions of C code, or an error that names the argument: one list of what may not fit, and
-what may be done about each."""
+"""Arrays that meet the conditions of C code. One table lists the conditions and the copies that may fix an unmet one."""
 
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
@@ -56,7 +55,7 @@ cdef enum:
     PLACES = <int> USM_ARRAY_ANYWHERE
     MAYS = <int> USM_ARRAY_MAY_CAST | <int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_TRANSFER | <int> USM_ARRAY_MAY_BUILD
 
-# What may not fit, in the order in which it is looked at, and said.
+# Unmet conditions, in the order in which they are checked and reported.
 cdef enum Misfit:
     FITS
     NO_MEMORY
@@ -81,17 +80,17 @@ cdef extern from *:
 
 
 cdef int refuse_null(str call) except -1:
-    """Raise the exception that is set, of whatever gave NULL, or else one of our own."""
+    """Raise the current exception, set by the call that returned NULL, or else a SystemError."""
     if PyErr_Occurred() != NULL:
         return raise_on()
-    raise SystemError(f"{call}: the object is NULL; accepted: a Python object. Look at what the call that gave it returned")
+        raise SystemError(f"{call}: the object is NULL; accepted: a Python object. Check the call that returned it")
 
 
-# ------------------------------------------------------------------------------------------------------- three questions
+# -------------------------------------------------------------------------------------------------- public functions
 
 
 cdef object request(object obj, const PyUSMArrayRequest* said):
-    """`obj` as an array that meets a request; PyUSMArray_Request."""
+    """Import `obj` as an array that meets a request (PyUSMArray_Request)."""
     given(<PyObject*> obj, "PyUSMArray_Request")
     cdef PyUSMArrayRequest whole
     cdef const PyUSMArrayRequest* r = checked(said, &whole)
@@ -109,7 +108,7 @@ cdef object request(object obj, const PyUSMArrayRequest* said):
 
 
 cdef int match(object array, const PyUSMArrayRequest* said) noexcept:
-    """Whether an array meets a request as it is; PyUSMArray_Match."""
+    """Return whether an array meets a request without a copy (PyUSMArray_Match)."""
     cdef PyUSMArrayRequest whole
     if <PyObject*> array == NULL or not isinstance(array, Descriptor) or said == NULL:
         return False
@@ -121,9 +120,9 @@ cdef int match(object array, const PyUSMArrayRequest* said) noexcept:
 
 
 cdef object explain(object obj, const PyUSMArrayRequest* said):
-    """What `request` says of `obj`, "" where it gives an array; PyUSMArray_Explain.
+    """Return the error message of `request` for `obj`, or "" if it succeeds (PyUSMArray_Explain).
 
-    The array is made: whether a copy can be had is not known before (its type, memory for it, a device that is there).
+    Performs the request, because only an attempt shows whether a copy succeeds (element type, memory, device).
     """
     cdef PyUSMArrayRequest whole
     given(<PyObject*> obj, "PyUSMArray_Explain")
@@ -142,14 +141,14 @@ cdef object explain(object obj, const PyUSMArrayRequest* said):
 
 
 cdef inline const PyUSMArrayRequest* checked(const PyUSMArrayRequest* said, PyUSMArrayRequest* whole) except NULL:
-    """A request in the size known here, none of whose members is nonsense."""
+    """Validate a request and return it in the size known here."""
     if said != NULL and said.struct_size == sizeof(PyUSMArrayRequest) and is_sound(said):
         return said
     return resized_to_known(said, whole)
 
 
 cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* said, PyUSMArrayRequest* whole) except NULL:
-    """A request of another version of the header, or the error for one that is nonsense."""
+    """Return a request of another header version in the size known here, or raise for an invalid request."""
     if said == NULL:
         raise ValueError("PyUSMArray_Request: request is NULL; accepted: a PyUSMArrayRequest")
     if said.struct_size != sizeof(PyUSMArrayRequest):
@@ -162,10 +161,10 @@ cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* said, Py
 
 
 def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
-    """Return the error for a struct of an extension that asks for what this arrayhub does not know."""
+    """Return the error for a struct of an extension that uses members unknown to this arrayhub."""
     return ValueError(
-        f"{struct}: struct_size is {size}; accepted: sizeof({struct}), which is {known} here. A longer one of a newer header"
-        " may be used while all that is new in it is zero; upgrade arrayhub"
+        f"{struct}: struct_size is {size}; accepted: sizeof({struct}), which is {known} here, or the larger size of a newer"
+        " header if the new members are zero. Upgrade arrayhub"
     )
 
 
@@ -190,17 +189,17 @@ cdef bint are_lengths(const PyUSMArrayRequest* r) noexcept nogil:
 
 
 cdef object unsound_error(const PyUSMArrayRequest* r):
-    """The error for a request that `is_sound` refuses."""
+    """Return the error for a request that `is_sound` rejects."""
     lengths = None if r.shape == NULL else [r.shape[k] for k in range(min(r.max_nd, <int> layout.MAX_NDIM))]
     return ValueError(
         f"{words_before(r)}PyUSMArrayRequest: ndtypes is {r.ndtypes}, dtypes {'NULL' if r.dtypes == NULL else 'given'},"
         f" min_nd {r.min_nd}, max_nd {r.max_nd}, shape {lengths}, flags {r.flags:#x}, where {r.where:#x}, may {r.may:#x};"
-        " accepted: as many dtypes as ndtypes says, 0 <= min_nd <= max_nd <= 64, max_nd lengths of -1 or more, and the bits"
-        " that arrayhub.h names"
+        " accepted: ndtypes dtypes, 0 <= min_nd <= max_nd <= 64, max_nd lengths of -1 or more, and the flags defined in"
+        " arrayhub.h"
     )
 
 
-# ------------------------------------------------------------------------------------------------------- what fits
+# -------------------------------------------------------------------------------------------------------- conditions
 
 
 cdef inline bint same_type(const PyUSMArrayDataType* wanted, const void* has) noexcept nogil:
@@ -208,7 +207,7 @@ cdef inline bint same_type(const PyUSMArrayDataType* wanted, const void* has) no
 
 
 cdef bint takes_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """Whether the element type is one of those accepted, in whichever byte order."""
+    """Return whether the element type is accepted, in either byte order."""
     cdef const dtypes.ElementType* row
     cdef const void* has = &a.dl_dtype_
     cdef int k
@@ -224,7 +223,7 @@ cdef bint takes_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
 
 
 cdef inline int places_of(Descriptor a) noexcept nogil:
-    """USM_ARRAY_ON_* of where an array is."""
+    """Return the USM_ARRAY_ON_* bits of an array's memory."""
     cdef int kind = a.device_.device_type, places = <int> USM_ARRAY_ANYWHERE & ~7
     if host_readable(a):
         places |= <int> USM_ARRAY_ON_HOST
@@ -240,13 +239,18 @@ cdef inline int where_of(const PyUSMArrayRequest* r) noexcept nogil:
 
 
 cdef inline bint host_is_to_read(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """Whether the host is the one place that lets an array in: who takes others too waits when it reads."""
+    """Return whether a request accepts an array only as host-readable memory, so that this function must wait for it.
+
+    If other kinds of memory are accepted too, the caller waits before it reads.
+    """
     return places_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST
 
 
 cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """Whether host memory of the first accepted type meets a request whose flags and number of dimensions say all: what
-    most arguments are, in fewer steps. Where it does not, `misfit` says whether anything is wrong."""
+    """Return whether host memory of the first accepted type meets a request that consists of flags and a rank.
+
+    A fast path for most arguments. If it returns False, `misfit` decides.
+    """
     cdef int wanted = r.flags & (WRITEABLE | C_CONTIGUOUS | F_CONTIGUOUS) | ALIGNED | NOTSWAPPED
     return (
         a.flags_ & (wanted | PACKED) == wanted and r.shape == NULL and a.device_.device_type == kDLCPU and a.shape_ != NULL
@@ -258,7 +262,7 @@ cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept
 
 
 cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """The first condition that an array does not meet."""
+    """Return the first condition that an array does not meet."""
     cdef int flags = a.flags_, k
     if a.shape_ == NULL:
         return NO_MEMORY
@@ -289,23 +293,23 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     return FITS
 
 
-# --------------------------------------------------------------------------------------------- what may be done about it
+# ------------------------------------------------------------------------------------------------- copies that help
 
 
 cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
-    """Refuse what came in as a copy, where nobody would see what is written, or numbers make no array here."""
+    """Refuse arrays that were imported as a copy if writes must reach the caller, or if values may not become arrays."""
     if not came_as_copy(a, obj):
         return 0
     if r.flags & WRITEABLE:
-        raise error_about(r, TypeError, obj, "comes in as a copy, so that what is written would be lost; accepted: an array"
+        raise error_about(r, TypeError, obj, "is imported as a copy, so writes would be lost; accepted: an array"
                           " whose memory can be viewed, such as numpy.asarray(x), kept by the caller")
     if isinstance(obj, VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
-        raise error_about(r, TypeError, obj, "is no array; accepted: an array, such as numpy.asarray(x)")
+        raise error_about(r, TypeError, obj, "is not an array; accepted: an array, such as numpy.asarray(x)")
     return 0
 
 
 cdef Descriptor fitted(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    """`a` made to meet a request by what it allows."""
+    """Make `a` meet a request with the copies that the request allows."""
     cdef int settled = 0
     cdef Misfit wrong = misfit(a, r)
     while wrong != FITS:
@@ -318,7 +322,7 @@ cdef Descriptor fitted(Descriptor a, object obj, const PyUSMArrayRequest* r):
 
 
 cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong) except -1:
-    """Whether a request lets a copy be made that mends a misfit."""
+    """Return whether a request allows the copy that resolves a misfit."""
     if r.flags & WRITEABLE:
         return False
     if wrong == TYPE:
@@ -333,15 +337,18 @@ cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit 
 
 
 cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    """The accepted NumPy dtype to convert to, or None: the first that holds all values, else the first of the same kind;
-    of numbers and lists of them, the first that holds those that are there."""
+    """Return the accepted NumPy dtype to convert to, or None.
+
+    This is the first accepted dtype that represents all values of the source type, or else the first of the same kind.
+    For numbers and lists, it is the first that represents the given values.
+    """
     cdef bint values = is_built(a, obj, r)
     if not values and not r.may & <int> USM_ARRAY_MAY_CAST or a.flags_ & PACKED:
         return None
     try:
         dtype = get_dtype(a)
         accepted = [dtype_of(&r.dtypes[k]) for k in range(r.ndtypes)]
-    except TypeError:      # a type that NumPy does not have converts to nothing here
+    except TypeError:      # a type that NumPy does not have cannot be converted here
         return None
     numbers = exact(numpy_library.with_ndarrays(obj)) if values else None
     if numbers is not None:
@@ -355,19 +362,19 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
     return None
 
 
-# ------------------------------------------------------------------------------------------- numbers and lists of them
+# ----------------------------------------------------------------------------------------- numbers and lists of numbers
 
 
 cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
-    """Whether an array was made here of numbers, which have no element type of their own."""
+    """Return whether the array was built here from Python numbers, which lack an element type."""
     return bool(r.may & <int> USM_ARRAY_MAY_BUILD and isinstance(obj, VALUES) and came_as_copy(a, obj))
 
 
 cdef bint are_of_kind(object numbers, object wanted) except -1:
-    """Whether numbers keep their meaning in an element type that holds them; no numbers at all do in any."""
+    """Return whether numbers keep their kind in an element type. An empty array keeps it in every type."""
     if numbers.size == 0 or is_of_kind(numbers, wanted):
         return True
-    return rank(wanted) == 0 and rank(numbers.dtype) == 1       # 0 and 1 are false and true to C
+    return rank(wanted) == 0 and rank(numbers.dtype) == 1       # C treats 0 and 1 as false and true
 
 
 cdef bint holds(object wanted, object numbers) except -1:
@@ -375,7 +382,7 @@ cdef bint holds(object wanted, object numbers) except -1:
 
 
 cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    """The error for numbers of which no accepted type holds all, or None where they are of another kind."""
+    """Return the error for numbers outside the range of every accepted type, or None if they are of another kind."""
     cdef int k
     numbers = exact(numpy_library.with_ndarrays(obj))
     for k in range(r.ndtypes):
@@ -389,17 +396,17 @@ cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
     return None
 
 
-# ------------------------------------------------------------------------------------------------------------ and done
+# ------------------------------------------------------------------------------------------------------- making copies
 
 
 cdef object dtype_of(const PyUSMArrayDataType* dtype):
-    """The NumPy dtype of DLPack's numbers, or None."""
+    """Return the NumPy dtype of DLPack's numbers, or None."""
     cdef const dtypes.ElementType* row = dtypes.by_dlpack(dtype.code, dtype.bits)
     return None if row == NULL or dtype.lanes != 1 else dtypes.dtype_of(row)
 
 
 cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
-    """A copy without a misfit that `may_mend` allowed, made on the stream of the caller."""
+    """Make the copy that resolves a misfit, on the caller's stream."""
     stream = None if r.stream == NULL else <object> r.stream
     try:
         if wrong == TYPE:
@@ -422,14 +429,15 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
 
 
 cdef Descriptor left_in_place(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
-    """What the host made of `a`, in memory of the same kind where a request takes that and no host memory."""
+    """Move a host copy of `a` back to memory of the kind of `a` if a request accepts this kind and excludes host memory."""
     if places_of(a) & where_of(r) and not places_of(made) & where_of(r):
         return transfer.to_memory_of(a, made)
     return made
 
 
 cdef str target_place(const PyUSMArrayRequest* r):
-    """The device to copy to: the host, that of the caller's queue or stream, the current one of CUDA, or the first of SYCL."""
+    """Return the device to copy to: the host, the device of the caller's queue or stream, the current CUDA device, or the
+    first SYCL device."""
     if where_of(r) & <int> USM_ARRAY_ON_HOST:
         return "cpu"
     if not where_of(r) & <int> USM_ARRAY_ON_USM:
@@ -440,7 +448,7 @@ cdef str target_place(const PyUSMArrayRequest* r):
 
 
 cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
-    """The handle of the caller's CUDA stream; the default one where there is none."""
+    """Return the handle of the caller's CUDA stream, or the default stream."""
     cdef intptr_t handle = cuda.NO_STREAM
     if r.stream != NULL and not sycl.is_queue(<object> r.stream):
         handle = cuda.checked_handle(<object> r.stream)
@@ -448,11 +456,11 @@ cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
 
 
 cdef object stream_for(str place, object stream):
-    """`stream` if copies to a device can be made on it; what comes in has been ordered on it anyway."""
+    """Return `stream` if copies to a device can use it. An imported array has been ordered on it in any case."""
     return None if place.startswith("oneapi") and not sycl.is_queue(stream) else stream
 
 
-# ------------------------------------------------------------------------------------------------------------- in words
+# ------------------------------------------------------------------------------------------------------------- messages
 
 
 cdef str words_before(const PyUSMArrayRequest* r):
@@ -460,7 +468,7 @@ cdef str words_before(const PyUSMArrayRequest* r):
 
 
 cdef object raise_named(const PyUSMArrayRequest* r):
-    """Raise the exception that is set on, with the argument's name before its words."""
+    """Raise the current exception again, with the argument's name as a prefix of its message."""
     try:
         raise_on()
     except PASSES_ON:
@@ -472,7 +480,7 @@ cdef object raise_named(const PyUSMArrayRequest* r):
 
 
 cdef object named_error(const PyUSMArrayRequest* r, object error):
-    """An exception of the same type with the argument's name before its words; itself where it cannot be made of words."""
+    """Return an exception of the same type with the argument's name as a prefix, or `error` itself if that fails."""
     if r.name == NULL or len(error.args) != 1 or type(error.args[0]) is not str:
         return error
     try:
@@ -488,7 +496,7 @@ cdef object error_about(const PyUSMArrayRequest* r, type kind, object obj, str w
 
 
 cdef str name_of_type(object obj):
-    """The type of an object as its users write it: list, numpy.ndarray, torch.Tensor."""
+    """Return the qualified name of an object's type: list, numpy.ndarray, torch.Tensor."""
     cls = type(obj)
     root = root_of(cls)
     return cls.__qualname__ if root in ("", "builtins") else f"{root}.{cls.__qualname__}"
@@ -527,7 +535,7 @@ cdef str accepted_places(const PyUSMArrayRequest* r):
     names = {
         <int> USM_ARRAY_ON_HOST: "memory that the host can read",
         <int> USM_ARRAY_ON_USM: "SYCL USM",
-        <int> USM_ARRAY_ON_CUDA: "memory that a CUDA kernel can reach",
+        <int> USM_ARRAY_ON_CUDA: "memory that a CUDA kernel can access",
     }
     return " or ".join([name for bit, name in names.items() if where & bit])
 
@@ -538,17 +546,17 @@ cdef str call_for_place(const PyUSMArrayRequest* r):
 
 
 cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
-    """The error for a misfit, with what would have been accepted and the call that helps."""
+    """Return the error for a misfit. It names the accepted values and a call that helps."""
     if wrong == NO_MEMORY:
         return error_about(r, BufferError, obj, "was never given memory; make arrays with arrayhub.asarray or USMArray(...)")
     if wrong == BYTE_ORDER:
-        return error_about(r, TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted: the"
-                           " machine's own. Call arrayhub.asarray(x).native(), which copies")
+        return error_about(r, TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted:"
+                           " native byte order. Call arrayhub.asarray(x).native(), which copies")
     if wrong == TYPE:
         return type_error(a, obj, r)
     if wrong == SHARED_BYTES:
-        return error_about(r, TypeError, obj, f"has {a.dl_dtype_.bits}-bit elements packed into shared bytes; accepted: whole"
-                           " bytes for each")
+        return error_about(r, TypeError, obj, f"has {a.dl_dtype_.bits}-bit elements packed into shared bytes; accepted:"
+                           " elements of one or more bytes each")
     if wrong == RANK:
         return error_about(r, ValueError, obj, f"has {a.nd_} dimensions, shape {shape_tuple(a)}; accepted: {accepted_ranks(r)}")
     if wrong == LENGTH:
@@ -560,10 +568,9 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
         return error_about(r, BufferError, obj, f"is on {place_of(a)}; accepted: {accepted_places(r)}. {call_for_place(r)},"
                            " which copies")
     if wrong == MISALIGNED:
-        return error_about(r, BufferError, obj, "has elements that lie unaligned; call arrayhub.asarray(x).aligned(), which"
-                           " copies")
+        return error_about(r, BufferError, obj, "has unaligned elements; call arrayhub.asarray(x).aligned(), which copies")
     if wrong == STRIDES:
-        return error_about(r, BufferError, obj, f"steps by {stride_tuple(a)} bytes, no multiples of its elements'"
+        return error_about(r, BufferError, obj, f"has byte strides {stride_tuple(a)}, which are not multiples of its itemsize"
                            f" {a.itemsize_}; call arrayhub.asarray(x).copy()")
     return layout_error(a, obj, r)
 
@@ -579,16 +586,16 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
         return error_about(r, TypeError, obj, words)
     first = accepted.partition(" or ")[0]
     if r.may & <int> USM_ARRAY_MAY_CAST:
-        return error_about(r, TypeError, obj, f"{words}, or what converts to it without a loss of kind")
+        return error_about(r, TypeError, obj, f"{words}, or a type that converts to it within its kind")
     if not host_readable(a):
         return error_about(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
-    if not is_cast_of_kind(a, r):      # NumPy would convert nonetheless, or refuse: neither is to be recommended
+    if not is_cast_of_kind(a, r):      # NumPy would convert across kinds, or refuse: recommend neither
         return error_about(r, TypeError, obj, words)
     return error_about(r, TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
 
 
 cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
-    """Whether the first accepted type is one that the elements convert to without a loss of kind."""
+    """Return whether the elements convert to the first accepted type within their kind."""
     try:
         dtype, wanted = get_dtype(a), dtype_of(&r.dtypes[0])
     except TypeError:      # a type that NumPy does not have

@@ -1,4 +1,4 @@
-"""An array of memory that C code has. See spec.pyx."""
+"""Arrays over the memory of C code. See spec.pyx."""
 
 from arrayhub.capi.header cimport PyUSMArraySpec
 

@@ -1,4 +1,4 @@
-"""An array of memory that C code has: host memory, SYCL's with its queue, or CUDA's with its stream."""
+"""Arrays over the memory of C code: host memory, SYCL memory with a queue, CUDA memory with a stream."""
 
 from libc.stdint cimport intptr_t
 
@@ -32,7 +32,7 @@ cdef str NAME = "PyUSMArray_New"
 cdef extern from *:
     """
     #include "freelist.h"
-    /* What is called when the memory is not needed any more. */
+    /* The function that releases the memory, and its argument. */
     typedef struct { void (*release)(void *); void *context; } arrayhub_resource;
     ARRAYHUB_ALLOCATED_SPARES(arrayhub_spare_resource, arrayhub_resource, 32)
     """
@@ -46,7 +46,7 @@ cdef extern from *:
 cdef void _release(void* held) noexcept:
     cdef Resource resource = (<Resource*> held)[0]
     free_resource(<Resource*> held)
-    cdef Aside aside = put_aside()      # what is released may call Python
+    cdef Aside aside = put_aside()      # the release function may call Python
     resource.release(resource.context)
     put_back(aside)
 
@@ -55,9 +55,9 @@ describe_release(_release, b"PyUSMArraySpec.release", NULL)
 
 
 cdef object make(const PyUSMArraySpec* said):
-    """An array of the memory that a spec describes; PyUSMArray_New.
+    """Make an array over the memory that a spec describes (PyUSMArray_New).
 
-    It is taken over in the last step: until then whatever fails leaves it to the caller.
+    The last step takes over the memory. If an earlier step fails, the memory still belongs to the caller.
     """
     cdef PyUSMArraySpec whole
     if said == NULL:
@@ -68,8 +68,8 @@ cdef object make(const PyUSMArraySpec* said):
         said = &whole
     if (said.owner == NULL) == (said.release == NULL):
         raise ValueError(
-            f"{NAME}: owner is {'NULL' if said.owner == NULL else 'given'}, and so is release; accepted: one of them. For"
-            " memory that lives as long as the process, None as the owner"
+            f"{NAME}: owner is {'NULL' if said.owner == NULL else 'given'}, and so is release; accepted: exactly one. For"
+            " memory that lives as long as the process, use None as the owner"
         )
     cdef Descriptor a = laid_out(said)
     if said.device.device_type != kDLCPU and (said.device.device_type != 0 or said.queue != NULL or said.queue_ref != NULL):
@@ -89,7 +89,7 @@ cdef object make(const PyUSMArraySpec* said):
 
 
 cdef Descriptor laid_out(const PyUSMArraySpec* spec):
-    """A sealed array of the host with the layout, the type and the access of a spec."""
+    """Make a sealed host array with the layout, type and access of a spec."""
     cdef int k, nd = spec.nd
     if nd < 0 or nd > layout.MAX_NDIM:
         raise interface_error(NAME, "nd", nd, f"0 to {layout.MAX_NDIM}")
@@ -101,7 +101,7 @@ cdef Descriptor laid_out(const PyUSMArraySpec* spec):
     a.data_ = <char*> spec.data
     set_type(a, type_of(spec))
     set_access(a, spec.access & ~<int> PACKED)
-    for k in range(nd):       # no memcpy, which compilers turn into a string instruction that starts slowly
+    for k in range(nd):       # not memcpy, which compilers turn into a string instruction with a slow start
         a.shape_[k] = spec.shape[k]
     if spec.access & PACKED:
         pack(a, spec)
@@ -116,11 +116,11 @@ cdef Descriptor laid_out(const PyUSMArraySpec* spec):
 
 
 cdef int pack(Descriptor a, const PyUSMArraySpec* spec) except -1:
-    """Let elements of less than a byte share bytes, as DLPack has them without its flag for padded ones."""
+    """Mark elements of less than a byte as packed, as in DLPack tensors without the padding flag."""
     if a.dl_dtype_.code == dtypes.NO_DLPACK or a.dl_dtype_.bits >= 8:
-        raise interface_error(NAME, "access", spec.access, "USM_ARRAY_PACKED for elements of less than a byte alone")
+        raise interface_error(NAME, "access", spec.access, "USM_ARRAY_PACKED only for elements of less than a byte")
     if spec.byte_strides != NULL:
-        raise interface_error(NAME, "byte_strides", "given", "NULL for elements that share bytes, in C order")
+        raise interface_error(NAME, "byte_strides", "given", "NULL for packed elements, which are in C order")
     a.flags_ |= PACKED
     if layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
         raise shape_error(a)
@@ -134,21 +134,21 @@ cdef object shape_error(Descriptor a):
 cdef int set_access(Descriptor a, int access) except -1:
     if access != WRITEABLE and access != IMMUTABLE and access != 0:
         raise interface_error(NAME, "access", access, "USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE,"
-                              " with USM_ARRAY_PACKED or without")
+                              " with or without USM_ARRAY_PACKED")
     a.flags_ |= access
     return 0
 
 
 cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
-    """The element type of a spec, by DLPack's numbers or else by its type number."""
+    """Return the element type of a spec, from its DLPack numbers or else from its type number."""
     cdef const dtypes.ElementType* row
     if spec.dtype.bits == 0 and spec.dtype.code == 0 and spec.dtype.lanes == 0:
-        if spec.typenum == 0:      # NumPy's number of bool, but also what a spec without a type has
+        if spec.typenum == 0:      # NumPy's number of bool, but also the value of an unset member
             raise interface_error(NAME, "dtype", "not set", "DLPack's numbers such as USM_ARRAY_FLOAT64 or USM_ARRAY_BOOL,"
                                   " or a typenum other than 0")
         row = dtypes.by_typenum(spec.typenum)
         if row == NULL or row.itemsize == 0 or row.kind in (c"M", c"m"):
-            raise interface_error(NAME, "typenum", spec.typenum, "the number of a type of numbers of a fixed size")
+            raise interface_error(NAME, "typenum", spec.typenum, "the number of a numeric type of fixed size")
         return row
     row = dtypes.by_dlpack(spec.dtype.code, spec.dtype.bits)
     if row == NULL or spec.dtype.lanes != 1:
@@ -158,15 +158,15 @@ cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
 
 
 cdef int refuse_as_host(const PyUSMArraySpec* spec) except -1:
-    """Host memory has no stream, no queue and no number: where one is given, something else was meant."""
+    """Raise for a stream, a queue or a device number, which do not apply to host memory."""
     if spec.stream != NULL:
-        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for memory of the host")
-    accepted = f"device (1, 0) or (0, 0) for memory of the host, device type {<int> kDLOneAPI} or 0 where a queue is given"
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for host memory")
+    accepted = f"device (1, 0) or (0, 0) for host memory, device type {<int> kDLOneAPI} or 0 where a queue is given"
     raise interface_error(NAME, "device", (spec.device.device_type, spec.device.device_id), accepted)
 
 
 cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
-    """Say on which device the memory is, after a look at it where there is somebody to ask."""
+    """Set the device of an array, after checking the pointer if a driver or runtime can identify it."""
     cdef int kind = spec.device.device_type
     if kind == kDLOneAPI or kind == 0:
         return put_on_sycl(a, spec)
@@ -176,27 +176,27 @@ cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
     if spec.queue != NULL or spec.queue_ref != NULL:
         raise interface_error(NAME, "device", (kind, spec.device.device_id), f"{<int> kDLOneAPI} where a queue is given")
     if kind in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
-        cuda.locate(a)      # where there is no driver, it is believed
+        cuda.locate(a)      # without a driver, the device of the spec is used unchecked
         if not cuda.driver_present():
             a.device_ = DLDevice(kind, spec.device.device_id)
         cuda.check_handle(<intptr_t> spec.stream)
         a.stream_ = spec.stream
         return 0
     if spec.stream != NULL:
-        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL but for memory of CUDA")
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL unless the memory is CUDA memory")
     a.device_ = DLDevice(kind, spec.device.device_id)
     return 0
 
 
 cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
-    """Put an array on SYCL memory, all of which has to be one allocation of the queue's context."""
+    """Set the device to SYCL memory, after checking that all of it is one allocation of the queue's context."""
     cdef Py_ssize_t low, high
     cdef int usm_type
     cdef bint whole
     if spec.stream != NULL:
-        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for memory of SYCL, which has a queue")
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for SYCL memory, which uses `queue`")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
-        raise interface_error(NAME, "typenum", a.typenum_, "for memory of SYCL: a type that SYCL has")
+        raise interface_error(NAME, "typenum", a.typenum_, "an element type that SYCL supports")
     extent(a, &low, &high)
     queue = queue_of(spec, a.data_ + low if high > low else NULL)
     if high == low:
@@ -212,7 +212,7 @@ cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
 
 
 cdef object queue_of(const PyUSMArraySpec* spec, char* pointer):
-    """The ``dpctl.SyclQueue`` of a spec."""
+    """Return the ``dpctl.SyclQueue`` of a spec."""
     if spec.queue != NULL:
         try:
             return sycl.queue_from(<object> spec.queue, pointer)

@@ -1,5 +1,5 @@
-"""The constants and structs of the public header, for who includes it: ``arrayhub/__init__.pxd``, and `header` for the
-functions behind its table."""
+"""Constants and structs of the public header, for ``arrayhub/__init__.pxd``, and for `header`, which the functions behind
+the table cimport."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint16_t
@@ -66,7 +66,7 @@ cdef extern from *:
     const PyUSMArrayDataType USM_ARRAY_FLOAT8_E4M3FN
     const PyUSMArrayDataType USM_ARRAY_FLOAT8_E5M2
 
-    ctypedef struct PyUSMArrayFields:      # what an array has behind its head as a Python object
+    ctypedef struct PyUSMArrayFields:      # the members after the object header
         int nd
         char* data
         Py_ssize_t* shape
@@ -82,7 +82,7 @@ cdef extern from *:
         uint8_t protocol
         void* stream
 
-    const Py_ssize_t PyUSMArrayRequest_HEAD      # what struct_size begins with
+    const Py_ssize_t PyUSMArrayRequest_HEAD      # initializes struct_size
     const Py_ssize_t PyUSMArraySpec_HEAD
 
     ctypedef struct PyUSMArrayRequest:

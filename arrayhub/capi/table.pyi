@@ -1,1 +1,1 @@
-# Importing it fills in the functions that C code calls; nothing of it is for Python.
+# Importing this module fills in the table for C code. It does not have a Python interface.

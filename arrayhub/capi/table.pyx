@@ -1,4 +1,4 @@
-"""The functions of the capsule's table: what each C function of arrayhub.h calls."""
+"""Functions of the capsule's table, one for each C function of arrayhub.h."""
 
 from cpython.object cimport PyObject
 
@@ -25,7 +25,7 @@ cdef object from_object(object obj):
     given(<PyObject*> obj, "PyUSMArray_FromObject")
     cdef Descriptor a = import_array(obj, None)
     if a.shape_ == NULL:
-        device_of(a)      # which says what is wrong
+        device_of(a)      # raises the error for an uninitialized array
     return a
 
 
@@ -35,10 +35,10 @@ cdef object to_host(object obj):
 
 
 cdef Descriptor checked(object array, str call):
-    """`array`, if it is a USMArray with memory."""
+    """Return `array` if it is an initialized USMArray, else raise."""
     given(<PyObject*> array, call)
     if not isinstance(array, Descriptor):
-        raise TypeError(f"{call}: {show(array)} is no USMArray; accepted: what PyUSMArray_FromObject gives")
+        raise TypeError(f"{call}: {show(array)} is not a USMArray; accepted: a result of PyUSMArray_FromObject")
     if (<Descriptor> array).shape_ == NULL:
         device_of(array)
     return array
@@ -58,11 +58,11 @@ cdef int device(object array, PyUSMArrayDevice* out) except -1:
 cdef int queue_ref(object array, void** out) except -1:
     cdef Descriptor a = checked(array, "PyUSMArray_QueueRef")
     if not a.usm_type_:
-        raise BufferError("PyUSMArray_QueueRef: the memory is not SYCL USM, and has no queue; accepted: arrays that are."
-                          " arrayhub.to_device(x, 'oneapi:0') copies there")
+        raise BufferError("PyUSMArray_QueueRef: the memory is not SYCL USM and does not have a queue; accepted: SYCL USM."
+                          " Copy with arrayhub.to_device(x, 'oneapi:0')")
     queue = sycl.queue_of(a)
     out[0] = sycl.ref_of(queue)
-    a.producer_ = queue      # which keeps it for as long as the array lives
+    a.producer_ = queue      # keeps the queue alive as long as the array
     return 0
 
 
@@ -70,9 +70,10 @@ cdef int queue_ref(object array, void** out) except -1:
 
 
 cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out, object dtype=None) except -1:
-    """Fill in what is asked for of a row, in the size of the caller's struct; zeros where that is a newer, longer one.
+    """Fill in a caller's PyUSMArrayElement from a row, in the size of the caller's struct.
 
-    Of types with a length, a unit or fields a NumPy `dtype` says what these are.
+    Surplus members of a newer, longer struct become zero. For types with a length, a unit or fields, the NumPy `dtype`
+    has the name and the size.
     """
     cdef PyUSMArrayElement told
     cdef Py_ssize_t size = out.struct_size
@@ -98,12 +99,12 @@ cdef extern from "string.h":
     void* copy_first "memcpy"(void* to, const void* source, size_t nbytes)
 
 
-cdef dict _names = {}           # of types, by their numbers
-cdef dict _kept_names = {}      # what C code has pointers to
+cdef dict _names = {}           # names of types by type number
+cdef dict _kept_names = {}      # bytes that C code has pointers to; never removed
 
 
 cdef const char* name_of(const dtypes.ElementType* row) except NULL:
-    """The name that NumPy or ml_dtypes has for a type, kept."""
+    """Return the name of a type in NumPy or ml_dtypes, kept alive for the process."""
     name = _names.get(row.typenum)
     if name is None:
         name = row.name.decode() if row.kind == c"E" or row.itemsize == 0 else dtypes.dtype_of(row).name
@@ -118,7 +119,7 @@ cdef const char* kept_name(str name) except NULL:
 cdef int type_of_number(int typenum, PyUSMArrayElement* out) except -1:
     cdef const dtypes.ElementType* row = dtypes.by_typenum(typenum)
     if row == NULL:
-        raise interface_error("PyUSMArray_TypeOfNumber", "typenum", typenum, "a type number of NumPy's, or one of arrayhub's")
+        raise interface_error("PyUSMArray_TypeOfNumber", "typenum", typenum, "a type number of NumPy or arrayhub")
     return tell(row, out)
 
 
@@ -133,7 +134,7 @@ cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except
 cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
     cdef const dtypes.ElementType* row
     given(<PyObject*> dtype, "PyUSMArray_TypeOfObject")
-    if dtype is None:      # NumPy's own default is nobody's element type here
+    if dtype is None:      # NumPy's default, float64, is not a type that the caller named
         raise TypeError("PyUSMArray_TypeOfObject: dtype is None; accepted: a string, a NumPy dtype or type, a torch.dtype")
     name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
     known = by_own_name().get(name) if isinstance(name, str) else None
@@ -143,12 +144,12 @@ cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
         wanted = requested_dtype(name)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"PyUSMArray_TypeOfObject: {show(dtype)} is no element type; accepted: a string such as 'float32', a NumPy dtype or"
-            " type, a torch.dtype"
+            f"PyUSMArray_TypeOfObject: {show(dtype)} is not an element type; accepted: a string such as 'float32', a NumPy"
+            " dtype or type, a torch.dtype"
         ) from error
     row = dtypes.by_dtype(wanted)
     if row == NULL or not dtypes.is_native(wanted):
-        raise TypeError(f"PyUSMArray_TypeOfObject: {wanted!r} is none of arrayhub's element types in native byte order")
+        raise TypeError(f"PyUSMArray_TypeOfObject: {wanted!r} is not an element type of arrayhub in native byte order")
     return tell(row, out, wanted)
 
 
@@ -156,7 +157,7 @@ cdef dict _own_names = {}
 
 
 cdef dict by_own_name():
-    """The type numbers of the types that NumPy does not have, by their names."""
+    """Return the type numbers of the types that NumPy does not have, by name."""
     if not _own_names:
         from arrayhub._core.dtypes import element_types
 
@@ -164,7 +165,7 @@ cdef dict by_own_name():
     return _own_names
 
 
-# ------------------------------------------------------------------------------------------------------------- ways out
+# -------------------------------------------------------------------------------------------------------------- export
 
 
 cdef object convert(object obj, const char* library):
@@ -179,7 +180,7 @@ cdef object like(object obj, object model, int may_copy):
     given(<PyObject*> model, "PyUSMArray_Like")
     if model is None:
         raise like_error(model)
-    library = library_among(functions.further_takers(), type(model))      # before it counts as a wrapper of NumPy's
+    library = library_among(functions.further_takers(), type(model))      # first, because some of them also wrap NumPy arrays
     if library is None:
         inner = model
         while wrappers.unwraps(type(inner)):
@@ -198,7 +199,7 @@ cdef object like(object obj, object model, int may_copy):
 
 
 cdef object library_among(tuple names, type cls):
-    """The name by which `convert` knows the library of a type of arrays, if it is one of `names`; else None."""
+    """Return the name that `convert` uses for the library of an array type if it is one of `names`, else None."""
     cdef Library row
     for base in cls.__mro__[:-1]:      # but for `object`
         row = library_of_type(<type> base, 0)
