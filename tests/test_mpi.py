@@ -99,7 +99,7 @@ def test_reductions_of_what_mpi_does_not_know_are_refused():
             as_mpi(one, op=MPI.SUM)
         with pytest.raises(Exception, match=r"(?i)mismatch|op|datatype"):
             SELF.Allreduce(as_mpi(one), as_mpi(total), op=MPI.SUM)
-    with pytest.raises(BufferError, match="compact in C order"):
+    with pytest.raises(BufferError, match="contiguous in C order"):
         as_mpi(GRID.T, op=MPI.SUM)
     total = np.zeros(3)
     SELF.Allreduce(as_mpi(np.ones(3), op=MPI.SUM), as_mpi(total, op=MPI.SUM), op=MPI.SUM)

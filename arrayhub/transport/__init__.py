@@ -1,4 +1,4 @@
-"""What engines ask of an array that leaves its process: pickle, dask, MPI. No engine is imported here."""
+"""Arrays that leave their process: pickle, dask, MPI. None of these libraries is imported here."""
 
 import sys
 from typing import Any
@@ -7,9 +7,9 @@ from arrayhub.array.usm_array import USMArray, register_engines
 
 
 def enter_engines() -> None:
-    """Give ``USMArray`` what it answers engines. The modules are imported when one of them asks."""
+    """Register the methods of ``USMArray`` for pickle, dask and copy. Their modules are imported on first use."""
     register_engines(_reduce, _token, _padded_copy)
-    if "distributed.protocol" in sys.modules:  # which may be about to read an array that others have sent as frames
+    if "distributed.protocol" in sys.modules:  # which may be about to read an array that was sent as frames
         from arrayhub.transport.dask import register_arrival
 
         register_arrival()

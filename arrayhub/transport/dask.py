@@ -1,7 +1,8 @@
-"""The way in dask that NumPy's arrays have too: as frames of their own, which the scheduler hands on without a copy.
+"""Serializers for dask that send arrays as frames of their own, as dask does for NumPy arrays.
 
-dask asks for it on both sides and lets nobody enter it from outside, so a process sends in it when it is told. Without
-it arrays are pickled, which every process understands; but dask's scheduler asks for pickle 4, which knows no frames.
+The scheduler forwards frames without a copy. Sender and receiver must both register the serializers, and dask has no
+entry point for libraries to do so, hence `register_dask`. Without it arrays are pickled, which every process
+understands, but dask's scheduler requests pickle protocol 4, which lacks out-of-band buffers.
 """
 
 from __future__ import annotations
@@ -17,43 +18,44 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.transport.deferred_error import not_restored
 
-_FORM = 1  # of the frames, in their header; a reader refuses any other
+_FORM = 1  # version of the frames, in their header; a reader refuses any other
 
-# A frame goes before each frame of elements: space to move them to a boundary in the buffer that they arrived in. Its
-# first byte says how far they were moved.
+# Each frame of elements is preceded by a frame of space, so that the elements can be moved to a boundary in the buffer
+# that they arrived in. The first byte of the space is the number of bytes that they were moved.
 _SPACE = bytes(BOUNDARY)
 
 
 def register_dask(client: Any = None) -> Any:
-    """Let dask move arrays as it moves NumPy's: between client, scheduler and workers, their elements not pickled.
+    """Let dask send arrays between client, scheduler and workers as frames, without pickling their elements.
 
-    Call it once with the client. Arrays travel without it too, as pickles: with more copies, four of them in
-    ``client.gather``, for which dask's scheduler takes neither frames nor a later pickle than protocol 4.
+    Call it once with the client. Without it arrays are pickled, with more copies: four in ``client.gather``, because
+    dask's scheduler accepts neither frames nor a pickle protocol above 4.
 
     Parameters
     ----------
     client : distributed.Client, optional
-        All its workers, those to come included, are told as well. Without one only this process is: for workers that
-        start with their own module, and for another client of a cluster that was told.
+        Registers the serializers in all its workers, including future ones. Without a client only this process
+        registers them: for workers in their preload module, and for another client of a cluster that is registered.
 
     Returns
     -------
     object
-        What ``client.register_worker_callbacks`` gives; of an asynchronous client it has to be awaited.
+        Result of ``client.register_worker_callbacks``; await it if the client is asynchronous.
 
     Raises
     ------
     ImportError
-        There is no ``distributed`` here.
+        ``distributed`` is not installed.
 
     Notes
     -----
-    A process that receives such an array has to know of the way. It does where arrayhub is imported after distributed,
-    as workers do when the first array arrives. Elsewhere, for example in a second client that imported arrayhub first,
-    dask says "No dispatch for" the type: call ``register_dask()`` there. Workers need arrayhub installed from then on.
+    The receiving process needs the deserializer. It is registered if arrayhub is imported after distributed, as in
+    workers when their first array arrives. In other processes, for example a second client that imported arrayhub
+    first, dask raises "No dispatch for" the type: call ``register_dask()`` there. Workers need arrayhub installed from
+    then on.
 
-    What arrives lies in the buffer that dask received it in, moved to a 64-byte boundary within it if the buffer may be
-    written, else copied to one. docs/howto/cluster_user.md has a program and the count of copies.
+    A received array is in the buffer that dask received, moved to a 64-byte boundary within a writable buffer, or else
+    copied to a boundary. docs/howto/cluster_user.md has a program and counts the copies.
     """
     from distributed.protocol import dask_serialize
 
@@ -63,29 +65,29 @@ def register_dask(client: Any = None) -> Any:
 
 
 def register_arrival() -> None:
-    """Let this process read what others send by that way; it sends nothing by it."""
+    """Register the deserializer only: this process reads frames of arrays and does not send any."""
     from distributed.protocol import dask_deserialize
 
     dask_deserialize.register(USMArray)(_array_of)
 
 
 def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
-    """Return what dask sends of an array: the pickle without its buffers, then for each buffer space and the buffer."""
+    """Return the header and frames of an array: the pickle, then for each of its buffers space and the buffer."""
     try:
         from distributed.protocol.serialize import pickle_dumps
-    except ImportError as error:  # it is not documented; dask pickles what raises this
+    except ImportError as error:  # an undocumented function; after NotImplementedError dask pickles
         raise NotImplementedError(str(error)) from error
     header, (pickled, *buffers) = pickle_dumps(array, {"pickle-protocol": 5})
     return header | {"form": _FORM}, [pickled, *(frame for buffer in buffers for frame in (_SPACE, buffer))]
 
 
 def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
-    """Return the array of a header and its frames. On a worker that cannot have it, what stands for it.
+    """Return the array of a header and its frames, or a stand-in on a worker where it cannot be made.
 
     Raises
     ------
     pickle.UnpicklingError
-        The form is unknown, or the frames are not of it.
+        The version is unknown, or the frames do not match it.
     """
     from distributed.protocol.serialize import pickle_loads
 
@@ -107,8 +109,8 @@ def _check(header: dict[str, Any], frames: list[Any]) -> None:
     writeable = header.get("writeable")
     if not isinstance(writeable, (tuple, list)) or len(frames) != 1 + 2 * len(writeable):
         raise pickle.UnpicklingError(
-            f"arrayhub: dask's header says {show(writeable)} of {len(frames)} frames; accepted: a pickle, and for each"
-            " buffer two frames and whether it may be written"
+            f"arrayhub: dask's header has writeable {show(writeable)} for {len(frames)} frames; accepted: one flag and two"
+            " frames for each buffer, after the frame of the pickle"
         )
 
 
@@ -116,15 +118,15 @@ def _on_boundaries(frames: list[Any]) -> Iterator[memoryview]:
     try:
         views = [memoryview(frame).cast("B") for frame in frames]
     except TypeError as error:
-        raise pickle.UnpicklingError(f"arrayhub: dask's frames are no bytes: {error}") from error
+        raise pickle.UnpicklingError(f"arrayhub: dask's frames are not bytes: {error}") from error
     for space, elements in zip(views[::2], views[1::2], strict=True):
         yield _on_boundary(space, elements)
 
 
 def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
-    """Return `elements`, moved down to a 64-byte boundary where `space` lies before them in one writable buffer.
+    """Return `elements`, moved down to a 64-byte boundary if `space` precedes them in one writable buffer.
 
-    Where they lie otherwise, and off a boundary, unpickling copies them.
+    Otherwise unpickling copies unaligned elements.
     """
     if not elements.nbytes or space.nbytes != len(_SPACE) or space.obj is not elements.obj:
         return elements
@@ -133,12 +135,12 @@ def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
         return elements
     if space[0] >= len(_SPACE):
         raise pickle.UnpicklingError(
-            f"arrayhub: dask's frame before the elements says that they were moved by {space[0]} bytes; accepted: fewer"
+            f"arrayhub: the frame before the elements says that they were moved by {space[0]} bytes; accepted: fewer"
             f" than {len(_SPACE)}"
         )
     if space[0] == 0 and start % len(_SPACE) and not space.readonly and not elements.readonly:
         ctypes.memmove(start - start % len(_SPACE), start, elements.nbytes)
-        space[0] = start % len(_SPACE)  # dask may read a message again
+        space[0] = start % len(_SPACE)  # dask may deserialize a message twice
     buffer = memoryview(space.obj).cast("B")
     first = start - space[0] - _address(buffer)
     moved = buffer[first : first + elements.nbytes]

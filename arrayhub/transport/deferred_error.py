@@ -1,9 +1,9 @@
-"""A refusal to pickle that has to reach somebody: much of dask sends or waits again, and tells nobody why.
+"""Errors of pickling that dask would lose. After many of them dask sends again or waits, without reporting the reason.
 
-So in a message of dask a stand-in is sent in place of an array, and one is made of what has arrived and cannot be had,
-there and in the pools of processes that Python has.
-Any use of it raises the refusal, within the task that wanted the array, and that is what the client is told. Where the
-reader of a message hears of errors, the stand-in raises on arrival.
+A message of dask therefore contains a stand-in for an array that cannot be sent. Likewise a stand-in replaces a
+received array that cannot be restored, in dask and in Python's process pools. Every use of a stand-in raises the
+original error, inside the task that uses the array, so that the client receives it. A reader of messages that reports
+errors raises it on arrival.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
-# Callers that lose an error of a message that they read: the call of an actor's method is waited for without end, the
-# scheduler says that versions differ, and who asks a worker for data leaves it waiting for thanks, so that it takes the
-# next question for those.
+# Modules that lose an error while reading a message. A method call on an actor waits forever. The scheduler reports
+# different versions. A client of a worker's data leaves the worker waiting for an acknowledgment, so that the worker
+# takes the next request for it.
 _DEAF = {"distributed.actor", "distributed.scheduler", "distributed.worker"}
 
-# Pools of processes: an error about a task or a result that arrives ends the thread or the process that reads it.
+# Process pools: an error while reading a task or a result ends the thread or process that reads it.
 _POOLS = {"multiprocessing.pool", "concurrent.futures.process"}
 _TRANSPORTS = {"multiprocessing.queues", "multiprocessing.connection"}
 
 
 def refused(error: Exception) -> tuple[Callable[[str], Any], tuple[str]]:
-    """Raise `error`, or return what is pickled in place of the array."""
+    """Raise `error`, or return the reduction of a stand-in for the array."""
     if not _is_sent_by_dask():
         raise error
     return _refused, (_words(error),)
 
 
 def not_restored(error: Exception) -> Refused:
-    """Raise `error`, or return what stands for an array that has arrived and cannot be had here."""
+    """Raise `error`, or return a stand-in for a received array that cannot be restored here."""
     if not _is_read_unheard():
         raise error
     return Refused(_words(error))
@@ -43,21 +43,21 @@ def _words(error: Exception) -> str:
 
 
 def is_read_by_scheduler() -> bool:
-    """Return whether dask's scheduler is unpickling: what it reads of a graph, it sends on to a worker."""
+    """Return whether dask's scheduler is unpickling. It forwards the objects of a graph to a worker."""
     return "distributed.scheduler" in _modules_calling()
 
 
 def _is_sent_by_dask() -> bool:
     callers = _modules_calling()
-    # What spills keeps the array in memory when it is told the truth; so does who pickles in a task. Sending in batches
-    # tells nobody of errors. Of what a client sends, only the serializers keep the words from the user.
+    # Spilling keeps the array in memory after an error, and pickling inside a task reports it. Batched sends lose
+    # errors. For messages of a client, only the serializers hide the message from the user.
     if "distributed.protocol.pickle" not in callers or "distributed.spill" in callers or _is_tried_for_an_error():
         return False
     return _is_of_a_worker(callers) or not callers.isdisjoint({"distributed.protocol.serialize", "distributed.batched"})
 
 
 def _is_tried_for_an_error() -> bool:
-    """Return whether dask tries if an exception can be sent: one that holds an array goes as its words if not."""
+    """Return whether dask tests if an exception can be sent. If not, it sends the message of the exception instead."""
     return any(frame.f_code.co_name == "error_message" and _module(frame) == "distributed.core" for frame in _calling())
 
 
@@ -73,12 +73,12 @@ def _is_read_unheard() -> bool:
         return True
     if "distributed.comm.utils" not in callers:
         return False
-    # A large message is read in a thread of its own, where nobody can be seen who waits for it.
+    # A large message is read in a separate thread, whose stack does not show the reader that waits for it.
     return "distributed.core" not in callers or _is_of_a_worker(callers)
 
 
 def _is_read_by_pool() -> bool:
-    """Return whether a pool of processes reads, and not a task that has a queue of its own."""
+    """Return whether a process pool is reading, rather than a task with its own queue."""
     reading = False
     for frame in _calling():
         module = _module(frame)
@@ -89,17 +89,17 @@ def _is_read_by_pool() -> bool:
 
 
 def _is_of_a_worker(callers: set[str]) -> bool:
-    """Return whether this process has a worker, and it is not a client beside it that asks."""
+    """Return whether this process runs a worker and the caller is not a client beside it."""
     module = sys.modules.get("distributed.worker")
     return bool(getattr(getattr(module, "Worker", None), "_instances", ())) and "distributed.client" not in callers
 
 
 def _refused(message: str) -> Any:
-    """Return the stand-in for an array that was not sent, or raise `message` where somebody hears it."""
+    """Return the stand-in for an array that was not sent, or raise `message` where it is reported."""
     return not_restored(pickle.PicklingError(message))
 
 
-_refused.__module__ = "arrayhub"  # the name in every pickle: it outlives where the function lies
+_refused.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
 
 
 def _calling() -> Iterator[FrameType]:
@@ -123,7 +123,7 @@ def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:
 
 
 class Refused:
-    """Stands for an array that could not be sent or had. Whatever is done with it raises the reason."""
+    """Stand-in for an array that could not be sent or restored. Every use of it raises the reason."""
 
     __slots__ = ("_message",)
 
@@ -138,10 +138,10 @@ class Refused:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") and not name.startswith(("__array", "__dlpack", "__cuda", "__sycl", "__usm")):
-            raise AttributeError(name)  # engines ask any object for their own, and mean no array by it
+            raise AttributeError(name)  # libraries probe every object for their own attributes
         raise pickle.PicklingError(self._message)
 
-    # Python looks these up in the class.
+    # Python looks up special methods in the class.
     __array__ = __len__ = __iter__ = __getitem__ = __setitem__ = __contains__ = __bool__ = __call__ = _using
     __float__ = __int__ = __index__ = __complex__ = __buffer__ = _using
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _using

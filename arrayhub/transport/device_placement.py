@@ -1,4 +1,4 @@
-"""Where an array lay that was pickled out of device memory, and how it gets there again."""
+"""Device of a pickled array: the note in the pickle, and the copy back to the device on arrival."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from arrayhub.transfer.gather import gathered, reached
 from arrayhub.transport.deferred_error import is_read_by_scheduler
 from arrayhub.transport.policy import setting
 
-_KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # an array of the host's needs no note
+_KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # host arrays need no note
 
-# Of runtimes, of devices that are not there, and of drivers.
+# Errors of runtimes and drivers, and for missing devices.
 _FAILURES = (ImportError, OSError, RuntimeError, ValueError, BufferError)
 
 
 def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
-    """Return an array of another device as the policy lets it leave: as host memory, and the place to note, if any.
+    """Copy an array of device memory to the host as the policy allows. Return it with the place to note, or None.
 
     Raises
     ------
@@ -54,17 +54,17 @@ def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
         raise
     except _FAILURES as error:
         raise pickle.PicklingError(
-            f"arrayhub: the array is on {array.device}, and cannot be copied to the host: {error}"
+            f"arrayhub: the array is on {array.device} and cannot be copied to the host: {error}"
         ) from error
 
 
 def brought_back(array: USMArray, place: object) -> Any:
-    """Return a host array that has arrived as one at the place that was noted, if the policy says so.
+    """Return a received host array, or a copy of it at the noted place if the policy restores arrays.
 
     Raises
     ------
     pickle.UnpicklingError
-        There is no such place, or not here, or the environment variable of the policy is wrong.
+        The place is invalid or does not exist here, or the environment variable of the policy is invalid.
     """
     kind, number = _checked(place)
     if is_read_by_scheduler():
@@ -74,7 +74,7 @@ def brought_back(array: USMArray, place: object) -> Any:
     device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
 
     def there(pieces: USMArray) -> USMArray:
-        # As bytes: what no buffer describes can lie there all the same.
+        # Copied as bytes, because device memory may have element types that a buffer cannot describe.
         run = reached(pieces if pieces.flags.c_contiguous else pieces.copy())
         fresh = empty(run.size, np.uint8, memory=kind, device=device)  # type: ignore[arg-type]
         transfer.write(fresh, asarray(run))
@@ -86,7 +86,7 @@ def brought_back(array: USMArray, place: object) -> Any:
         raise
     except _FAILURES as error:
         raise pickle.UnpicklingError(
-            f"arrayhub: the array was pickled in memory of kind {kind!r} on {device}, which it cannot have here:"
+            f"arrayhub: the array was pickled in memory of kind {kind!r} on {device}, which is not available here:"
             f" {error}."
             " Set arrayhub.pickling(arrive='host'), or the environment variable ARRAYHUB_UNPICKLING=host, for a host"
             " array"
@@ -95,7 +95,7 @@ def brought_back(array: USMArray, place: object) -> Any:
 
 
 class _Forwarded:
-    """An array on its way through a process that only hands it on, without the place that it belongs to."""
+    """Wraps an array in a process that only forwards it: stays in host memory and keeps the noted place."""
 
     __slots__ = ("_array", "_place")
 
@@ -111,7 +111,7 @@ class _Forwarded:
 
 
 def _said(name: str, kind: type[pickle.PickleError]) -> str:
-    """Return the setting of that name; what is wrong with its environment variable is an error of that kind."""
+    """Return a setting. An invalid environment variable raises an error of type `kind`."""
     try:
         return setting(name)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""How a pickle says the type of the elements, how that is read without trust, and which bytes of an element count.
+"""Element types in pickles: encoding, validating decoding, and the bytes of an element that belong to its value.
 
 A string is NumPy's type string. A tuple ``(name, code, bits, packed)`` is a type that NumPy does not have, by its name
-and DLPack's numbers. What neither can say (records, dtypes with metadata) is the dtype object, which NumPy pickles.
+and DLPack's numbers. Other types (records, dtypes with metadata) are the dtype object, which NumPy pickles.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import PASSES_ON, show
 
-# Parsed here before NumPy sees it: some versions of NumPy end the process over a unit with a divisor of zero.
+# Validated before NumPy parses it: some versions of NumPy end the process on a unit with a divisor of zero.
 _TYPE_STRING = re.compile(
     r"(?:[<>|=]?[?bBhHiIlLqQefdgFDG]|[<>|=]?(?:b1|[iu](?:1|2|4|8)|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SUV]\d{1,9})"
     r"|[<>=]?[mM]8(?:\[\d{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
@@ -28,9 +28,9 @@ _REMEMBERED = 256
 
 
 def said(dtype: np.dtype[Any]) -> str | np.dtype[Any]:
-    """Return what stands for a NumPy dtype in a pickle."""
+    """Encode a NumPy dtype for a pickle."""
     if dtype.names is None and dtype.metadata is None and _TYPE_STRING.match(dtype.str):
-        # Where C has two names for one size, the string stands for the usual one of them only.
+        # If C has two types of one size, the string denotes only one of them; the character denotes the other.
         return dtype.str if np.dtype(dtype.str).num == dtype.num else _order(dtype) + dtype.char
     return dtype
 
@@ -40,12 +40,12 @@ def _order(dtype: np.dtype[Any]) -> str:
 
 
 def read(element: object) -> np.dtype[Any]:
-    """Return the NumPy dtype that `said` has put into a pickle.
+    """Decode the NumPy dtype that `said` encoded.
 
     Raises
     ------
     pickle.UnpicklingError
-        It is none, or one of Python objects or of sub-arrays.
+        The value is not a dtype, or a dtype of Python objects or sub-arrays.
     """
     if isinstance(element, np.dtype):
         try:
@@ -53,7 +53,7 @@ def read(element: object) -> np.dtype[Any]:
                 return _made_again(element)
         except PASSES_ON:
             raise
-        except Exception as error:  # forged parts may be anything
+        except Exception as error:  # a forged dtype may raise any exception
             raise refused_error(element) from error
         raise refused_error(element)
     if type(element) is not str:
@@ -72,13 +72,13 @@ def read(element: object) -> np.dtype[Any]:
 
 
 def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type that a dtype out of a pickle says, made by NumPy, which holds its parts against each other.
+    """Rebuild an unpickled dtype through NumPy's constructor, which validates its parts.
 
-    NumPy reads a dtype without a look at its state: fields beyond the element, objects that nobody is told of, sizes
-    and boundaries of zero or less come in.
+    NumPy restores a pickled dtype without validating its state: fields beyond the element, hidden object fields, and
+    sizes or alignments of zero or less pass.
 
-    The class of a record's elements, ``np.record`` or a subclass of ``np.void`` of the user's, is kept: the pickle has
-    it by name, so the unpickler's ``find_class`` has let it in or not before this is asked, as for NumPy's own pickles.
+    The class of a record's elements, ``np.record`` or a user's subclass of ``np.void``, is kept: the pickle has it by
+    name, so the unpickler's ``find_class`` has already accepted it, as in NumPy's own pickles.
     """
     fresh: np.dtype[Any]
     if dtype.names is not None:
@@ -91,7 +91,7 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
             "itemsize": dtype.itemsize,
         }
         fresh = np.dtype(parts, align=dtype.isalignedstruct)
-        if dtype.num != _VOID:  # numbers or characters whose bytes have names besides
+        if dtype.num != _VOID:  # numbers or characters with additional fields over their bytes
             fresh = np.dtype((_plain(dtype), fresh))
         elif dtype.type is not np.void and issubclass(dtype.type, np.void):
             fresh = np.dtype((dtype.type, fresh))
@@ -104,33 +104,33 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
     else:
         fresh = _plain(dtype)
     if fresh.hasobject or (fresh.num, fresh.itemsize) != (dtype.num, dtype.itemsize):
-        raise ValueError("its parts do not fit each other")
+        raise ValueError("its parts are inconsistent")
     return fresh if dtype.metadata is None else np.dtype(fresh, metadata=dict(dtype.metadata))
 
 
 def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return one of NumPy's own types by its letter, without fields and metadata."""
+    """Return one of NumPy's own types by its character code, without fields and metadata."""
     return read(dtype.str if dtype.char in "SUVmM" else _order(dtype) + dtype.char)
 
 
 def refused_error(element: object) -> pickle.UnpicklingError:
-    """Return the error about a type that no array can have."""
+    """Return the error for a type that arrays do not support."""
     return pickle.UnpicklingError(
         f"arrayhub: the element type in the pickle is {show(element)}; accepted: a type string of NumPy, (name, DLPack"
         " code, bits, packed) of a type that NumPy does not have, or a numpy.dtype without Python objects"
     )
 
 
-# ---------------------------------------------------------------------------------------------- which bytes count
+# ----------------------------------------------------------------------------------------------------- padding bytes
 
-# x86's long double has ten bytes in sixteen; elsewhere all of them count.
+# x86's long double uses ten of its sixteen bytes; on other machines all bytes are used.
 _EXTENDED = 10
-# By number: types of others may have the same letters.
+# By type number, because user types may have the same characters.
 _PADDED = (np.dtype("g").num, np.dtype("G").num) if np.finfo(np.longdouble).nmant == 63 else ()
 
 
 def counted(dtype: np.dtype[Any]) -> list[tuple[int, int]]:
-    """Return the runs of bytes (start, length) of an element that are its value; what lies between may be anything."""
+    """Return the runs of bytes (start, length) of an element that belong to its value; other bytes are arbitrary."""
     runs: list[tuple[int, int]] = []
     for start, length in sorted(_parts(dtype, 0)):
         if runs and start <= sum(runs[-1]):
@@ -160,7 +160,7 @@ def _parts(dtype: np.dtype[Any], at: int) -> Iterator[tuple[int, int]]:
 
 
 def runs_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a type of the same size whose fields are the runs of `counted`."""
+    """Return a dtype of the same size whose fields are the runs of `counted`."""
     runs = [(start, length) for start, length in counted(dtype) if length]
     return np.dtype(
         {
@@ -173,13 +173,13 @@ def runs_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def has_padding(dtype: np.dtype[Any]) -> bool:
-    """Return whether some bytes of an element are no part of its value."""
+    """Return whether some bytes of an element do not belong to its value."""
     return counted(dtype) != [(0, dtype.itemsize)]
 
 
 def with_zeros_between(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a copy of an array in which the bytes are zero that are no part of a value."""
-    # As plain bytes: zeros of records leave what lies between the fields as it happens to be.
+    """Return a copy of an array whose padding bytes are zero."""
+    # Allocated as plain bytes: np.zeros of records may leave the bytes between the fields uninitialized.
     fresh = np.zeros_like(array.view(f"V{array.itemsize}")).view(array.dtype)
     source, target = array.view(runs_of(array.dtype)), fresh.view(runs_of(array.dtype))
     for name in source.dtype.names or ():

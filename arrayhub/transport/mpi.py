@@ -1,4 +1,4 @@
-"""MPI, by mpi4py: any layout as one message, and no garbage where MPI does not know the elements."""
+"""Messages for mpi4py: any layout as one derived datatype; unsupported element types raise in reductions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
 from arrayhub.transfer.gather import reached
 
-# What MPI can calculate with: the name of its type by NumPy's type string without the byte order.
+# Element types of MPI's arithmetic: the name of MPI's type for each NumPy type string without its byte order.
 _NAMES = {
     "b1": "C_BOOL",
     **{f"i{size}": f"INT{8 * size}_T" for size in (1, 2, 4, 8)},
@@ -27,34 +27,33 @@ _NAMES = {
 
 
 def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
-    """Return an array of any layout as a message for mpi4py's upper-case calls, without a copy.
+    """Return an array of any layout as a message for mpi4py's upper-case methods, without a copy.
 
-    Elements go in C order whatever the strides are: ``comm.Send(as_mpi(x.T))`` sends the transpose, and a receiver
-    fills any layout of the same shape. Strided arrays become one derived datatype; it is freed with the last reference
-    to it.
+    Elements are sent in C order for any strides: ``comm.Send(as_mpi(x.T))`` sends the transpose, and a receiver fills
+    any layout of the same shape. A strided array becomes one derived datatype, which is freed with its last reference.
 
     Parameters
     ----------
     obj : object
-        Anything that `asarray` takes, in memory that the host can read.
+        Any array that `asarray` imports, in memory that the host can read.
     op : mpi4py.MPI.Op, optional
-        The operation, where the message is for a reduction or for a call of a window that calculates
-        (``Win.Accumulate``); it is refused here for what MPI cannot calculate with. Without it MPI adds bytes there.
+        The operation of a reduction or of an accumulating window call (``Win.Accumulate``). Elements that MPI cannot
+        calculate with then raise. Without `op`, MPI adds their bytes.
 
     Returns
     -------
     list
-        ``[buffer, None, datatype]``, of which mpi4py works out the count: in collective calls such as ``Allgather`` one
-        for each block. It keeps the array alive. mpi4py refuses to receive into what is read-only, and so it does into
-        the copies that `asarray` makes of lists and numbers, where nobody would see what has arrived. A strided or
-        packed array is one block: mpi4py refuses to divide it among several ranks.
+        ``[buffer, None, datatype]``. mpi4py computes the count; in collective calls such as ``Allgather``, one for each
+        block. The list keeps the array alive. mpi4py refuses to receive into read-only memory. This includes the copies
+        that `asarray` makes of lists and numbers, because the caller would not see the received elements. A strided or
+        packed array is one block, which mpi4py refuses to divide among several ranks.
 
     Raises
     ------
     BufferError
-        Memory on a device: the message names ``to_host``. With `op`: elements that are not compact in C order.
+        The memory is on a device; call ``to_host``. With `op`: the elements are not contiguous in C order.
     TypeError
-        With `op`: elements of a type that MPI does not know, such as bfloat16, which would be added as bytes.
+        With `op`: MPI does not support the element type, such as bfloat16, and would add its bytes.
 
     Examples
     --------
@@ -99,12 +98,12 @@ def _readable(array: USMArray) -> USMArray:
 
 
 def _element(array: USMArray) -> Any:
-    """Return MPI's own type of the elements, or None."""
+    """Return the MPI datatype of the elements, or None."""
     from mpi4py import MPI
 
     try:
         dtype = array.dtype
-    except TypeError:  # neither NumPy nor ml_dtypes has one
+    except TypeError:  # neither NumPy nor ml_dtypes has the type
         return None
     name = _NAMES.get(dtype.str[1:]) if dtype.isnative and dtype.num < 24 and dtype.names is None else None
     return None if name is None else getattr(MPI, name)
@@ -113,21 +112,21 @@ def _element(array: USMArray) -> Any:
 def _refuse_reduction(array: USMArray, element: Any) -> None:
     if element is None:
         raise TypeError(
-            f"mpi: MPI does not know {array!r}'s elements, and would add their bytes; convert them first, for example"
-            " arrayhub.as_numpy(x).astype('float32')"
+            f"mpi: op is given, but MPI does not support the elements of {array!r} and would add their bytes; convert"
+            " them first, for example arrayhub.as_numpy(x).astype('float32')"
         )
     if not array.flags.c_contiguous:
-        raise BufferError("mpi: reductions take elements that are compact in C order; call x.copy() first")
+        raise BufferError("mpi: op is given, but the elements are not contiguous in C order; call x.copy() first")
 
 
 def _whole(array: USMArray, element: Any) -> Any:
-    """Return a datatype of all elements in C order, counted from the lowest byte that the array reaches."""
+    """Return a datatype of all elements in C order, relative to the lowest byte of the array."""
     if is_packed(array):
         return _made_of([_bytes(array.nbytes)], array.nbytes)
     parts = [_bytes(array.itemsize) if element is None else element.Dup()]
     shape = array.shape if array.size else ()
     strides = array.byte_strides if shape else ()
-    run = array.itemsize  # bytes that lie next to each other, which MPI copies as one; 0 once there are gaps
+    run = array.itemsize  # contiguous bytes so far, which MPI copies at once; 0 after a gap
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
         if run and stride == run:
             run *= length
@@ -142,14 +141,14 @@ def _whole(array: USMArray, element: Any) -> Any:
 
 
 def _bytes(nbytes: int) -> Any:
-    """Return a type of its own, which no operation of MPI takes."""
+    """Return a datatype of bytes. It is derived, so that MPI's operations reject it."""
     from mpi4py import MPI
 
     return MPI.BYTE.Create_contiguous(nbytes)
 
 
 def _made_of(parts: list[Any], extent: int) -> Any:
-    """Return the last of some datatypes, each made of the one before, as one of `extent` bytes; free them."""
+    """Commit the last of some datatypes, each derived from the previous one, with this extent. Free the others."""
     made = _owned(parts[-1].Create_resized(0, extent))
     made.Commit()
     for part in parts:
@@ -157,11 +156,11 @@ def _made_of(parts: list[Any], extent: int) -> Any:
     return made
 
 
-_owned_type: list[Any] = []  # one class, made when there is an mpi4py
+_owned_type: list[Any] = []  # one class, made once mpi4py is imported
 
 
 def _owned(datatype: Any) -> Any:
-    """Return a datatype that is freed with the object: MPI keeps what a message under way still needs."""
+    """Return a datatype that is freed with its Python object. MPI defers the deallocation for pending messages."""
     from mpi4py import MPI
 
     if not _owned_type:
@@ -170,6 +169,6 @@ def _owned(datatype: Any) -> Any:
 
 
 def _free(datatype: Any) -> None:
-    MPI = sys.modules.get("mpi4py.MPI")  # gone where the interpreter ends
-    if MPI is not None and not MPI.Is_finalized() and datatype != MPI.DATATYPE_NULL:  # by the user's own Free
+    MPI = sys.modules.get("mpi4py.MPI")  # None at interpreter exit
+    if MPI is not None and not MPI.Is_finalized() and datatype != MPI.DATATYPE_NULL:  # the user may have called Free
         datatype.Free()

@@ -1,4 +1,4 @@
-"""Copies for the module copy that keep what pads the rows of an array, and the boundary that they lie on."""
+"""Copies for the module copy that keep row padding and alignment."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from arrayhub.transfer.gather import with_padding
 
 
 def padded_copy(array: USMArray, boundary: int) -> USMArray:
-    """Return a copy of an array whose rows are padded, with the same strides, as far from a boundary as it is.
+    """Copy an array with padded rows. The copy has the same strides and the same offset from a boundary.
 
     `boundary` is that of its `row_boundary`, in bytes.
     """
 
     def beside(run: USMArray) -> USMArray:
         on_boundary = -run.ptr % boundary
-        if on_boundary >= run.size:  # none of its bytes is on one
+        if on_boundary >= run.size:  # no byte of the run is on a boundary
             copied: USMArray = transfer.copy(run)
             return copied
         fresh = empty_like(run, alignment=boundary, aligned_index=(on_boundary,))

@@ -1,8 +1,9 @@
-"""How an array travels by pickle: what is sent, and how it becomes an array again.
+"""Pickles of arrays: reduction and restoration.
 
-A pickle holds ``arrayhub._unpickle(state, data)``. `data` is the bytes that the elements need, out of band where the
-pickler can, or the name of a file that holds them (transport/shared_memory.py). Beyond SMALL bytes it is a flat ndarray and no
-``PickleBuffer``, because that is what joblib maps into files and hashes by content, and what protocols below 5 know as well.
+A pickle holds ``arrayhub._unpickle(state, data)``. `data` is the bytes of the elements, out of band if the pickler supports
+it, or the name of a file that contains them (transport/shared_memory.py). Above SMALL bytes `data` is a flat ndarray rather
+than a ``PickleBuffer``, because joblib maps ndarrays into files and hashes them by content, and because pickle protocols
+below 5 support them.
 
 ``state`` is a tuple:
 
@@ -13,9 +14,9 @@ pickler can, or the name of a file that holds them (transport/shared_memory.py).
     element                 see transport/dtype_codec.py
     access      int         0 immutable, 1 read-only, 2 read and write
     labels      tuple, None dims, origin, halo
-    place       tuple, None where it lay, for ``pickling(arrive="restore")``; see transport/device_placement.py
+    place       tuple, None device, for ``pickling(arrive="restore")``; see transport/device_placement.py
 
-No number in it is ever an address, and everything is held against the bytes that came along.
+The state contains no addresses. The reader validates all of it against the bytes that it received.
 """
 
 import pickle
@@ -69,8 +70,8 @@ from arrayhub.transport.deferred_error import not_restored, refused
 cdef enum:
     FORMAT = 1
     STATE_LENGTH = 8
-    SMALL = 1024            # bytes; up to here nobody maps memory, and a nested ndarray would cost the most
-    KEPT = 1 << 16          # bytes; from here on the flat view of an array is kept for as long as it lives
+    SMALL = 1024            # bytes; not worth mapping up to here, and a nested ndarray would cost more than the bytes
+    KEPT = 1 << 16          # bytes; from here on the flat view of an array is cached as long as the array lives
 
 cdef enum Access:
     IS_IMMUTABLE = 0
@@ -80,20 +81,20 @@ cdef enum Access:
 cdef dict _modules = sys.modules
 cdef object _PickleBuffer = pickle.PickleBuffer
 
-# Where an array without elements points: never at NULL, which some readers abort on.
+# Address of arrays without elements. Not NULL, because some readers abort on NULL.
 cdef char[16] _NOTHING
 
 
-# ------------------------------------------------------------------------------------------------------- what is sent
+# ----------------------------------------------------------------------------------------------------------- pickling
 
 
 def reduce(Descriptor array, int protocol):
-    """Return what ``USMArray.__reduce_ex__`` gives: the function that makes the array again, and its arguments.
+    """Reduce an array for ``USMArray.__reduce_ex__`` to a function and its arguments.
 
     Raises
     ------
     pickle.PicklingError
-        The memory is a device's, and the policy refuses that; see `arrayhub.pickling`.
+        The array is in device memory and the policy refuses to copy it; see `arrayhub.pickling`.
     """
     try:
         return reduced(array, protocol)
@@ -127,16 +128,16 @@ cdef object reduced(Descriptor array, int protocol):
 
 
 cdef bint may_have_padding(Descriptor a) noexcept:
-    """Whether some bytes of an element may be no part of its value: records, and the long double of x86."""
+    """Return whether elements may have padding bytes: records, and the long double of x86."""
     return a.typenum_ in (cnp.NPY_VOID, cnp.NPY_LONGDOUBLE, cnp.NPY_CLONGDOUBLE)
 
 
 cdef Descriptor without_padding(Descriptor a):
-    """A copy in which the bytes are zero that are no part of a value; what is repeated is not unrolled."""
+    """Return a copy whose padding bytes are zero. Broadcast dimensions stay broadcast."""
     cdef Descriptor fresh
     cdef int k
     for k in range(a.nd_):
-        if a.shape_[k] > 1 and a.byte_strides_[k] % a.itemsize_ != 0:      # what pads one element may be another's value
+        if a.shape_[k] > 1 and a.byte_strides_[k] % a.itemsize_ != 0:      # elements may overlap the padding of others
             fresh = _zeros_between(a)
             label(fresh, dims=a.dims, origin=a.origin, halo=a.halo)
             return fresh
@@ -148,7 +149,7 @@ def _zeros_between(Descriptor a):
 
 
 def without_unused_bits(Descriptor array):
-    """Return `array`, or a copy where it is packed and its last byte has bits of no element that are set."""
+    """Return `array`, or a copy with zeroed unused bits if it is packed and its last byte has unused bits that are set."""
     cdef int used
     if not array.flags_ & PACKED or array.nbytes == 0:
         return array
@@ -169,7 +170,10 @@ cdef bint multiprocessing_is_loaded() noexcept:
 
 
 cdef object by_name(Descriptor a, Footprint* taken):
-    """The name of the memory, gaps included, if multiprocessing is asking and it has one; see transport/shared_memory.py."""
+    """Return the file name of the memory, gaps included, if multiprocessing is pickling and the memory has a name.
+
+    See transport/shared_memory.py.
+    """
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     name = shared_memory.name_of(<size_t> (a.data_ + low), high - low, a.base_)
@@ -204,26 +208,28 @@ cdef int access_of(Descriptor a) noexcept:
 
 
 cdef bint joblib_is_hashing() except -1:
-    """Whether joblib asks for what it makes a hash of, of which who may write the elements is no part: the arguments of its
-    workers are read-only maps of what the caller has."""
+    """Return whether joblib is hashing the pickle.
+
+    A hash must not depend on write access, because joblib's workers receive the caller's arguments as read-only maps.
+    """
     if "joblib.hashing" not in _modules:
         return False
     frame = calling_frame()
-    # Between lie the functions of Python's pickler, and when it is a process's first pickle one of the package.
+    # In between are frames of Python's pickler, and for the first pickle of a process, a frame of arrayhub.transport.
     while frame is not None and frame.f_globals.get("__name__") in ("pickle", "arrayhub.transport"):
         frame = frame.f_back
     return frame is not None and frame.f_globals.get("__name__") == "joblib.hashing"
 
 
 def identity(Descriptor array):
-    """Return what an array is besides its bytes, where they lie, and who may write them, as numbers and strings."""
+    """Return shape, strides, element type and labels of an array: everything but its bytes, address and access."""
     cdef Footprint taken
     footprint(array, &taken)
     return shape_tuple(array), strides_of(array, &taken), repr(element_of(array)), labels_in_state(array)
 
 
 cdef object strides_of(Descriptor a, const Footprint* taken):
-    """The byte strides once nothing lies between the elements; None for C order."""
+    """Return the byte strides after gaps between elements are removed; None for C order."""
     cdef int k
     if a.flags_ & C_CONTIGUOUS or taken.nbytes == 0:
         return None
@@ -249,11 +255,11 @@ cdef object element_of(Descriptor a):
 
 
 cdef object data_of(Descriptor a, const Footprint* taken, int protocol, int access, bint lasting):
-    """The bytes of an array without gaps, in the form that serves the protocol best; `lasting`: it is the user's own."""
-    if tracing.active and protocol < 5:      # later ones say only to pickle itself whether bytes go into the stream
+    """Return the bytes of a gapless array in the form for a pickle protocol. `lasting`: the array is the user's own."""
+    if tracing.active and protocol < 5:      # from protocol 5 on, only pickle itself knows whether it copies the bytes
         tell_copy("pickle", "cpu", "bytes", taken.nbytes, started())
     if taken.nbytes > SMALL:
-        # Other memory than the host's is waited for each time, so its views do not last.
+        # Views of other memory than the host's are not cached, because each use has to wait for that memory.
         return kept_view(a, taken) if lasting and taken.nbytes >= KEPT else new_flat_view(a, taken)
     if protocol >= 5:
         return _PickleBuffer(new_flat_view(a, taken))
@@ -261,13 +267,13 @@ cdef object data_of(Descriptor a, const Footprint* taken, int protocol, int acce
     return (data,) if access == IS_READWRITE else data
 
 
-# The flat views of large arrays, which joblib knows again: else it would write a file for each task. A view holds the
-# memory and not the array, whose end takes it out of here.
+# Flat views of large arrays. joblib recognizes a view by identity, and would write a file for each task without this cache.
+# A view holds the memory and not the array; the finalizer of the array removes its entry.
 cdef dict _kept = {}
 
 
 cdef object kept_view(Descriptor a, const Footprint* taken):
-    """The same flat view each time."""
+    """Return the same flat view on each call."""
     key = id(a)
     kept = _kept.get(key)
     if kept is not None and kept[0]() is a:
@@ -279,21 +285,21 @@ cdef object kept_view(Descriptor a, const Footprint* taken):
 
 cdef object new_flat_view(Descriptor a, const Footprint* taken):
     cdef MemoryBlock block = block_of(a)
-    # The owner itself where it keeps the bytes by living: joblib looks for a memmap among the bases.
+    # The owner itself if it keeps the bytes alive, because joblib looks for a memmap among the bases.
     cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
     return numpy_library.emit_run(a, a.data_ + taken.low, taken.nbytes, block.owner_ if owned else block)
 
 
-# ------------------------------------------------------------------------------------------------------ what arrives
+# -------------------------------------------------------------------------------------------------------- unpickling
 
 
 def _unpickle(state, data):
-    """Make the array of a pickle again. Anything may stand in one, so nothing in it is believed.
+    """Restore the array of a pickle. Validates everything, because a pickle may contain any values.
 
     Raises
     ------
     pickle.UnpicklingError
-        The form is unknown, or the parts do not fit each other, or the place that is wanted is not here.
+        The format is unknown, the parts are inconsistent, or the requested device is missing.
     """
     try:
         return unpickled(state, data)
@@ -302,12 +308,12 @@ def _unpickle(state, data):
     return answer
 
 
-_unpickle.__module__ = "arrayhub"     # the name in every pickle: it outlives where the function lies
+_unpickle.__module__ = "arrayhub"     # the name in every pickle, independent of the function's module
 
 
 cdef object unpickled(object state, object data):
     if type(state) is not tuple or len(<tuple> state) == 0:
-        raise broken_error("state", state, "a tuple that starts with the number of the form")
+        raise broken_error("state", state, "a tuple that starts with the version number")
     if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
         raise pickle.UnpicklingError(
             f"arrayhub: the pickle has form {show((<tuple> state)[0])}; this release reads form {FORMAT}. Unpickle it with the"
@@ -323,7 +329,7 @@ cdef object unpickled(object state, object data):
         raise broken_error("access", access, "0, 1 or 2")
     check_inside(a, start, memory)
     lay(a, memory, start)
-    # What travels by name is shared, wherever it lies.
+    # Memory with a name is shared, so it is not copied for alignment.
     if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
         memory = aligned_copy(memory)
         lay(a, memory, start)
@@ -338,7 +344,7 @@ cdef object broken_error(str what, object value, str accepted):
 
 
 cdef Descriptor memory_of(object data):
-    """The bytes of a pickle as a one-dimensional array, or as one that is contiguous and counts them otherwise."""
+    """Return the bytes of a pickle as a C-contiguous array, usually one-dimensional."""
     cdef Descriptor memory
     if type(data) is tuple and len(<tuple> data) == 1 and type((<tuple> data)[0]) is bytes:
         memory = aligned_copy(buffer_adapter.parse_bytes((<tuple> data)[0], None))
@@ -360,7 +366,7 @@ cdef bint is_name(object data) noexcept:
 
 
 cdef Descriptor memory_in(object data):
-    """What an object with bytes shows of them; records, whose description is the stream's, are not looked into."""
+    """Import an object with bytes. Records are refused, because their type description would come from the pickle."""
     cdef Descriptor memory = None
     try:
         if not isinstance(data, np.ndarray):
@@ -377,20 +383,20 @@ cdef Descriptor memory_in(object data):
 
 
 cdef Py_ssize_t index_of(object value, str what) except? -1:
-    """An exact integer that fits."""
+    """Return `value` if it is an int within 62 bits, else raise."""
     if type(value) is not int or not -(1 << 62) < value < 1 << 62:
         raise broken_error(what, value, "integers of 62 bits")
     return value
 
 
 cdef Descriptor described(object shape, object strides, object element):
-    """An array without memory, of this shape, type and byte strides."""
+    """Return an array without memory, with this shape, element type and byte strides."""
     cdef Py_ssize_t ignored
     cdef int k
     if type(shape) is not tuple or len(<tuple> shape) > layout.MAX_NDIM:
         raise broken_error("shape", shape, f"a tuple of at most {layout.MAX_NDIM} lengths")
     if strides is not None and (type(strides) is not tuple or len(<tuple> strides) != len(<tuple> shape)):
-        raise broken_error("strides", strides, f"None, or {len(<tuple> shape)} of them")
+        raise broken_error("strides", strides, f"None, or {len(<tuple> shape)} integers")
     cdef Descriptor a = new_array(<int> len(<tuple> shape))
     a.protocol_ = CONSTRUCTED
     set_element(a, element)
@@ -403,7 +409,7 @@ cdef Descriptor described(object shape, object strides, object element):
         raise broken_error("shape", shape, "fewer than 2**63 bytes in all")
     if a.flags_ & PACKED:
         if strides is not None or layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
-            raise broken_error("strides", strides, "None, since elements share bytes")
+            raise broken_error("strides", strides, "None for packed elements")
     elif strides is None or size == 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
             raise broken_error("shape", shape, "strides below 2**63 bytes")
@@ -423,8 +429,8 @@ cdef int set_element(Descriptor a, object element) except -1:
     row = dtypes.by_dlpack(code, bits) if 0 <= code < 256 and 0 <= bits < 256 else NULL
     if row == NULL or row.name.decode() != name or packed and bits >= 8:
         raise pickle.UnpicklingError(
-            f"arrayhub: the elements in the pickle are {show(element)}, a type that this release does not know; unpickle it"
-            " with the release of arrayhub that wrote it, or a later one"
+            f"arrayhub: the elements in the pickle are {show(element)}, a type that this release does not support; unpickle"
+            " it with the release of arrayhub that wrote it, or a later one"
         )
     set_type(a, row)
     if packed:
@@ -433,7 +439,7 @@ cdef int set_element(Descriptor a, object element) except -1:
 
 
 cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except -1:
-    """Refuse elements that lie outside of the bytes that came along."""
+    """Raise if elements lie outside the received bytes."""
     cdef Py_ssize_t low = 0, high = 0, nbytes = size_of(memory) * memory.itemsize_
     cdef bint overflow = False
     if a.flags_ & PACKED:
@@ -447,23 +453,23 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
     ):
         raise pickle.UnpicklingError(
             f"arrayhub: shape {show(a.shape)}, strides and offset {start} in the pickle reach beyond its {nbytes} bytes; it is"
-            " forged, or was cut short"
+            " invalid or truncated"
         )
     return 0
 
 
 cdef int lay(Descriptor a, Descriptor memory, Py_ssize_t start) except -1:
-    """Let an array show memory that has been found large enough, from `start` on."""
+    """Point an array at validated memory, from byte `start` on."""
     a.device_ = DLDevice(kDLCPU, 0)
     a.block_ = block_of(memory)
     a.base_ = memory.base_
     a.data_ = (memory.data_ if memory.data_ != NULL else _NOTHING) + start
-    a.strides_ = a.shape_ + a.nd_      # NULL where an earlier look found no whole number of elements
+    a.strides_ = a.shape_ + a.nd_      # an earlier `seal` may have set it to NULL
     return seal(a)
 
 
 cdef Descriptor aligned_copy(Descriptor memory):
-    """The same bytes in fresh memory that starts on a boundary for any element."""
+    """Copy bytes to new memory aligned for any element type."""
     cdef Py_ssize_t nbytes = size_of(memory) * memory.itemsize_
     cdef MemoryBlock block = allocate(nbytes, BOUNDARY)
     cdef const char* source = memory.data_
@@ -479,14 +485,14 @@ cdef Descriptor aligned_copy(Descriptor memory):
     fresh.data_ = block.address_
     fresh.shape_[0] = nbytes
     fresh.byte_strides_[0] = 1
-    # As far as the bytes could be written before: whether a transport aligns them must not decide it.
+    # Writable if the received bytes were: the result must not depend on whether a transport aligns its buffers.
     fresh.flags_ |= COPIED | memory.flags_ & (WRITEABLE | IMMUTABLE)
     seal(fresh)
     return fresh
 
 
 cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
-    """The weaker of what the sender and the transport allow; what was immutable stays so."""
+    """Set the weaker of the sender's access and the transport's; immutable memory stays immutable."""
     a.flags_ |= memory.flags_ & COPIED
     if access == IS_IMMUTABLE:
         a.flags_ |= IMMUTABLE

@@ -1,4 +1,4 @@
-"""What happens to memory that the host cannot read when it is pickled, and to what stands for it when that arrives."""
+"""Policy for pickling memory that the host cannot read, and for restoring it on arrival."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from arrayhub._core.errors import show
 
-# A row a setting: the environment variable that processes start with, and its values, the default first.
+# One row per setting: its environment variable, and its accepted values, the default first.
 _SETTINGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "device": ("ARRAYHUB_PICKLING", ("refuse", "host", "keep")),
     "arrive": ("ARRAYHUB_UNPICKLING", ("restore", "host")),
@@ -28,16 +28,16 @@ def _at_start(name: str) -> str:
 
 
 _settings: dict[str, str] = {}  # of the process
-# Of objects that may still be used for a block, by their ids; the last one counts.
+# Values of `pickling` objects that may still be used in a with statement, by id; the last one has precedence.
 _said: dict[int, dict[str, str]] = {}
-# Blocks that have not ended, by the numbers that they began with; threads end them in any order. No lock: a finalizer
-# may come here in the middle of anything, and a forked child would inherit it. Each step is one that Python does whole.
+# Active blocks by their sequence number; threads may end them in any order. There is no lock, because a finalizer may
+# run here at any point and a forked child would inherit a held lock. Each step is atomic in Python.
 _blocks: dict[int, pickling] = {}
 _numbers = itertools.count()
 
 
 def setting(name: str) -> str:
-    """Return the present value of ``"device"`` or ``"arrive"``; that of the environment until somebody sets it."""
+    """Return the current value of ``"device"`` or ``"arrive"``, by default that of the environment variable."""
     for block in reversed(list(_blocks.values())):
         if name in block._wanted:
             return block._wanted[name]
@@ -50,33 +50,35 @@ def setting(name: str) -> str:
 
 
 class pickling:
-    """Say what becomes of arrays in device memory that are pickled; at once, or for a ``with`` block.
+    """Set how arrays in device memory are pickled, at once or for a ``with`` block.
 
-    It holds for the whole process, not for a thread: queues pickle in threads of their own. Of several blocks the one
-    that began last counts until it ends. Processes that are forked later inherit it; others read the environment
-    variables ``ARRAYHUB_PICKLING`` (`device`) and ``ARRAYHUB_UNPICKLING`` (`arrive`). Memory that the host can read
-    (shared and host USM, pinned and managed CUDA memory) leaves as host memory in any case.
+    The setting holds for the whole process rather than a thread, because queues pickle in threads of their own. Of
+    several active blocks the one that was entered last has precedence. Forked processes inherit the setting; other
+    processes read the environment variables ``ARRAYHUB_PICKLING`` (`device`) and ``ARRAYHUB_UNPICKLING`` (`arrive`).
+    Memory that the host can read (shared and host USM, pinned and managed CUDA memory) is always pickled as host
+    memory.
 
     Parameters
     ----------
     device : {"refuse", "host", "keep"}, optional
-        How memory leaves that the host cannot read. ``"refuse"``, the default: `pickle.PicklingError`. ``"host"``: a
-        copy in host memory does, and a host array arrives. ``"keep"``: the same copy, and it is noted where it belongs;
-        of memory that the host can read the kind is noted, too. Left as it is where not given.
+        Handling of memory that the host cannot read. ``"refuse"``, the default: raise `pickle.PicklingError`.
+        ``"host"``: pickle a host copy, which is restored as a host array. ``"keep"``: pickle a host copy with a note of
+        its device and kind of memory; the kind is also noted for device memory that the host can read. If omitted, the
+        setting is unchanged.
     arrive : {"restore", "host"}, optional
-        What arrives where a place is noted. ``"restore"``, the default: an array in the same kind of memory on the
+        Handling of a noted device on arrival. ``"restore"``, the default: an array in the same kind of memory on the
         receiver's device of that type and number, or `pickle.UnpicklingError`. ``"host"``: a host array.
 
     Raises
     ------
     ValueError
-        Another value, here or in an environment variable.
+        A value is not accepted, here or in an environment variable.
 
     Examples
     --------
     >>> import arrayhub
     >>> with arrayhub.pickling(device="host"):
-    ...     pass  # what is pickled here leaves its device by a copy
+    ...     pass  # arrays pickled here are copied from their device to the host
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class pickling:
         device: Literal["refuse", "host", "keep"] | None = None,
         arrive: Literal["restore", "host"] | None = None,
     ) -> None:
-        self._begun: list[int] = []  # the numbers of its blocks that have not ended
+        self._begun: list[int] = []  # sequence numbers of its active blocks
         given = {"device": device, "arrive": arrive}
         self._wanted = {
             name: _checked(value, f"pickling: {name}", _SETTINGS[name][1])
@@ -95,14 +97,14 @@ class pickling:
             _said[id(self)] = dict(self._wanted)
 
     def __del__(self, said: dict[int, dict[str, str]] = _said, settings: dict[str, str] = _settings) -> None:
-        """Leave to the process what nobody can use for a block any more; what was said before it counts no longer."""
+        """Make the values permanent once no block can use them. They override values that were set before."""
         own = said.get(id(self))
         if own is None:
             return
         for earlier in list(said.values()):
             if earlier is own:
                 break
-            for name in list(own):  # in place: what another thread has just taken out must not come back
+            for name in list(own):  # in place, so that names that another thread has removed stay removed
                 earlier.pop(name, None)
         settings.update(own)
         said.pop(id(self), None)

@@ -1,10 +1,10 @@
-"""Memory that has a name in the file system: files that are mapped, ``multiprocessing.shared_memory``.
+"""Memory with a name in the file system: mapped files, ``multiprocessing.shared_memory``.
 
-multiprocessing hands objects to processes of the same machine, which can map the same file. So what it pickles of such
-memory is the name, and both sides go on sharing the elements. Every other pickle holds the elements themselves.
+multiprocessing sends objects to processes of the same machine, which can map the same file. Its pickles of such memory
+therefore contain the name of the file, and both processes share the elements. All other pickles contain the elements.
 
-The operating system says which file lies at an address (Linux: ``/proc/self/maps``). The number of the file is sent as
-well, so that another one under the same name is not taken for it.
+The operating system maps addresses to files (Linux: ``/proc/self/maps``). The pickle also contains the inode number, to
+detect a different file of the same name.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ import numpy.typing as npt
 from arrayhub._core.errors import show
 
 _MAPS = "/proc/self/maps"
-_DEEPEST = 16  # owners of owners that are asked
+_DEEPEST = 16  # owners that are followed
 
 
 class Name(NamedTuple):
-    """Where the bytes of an array lie in a file."""
+    """Location of an array's bytes in a file."""
 
     path: str
     device: int
@@ -38,9 +38,9 @@ class Name(NamedTuple):
 
 
 def name_of(address: int, nbytes: int, owner: object) -> tuple[Any, ...] | None:
-    """Return the name of some bytes if multiprocessing is asking and they have one.
+    """Return the name of a range of memory if multiprocessing is pickling and the range has a name.
 
-    A mapping that is private to the process (``mode="c"``), anonymous, or of a file that is gone has none.
+    Private (``mode="c"``) and anonymous mappings, and mappings of deleted files, are unnamed.
     """
     if nbytes == 0 or not _is_mapped(owner) or _caller() != "multiprocessing.reduction":
         return None
@@ -58,7 +58,7 @@ def name_of(address: int, nbytes: int, owner: object) -> tuple[Any, ...] | None:
 
 
 def _caller() -> str:
-    """Return the module that the pickler was called from."""
+    """Return the name of the module that called the pickler."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("arrayhub."):
         frame = frame.f_back
@@ -75,7 +75,7 @@ def _is_mapped(owner: object) -> bool:
 
 def _mapping_at(address: int, nbytes: int) -> tuple[int, str, int, int, str] | None:
     try:
-        with open(_MAPS, "rb") as lines:  # names of files are bytes
+        with open(_MAPS, "rb") as lines:  # file names are bytes
             for line in lines:
                 start, end = (int(part, 16) for part in line.partition(b" ")[0].split(b"-"))
                 if start <= address and address + nbytes <= end:
@@ -90,12 +90,12 @@ def _mapping_at(address: int, nbytes: int) -> tuple[int, str, int, int, str] | N
 
 
 def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
-    """Return the bytes of a name that has arrived, mapped here.
+    """Map the bytes of a received name.
 
     Raises
     ------
     pickle.UnpicklingError
-        The file is gone, or another one has its name, or it is no name at all.
+        The file does not exist, a different file has its name, or the value is not a name.
     """
     if [type(part) for part in data] != [str, int, int, int, int, bool]:
         raise pickle.UnpicklingError(f"arrayhub: the data in the pickle is {show(data)}; accepted: bytes, or a name")
@@ -103,7 +103,7 @@ def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
     if name.offset < 0 or name.nbytes <= 0:
         raise pickle.UnpicklingError(f"arrayhub: the data in the pickle is {show(data)}; accepted: a part of a file")
     try:
-        # Without waiting for the other end of what is no file.
+        # O_NONBLOCK: do not wait for the other end of a pipe.
         flags = (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK
         handle = os.open(name.path, flags)
     except (OSError, ValueError) as error:
@@ -113,7 +113,7 @@ def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
         if (found.st_dev, found.st_ino) != (name.device, name.inode):
             raise _gone_error(name, "another file has its name now")
         if not stat.S_ISREG(found.st_mode):
-            raise _gone_error(name, "it is no file but a device or a pipe")
+            raise _gone_error(name, "it is a device or a pipe, not a file")
         skipped = name.offset % mmap.ALLOCATIONGRANULARITY
         access = mmap.ACCESS_WRITE if name.writable else mmap.ACCESS_READ
         mapping = mmap.mmap(handle, name.nbytes + skipped, access=access, offset=name.offset - skipped)
@@ -126,6 +126,6 @@ def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
 
 def _gone_error(name: Name, why: object) -> pickle.UnpicklingError:
     return pickle.UnpicklingError(
-        f"arrayhub: the array lies in {name.path}, which cannot be mapped here: {why}. Keep shared memory and files"
+        f"arrayhub: the array is in {name.path}, which cannot be mapped here: {why}. Keep shared memory and files"
         " until the receiver has the array, or send x.copy()"
     )

@@ -1,7 +1,7 @@
-"""What dask knows an array by: equal for equal elements, in every process, and another for any other.
+"""Tokens for dask: equal for equal elements, in every process, and different for different elements.
 
-The elements are hashed where they lie, a chunk at a time, and strided ones brought together for it, so that nothing
-large is copied.
+Elements are hashed in place, one chunk at a time, and strided ones are copied chunk by chunk, so large arrays are not
+copied.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from arrayhub.transfer.gather import pieces
 from arrayhub.transport import dtype_codec
 from arrayhub.transport.pickling import identity, without_unused_bits
 
-_CHUNK = 1 << 20  # bytes that are hashed at a time, wherever they lie: other cuts would give other tokens
+_CHUNK = 1 << 20  # bytes per hash update, for every layout: other cuts would give other tokens
 
 
 def token(array: USMArray) -> tuple[Any, ...]:
-    """Return what ``USMArray.__dask_tokenize__`` gives.
+    """Return the token for ``USMArray.__dask_tokenize__``.
 
-    Elements that the host cannot read are not fetched for it: each call gives another token then, so that no result is
-    ever taken for that of other elements.
+    Elements that the host cannot read are not copied to the host. Each call then returns a new token, so that dask
+    never reuses a result computed from other elements.
 
     Raises
     ------
@@ -48,15 +48,15 @@ def token(array: USMArray) -> tuple[Any, ...]:
 
 
 def _hash_of_dask() -> Callable[[Any], str] | None:
-    """The function that dask hashes NumPy's arrays by, the quickest that is installed; None where dask did not ask."""
+    """Return the function that dask hashes NumPy arrays with, the fastest installed one, or None outside of dask."""
     return getattr(sys.modules.get("dask.hashing"), "hash_buffer_hex", None)
 
 
 def _unique(array: USMArray) -> str:
-    """Return another token at each call, or raise where dask was asked for deterministic ones.
+    """Return a new token on each call, or raise if dask requires deterministic tokens.
 
-    Both dask's configuration and ``dask.tokenize.tokenize(ensure_deterministic=True)`` ask for them. dask applies them
-    to an ``object()``, which has no deterministic token either.
+    They are required by dask's configuration or by ``dask.tokenize.tokenize(ensure_deterministic=True)``. An
+    ``object()`` without a deterministic token shows whether they are.
     """
     if "dask" not in sys.modules:
         return uuid.uuid4().hex
@@ -71,7 +71,7 @@ def _unique(array: USMArray) -> str:
 
 
 def _without_padding(array: USMArray) -> list[USMArray]:
-    """Return `array`, or views of the bytes that count where some of each element are anything."""
+    """Return `array`, or views of the bytes that belong to values if elements have padding."""
     if not dtype_codec.has_padding(array.dtype):
         return [array]
     bare = np.asarray(array).view(dtype_codec.runs_of(array.dtype))
@@ -79,7 +79,7 @@ def _without_padding(array: USMArray) -> list[USMArray]:
 
 
 def _runs(array: USMArray) -> Iterator[USMArray]:
-    """Yield the elements of `array` in C order, in arrays that are contiguous."""
+    """Yield the elements of `array` in C order as contiguous arrays."""
     if array.flags.c_contiguous:
         yield array
     elif array.nbytes <= _CHUNK:
@@ -91,7 +91,7 @@ def _runs(array: USMArray) -> Iterator[USMArray]:
 
 
 def _cut(runs: Iterator[USMArray]) -> Iterator[Any]:
-    """Yield the bytes of contiguous arrays, one after the other, in chunks of which the last alone may be shorter."""
+    """Yield the bytes of consecutive contiguous arrays in chunks of equal size; only the last may be shorter."""
     held = bytearray()
     for run in runs:
         data = raw(run).reshape(-1).view("u1") if run.nbytes else np.empty(0, "u1")
