@@ -1,1 +1,1 @@
-"""Layer 2: what the SYCL and CUDA runtimes say about a pointer, and how to wait for its queue or stream."""
+"""Layer 2: the SYCL and CUDA runtimes, which identify pointers and wait for queues and streams."""

@@ -1,14 +1,14 @@
-"""The CUDA driver as the other modules see it: where memory lies, and streams in order."""
+"""CUDA driver: the device of a pointer, and synchronization of streams."""
 
 from libc.stdint cimport intptr_t, uint64_t
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.device cimport DLDevice
 
-# Handles of streams with a meaning of their own. Source: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD of the driver API,
-# and the same numbers in DLPack's and the CUDA array interface's conventions.
+# Stream handles with special meanings, from CU_STREAM_LEGACY and CU_STREAM_PER_THREAD of the driver API. DLPack and the
+# CUDA array interface use the same numbers.
 cdef enum:
-    NO_STREAM = -1       # DLPack: no synchronisation wanted
+    NO_STREAM = -1       # DLPack: no synchronization
     LEGACY_STREAM = 1
     PER_THREAD_STREAM = 2
 
@@ -16,7 +16,7 @@ ctypedef void* Context
 ctypedef void* CudaEvent
 ctypedef void* Stream
 
-# The driver's functions that are used, in the order of _NAMES. Each returns a CUresult, 0 for success.
+# Functions of the driver, in the order of _NAMES. Each returns a CUresult, 0 for success.
 cdef struct Driver:
     int (*init)(unsigned int flags) noexcept nogil
     int (*error_name)(int error, const char** name) noexcept nogil

@@ -1,11 +1,11 @@
-"""CUDA: what its driver says about a pointer, and how one stream waits for another.
+"""CUDA driver: the device of a pointer, and synchronization of streams.
 
-The driver library is looked for on first need, never at import, and only for the addresses of its functions: neither
-building nor importing this package needs CUDA. Without a driver there are no streams and nothing is ever in flight,
-so every wait is over at once.
+The driver library is loaded on first use rather than at import, and only the addresses of its functions are used, so
+building and importing this package do not need CUDA. Without a driver, streams do not exist and work is never pending,
+so every wait returns at once.
 
-Source of every rule: the CUDA driver API reference (stream management, event management, unified addressing, graph
-capture), the DLPack specification and version 3 of the CUDA array interface.
+Sources: the CUDA driver API reference (stream management, event management, unified addressing, graph capture), the
+DLPack specification and version 3 of the CUDA array interface.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ cdef enum:
     MEMORY_HOST = 1
     MEMORY_DEVICE = 2
     MEMORY_UNIFIED = 4
-    # CUdevice_attribute: kernels may read any host memory (Grace Hopper, or Linux with heterogeneous memory management)
+    # CUdevice_attribute: kernels can read any host memory (Grace Hopper, or Linux with heterogeneous memory management)
     PAGEABLE_MEMORY_ACCESS = 88
     EVENT_DISABLE_TIMING = 2
     STREAM_NON_BLOCKING = 1
@@ -54,36 +54,36 @@ cdef enum:
     NOT_INITIALIZED = 3
     NOT_READY = 600
     PEER_ACCESS_ENABLED = 704
-    CAPTURE_IMPLICIT = 906         # the legacy stream cannot be asked while a stream that waits for it is captured
+    CAPTURE_IMPLICIT = 906         # the legacy stream cannot be queried while a stream that waits for it is captured
     CAPTURE_ACTIVE = 1
     MAX_DEVICES = 64
-    LOOKS_BEFORE_SLEEP = 30        # a microsecond or so each
-    FIRST_POINTER = PAGE           # no page below it is ever mapped, so no handle of a real stream is smaller
+    LOOKS_BEFORE_SLEEP = 30        # about a microsecond each
+    FIRST_POINTER = PAGE           # the first page is never mapped, so handles of real streams are not smaller
 
 cdef uint64_t UNASKABLE = <uint64_t> -1
 
 _FORKED = (
     "CUDA: this process was forked from one that had used CUDA, and cannot use it itself; start it with multiprocessing's"
-    " 'spawn' or 'forkserver', or hand it host memory"
+    " 'spawn' or 'forkserver', or pass it host memory"
 )
 
 cdef object _lock = object()
-cdef int _looked = 0                   # whether what follows is set
-cdef bint _present = False             # a driver, with a device
+cdef int _looked = 0                   # whether the following variables are set
+cdef bint _present = False             # whether there is a driver with a device
 cdef Driver _driver
-cdef int _process = 0                  # the process that initialised the driver
-cdef int _devices = 0                  # how many there are
-cdef int _retained[MAX_DEVICES]        # whether there is a context, and a stream, below
+cdef int _process = 0                  # id of the process that initialized the driver
+cdef int _devices = 0                  # number of devices
+cdef int _retained[MAX_DEVICES]        # whether _primary is set
 cdef Context _primary[MAX_DEVICES]     # retained for the life of the process, as CUDA's own runtime does
-cdef int _made[MAX_DEVICES]
-cdef Stream _waiting[MAX_DEVICES]      # our own, one each: the host waits there for producers that hide theirs
+cdef int _made[MAX_DEVICES]            # whether _waiting is set
+cdef Stream _waiting[MAX_DEVICES]      # one per device, on which the host waits for producers that do not name a stream
 
 
 # ------------------------------------------------------------------------------------------------------- the driver
 
 
 cdef bint driver_present() except -1:
-    """Whether there is a CUDA driver with a device; looks for it the first time."""
+    """Return whether a CUDA driver with a device is available. The first call loads the driver."""
     global _present, _driver, _process, _devices
     cdef Driver driver
     cdef int devices = 0
@@ -98,24 +98,24 @@ cdef bint driver_present() except -1:
 
 
 cdef Driver* driver_for(int device) except NULL:
-    """The driver's functions, for work on a device.
+    """Return the driver's functions, for work on a device.
 
     Raises
     ------
     BufferError
-        There is no driver, no such device, or this process was forked from one that used CUDA.
+        The driver or the device does not exist, or this process was forked from one that used CUDA.
     """
     if not driver_present():
-        raise BufferError("CUDA: this machine has no CUDA driver with a device, so nothing can be copied from or to one")
+        raise BufferError("CUDA: this machine has no CUDA driver with a device; accepted: host memory")
     if _process != getpid():
         raise BufferError(_FORKED)
     if not 0 <= device < _devices:
-        raise BufferError(f"CUDA: device {device}; this machine has {_devices}, and they count from 0")
+        raise BufferError(f"CUDA: device is {device}; accepted: 0 to {_devices - 1}")
     return &_driver
 
 
 cdef bint load_driver(Driver* driver, int* devices) except -1:
-    """Find the driver's functions and initialise it. False where there is no driver, an old one, or no device."""
+    """Look up the driver's functions and initialize it. Return False if it is missing, too old, or without a device."""
     cdef void** slots = <void**> driver
     try:
         library = ctypes.CDLL(_LIBRARY)
@@ -127,7 +127,7 @@ cdef bint load_driver(Driver* driver, int* devices) except -1:
 
 
 cdef int check(int error, str call) except -1:
-    """Raise what the driver reported: MemoryError where memory ran out, else BufferError."""
+    """Raise for an error code of the driver: MemoryError if memory ran out, else BufferError."""
     cdef const char* name = NULL
     if error == 0:
         return 0
@@ -137,24 +137,24 @@ cdef int check(int error, str call) except -1:
         raise MemoryError(f"{text}: free memory there, or copy in parts")
     if error == NOT_INITIALIZED and _process != getpid():
         raise BufferError(f"{_FORKED}. {text}")
-    raise BufferError(f"{text}. Errors of earlier kernels show up here too; look at the stream= and the memory that the"
+    raise BufferError(f"{text}. The driver also reports errors of earlier kernels here. Check stream= and the memory that the"
                       " producer named")
 
 
 cdef inline int need_driver() except -1:
-    """Refuse to call functions of a driver that is not there."""
+    """Raise if the driver is not available."""
     if not is_done(&_looked) or not _present:
         driver_for(0)
     return 0
 
 
 cdef Context primary_context(int device) except NULL:
-    """The primary context of a device, which numba, torch, cupy and jax share."""
+    """Return the primary context of a device, which numba, torch, cupy and jax share."""
     cdef int handle
     cdef Context context
     need_driver()
     if not 0 <= device < MAX_DEVICES:
-        raise BufferError(f"CUDA: device {device}; accepted: 0 to {MAX_DEVICES - 1}")
+        raise BufferError(f"CUDA: device is {device}; accepted: 0 to {MAX_DEVICES - 1}")
     if not is_done(&_retained[device]):
         check(_driver.device_get(&handle, device), f"cuDeviceGet({device})")
         check(_driver.context_retain(&context, handle), "cuDevicePrimaryCtxRetain")
@@ -166,10 +166,10 @@ cdef Context primary_context(int device) except NULL:
 
 
 cdef bint enter(intptr_t stream, int device) except -1:
-    """Make the context current in which `stream` has its meaning; True where `leave` must undo it.
+    """Make the context of `stream` current. Return whether `leave` must restore the previous one.
 
-    A handle belongs to its own context. The two default streams belong to whichever is current: that of the caller
-    where it is one of this device, else the primary one.
+    A handle belongs to its own context. The default streams belong to the current context: the caller's, if it is one of
+    this device, else the primary context.
     """
     cdef Context wanted = NULL, current = NULL
     cdef int handle = -1, now = -1
@@ -189,7 +189,7 @@ cdef bint enter(intptr_t stream, int device) except -1:
 
 
 cdef bint enter_to_wait(intptr_t stream, int device) except -1:
-    """The same, for a stream that the host is about to wait for: one that is being captured can never be done."""
+    """Like `enter`, for a stream to wait for. Raise if the stream is being captured, because the wait would never end."""
     check_handle(stream)
     if capture_of(stream, device) != 0:
         refuse_captured_producer()
@@ -203,8 +203,8 @@ cdef void leave(bint pushed) noexcept nogil:
 
 
 cdef int device_of(intptr_t stream) except -1:
-    """The ordinal of the device that a stream is on. The default streams are those of the current device, which is the first
-    one until somebody chooses; and so it is without a driver."""
+    """Return the ordinal of a stream's device. Default streams are on the current device, initially device 0. Without a
+    driver the result is 0."""
     cdef int device = 0
     cdef bint pushed = False
     if not driver_present():
@@ -218,19 +218,18 @@ cdef int device_of(intptr_t stream) except -1:
     return device
 
 
-# ----------------------------------------------------------------------------------------------------- where it lies
+# ------------------------------------------------------------------------------------------------- device of a pointer
 
 
 cdef int locate(Descriptor a) except -1:
-    """Fill in the device of a sealed array: device, managed or pinned host memory, and the ordinal.
+    """Set the device of a sealed array: device, managed or pinned host memory, and the ordinal.
 
-    The lowest and the last byte that the array reaches are both asked for. Without a driver, and for an array without
-    elements, it is device memory of device 0.
-
+    Asks the driver for the lowest and the last byte of the array. Without a driver, and for an array without elements,
+    the result is device memory of device 0.
     Raises
     ------
     InterfaceError
-        The driver does not know the memory.
+        The driver does not know the address.
     """
     cdef Py_ssize_t low, high
     cdef DLDevice first, last
@@ -254,7 +253,7 @@ cdef int locate(Descriptor a) except -1:
 
 
 cdef int locate_start(Descriptor a) except -1:
-    """The same for an array with elements whose library vouches for its extent: one look, at element zero."""
+    """Like `locate`, for a nonempty array whose extent its library guarantees: asks for element zero only."""
     cdef DLDevice found
     if not driver_present():
         return 0
@@ -266,13 +265,13 @@ cdef int locate_start(Descriptor a) except -1:
 
 
 cdef DLDevice device_at(uint64_t address) except *:
-    """The kind and ordinal of the memory at an address; device type 0 where the driver does not know it."""
+    """Return the kind and ordinal of the memory at an address; device type 0 if the driver does not know it."""
     cdef int* which = [ATTRIBUTE_MEMORY_TYPE, ATTRIBUTE_IS_MANAGED, ATTRIBUTE_DEVICE_ORDINAL]
     cdef uint64_t memory_type = 0, managed = 0, ordinal = 0
     cdef void** values = [&memory_type, &managed, &ordinal]
     check(_driver.pointer_attributes(3, which, values, address), "cuPointerGetAttributes")
     cdef int device = <int> <unsigned int> ordinal
-    device = device if device >= 0 else 0      # managed memory that no device has touched yet
+    device = device if device >= 0 else 0      # managed memory that no device has used yet
     cdef int kind = <int> <unsigned int> memory_type
     if <unsigned char> managed or kind == MEMORY_UNIFIED:
         return DLDevice(kDLCUDAManaged, device)
@@ -284,7 +283,7 @@ cdef DLDevice device_at(uint64_t address) except *:
 
 
 cdef bint pageable_access() noexcept:
-    """Whether kernels may read memory that CUDA was never told about."""
+    """Return whether kernels can read memory that is not registered with CUDA."""
     cdef int value = 0, device = 0
     _driver.device_get(&device, 0)
     return _driver.device_attribute(&value, PAGEABLE_MEMORY_ACCESS, device) == 0 and value != 0
@@ -294,44 +293,43 @@ cdef bint pageable_access() noexcept:
 
 
 cdef intptr_t stream_handle(object stream) except? 0:
-    """A stream as a number in DLPack's convention: -1 none wanted, 1 legacy default, 2 per-thread default, or a handle.
+    """Convert a stream to DLPack's numbers: -1 no order, 1 legacy default, 2 per-thread default, or a handle.
 
     Parameters
     ----------
     stream : int or object
-        A number in that convention, or an object that says its handle: by ``__cuda_stream__`` (cuda.core's protocol:
-        a pair of version 0 and handle), ``cuda_stream`` (torch) or ``ptr`` (cupy). None stays with the caller, who
-        knows what it means in his protocol.
+        Such a number, or an object with a handle: ``__cuda_stream__`` (cuda.core's protocol: a pair of version 0 and
+        handle), ``cuda_stream`` (torch) or ``ptr`` (cupy). Callers handle None, whose meaning depends on the protocol.
 
     Raises
     ------
     InterfaceError
-        The number 0, which could mean either default stream, or no handle at all.
+        The number 0, which could mean either default stream, or a number that is not a handle.
     TypeError
-        Neither a number nor an object of these kinds.
+        Neither a number nor such an object.
     """
     cdef object handle
     if type(stream) is int:
         handle = stream
     else:
         handle = handle_of_object(stream)
-        if handle == 0:      # an object is not in doubt: a null handle is the legacy default stream
+        if handle == 0:      # unambiguous in an object: a null handle is the legacy default stream
             return LEGACY_STREAM
     if handle == 0:
         raise interface_error("CUDA stream", "stream", 0, "1 (legacy default), 2 (per-thread default), a handle, or -1"
-                              " (none); 0 could be either of the first two")
+                              " (no order); 0 could mean either of the first two")
     if not -1 <= handle < 2**63:
         raise interface_error("CUDA stream", "stream", stream, "-1, 1, 2, or the handle of a stream")
     return <intptr_t> handle
 
 
 def stream_number(stream):
-    """Return a stream as the integer that `stream_handle` makes of it; for modules in Python."""
+    """Return the result of `stream_handle`, for Python modules."""
     return stream_handle(stream)
 
 
 cdef object handle_of_object(object stream):
-    """The handle that a stream object gives, as a number of zero or more."""
+    """Return the handle of a stream object, an integer of zero or more."""
     accepted = "an integer, or an object with __cuda_stream__, cuda_stream or ptr"
     if is_bool(stream):
         raise TypeError(f"CUDA stream: stream is {stream}; accepted: {accepted}")
@@ -355,14 +353,14 @@ cdef object handle_of_object(object stream):
 
 
 cdef int check_handle(intptr_t stream) except -1:
-    """Refuse what cannot be the address of a stream before the driver would follow it."""
+    """Raise for a handle that cannot be the address of a stream, because the driver would dereference it."""
     if stream < 0 or PER_THREAD_STREAM < stream < FIRST_POINTER:
-        raise BufferError(f"CUDA stream: {stream} is no handle of a stream; accepted: 1, 2, or a handle that CUDA gave")
+        raise BufferError(f"CUDA stream: {stream} is not a stream handle; accepted: 1, 2, or a handle that CUDA gave")
     return 0
 
 
 cdef intptr_t checked_handle(object stream) except? 0:
-    """The handle of what ``stream=`` was given, looked at before the driver would follow it; NO_STREAM for -1."""
+    """Return the validated handle of the value of ``stream=``; NO_STREAM for -1."""
     cdef intptr_t handle = stream_handle(stream)
     if handle != NO_STREAM:
         check_handle(handle)
@@ -370,9 +368,9 @@ cdef intptr_t checked_handle(object stream) except? 0:
 
 
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0:
-    """The number of the graph capture that `stream` is part of; 0 where it is in none.
+    """Return the number of the graph capture that `stream` belongs to, or 0.
 
-    UNASKABLE for the legacy stream while a capture forbids to touch it.
+    Return UNASKABLE for the legacy stream if a capture forbids querying it.
     """
     cdef int status = 0, error
     cdef uint64_t sequence = 0
@@ -390,12 +388,12 @@ cdef uint64_t capture_of(intptr_t stream, int device) except? 0:
 cdef int refuse_captured_producer() except -1:
     raise BufferError(
         "CUDA: the producer's stream is being captured into a graph, so its work has not run and nothing outside of the"
-        " capture can wait for it; use the array on the same stream, or hand it over before or after the capture"
+        " capture can wait for it; use the array on the same stream, or export it before or after the capture"
     )
 
 
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1:
-    """Make one stream wait for the work that is queued on another now. The host waits for nothing.
+    """Make one stream wait for the work that is currently queued on another. The host does not wait.
 
     Parameters
     ----------
@@ -406,9 +404,9 @@ cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except 
 
     Notes
     -----
-    Work cannot be moved into or out of a graph that is being captured. A consumer that captures gets no wait: what it
-    captures runs when the graph is launched, in the order of whoever launches it. A producer that captures has not
-    run at all: BufferError.
+    Work cannot be moved into or out of a graph that is being captured. A consumer that captures does not wait: the
+    captured work runs when the graph is launched, in the order of the launch. A producer that captures has not run yet,
+    so this function raises BufferError.
     """
     cdef uint64_t capture
     cdef CudaEvent event = NULL
@@ -439,12 +437,12 @@ cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except 
         check(error, "cuStreamWaitEvent")
     finally:
         if event != NULL:
-            _driver.event_destroy(event)     # takes effect when the event has happened
+            _driver.event_destroy(event)     # takes effect once the event is complete
     return 0
 
 
 cdef int wait_for_stream(intptr_t stream, int device) except -1:
-    """Return when the work queued on `stream` is done."""
+    """Wait for the work queued on `stream`."""
     cdef bint pushed = enter_to_wait(stream, device)
     cdef int error
     with nogil:
@@ -454,7 +452,7 @@ cdef int wait_for_stream(intptr_t stream, int device) except -1:
 
 
 cdef int finish(intptr_t stream, int device) except -1:
-    """Return when the work that is queued on `stream` now is done. Signals are handled meanwhile: Ctrl-C ends the wait."""
+    """Wait for the work that is currently queued on `stream`. Signals are handled meanwhile, so Ctrl-C ends the wait."""
     cdef CudaEvent event = NULL
     cdef bint pushed
     cdef int error, look = 0
@@ -476,9 +474,9 @@ cdef int finish(intptr_t stream, int device) except -1:
             error = _driver.event_query(event)
             if error != NOT_READY:
                 return check(error, "cuEventQuery")
-            PyErr_CheckSignals()      # sleep notices only those that arrive while it sleeps
+            PyErr_CheckSignals()      # sleep handles only signals that arrive while it sleeps
             look += 1
-            if look > LOOKS_BEFORE_SLEEP:      # naps grow with the time waited so far, up to 5 ms
+            if look > LOOKS_BEFORE_SLEEP:      # intervals grow with the time waited so far, up to 5 ms
                 time.sleep(min(20e-6 * 1.06 ** min(look - LOOKS_BEFORE_SLEEP, 100), 5e-3))
     finally:
         if event != NULL:
@@ -486,21 +484,21 @@ cdef int finish(intptr_t stream, int device) except -1:
 
 
 cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
-    """A stream in whose order `a` may be read on `device`: `stream` where it is given, once it waits for the producer;
-    else the producer's; else one of our own."""
+    """Return a stream on which `a` can be read on `device`: `stream` if given, after making it wait for the producer, else
+    the producer's stream, else an internal stream."""
     cdef intptr_t chosen = NO_STREAM if stream is None else stream_handle(stream)
     if chosen == NO_STREAM:
         if stream is None and a.stream_ != NULL:
             return <intptr_t> a.stream_
         chosen = waiting_stream(device)
-        if stream is not None:             # -1: no order is wanted
+        if stream is not None:             # -1: no order requested
             return chosen
     consumer_ready(a, chosen)
     return chosen
 
 
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1:
-    """Copy between any two memories that CUDA knows, or host memory, in the order of `stream`; done on return."""
+    """Copy between any two memories that CUDA can access, in the order of `stream`. Return when the copy is done."""
     cdef bint pushed = enter_to_wait(stream, device)
     cdef int error
     with nogil:
@@ -512,7 +510,7 @@ cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, 
 
 
 cdef int allow_peer(int device, int peer) except -1:
-    """Let a device reach the memory of another, where the machine can; else the driver goes through host memory."""
+    """Enable access of a device to the memory of a peer, if supported. Otherwise the driver copies through the host."""
     cdef int here, there, yes = 0, error
     cdef Context context = primary_context(device), other = primary_context(peer)
     check(_driver.device_get(&here, device), f"cuDeviceGet({device})")
@@ -528,7 +526,7 @@ cdef int allow_peer(int device, int peer) except -1:
 
 
 cdef intptr_t waiting_stream(int device) except 0:
-    """A stream of our own on `device`, with nothing on it but waits, for which no default stream waits."""
+    """Return an internal stream of `device` that holds only waits and that no default stream waits for."""
     cdef Stream stream = NULL
     cdef bint pushed
     cdef int error
@@ -542,7 +540,7 @@ cdef intptr_t waiting_stream(int device) except 0:
             if not is_done(&_made[device]):
                 _waiting[device], stream = stream, NULL
                 mark_done(&_made[device])
-        if stream != NULL:      # another thread was quicker
+        if stream != NULL:      # another thread was first
             _driver.stream_destroy(stream)
     leave(pushed)
     check(error, "cuStreamCreate")
@@ -550,8 +548,8 @@ cdef intptr_t waiting_stream(int device) except 0:
 
 
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
-    """Return a stream of our own on `device` that waits for the event at `place`, which is read once the driver and the
-    device are known to be there."""
+    """Return an internal stream of `device` that waits for the event at `place`. The event is read after the driver and the
+    device have been checked."""
     cdef intptr_t stream = waiting_stream(device)
     cdef CudaEvent event = place[0]
     cdef bint pushed = enter(stream, device)
@@ -564,7 +562,7 @@ cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
 
 
 cdef CudaEvent event_on(intptr_t stream, int device) except NULL:
-    """An event that happens once the work is done that is queued on `stream` now; for `destroy_event` to free."""
+    """Record an event after the work that is currently queued on `stream`. Free it with `destroy_event`."""
     cdef CudaEvent event = NULL
     cdef bint pushed = enter(stream, device)
     cdef int error
@@ -581,25 +579,25 @@ cdef CudaEvent event_on(intptr_t stream, int device) except NULL:
 
 cdef void destroy_event(CudaEvent event) noexcept:
     if event != NULL:
-        _driver.event_destroy(event)     # takes effect when the event has happened
+        _driver.event_destroy(event)     # takes effect once the event is complete
 
 
 # ----------------------------------------------------------------------------------------- the row of _core/runtime
 #
-# What an array knows of its producer's work, in this order:
-#   stream_ names a stream                the work is on it (producer_ may hold the stream object alive)
-#   producer_ has __dlpack__              the producer makes any stream wait, when asked with its handle
-#   producer_ without __dlpack__          an interface dict from before version 3: by custom, the legacy default stream
-#   neither                               the producer said that nothing is in flight
+# An array describes its producer's pending work in one of these forms:
+#   stream_ is set                        the work is on this stream (producer_ may keep the stream object alive)
+#   producer_ has __dlpack__              the producer makes any stream wait, when called with its handle
+#   producer_ without __dlpack__          an interface dict from before version 3: by convention, the legacy default stream
+#   neither                               no work is pending
 
 
 cdef bint tell_producer(object producer, intptr_t consumer, int device) except -1:
-    """Ask the producer to make `consumer` wait for its work; False where it has no way to."""
+    """Have the producer make `consumer` wait for its work. Return False if the producer does not support this."""
     export = getattr(producer, "__dlpack__", None)
     if export is None:
         return False
-    cdef bint pushed = enter(consumer, device)     # a default stream means that of the current context
-    # The capsule is dropped unused: what counts is what the producer does to the stream.
+    cdef bint pushed = enter(consumer, device)     # a default stream is relative to the current context
+    # The capsule is discarded: only the ordering of the stream matters.
     try:
         try:
             export(stream=consumer, max_version=(1, 0))
@@ -611,7 +609,7 @@ cdef bint tell_producer(object producer, intptr_t consumer, int device) except -
 
 
 cdef int consumer_ready(Descriptor a, object stream) except -1:
-    """Make the consumer's stream wait for the producer's work; None is the legacy default stream, -1 wants no wait."""
+    """Make the consumer's stream wait for the producer's work. None is the legacy default stream, -1 requests no wait."""
     cdef intptr_t asked, consumer = LEGACY_STREAM if stream is None else stream_handle(stream)
     cdef int device = a.device_.device_id
     if consumer == NO_STREAM or not driver_present():
@@ -620,16 +618,16 @@ cdef int consumer_ready(Descriptor a, object stream) except -1:
     if a.stream_ != NULL:
         order_streams(<intptr_t> a.stream_, consumer, device)
     elif a.producer_ is not None:
-        if capture_of(consumer, device) != 0:     # see order_streams: no wait can be captured
+        if capture_of(consumer, device) != 0:     # a wait cannot be captured, see order_streams
             return 0
-        # torch refuses the per-thread stream, and a handle that all know serves as well: one of our own in between.
+        # torch refuses the handle of the per-thread stream, so an internal stream is put in between.
         asked = waiting_stream(device) if consumer == PER_THREAD_STREAM else consumer
         order_streams(asked if tell_producer(a.producer_, asked, device) else LEGACY_STREAM, consumer, device)
     return 0
 
 
 cdef int host_ready(Descriptor a) except -1:
-    """Return when the producer's work on `a` is done. Waits for its stream alone, never for a whole device."""
+    """Wait for the producer's work on `a`: for its stream only, never for a whole device."""
     cdef int device = a.device_.device_id
     cdef intptr_t stream
     if (a.stream_ == NULL and a.producer_ is None) or not driver_present():
@@ -641,10 +639,10 @@ cdef int host_ready(Descriptor a) except -1:
 
 
 cdef int adopt_stream(Descriptor a, object stream) except -1:
-    """Make `stream` the stream of a fresh array: it waits for the producer's work, and consumers then wait for it.
+    """Make `stream` the stream of a new array: it waits for the producer's work, and consumers then wait for it.
 
-    Whoever imports with ``stream=`` goes on working there, so that is the order in which the array is safe to read.
-    Where that is so already, because the way in had its producer make the stream wait, nothing is asked again.
+    A caller that imports with ``stream=`` continues on this stream, so the array is safe to read in its order. If the
+    import has already had the producer order this stream, nothing is done again.
     """
     if a.stream_ != NULL and a.producer_ is stream:
         return 0
@@ -654,20 +652,20 @@ cdef int adopt_stream(Descriptor a, object stream) except -1:
 
 
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1:
-    """Note that `a` is safe to read in the order of `stream`, which waits for the producer already.
+    """Record that `a` is safe to read in the order of `stream`, which already waits for the producer.
 
-    `handle` is its own: an object is asked for it once, lest it gives another.
+    `handle` is the handle of `stream`. Callers read it only once, because an object may return different handles.
     """
     if handle != NO_STREAM:
         a.stream_ = <void*> handle
-        a.producer_ = None if type(stream) is int else stream    # a stream object frees its stream when it dies
+        a.producer_ = None if type(stream) is int else stream    # a stream object destroys its stream when it is freed
     return 0
 
 
 cdef intptr_t safe_stream(Descriptor a) except? -2:
-    """A stream in whose order `a` is safe to read; 0 where no order is needed.
+    """Return a stream in whose order `a` is safe to read, or 0 if no order is needed.
 
-    A producer that hides its stream is asked to make the legacy default stream wait.
+    A producer that does not name its stream is asked to make the legacy default stream wait.
     """
     if a.stream_ != NULL:
         return <intptr_t> a.stream_
@@ -678,7 +676,7 @@ cdef intptr_t safe_stream(Descriptor a) except? -2:
 
 
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
-    """Give `a` fresh memory from cupy's pools, in the order of cupy's current stream."""
+    """Allocate memory for `a` from cupy's pools, in the order of cupy's current stream."""
     cupy = needed("cupy", "to allocate CUDA memory")
     with cupy.cuda.Device(device.device_id):
         if device.device_type == kDLCUDAHost:
@@ -689,12 +687,12 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
             memory = cupy.cuda.alloc(nbytes)
         stream = cupy.cuda.get_current_stream()
     if device.device_type == kDLCUDAHost:
-        device.device_id = 0              # pinned memory is no device's; the ordinal said whose context pins it
+        device.device_id = 0              # pinned memory belongs to no device; the ordinal named the context that pins it
     a.data_ = <char*> <size_t> memory.ptr
     a.device_ = device
     a.base_ = memory
     a.block_ = new_block(EXTERNAL, memory, a.data_, nbytes, device)
-    if device.device_type == kDLCUDA:     # memory of a pool may still be in use by earlier work on this stream
+    if device.device_type == kDLCUDA:     # earlier work on this stream may still use memory of the pool
         a.stream_ = <void*> (<intptr_t> stream.ptr or LEGACY_STREAM)
         a.producer_ = stream
     return 0

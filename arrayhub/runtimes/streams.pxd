@@ -1,4 +1,4 @@
-"""``stream=``: whose order an array is used in from now on."""
+"""``stream=``: the stream or queue in whose order an array is used."""
 
 from arrayhub._core.descriptor cimport Descriptor
 

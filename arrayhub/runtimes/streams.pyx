@@ -1,4 +1,4 @@
-"""``stream=``: the one function that orders every way in, for every kind of memory, and refuses what is no stream."""
+"""``stream=``: ordering of every import, for every kind of memory, and validation of the argument."""
 
 from arrayhub._core.descriptor cimport Descriptor, same_layout
 from arrayhub._core.device cimport kDLCPU
@@ -9,28 +9,28 @@ from arrayhub._core.errors import show
 
 
 cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
-    """`a` for a caller who goes on working on `stream`, which waits for the producer's work.
+    """Return `a` ordered for a caller that continues on `stream`, which waits for the producer's work.
 
-    Consumers of the result wait for `stream` in turn. Asking twice waits for nothing new.
+    Consumers of the result wait for `stream` in turn. A repeated call adds no further wait.
 
     Parameters
     ----------
     a : Descriptor
         The array.
     stream : object
-        What ``stream=`` was given, anything but None.
+        Value of ``stream=``, except None.
     fresh : bool
-        Nobody else has `a` yet. Otherwise the result is a view, and who holds `a` keeps the producer's order.
+        Whether this call owns `a`. If not, the result is a view, and `a` itself keeps the producer's order.
 
     Raises
     ------
     TypeError, InterfaceError, BufferError
-        `stream` is no stream, or none that the memory can be used on.
+        `stream` is not a stream, or the memory cannot be used on it.
     """
     cdef int kind = a.device_.device_type
     cdef Runtime* runtime = runtime_of(kind)
     if kind == kDLCPU:
-        check_stream(stream)       # and nothing is in flight
+        check_stream(stream)       # host memory has no pending work
         return a
     if runtime.adopt_stream == NULL:
         ask_producer(a, stream)
@@ -42,7 +42,7 @@ cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
 
 
 cdef int check_stream(object stream) except -1:
-    """Refuse what is a stream of no runtime."""
+    """Raise if `stream` is not a stream of any runtime."""
     if sycl.is_queue(stream):
         return 0
     try:
@@ -56,9 +56,9 @@ cdef int check_stream(object stream) except -1:
 
 
 cdef int ask_producer(Descriptor a, object stream) except -1:
-    """Have the producer order a stream of a runtime that is unknown here (ROCm's, say), as DLPack lets it.
+    """Have the producer order a stream of an unsupported runtime (such as ROCm) through its ``__dlpack__``.
 
-    Numbers go to him as they are, since 0 means the default stream to ROCm; -1 wants no order.
+    Integers are passed unchanged, because 0 is the default stream for ROCm; -1 requests no order.
     """
     handle = stream if type(stream) is int and -1 <= stream < 2**63 else cuda.stream_handle(stream)
     if handle == cuda.NO_STREAM:
@@ -66,13 +66,13 @@ cdef int ask_producer(Descriptor a, object stream) except -1:
     export = getattr(a.producer_, "__dlpack__", None)
     if export is None:
         raise BufferError(
-            f"stream is {show(stream)} for memory on {place_of(a)}, whose producer has no __dlpack__ to"
-            " be asked for the order; accepted: None, after the producer's work is done"
+            f"stream is {show(stream)} for memory on {place_of(a)}, whose producer does not have __dlpack__ to"
+            " order it; accepted: None, after the producer's work is done"
         )
     export(stream=handle)
     return 0
 
 
 def ordered(Descriptor array, stream):
-    """Return `array` in the order of `stream`; itself where that is None or the memory is the host's."""
+    """Return `array` ordered for `stream`, or `array` itself if `stream` is None or the memory is host memory."""
     return array if stream is None else on_stream(array, stream, False)

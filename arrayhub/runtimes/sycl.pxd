@@ -1,4 +1,4 @@
-"""SYCL through dpctl: its C functions, found at run time."""
+"""SYCL runtime through dpctl's C functions, which are looked up at run time."""
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.memory cimport MemoryBlock
@@ -7,7 +7,7 @@ ctypedef void* QueueRef
 ctypedef void* ContextRef
 ctypedef void* EventRef
 
-cdef str NAME      # the protocol's, for its adapter too
+cdef str NAME      # name of the protocol, also for its adapter
 
 cdef bint available() except -1
 cdef void* declared(object module, str name, str signature) except NULL

@@ -1,8 +1,8 @@
-"""SYCL through dpctl: what a pointer is, which queue it belongs to, and how to wait for it.
+"""SYCL runtime through dpctl: the kind of a pointer, its queue, and synchronization.
 
-dpctl is an extra. Nothing here is imported before a SYCL object is in hand or asked for. Its C functions are found at
-run time: those of its Cython modules in ``__pyx_capi__``, where the signature is part of the entry and is compared,
-those of its C library by name.
+dpctl is an optional dependency. It is imported only for a SYCL object or on request. Its C functions are looked up at run
+time: those of its Cython modules in ``__pyx_capi__``, whose entries contain the signature, which is compared, and those of
+its C library by name.
 """
 
 import ctypes
@@ -79,10 +79,10 @@ cdef DpctlFunctions _dpctl
 
 @cython.final
 cdef class QueueContext:
-    """A queue and its context, which takes time to get; held by whoever asks about pointers in it."""
+    """A queue and its context, cached because getting the context takes time."""
     cdef object queue
     cdef ContextRef context
-    cdef Native native      # the same context to the runtime below
+    cdef Native native      # the same context in the runtime below SYCL
 
     def __dealloc__(self):
         leave(&self.native)
@@ -90,15 +90,15 @@ cdef class QueueContext:
             _dpctl.delete_context(self.context)
 
 
-cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base of the three
-cdef PyObject* _memory_classes[<int> USM_HOST + 1]     # of each kind of USM; dpctl keeps them
+cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base class of the three Memory classes
+cdef PyObject* _memory_classes[<int> USM_HOST + 1]     # by kind of USM; borrowed, because dpctl keeps them
 cdef object _queue_type = None
 cdef object _context_type = None
 cdef dict _ordinal_queues = {}
 cdef int _found = 0     # whether dpctl's functions and types are set
-cdef QueueContext _asked = None     # of the queue that pointers were last asked about
-cdef int _unknown_dpctl = 0     # it lacks a function that is needed
-cdef bint _forked = False     # this process was forked from one that used SYCL, whose threads did not come along
+cdef QueueContext _asked = None     # for the last queue whose pointers were checked
+cdef int _unknown_dpctl = 0     # whether dpctl lacks a function that is needed
+cdef bint _forked = False     # whether this process was forked from one that used SYCL, whose threads do not exist here
 
 cdef enum:
     MOST_PAGES = 4096
@@ -107,18 +107,18 @@ NAME = "__sycl_usm_array_interface__"
 
 _SYCLOBJ_FORMS = (
     "a filter string, a dpctl.SyclContext, a dpctl.SyclQueue, a capsule named 'SyclContextRef' or 'SyclQueueRef', or an"
-    " object whose _get_capsule() gives one"
+    " object whose _get_capsule() returns one"
 )
 cdef object _lock = object()
 
 
 cdef object import_dpctl():
-    """dpctl, with its C functions found.
+    """Import dpctl and look up its C functions.
 
     Raises
     ------
     RuntimeError
-        In a child that was forked after its parent had used SYCL: the runtime would wait for threads that are not there.
+        This process was forked after its parent had used SYCL. The runtime would wait for threads that do not exist.
     """
     refuse_fork()
     dpctl = needed("dpctl.memory", "for SYCL memory")
@@ -130,7 +130,7 @@ cdef object import_dpctl():
 cdef int refuse_fork() except -1:
     if _forked:
         raise RuntimeError(
-            "SYCL: this process was forked after its parent had used SYCL, and the runtime does not survive that; start"
+            "SYCL: this process was forked after its parent had used SYCL, and the runtime does not work after a fork; start"
             " processes with multiprocessing's 'spawn' or 'forkserver', or fork before SYCL is used"
         )
     return 0
@@ -142,10 +142,10 @@ def _after_fork():
 
 
 cdef bint available() except -1:
-    """Whether dpctl's functions can be called, importing nothing that the producer has not imported already.
+    """Return whether dpctl's functions can be called. Does not import dpctl unless its memory module is loaded.
 
-    False, too, with a dpctl of an unknown kind, whose memory nobody here can look at: what has to do with it raises what
-    `import_dpctl` says, and all else goes on without it.
+    Returns False for an unsupported dpctl. Operations on its memory then raise the error of `import_dpctl`; all others
+    work without dpctl.
     """
     if not is_done(&_found) and not is_done(&_unknown_dpctl) and "dpctl.memory" in sys.modules:
         try:
@@ -156,29 +156,29 @@ cdef bint available() except -1:
 
 
 cdef void* declared(object module, str name, str signature) except NULL:
-    """A C function that a Cython module declares, if its signature is still the one known here."""
+    """Return a C function of a Cython module after comparing its signature."""
     capsule = module.__pyx_capi__.get(name)
     encoded = signature.encode()
     if capsule is None or not PyCapsule_IsValid(capsule, encoded):
         raise ImportError(
-            f"dpctl: {module.__name__} has no C function {name} with the signature {signature!r}; accepted: dpctl 0.20 to"
-            " 0.22, or a later one that kept it"
+            f"dpctl: {module.__name__} lacks a C function {name} with the signature {signature!r}; accepted: dpctl 0.20 to"
+            " 0.22, or a later version that has it"
         )
     return PyCapsule_GetPointer(capsule, encoded)
 
 
 cdef void* exported(object library, str name) except NULL:
-    """A function of dpctl's C library."""
+    """Return a function of dpctl's C library."""
     try:
         return <void*> <size_t> ctypes.cast(getattr(library, name), ctypes.c_void_p).value
     except AttributeError as error:
-        raise ImportError(f"dpctl: its C library has no function {name}; accepted: dpctl 0.20 to 0.22, or a later one that"
-                          " kept it") from error
+        raise ImportError(f"dpctl: its C library lacks the function {name}; accepted: dpctl 0.20 to 0.22, or a later version"
+                          " that has it") from error
 
 
 cdef int find_functions(object dpctl) except -1:
-    """Set what is needed of dpctl. To open a library may let another thread look meanwhile: the first to have found all
-    sets it."""
+    """Look up all functions and types of dpctl. Opening a library may let another thread do the same; the first to finish
+    stores its result."""
     global _dpctl, _memory_type, _queue_type, _context_type
     cdef DpctlFunctions functions
     memory = sys.modules["dpctl.memory._memory"]
@@ -200,7 +200,7 @@ cdef int find_functions(object dpctl) except -1:
     functions.context_ref = <BorrowRef> declared(
         context, "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({Context})")
     functions.context_make = <MakeObject> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
-    # dpctl has loaded this very file already, so this finds that copy and starts no second runtime.
+    # dpctl has loaded this file already, so CDLL returns that copy and does not start a second runtime.
     library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), "libDPCTLSyclInterface.so"))
     functions.pointer_type = <PointerType> exported(library, "DPCTLUSM_GetPointerType")
     functions.pointer_device = <PointerDevice> exported(library, "DPCTLUSM_GetPointerDevice")
@@ -231,22 +231,22 @@ cdef int find_functions(object dpctl) except -1:
 
 
 cdef inline bint is_a(object obj, object cls) noexcept:
-    """Whether `obj` has the C struct of a class of dpctl's: by its real type, because ``__class__`` may say anything."""
+    """Return whether `obj` has the C struct of a dpctl class. Checks the real type, because ``__class__`` may be forged."""
     return PyObject_TypeCheck(obj, <PyTypeObject*> cls)
 
 
 cdef bint is_memory(object obj) except -1:
-    """Whether `obj` is one of dpctl's three Memory objects, and has memory: one that was never initialised has not."""
+    """Return whether `obj` is one of dpctl's three Memory objects and is initialized."""
     return available() and is_a(obj, _memory_type) and _dpctl.memory_pointer(<PyObject*> obj) != NULL
 
 
 cdef bint is_queue(object obj) except -1:
-    """Whether `obj` is a ``dpctl.SyclQueue``; without dpctl there is none."""
+    """Return whether `obj` is a ``dpctl.SyclQueue``; False without dpctl."""
     return available() and is_a(obj, _queue_type)
 
 
 cdef bint speaks_as_memory(object obj) except -1:
-    """Whether the interface dict of `obj` is the one that the Memory classes write, and no subclass has replaced."""
+    """Return whether the interface dict of `obj` is that of the Memory classes, not overridden by a subclass."""
     return is_memory(obj) and getattr(type(obj), NAME) is getattr(_memory_type, NAME)
 
 
@@ -259,28 +259,28 @@ cdef Py_ssize_t memory_nbytes(object memory) except -1:
 
 
 cdef int memory_usm_type(object memory) except -1:
-    """The kind of USM that a Memory object is. dpctl chooses its class by the kind, so the class tells."""
+    """Return the kind of USM of a Memory object, from its class if possible, because dpctl has one class per kind."""
     cdef int k
     cdef PyObject* cls = <PyObject*> Py_TYPE(memory)
     for k in range(<int> USM_DEVICE, <int> USM_HOST + 1):
         if cls == _memory_classes[k]:
             return k
     if not is_memory(memory):
-        raise TypeError(f"USM: {show(memory)} is no dpctl.memory.MemoryUSM*, MemoryUSMDevice for one")
+        raise TypeError(f"USM: {show(memory)} is not a dpctl.memory.MemoryUSM* object, for example MemoryUSMDevice")
     return _dpctl.pointer_type(_dpctl.memory_pointer(<PyObject*> memory), _dpctl.memory_context(<PyObject*> memory))
 
 
 cdef MemoryBlock block_of_memory(object memory):
-    """The block of a whole dpctl Memory object."""
+    """Return the block of a complete dpctl Memory object."""
     if not is_done(&_found):
         import_dpctl()
     if not is_memory(memory):
-        raise TypeError(f"USM: {show(memory)} is no dpctl.memory.MemoryUSM* with memory")
+        raise TypeError(f"USM: {show(memory)} is not an initialized dpctl.memory.MemoryUSM* object")
     return new_block(USM, memory, memory_pointer(memory), memory_nbytes(memory), DLDevice(kDLOneAPI, UNRESOLVED_ID))
 
 
 cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
-    """Say that `a` lies in a block of USM; its pointer and layout are set by the caller."""
+    """Set the memory of `a` to a block of USM. The caller sets pointer and layout."""
     a.block_ = block
     a.base_ = block.owner_
     a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
@@ -289,7 +289,7 @@ cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
 
 
 cdef int place_in(Descriptor a, object owner, int usm_type) noexcept:
-    """Say that `a` lies in USM that `owner` keeps; its block is made when somebody asks for it (`_make_block`)."""
+    """Set the memory of `a` to USM that `owner` keeps alive. `_make_block` makes its block on demand."""
     a.base_ = owner
     a.resource_kind = USM
     a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
@@ -298,7 +298,7 @@ cdef int place_in(Descriptor a, object owner, int usm_type) noexcept:
 
 
 cdef MemoryBlock _make_block(Descriptor a):
-    """The whole of a Memory object; of another owner's USM as much as the first array reached."""
+    """Return the block of a complete Memory object, or for other owners, of the range that the first array uses."""
     return block_of_memory(a.base_) if is_memory(a.base_) else block_of_reach(a)
 
 
@@ -306,17 +306,17 @@ register_block_maker(USM, _make_block)
 
 
 cdef int usm_type_of(void* pointer, object queue) except -1:
-    """The kind of USM that a pointer is in a queue's context: 0 none of it, 1 device, 2 shared, 3 host.
+    """Return the kind of USM of a pointer in a queue's context: 0 not USM, 1 device, 2 shared, 3 host.
 
-    This must be asked before anything else is done with a foreign pointer: dpctl ends the process when it is handed one
-    that is not USM of the context.
+    Call this first for every foreign pointer: dpctl ends the process if another function receives a pointer that is not
+    USM of the context.
     """
     cdef QueueContext asked = context_of(queue)
     return _dpctl.pointer_type(pointer, asked.context)
 
 
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1:
-    """The same of the first of so many bytes, and whether all of them lie in its allocation."""
+    """Like `usm_type_of` for the first of `nbytes` bytes; sets `whole` if one allocation contains all of them."""
     cdef QueueContext asked = context_of(queue)
     cdef int kind = _dpctl.pointer_type(first, asked.context)
     whole[0] = kind != 0 and (nbytes <= 1 or lies_in_one(asked, first, nbytes, kind))
@@ -324,9 +324,9 @@ cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* who
 
 
 cdef bint lies_in_one(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
-    """Whether an allocation holds a run of bytes, of which the first is of that kind.
+    """Return whether one allocation contains a run of bytes whose first byte is of kind `kind`.
 
-    Where nobody can be asked for the allocation, each page is asked for its kind (of very long runs some thousand of them).
+    If the allocation cannot be queried, compare the kind of each page (in very long runs, of some thousand pages).
     """
     cdef char* last = first + nbytes - 1
     cdef char* base
@@ -345,7 +345,7 @@ cdef bint lies_in_one(QueueContext asked, char* first, Py_ssize_t nbytes, int ki
 
 
 cdef QueueContext context_of(object queue):
-    """The context of a queue; that of the last one is kept."""
+    """Return the context of a queue; the last one is cached."""
     global _asked
     cdef QueueContext last, asked
     with cython.critical_section(_lock):
@@ -357,25 +357,25 @@ cdef QueueContext context_of(object queue):
     asked.context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
     enter(&asked.native, asked.context)
     with cython.critical_section(_lock):
-        last, _asked = _asked, asked      # the last one is let go later: what runs then may ask about another queue
+        last, _asked = _asked, asked      # `last` is freed after the lock is released: a finalizer may call this function
     return asked
 
 
 cdef object queue_from(object syclobj, void* pointer):
-    """A ``dpctl.SyclQueue`` of the context that `syclobj` names, in any of its six forms.
+    """Return a ``dpctl.SyclQueue`` of the context that `syclobj` names, in any of its six forms.
 
     Parameters
     ----------
     syclobj : object
-        What an interface dict has under that key. A capsule is read, not used up, so that a producer may hand out the
-        same one again.
+        Value of this key in an interface dict. A capsule is read but not consumed, so a producer may return the same
+        capsule again.
     pointer : void*
-        Where the context has several devices, the one of this pointer is chosen, if it is USM of the context at all.
+        If the context has several devices, choose the device of this pointer, if it is USM of the context.
 
     Raises
     ------
     InterfaceError
-        None of the six forms.
+        `syclobj` has none of the six forms.
     """
     if not is_done(&_found):
         import_dpctl()
@@ -391,14 +391,14 @@ cdef object queue_from(object syclobj, void* pointer):
 
 
 cdef object queue_of_ref(void* queue):
-    """A ``dpctl.SyclQueue`` of a ``sycl::queue*``, which is copied."""
+    """Return a ``dpctl.SyclQueue`` for a ``sycl::queue*``, which is copied."""
     if not is_done(&_found):
         import_dpctl()
     return _dpctl.queue_make(queue)
 
 
 cdef QueueRef ref_of(object queue) noexcept:
-    """The ``sycl::queue*`` of a ``dpctl.SyclQueue``, valid while that lives."""
+    """Return the ``sycl::queue*`` of a ``dpctl.SyclQueue``, valid while the object lives."""
     return _dpctl.queue_ref(<PyObject*> queue)
 
 
@@ -413,7 +413,7 @@ cdef object queue_from_filter(object dpctl, object selector):
 
 
 cdef object from_capsule(object syclobj):
-    """The queue or the context behind a capsule, or behind what ``_get_capsule()`` gives."""
+    """Return the queue or context in a capsule, or in the result of ``_get_capsule()``."""
     capsule = syclobj
     if not PyCapsule_CheckExact(capsule):
         give = getattr(syclobj, "_get_capsule", None)
@@ -432,17 +432,17 @@ cdef object from_capsule(object syclobj):
 
 
 cdef object queue_from_context(object context, void* pointer):
-    """A queue on the device of `pointer` in `context`; on any of its devices for an empty array or a foreign pointer."""
+    """Return a queue on the device of `pointer` in `context`, or on its first device for an empty array or foreign pointer."""
     cdef ContextRef ref = _dpctl.context_ref(<PyObject*> context)
-    # Asked first: for a pointer that is not USM of the context the next function would end the process.
+    # Checked first, because the next function ends the process for a pointer that is not USM of the context.
     if pointer == NULL or _dpctl.pointer_type(pointer, ref) == 0:
         return sys.modules["dpctl"].SyclQueue(context, context.get_devices()[0])
-    # In these steps, and not by dpctl's own function for it, which never gives the device back.
+    # Separate steps instead of dpctl's own function, which leaks the device.
     cdef void* device = _dpctl.pointer_device(pointer, ref)
     cdef QueueRef queue = NULL if device == NULL else _dpctl.queue_create(ref, device, NULL, 0)
     _dpctl.delete_device(device)
     if queue == NULL:
-        raise RuntimeError("SYCL: dpctl makes no queue for the device of a pointer in its own context")
+        raise RuntimeError("SYCL: dpctl cannot make a queue for the device of a pointer in its own context")
     try:
         return _dpctl.queue_make(queue)
     finally:
@@ -450,22 +450,22 @@ cdef object queue_from_context(object context, void* pointer):
 
 
 cdef object queue_of_ordinal(int ordinal):
-    """The queue that stands for a root device and its default context; one a device, kept."""
+    """Return the queue of a root device and its default context; one queue per device, cached."""
     queue = found(_ordinal_queues, ordinal)
     if queue is None:
         dpctl = import_dpctl()
         try:
-            queue = dpctl.get_device_cached_queue(dpctl.SyclDevice(str(ordinal)))      # the one that dpnp works on
+            queue = dpctl.get_device_cached_queue(dpctl.SyclDevice(str(ordinal)))      # the queue that dpnp uses
         except PASSES_ON:
             raise
         except Exception as error:
-            raise no_device_error(f"oneapi:{ordinal} is no SYCL device here", error) from error
+            raise no_device_error(f"oneapi:{ordinal} is not a SYCL device here", error) from error
         _ordinal_queues[ordinal] = queue
     return queue
 
 
 cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
-    """The queue that the memory of `a` belongs to, borrowed; NULL where it is unknown."""
+    """Return the queue of the memory of `a`, borrowed, or NULL if it is unknown."""
     if not available():
         return NULL
     if a.producer_ is not None and is_a(a.producer_, _queue_type):
@@ -476,7 +476,7 @@ cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
 
 
 cdef object queue_of(Descriptor a):
-    """The ``dpctl.SyclQueue`` that the memory of `a` belongs to."""
+    """Return the ``dpctl.SyclQueue`` of the memory of `a`."""
     import_dpctl()
     if a.producer_ is not None and is_a(a.producer_, _queue_type):
         return a.producer_
@@ -486,9 +486,10 @@ cdef object queue_of(Descriptor a):
 
 
 cdef object base_of(Descriptor a):
-    """The ``dpctl.memory.MemoryUSM*`` that the specification of the USM array wants as the owner.
+    """Return the ``dpctl.memory.MemoryUSM*`` that the USM array specification requires as the owner.
 
-    Where an array came in by a dict it is made now, once a block: making it takes longer than all the rest.
+    For an array that was imported from a dict, this object is made on demand, once per block, because making it takes
+    longer than the import.
     """
     cdef MemoryBlock block = block_of(a)
     cdef MemoryBlock successor = None
@@ -496,27 +497,27 @@ cdef object base_of(Descriptor a):
     former = owner_of(block)
     if queue == NULL or is_memory(former):
         return former
-    if block.nbytes_ == 0:      # nowhere for dpctl to point, and nobody who would look there
+    if block.nbytes_ == 0:      # dpctl needs an allocation, which is never accessed
         memory = new_memory(USM_NAMES[a.usm_type_], 1, {"queue": queue_of(a)})
     else:
         if block.resource != NULL:
             successor = successor_of(block)
-        # Without an owner dpctl would free the memory itself.
+        # dpctl frees memory without an owner itself.
         memory = _dpctl.memory_make(block.address_, block.nbytes_, queue, former if successor is None else successor)
     set_owner(block, former, memory, successor)
     return owner_of(block)
 
 
 cdef object memory_on_queue(Descriptor a):
-    """The same on the queue of the array, which is another than that of its memory once a caller has named one, and with
-    a whole number of its elements, as which dpnp reads all of it."""
+    """Like `base_of`, but on the queue of the array, which differs from that of its memory if a caller named one, and with
+    a whole number of elements, because dpnp reads all of the memory as elements."""
     memory = base_of(a)
     if not is_memory(memory):
         return memory
     queue = a.producer_
     cdef bint elsewhere = queue is not None and is_a(queue, _queue_type) and memory.sycl_queue != queue
     cdef Py_ssize_t nbytes = memory_nbytes(memory)
-    cdef Py_ssize_t whole = nbytes - nbytes % a.itemsize_ or nbytes     # too little for one: the array is empty
+    cdef Py_ssize_t whole = nbytes - nbytes % a.itemsize_ or nbytes     # less than one element: the array is empty
     if not elsewhere and whole == nbytes:
         return memory
     cdef PyObject* owner = <PyObject*> memory
@@ -525,7 +526,7 @@ cdef object memory_on_queue(Descriptor a):
 
 
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
-    """Fresh USM of a kind, as the ``dpctl.memory.MemoryUSM*`` object that owns it."""
+    """Allocate USM of a kind and return the ``dpctl.memory.MemoryUSM*`` object that owns it."""
     memory = import_dpctl().memory
     kinds = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}
     kind = kinds.get(usm_type)
@@ -536,11 +537,11 @@ cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     except memory.USMAllocationError as error:
         raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{usm_type} memory ({error})") from error
     except sys.modules["dpctl"].SyclDeviceCreationError as error:
-        raise no_device_error(f"there is no SYCL device for USM-{usm_type} memory", error) from error
+        raise no_device_error(f"no SYCL device is available for USM-{usm_type} memory", error) from error
 
 
 cdef object no_device_error(str what, object error):
-    """The BufferError for a device that dpctl does not find."""
+    """Return the BufferError for a device that dpctl does not find."""
     return BufferError(f"{what} ({error}){cause_of(error)}; see python -m arrayhub doctor")
 
 
@@ -548,7 +549,7 @@ cdef object no_device_error(str what, object error):
 
 
 cdef int _host_ready(Descriptor a) except -1:
-    """Wait for the queue of the memory. dpctl's default queue is out of order, so nothing less will do."""
+    """Wait for the queue of the memory. dpctl's default queue is out of order, so all of its work has to finish."""
     cdef QueueRef queue
     queue = queue_ref_of(a)
     if queue != NULL:
@@ -559,16 +560,16 @@ cdef int _host_ready(Descriptor a) except -1:
 
 
 cdef int _consumer_ready(Descriptor a, object stream) except -1:
-    """Order a consumer's queue behind the producer's; one that names no queue gets memory that is ready.
+    """Order a consumer's queue behind the producer's. Wait on the host if the consumer does not name a queue.
 
-    So does one whose queue is out of order, the producer's own included: what is submitted there later starts as soon as
-    it can, and a barrier does not hold it back on every device (it does not on the CPU).
+    Also wait for a queue that is out of order, even for the producer's own: work that is submitted there later starts as
+    soon as it can, and a barrier does not delay it on every device (on the CPU it does not).
     """
     if stream is None or not available():
         return _host_ready(a)
     if not is_a(stream, _queue_type):
-        raise BufferError(f"DLPack: stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue. A library"
-                          " that reads host memory takes arrayhub.to_host(x)")
+        raise BufferError(f"DLPack: stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue. For a"
+                          " library that reads host memory, call arrayhub.to_host(x)")
     if not stream.is_in_order:
         return _host_ready(a)
     queue = queue_of(a)
@@ -578,21 +579,21 @@ cdef int _consumer_ready(Descriptor a, object stream) except -1:
 
 
 cdef int _adopt_stream(Descriptor a, object stream) except -1:
-    """Make a queue that of the array, once it waits for the producer's."""
+    """Make `stream` the queue of the array, after it waits for the producer's queue."""
     if not is_queue(stream):
         raise BufferError(f"stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
     if stream.sycl_context != queue_of(a).sycl_context:
         raise BufferError(
-            f"stream is {show(stream)}, of another context than the memory; accepted: a queue of its context"
+            f"stream is {show(stream)}, of a different context than the memory; accepted: a queue of its context"
         )
     _consumer_ready(a, stream)
-    device_of(a)               # as its own queue says it, which may be of another device than this one
+    device_of(a)               # determined by its own queue; the new queue may be on another device
     a.producer_ = stream
     return 0
 
 
 cdef int _resolve_device(Descriptor a) except -1:
-    """The ordinal of the root device, and whether the memory is of its default context."""
+    """Set the ordinal of the root device, and whether the memory is outside its default context."""
     queue = queue_of(a)
     device = queue.sycl_device
     a.device_.device_id = device.get_device_id()
@@ -602,10 +603,10 @@ cdef int _resolve_device(Descriptor a) except -1:
 
 
 cdef int _adopt(Descriptor a) except -1:
-    """Complete an array that DLPack or Arrow brought: which kind of USM it is, in which memory.
+    """Complete an array imported from DLPack or Arrow: the kind of USM and its memory.
 
-    Both name only a root device; by convention the memory is of that device's default context. They do not name the
-    queue on which work may still be under way: that is the producer's own, where it shows one as dpnp's arrays do.
+    Both protocols name only a root device; by convention the memory is in the default context of this device. They do not
+    name the queue of pending work. It is the producer's own queue if the producer shows it, as dpnp arrays do.
     """
     cdef Py_ssize_t low, high
     cdef int usm_type
@@ -613,18 +614,18 @@ cdef int _adopt(Descriptor a) except -1:
     try:
         import_dpctl()
     except ImportError:
-        return 0      # it can still be handed on by DLPack
+        return 0      # DLPack can still export it
     queue = getattr(a.producer_, "sycl_queue", None)
     if not is_a(queue, _queue_type):
         queue = queue_of_ordinal(a.device_.device_id)
     extent(a, &low, &high)
     usm_type = usm_type_of_run(a.data_ + low, high - low, queue, &whole)
-    if high == low:      # nothing to check, and the pointer may be anything; where it is USM, its kind is the array's
+    if high == low:      # nothing to check, and the pointer may be invalid; if it is USM, use its kind
         usm_type = usm_type or USM_DEVICE
     elif not whole:
         raise interface_error(
             IN_MESSAGES[a.protocol_], "data", f"{<size_t> a.data_:#x}",
-            f"USM of the default context of oneapi:{a.device_.device_id}, all {high - low} bytes that the view reaches",
+            f"USM of the default context of oneapi:{a.device_.device_id}, all {high - low} bytes that the view uses",
         )
     a.usm_type_ = usm_type
     a.producer_ = queue
@@ -632,7 +633,7 @@ cdef int _adopt(Descriptor a) except -1:
 
 
 cdef int _allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
-    """Fresh device USM on the root device with that ordinal."""
+    """Allocate device USM on the root device with this ordinal."""
     queue = queue_of_ordinal(device.device_id)
     cdef MemoryBlock block = block_of_memory(new_memory("device", max(nbytes, 1), {"queue": queue}))
     block.nbytes_ = nbytes
@@ -650,7 +651,7 @@ _row.adopt = _adopt
 _row.allocate = _allocate
 
 
-# ----------------------------------------------------------------------------------- what the copies in transfer/ need
+# ------------------------------------------------------------------------------------------------ copies, for transfer/
 
 
 cdef enum:
@@ -658,7 +659,7 @@ cdef enum:
 
 
 cdef class SyclEvent:
-    """Work that was given to a queue."""
+    """Work that was submitted to a queue."""
     cdef EventRef ref
 
     def __dealloc__(self):
@@ -674,7 +675,7 @@ cdef class SyclEvent:
         intel/llvm#14623).
         """
         if self.ref == NULL:
-            raise TypeError("SyclEvent: it stands for no work; submit_copy and submit_barrier make events")
+            raise TypeError("SyclEvent: the event is empty; accepted: events of submit_copy and submit_barrier")
         with nogil:
             _dpctl.wait_for_event(self.ref)
             _dpctl.wait_for_event(self.ref)
@@ -682,29 +683,29 @@ cdef class SyclEvent:
 
 cdef SyclEvent new_event(EventRef ref, str what):
     if ref == NULL:
-        raise RuntimeError(f"SYCL: the queue refuses {what}; the runtime has written its reason to stderr")
+        raise RuntimeError(f"SYCL: the queue refused {what}; the runtime has written its reason to stderr")
     cdef SyclEvent event = SyclEvent.__new__(SyclEvent)
     event.ref = ref
     return event
 
 
 def submit_barrier(queue):
-    """Return an event that stands for all that a queue has been given so far."""
+    """Return an event for all work that has been submitted to a queue so far."""
     checked_queue(queue)
     return new_event(_dpctl.barrier(_dpctl.queue_ref(<PyObject*> queue)), "a barrier")
 
 
 def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
-    """Give a queue a copy between two addresses, and return its event.
+    """Submit a copy between two addresses to a queue, and return its event.
 
     Parameters
     ----------
     queue : dpctl.SyclQueue
     target, source : int
-        USM of the queue's context or host memory, which the caller keeps until the event is done.
+        USM of the queue's context or host memory, which the caller keeps alive until the event is done.
     nbytes : int
     after : list of SyclEvent
-        At most MOST_EVENTS, which come first.
+        At most MOST_EVENTS events that the copy waits for.
     """
     cdef EventRef events[MOST_EVENTS]
     cdef int k, n = <int> min(len(after), MOST_EVENTS + 1)
@@ -716,21 +717,21 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
     for k in range(n):
         events[k] = (<SyclEvent?> after[k]).ref
         if events[k] == NULL:
-            raise TypeError(f"submit_copy: after[{k}] stands for no work")
-    with nogil:     # a copy may be made at once
+            raise TypeError(f"submit_copy: after[{k}] is an empty event; accepted: events of submit_copy and submit_barrier")
+    with nogil:     # the copy may be executed immediately
         done = _dpctl.copy(ref, <void*> target, <void*> source, nbytes, events, n)
     return new_event(done, f"a copy of {nbytes} bytes")
 
 
 def reach(Descriptor array):
-    """Return the lowest address that `array` reaches, and how many bytes from there."""
+    """Return the lowest address that `array` uses, and the number of bytes from there."""
     cdef Py_ssize_t low, high
     extent(array, &low, &high)
     return <size_t> (array.data_ + low), high - low
 
 
 def checked_queue(stream):
-    """Return `stream` if it is a queue."""
+    """Return `stream` if it is a queue, else raise."""
     import_dpctl()
     if not is_a(stream, _queue_type):
         raise BufferError(f"stream is {show(stream)} for a copy of SYCL memory; accepted: None or a dpctl.SyclQueue")
@@ -738,7 +739,7 @@ def checked_queue(stream):
 
 
 def memory_of(str usm_type, Py_ssize_t nbytes, queue):
-    """Return fresh USM of a kind on a queue's device."""
+    """Allocate USM of a kind on a queue's device."""
     return new_memory(usm_type, max(nbytes, 1), {"queue": queue})
 
 
@@ -748,76 +749,78 @@ def queue_for_ordinal(int ordinal):
 
 
 def queue_for(device):
-    """Return the queue to allocate on for whatever names a device: a queue itself, or what ``Device`` takes."""
+    """Return the queue for allocations on a device, given as a queue or as an argument of ``Device``."""
     import_dpctl()
     queue = named_queue(device)
     if queue is not None:
         return queue
     wanted = Device(device)
     if wanted.type != "oneapi":
-        raise ValueError(f"{wanted} is no SYCL device")
+        raise ValueError(f"device: {wanted} is not a SYCL device; accepted: 'oneapi:0' and the like, or a dpctl.SyclQueue")
     return queue_of_ordinal(wanted.id)
 
 
 def named_queue(device):
-    """Return the queue whose own context new memory is to be of, where a queue or dpnp's device, which has one, names the
-    device; else None."""
+    """Return `device` if it is a queue, the queue of `device` if it is a dpnp device, else None.
+
+    New memory is allocated in the context of this queue.
+    """
     if is_tensor_device(device):
         device = device.sycl_queue
     return device if is_queue(device) else None
 
 
 cdef bint is_tensor_device(object obj) except -1:
-    """Whether an object is the ``x.device`` of dpnp's arrays, which have been dpctl's until its version 0.22."""
+    """Return whether `obj` is the ``x.device`` of a dpnp array, a class of dpctl until its version 0.22."""
     cls = type(obj)
     return cls.__name__ == "Device" and root_of(cls) in ("dpnp", "dpctl")
 
 
 def shares_context(Descriptor array, queue):
-    """Return whether USM is of the context of a queue, which may then use it."""
+    """Return whether USM is in the context of a queue, which can then use it."""
     return queue_of(array).sycl_context == checked_queue(queue).sycl_context
 
 
 def queue_of_array(Descriptor array):
-    """Return the queue that the memory of `array` belongs to."""
+    """Return the queue of the memory of `array`."""
     return queue_of(array)
 
 
 def _read_device(obj):
-    """The DLPack pair of dpctl's own objects."""
-    if available() and is_a(obj, _memory_type) and not is_memory(obj):     # asked for its device, it ends the process
-        raise TypeError(f"device: {show(obj)} has no memory; accepted: dpctl's devices, queues, and memory objects with memory")
+    """Return the DLPack pair of a dpctl object."""
+    if available() and is_a(obj, _memory_type) and not is_memory(obj):     # its sycl_device would end the process
+        raise TypeError(f"device: {show(obj)} is uninitialized; accepted: dpctl's devices, queues and initialized memory")
     device = obj.sycl_device if hasattr(obj, "sycl_device") else obj
     return (kDLOneAPI, device.get_device_id())
 
 
 def _read_tensor_device(obj):
-    """The DLPack pair of dpnp's device."""
+    """Return the DLPack pair of a dpnp device."""
     if not is_tensor_device(obj):
-        raise TypeError(f"device: {show(obj)} of dpnp is no device; accepted: its x.device")
+        raise TypeError(f"device: {show(obj)} of dpnp is not a device; accepted: its x.device")
     return _read_device(obj)
 
 
 def _read_filter(selector):
-    """The DLPack pair of a SYCL filter string."""
+    """Return the DLPack pair of a SYCL filter string."""
     refuse_fork()
     try:
         return _read_device(import_dpctl().SyclDevice(selector))
     except PASSES_ON:
         raise
-    except Exception as error:      # also where there is no dpctl: most such strings are no filters but slips
+    except Exception as error:      # also if dpctl is missing, because most such strings are typing errors, not filters
         raise ValueError(
-            f"device: {show(selector)} is no device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"
+            f"device: {show(selector)} is not a device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"
             f" string that selects a device here ({error}){cause_of(error)}"
         ) from error
 
 
 cdef str cause_of(object error):
-    """Why no filter string selects anything, where that is so; asked only of dpctl's own errors."""
+    """Return the reason why dpctl does not find any device, for dpctl's own errors, else an empty string."""
     dpctl = sys.modules.get("dpctl")
     if dpctl is None or not isinstance(error, dpctl.SyclDeviceCreationError) or dpctl.get_num_devices():
         return ""
-    return f"; dpctl finds no device at all: {sycl_runtime.cause()}"
+    return f"; dpctl does not find any device: {sycl_runtime.cause()}"
 
 
 READERS["dpctl"] = _read_device

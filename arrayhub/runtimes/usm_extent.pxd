@@ -1,15 +1,15 @@
-"""Which allocation a USM pointer lies in, where the runtime below SYCL can be asked."""
+"""Allocation that contains a USM pointer, as far as the runtime below SYCL reports it."""
 
 ctypedef enum Backend:
-    OTHER = 0          # nobody to ask
+    OTHER = 0          # does not report allocations
     OPENCL
     LEVEL_ZERO
 
-# clGetMemAllocInfoINTEL, as Intel's extension unified_shared_memory of OpenCL has it.
+# clGetMemAllocInfoINTEL of OpenCL's extension cl_intel_unified_shared_memory.
 ctypedef int (*AllocInfo)(void* context, const void* pointer, unsigned int what, size_t size, void* value,
                           size_t* written) noexcept nogil
 
-# A context of the runtime below. All zero before `enter`, and after `leave`.
+# Context of the runtime below SYCL. All zero before `enter` and after `leave`.
 cdef struct Native:
     Backend backend
     void* context

@@ -1,8 +1,8 @@
-"""Which allocation a USM pointer lies in. SYCL tells the kind of a pointer and nothing of its allocation, so the runtime
-below it is asked, where its functions are found under the names known here; else nobody is.
+"""Allocation that contains a USM pointer. SYCL reports the kind of a pointer but not its allocation. The runtime below
+SYCL reports it, if the process has loaded one of these functions.
 
 OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory). Level Zero: zeMemGetAddressRange (its core specification);
-its small allocations share larger ones of the runtime's, which are then what it tells.
+it places small allocations inside larger ones, and reports the larger ones.
 """
 
 import ctypes
@@ -41,7 +41,7 @@ cdef DriverFunctions _call
 
 
 cdef void* address(object library, str name) except? NULL:
-    """A function's address; NULL where there is no such library or name."""
+    """Return the address of a function, or NULL if the library or the name does not exist."""
     try:
         found = ctypes.CDLL(library) if isinstance(library, str) else library
         return <void*> <size_t> ctypes.cast(found[name], ctypes.c_void_p).value
@@ -50,7 +50,7 @@ cdef void* address(object library, str name) except? NULL:
 
 
 cdef int look(object library) except -1:
-    """Find the functions; `library` is dpctl's C library. Those below it are found as SYCL has loaded them, by their names."""
+    """Look up the functions in dpctl's C library `library`, and in the runtimes that SYCL has loaded, by their names."""
     global _call
     cdef DriverFunctions found
     found.backend = <int (*)(void*) noexcept nogil> address(library, "DPCTLContext_GetBackend")
@@ -60,7 +60,7 @@ cdef int look(object library) except -1:
     found.find = <FindFunction> address("libOpenCL.so.1", "clGetExtensionFunctionAddressForPlatform")
     found.release = <UseObject> address("libOpenCL.so.1", "clReleaseContext")
     found.address_range = <AddressRange> address("libze_loader.so.1", "zeMemGetAddressRange")
-    with cython.critical_section(_lock):     # to open a library may let another thread look meanwhile
+    with cython.critical_section(_lock):     # opening a library may let another thread run this function too
         if not is_done(&_looked):
             _call = found
             mark_done(&_looked)
@@ -68,14 +68,14 @@ cdef int look(object library) except -1:
 
 
 cdef int enter(Native* native, void* context) noexcept:
-    """Find out whom to ask about pointers of a SYCL context."""
+    """Find the runtime below a SYCL context, which reports allocations."""
     cdef int backend
     native.backend = OTHER
     if _call.backend == NULL or _call.native == NULL:
         return 0
     backend = _call.backend(context)
     if backend == DPCTL_OPENCL and _call.find != NULL and _call.release != NULL:
-        native.context = _call.native(context)     # with a reference of ours
+        native.context = _call.native(context)     # returns a new reference
         native.backend = OPENCL
         native.info = alloc_info(native.context)
         if native.info == NULL:
@@ -88,7 +88,7 @@ cdef int enter(Native* native, void* context) noexcept:
 
 
 cdef AllocInfo alloc_info(void* context) noexcept:
-    """The extension's function for the platform of a context's first device; NULL where it has none."""
+    """Return the extension's function for the platform of a context's first device, or NULL."""
     cdef void* devices[64]
     cdef void* platform = NULL
     cdef size_t written = 0
@@ -102,7 +102,7 @@ cdef AllocInfo alloc_info(void* context) noexcept:
 
 
 cdef void leave(Native* native) noexcept:
-    """Give back what `enter` took."""
+    """Release the reference that `enter` acquired."""
     if native.backend == OPENCL:
         _call.release(native.context)
     native.backend = OTHER
@@ -111,7 +111,7 @@ cdef void leave(Native* native) noexcept:
 
 
 cdef char* allocation_of(const Native* native, const void* pointer) noexcept nogil:
-    """Where the allocation that holds `pointer` starts; NULL where it is in none."""
+    """Return the start of the allocation that contains `pointer`, or NULL."""
     cdef void* base = NULL
     cdef int error
     if native.backend == OPENCL:
