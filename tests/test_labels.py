@@ -211,7 +211,7 @@ def test_align_wants_all_names(field, names):
 
 
 def test_align_wants_an_array_with_names():
-    with pytest.raises(ValueError, match=r"align: .* no names; call with_dims"):
+    with pytest.raises(ValueError, match=r"align: .* unnamed; call with_dims"):
         ah.asarray(np.zeros(3)).align("I")
 
 

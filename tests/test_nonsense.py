@@ -154,10 +154,10 @@ def test_flags_of_no_array_write_nowhere():
     kind = type(arrayhub.asarray(np.zeros(3)).flags)
     for make in (kind, lambda: kind.__new__(kind)):
         flags = make()
-        with pytest.raises(TypeError, match=r"take x\.flags"):
+        with pytest.raises(TypeError, match=r"use x\.flags"):
             flags.writeable = False
         for name in ("c_contiguous", "f_contiguous", "aligned", "writeable"):
-            with pytest.raises(TypeError, match=r"take x\.flags"):
+            with pytest.raises(TypeError, match=r"use x\.flags"):
                 getattr(flags, name)
 
 

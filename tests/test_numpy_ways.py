@@ -196,7 +196,7 @@ def test_flags_are_set_by_key():
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "argsort", "real", "fill", "dot", "round"])
 def test_methods_that_compute_are_numpys(name):
     x = ah.asarray(BASE)
-    with pytest.raises(AttributeError, match=rf"computes nothing; take arrayhub\.as_numpy\(x\)\.{name}"):
+    with pytest.raises(AttributeError, match=rf"does not compute; use arrayhub\.as_numpy\(x\)\.{name}"):
         getattr(x, name)
     assert not hasattr(ah.USMArray, name) and name not in dir(x)
 
@@ -459,9 +459,9 @@ def test_what_is_no_exchange_is_assigned():
 
 def test_read_only_memory_is_not_written():
     x = ah.asarray(b"abc")
-    with pytest.raises(ValueError, match=r"read-only; x\.copy\(\)"):
+    with pytest.raises(ValueError, match=r"read-only; .*x\.copy\(\)"):
         x[0] = 1
-    with pytest.raises(TypeError, match="take a slice"):
+    with pytest.raises(TypeError, match="use a slice"):
         del x[0]
 
 

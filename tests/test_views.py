@@ -448,7 +448,7 @@ def test_read_only_is_for_good_and_for_one_array():
         assert not derived.flags.writeable
         assert derived.access == "readonly"
         assert not np.asarray(derived).flags.writeable
-        with pytest.raises(ValueError, match=r"copy\(\) can be written"):
+        with pytest.raises(ValueError, match=r"cannot be made writeable; use x\.copy\(\)"):
             derived.flags.writeable = True
     a.flags.writeable = True
     assert a.flags.writeable

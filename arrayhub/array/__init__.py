@@ -1,1 +1,1 @@
-"""Layer 6: the class `USMArray`, its views, scalars, assignment and casts. Knows no protocol and no library."""
+"""Layer 6: the class `USMArray` with its views, scalars, assignment and casts."""

@@ -1,4 +1,4 @@
-"""``x[key] = value``: an explicit copy into the elements of an array that the host can write."""
+"""``x[key] = value``: an explicit copy into an array that the host can write."""
 
 import datetime
 
@@ -10,22 +10,24 @@ from arrayhub.array.casting import check_fit, checked, converted
 from arrayhub.libraries.numpy import ndarray, refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_host_readable
 
-# What NumPy makes an array of by itself.
+# Types that NumPy converts to arrays itself.
 _VALUES = (bool, int, float, complex, str, list, tuple, datetime.date, datetime.timedelta)
 
 
 def assign(array, key, value, way_in, check_values):
-    """Copy `value` into ``array[key]``; `way_in` makes an array of a foreign one, and `check_values` refuses what a
-    sequence holds that is none. See ``USMArray.__setitem__``."""
+    """Copy `value` into ``array[key]``. See ``USMArray.__setitem__``.
+
+    `way_in` imports a foreign array. `check_values` refuses sequences whose items NumPy would not import faithfully.
+    """
     target = array[key]
     _check_target(target)
     elements = ndarray(target)
     since = tracing.started()
-    text = isinstance(value, bytes) and elements.dtype.kind in "SUV"  # memory elsewhere
+    text = isinstance(value, bytes) and elements.dtype.kind in "SUV"  # for other element types, bytes are a buffer
     if text or isinstance(value, _VALUES):
         refuse_endless(value, "x[...] = value")
         given = checked(with_ndarrays(value), elements.dtype, "x[...] = value")
-        check_values(value)  # behind that: what is regular has an end
+        check_values(value)  # after `checked`, because a regular sequence is finite
     else:
         source = way_in(value)
         if source.memory is target.memory and target.ndim < array.ndim:
@@ -34,7 +36,7 @@ def assign(array, key, value, way_in, check_values):
         check_fit(given, elements.dtype, "x[...] = value")
     try:
         elements[...] = converted(given, elements.dtype)
-    except ValueError as error:  # in NumPy's words, which do not say of which call they speak
+    except ValueError as error:  # NumPy's message does not name the call
         raise ValueError(f"x[...] = value: {error}") from error
     tracing.copied("x[...] = value", type(value).__name__, str(target.device), target.nbytes, since)
 
@@ -42,21 +44,21 @@ def assign(array, key, value, way_in, check_values):
 def _check_target(target):
     if not is_host_readable(target):
         raise BufferError(
-            f"x[...] = value: the memory is on {target.device}, which its own library writes; take arrayhub.as_cupy(x)"
-            " or as_dpnp(x), or copy a whole array there by arrayhub.to_device(value, device)"
+            f"x[...] = value: the memory is on {target.device}, where only its own library writes; use"
+            " arrayhub.as_cupy(x) or as_dpnp(x), or copy a whole array there with arrayhub.to_device(value, device)"
         )
     if not target.flags.writeable:
-        raise ValueError("x[...] = value: the array is read-only; x.copy() can be written")
+        raise ValueError("x[...] = value: the array is read-only; accepted: a writable array, such as x.copy()")
 
 
 def _check_exchange(elements, source):
-    """Refuse ``x[i] = x[j]`` of two places of the same memory: it is half of ``x[i], x[j] = x[j], x[i]``."""
+    """Refuse ``x[i] = x[j]`` for two parts of the same memory, because it is half of ``x[i], x[j] = x[j], x[i]``."""
     try:
         overlap = np.shares_memory(elements, source, max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         overlap = False
     if elements.size and source.size and not overlap:
         raise TypeError(
-            "x[i] = x[j]: the value is a view of the same memory, so that exchanging two elements or rows by x[i], x[j]"
-            " = x[j], x[i], as shuffle does, would write one of them twice; take x[j].copy() or x[j].item()"
+            "x[i] = x[j]: the value is a view of the same memory, so exchanging two elements or rows by x[i], x[j]"
+            " = x[j], x[i], as shuffle does, would write one of them twice; use x[j].copy() or x[j].item()"
         )

@@ -1,7 +1,7 @@
-"""Whether values stay what they are among elements of another type; nothing is rounded away, cut, wrapped or parsed.
+"""Value-based casting rules: values keep their kind and magnitude; none is rounded, truncated, wrapped or parsed.
 
-What NumPy makes of values of several kinds at once has lost something already (large integers are floats, numbers among
-text are text, the finest unit of several times wraps), so that they are looked at kind by kind.
+NumPy's common type for values of several kinds may already lose information: large integers become floats, numbers
+among text become text, the finest unit of several times wraps. So values are checked kind by kind.
 """
 
 import collections
@@ -15,23 +15,25 @@ import numpy as np
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import show
 
-# Booleans, integers, real and complex numbers by the widest types of each: the kinds of ml_dtypes' types do not tell.
+# The widest types of booleans, integers, real and complex numbers. The kinds of ml_dtypes' types do not distinguish
+# them.
 _NUMBERS = (("?",), ("i8", "u8"), ("g",), ("G",))
 _INTEGERS = 1
 _WIDEST = tuple([tuple([np.dtype(name) for name in names]) for names in _NUMBERS])
-_WHOLE = (int, np.integer, np.bool_)  # and no np.timedelta64, which is one of NumPy's integers
-_WHOLE_NUMBERS = np.dtype(np.int64)  # the kind of objects that are all of these
-_EXACT = 2.0**53  # floats are all integers below
+_WHOLE = (int, np.integer, np.bool_)  # np.timedelta64, a subclass of np.integer, is excluded below
+_WHOLE_NUMBERS = np.dtype(np.int64)  # stands for an object array of integers
+_EXACT = 2.0**53  # float64 represents all integers below
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
-# ------------------------------------------------------------------------------------------------------ Python's values
+# ------------------------------------------------------------------------------------------------------ Python values
 
 
 def checked(value, own, call):
-    """Return a number, text, a time, or a sequence of them, of which nothing is lost as elements of the dtype `own`.
+    """Return a number, text, a time, or a sequence of these after checking that the dtype `own` represents all values.
 
-    It comes as the ndarray that NumPy makes of it where that says as much, else as it is; `converted` takes either.
+    The result is the ndarray that NumPy makes of the value if this ndarray is exact, else the value itself. `converted`
+    accepts both.
 
     Raises
     ------
@@ -48,28 +50,30 @@ def checked(value, own, call):
     if kind in "SU":
         _check_text(value, call)
     if given.dtype.char == "b" and any(isinstance(leaf, bytes) for leaf in _leaves(value)):
-        raise TypeError(f"{call}: {show(value)} holds text, of whose class NumPy makes numbers; take bytes(value)")
+        raise TypeError(f"{call}: {show(value)} holds text of a class that NumPy converts to numbers; use bytes(value)")
     if kind in "mM" or (kind == "O" and not _is_whole(given)):
         for alike in _by_kind(_leaves(value), call):
             check_fit(alike, own, call)
         return value
     check_fit(given, own, call)
-    if own.char in "gG":  # wider than what NumPy makes of integers and floats together
+    if own.char in "gG":  # wider than NumPy's common type of integers and floats
         return value
     return given.astype("g") if kind == "O" and not _is_numpys(own) else given
 
 
 def converted(given, own):
-    """Return what `checked` has returned as an ndarray that can be assigned to elements of the dtype `own`."""
+    """Convert a result of `checked` to an ndarray that can be assigned to elements of the dtype `own`."""
     return given if isinstance(given, np.ndarray) else np.array(given, own)
 
 
 def exact(value):
-    """Return what NumPy makes of a value, or of a sequence; of whole numbers that no integer type holds together, of
-    which NumPy would make floats, an ndarray of objects."""
+    """Convert a value or sequence to an ndarray without losing digits.
+
+    Integers that no integer type represents together become an ndarray of objects, where NumPy would make floats.
+    """
     try:
         given = np.asarray(value)
-    except OverflowError:  # of durations that no unit holds together, which NumPy before 2.5 wraps
+    except OverflowError:  # durations that no unit represents together; NumPy before 2.5 wraps them
         given = np.array(value, object)
     if given.dtype.kind in "fcO" and given.size and all(map(is_integer, _leaves(value))):
         return np.array(value, object)
@@ -77,7 +81,7 @@ def exact(value):
 
 
 def common(value, call):
-    """Return what NumPy makes of a sequence, of which nothing is lost; see `check_common` for the errors."""
+    """Convert a sequence to an ndarray of NumPy's common type. Raises like `check_common` if values would be lost."""
     try:
         given = np.array(value)
     except OverflowError as error:
@@ -87,21 +91,21 @@ def common(value, call):
 
 
 def no_type_error(value, error, call):
-    """Return the ValueError for what NumPy finds too large, as durations that no unit holds together from 2.5 on."""
-    return ValueError(f"{call}: no type holds all of {show(value)} ({error}); convert them to one first")
+    """Return the ValueError for values that overflow all types, such as durations without a common unit (NumPy 2.5)."""
+    return ValueError(f"{call}: no type represents all of {show(value)} ({error}); convert them to one type first")
 
 
 def check_common(value, given, call):
-    """Refuse a sequence of which NumPy's common type, that of the ndarray `given`, has lost something.
+    """Raise if NumPy's common type, the dtype of `given`, has lost a value of a sequence.
 
     Raises
     ------
     TypeError
-        Text, and values that are none.
+        The sequence mixes text with other values.
     OverflowError
-        An integer that no float is, among floats.
+        An integer among floats cannot be represented as a float.
     ValueError
-        Text that ends in NUL, which NumPy cuts; times between two of the common unit's, or beyond its 64 bits.
+        Text ends in NUL, which NumPy strips; or times are not multiples of the common unit, or exceed its 64 bits.
     """
     kind = given.dtype.kind
     if kind in "SU":
@@ -118,13 +122,13 @@ def check_common(value, given, call):
 def _check_text(value, call):
     leaves = _leaves(value)
     kinds = set(map(type, leaves))
-    if kinds == {str} and "\0" not in "".join(leaves):  # as most are
+    if kinds == {str} and "\0" not in "".join(leaves):  # the common case
         return
     if not kinds <= {str, bytes, np.str_, np.bytes_} and not all(map(_is_text, leaves)):
-        raise TypeError(f"{call}: {show(value)} holds text and values that are none; convert them first")
+        raise TypeError(f"{call}: {show(value)} mixes text with other values; convert them first")
     cut = next((leaf for leaf in leaves if isinstance(leaf, (str, bytes)) and leaf[-1:] in ("\0", b"\0")), None)
     if cut is not None:
-        raise ValueError(f"{call}: {show(cut)} ends in NUL, which elements of text do not keep; convert it first")
+        raise ValueError(f"{call}: {show(cut)} ends in NUL, which text elements do not keep; convert it first")
 
 
 def _check_integers(value, own, call):
@@ -135,23 +139,23 @@ def _check_integers(value, own, call):
         lost = whole.astype(object) != whole.astype(own).astype(object)  # Python compares them exactly
         if np.any(lost):
             raise OverflowError(
-                f"{call}: {whole.ravel()[np.argmax(lost)]} among floats would be rounded; make all of them one kind, as"
-                " in [float(value) for value in x]"
+                f"{call}: {whole.ravel()[np.argmax(lost)]} among floats would be rounded; convert all values to one"
+                " kind, for example with [float(value) for value in x]"
             )
 
 
 def need_a_type(value):
-    """Whether values are integers or times of Python's, of which NumPy makes objects unless it is told their type."""
+    """Return whether values are Python integers or times that NumPy converts to objects unless a dtype is given."""
     try:
         given = np.asarray(value)
-    except (TypeError, ValueError):  # no regular sequence
+    except (TypeError, ValueError):  # not a regular sequence
         return False
     known = int, datetime.date, datetime.timedelta
     return given.dtype == object and all(isinstance(leaf, known) for leaf in _leaves(value))
 
 
 def _check_fields(value, own, call, seen=None):
-    """`seen` has the lists that were visited, which may be shared or contain themselves."""
+    """Check the fields of records. `seen` has the lists visited so far, which may be shared or contain themselves."""
     if isinstance(value, list):
         seen = {} if seen is None else seen
         if id(value) in seen:
@@ -161,14 +165,14 @@ def _check_fields(value, own, call, seen=None):
             _check_fields(item, own, call, seen)
     elif getattr(getattr(value, "dtype", None), "names", None):
         check_fit(np.asarray(value), own, call)
-    else:  # a tuple has a value for each field, any other value is that of all
+    else:  # a tuple has one value per field; any other value applies to all fields
         items = value if isinstance(value, tuple) else [value] * len(own.names)
         for item, name in zip(items, own.names, strict=False):
             checked(item, own[name].base, call)
 
 
 def _leaves(value):
-    """The values in a sequence of sequences, or the only one: a sequence without any in it is returned as it is."""
+    """Return the items of nested sequences, or a single value as a tuple. A flat sequence is returned unchanged."""
     if not isinstance(value, (list, tuple)):
         return (value,)
     if not any(issubclass(cls, (list, tuple)) for cls in set(map(type, value))):
@@ -181,7 +185,7 @@ def _is_text(leaf):
 
 
 def _by_kind(leaves, call):
-    """Yield times and durations by their units, and everything else by its type."""
+    """Yield times and durations grouped by unit, and other values grouped by type."""
     groups = collections.defaultdict(list)
     for leaf in leaves:
         groups[getattr(leaf, "dtype", type(leaf))].append(leaf)
@@ -189,7 +193,7 @@ def _by_kind(leaves, call):
         if not isinstance(kind, type):
             yield np.array(some)
         elif issubclass(kind, (datetime.datetime, datetime.timedelta)):
-            times = [value for value in some if value == value]  # pandas' NaT is a datetime, too
+            times = [value for value in some if value == value]  # without pandas.NaT, a subclass of datetime
             if times:
                 yield ticks(times, "M8" if issubclass(kind, datetime.datetime) else "m8", call)
         else:
@@ -197,12 +201,12 @@ def _by_kind(leaves, call):
 
 
 def ticks(values, kind, call):
-    """Return times ("M8") or durations ("m8") of Python's in microseconds, in nanoseconds if one of pandas' has some.
+    """Convert Python times ("M8") or durations ("m8") to microseconds, or to nanoseconds if a pandas value has some.
 
     Raises
     ------
     OverflowError
-        They have more than 64 bits.
+        A value exceeds 64 bits.
     """
     fine = [getattr(value, "nanosecond", getattr(value, "nanoseconds", 0)) for value in values]
     exact = [microseconds(value) for value in values]
@@ -217,7 +221,7 @@ def ticks(values, kind, call):
 
 
 def microseconds(value):
-    """Return those of a duration, or since 1970 of a point in time, without what pandas has below them."""
+    """Return the microseconds of a duration, or of a time since 1970, without the nanoseconds of pandas values."""
     if isinstance(value, datetime.timedelta):
         return (value.days * 86400 + value.seconds) * 1_000_000 + value.microseconds
     seconds = (value.toordinal() - _EPOCH) * 86400 + value.hour * 3600 + value.minute * 60 + value.second
@@ -228,16 +232,16 @@ def microseconds(value):
 
 
 def check_fit(given, own, call):
-    """Refuse what the values of the ndarray `given` would lose as elements of the dtype `own`; `call` is for messages.
+    """Raise if the dtype `own` cannot represent the values of the ndarray `given`. `call` is the prefix of messages.
 
     Raises
     ------
     TypeError
-        Values of another kind: floats among integers, text among numbers, objects.
+        The values are of another kind: floats among integers, text among numbers, objects.
     OverflowError
-        Numbers that are too large, and those that the type does not have: an infinity, no number.
+        A number is out of range, or is an infinity or NaN that the type does not have.
     ValueError
-        Text that is too long, times between two of the unit's.
+        Text is too long, or a time is not a multiple of the unit.
     """
     kind = given.dtype
     if kind == own or not given.size:
@@ -246,15 +250,14 @@ def check_fit(given, own, call):
         for name, target in zip(kind.names, own.names, strict=True):
             if kind[name].shape and kind[name].shape != own[target].shape:
                 raise TypeError(
-                    f"{call}: field {name!r} has elements of shape {kind[name].shape}, and {target!r} of"
+                    f"{call}: field {name!r} has elements of shape {kind[name].shape}, and {target!r} has"
                     f" {own[target].shape}; convert it first"
                 )
             check_fit(given[name], own[target].base, call)
         return
     if not is_of_kind(given, own):
         raise TypeError(
-            f"{call}: {kind!r} among elements of {own!r} would lose what it is, and is no same_kind of it;"
-            " convert it first"
+            f"{call}: values of {kind!r} are not of the same_kind as elements of {own!r}; convert them first"
         )
     if own.kind in "SU":
         _check_lengths(given, own, call)
@@ -264,25 +267,25 @@ def check_fit(given, own, call):
         number = out_of_range(given, own)
         if number is not None:
             raise OverflowError(
-                f"{call}: {number} is out of the range of elements of {own!r}; convert it first, by"
-                " value.astype(dtype) of NumPy's, to have what that makes of it"
+                f"{call}: {number} is out of the range of elements of {own!r}; convert it first, for example with"
+                " NumPy's value.astype(dtype)"
             )
 
 
 def is_of_kind(given, own):
-    """Whether the values of the ndarray `given` keep their meaning as elements of the dtype `own`, if it holds them."""
+    """Return whether the values of the ndarray `given` keep their kind in the dtype `own`, regardless of range."""
     return keeps_kind(_WHOLE_NUMBERS if _is_whole(given) else given.dtype, own)
 
 
 def keeps_kind(kind, own):
-    """Whether elements of the dtype `kind` keep their meaning as elements of the dtype `own`, if it holds them."""
-    if own.kind in "SU":  # NumPy would write numbers as text, and read them out of it
+    """Return whether elements of the dtype `kind` keep their kind in the dtype `own`, regardless of range."""
+    if own.kind in "SU":  # NumPy would format numbers as text and parse text as numbers
         return kind.kind in "SU"
     if own.kind == "V" and rank(own) is None:
         return kind.kind in "SV" and np.can_cast(kind, own, "safe")
     before, after = rank(kind), rank(own)
     if before is None or after is None:
-        counts = before == _INTEGERS and own.kind in "mM"  # of its unit
+        counts = before == _INTEGERS and own.kind in "mM"  # an integer counts the unit
         return counts or (kind.kind not in "SUO" and np.can_cast(kind, own, "same_kind"))
     return before <= after
 
@@ -296,9 +299,9 @@ def rank(dtype):
 
 
 def out_of_range(given, own):
-    """Return a number of the ndarray `given` that the dtype `own`, of its kind or a wider one, lacks; or None."""
+    """Return a number of the ndarray `given` that `own`, of the same or a wider kind, cannot represent, or None."""
     kind, wide = given.dtype, rank(own)
-    if own.kind in "mM":  # integers count its unit, and the least one is NaT
+    if own.kind in "mM":  # integers count its unit; the least int64 is NaT
         return _outside(given, 1 - 2**63, 2**63 - 1) if given.size else None
     if not given.size or (_is_numpys(kind) and _is_numpys(own) and np.can_cast(kind, own, "safe")):
         return None
@@ -318,31 +321,31 @@ def out_of_range(given, own):
 
 
 def _parts(given):
-    """Complex numbers as real ones, at once where they lie in one run."""
+    """Return the real and imaginary parts of complex numbers, as one array if contiguous."""
     if given.ndim and given.flags.c_contiguous:
         return (given.view(given.real.dtype),)
     return given.real, given.imag
 
 
 def _is_numpys(dtype):
-    """Whether NumPy knows what an element type holds, which for those of ml_dtypes it does not."""
+    """Return whether NumPy knows the range of a dtype; for the dtypes of ml_dtypes it does not."""
     return dtype.num < FIRST_USER_TYPENUM or dtype.kind == "T"
 
 
 def _is_whole(given):
     return given.dtype == object and all(
         map(is_integer, given.ravel())
-    )  # NumPy iterates flat over 32 dimensions at most
+    )  # ravel, because NumPy's flat iterator supports at most 32 dimensions
 
 
 def is_integer(value):
-    """Whether a value is an integer or a truth value, of Python's or NumPy's."""
+    """Return whether a value is an integer or boolean of Python or NumPy."""
     return isinstance(value, _WHOLE) and not isinstance(value, np.timedelta64)
 
 
 @functools.lru_cache(512)
 def _limits(own, name):
-    """What is said of a dtype by ml_dtypes, which knows its own and NumPy's, or where that is not loaded, by NumPy."""
+    """Return iinfo or finfo of a dtype from ml_dtypes, which also supports NumPy's, or from NumPy if not loaded."""
     ml_dtypes = sys.modules.get("ml_dtypes")
     return getattr(np if ml_dtypes is None else ml_dtypes, name)(own)
 
@@ -358,20 +361,20 @@ def _numbers(own):
 
 
 class _Numbers:
-    """The numbers that a type of real or complex ones holds."""
+    """Range of a real or complex dtype."""
 
     def __init__(self, own):
         limits = _limits(own, "finfo")
-        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # from there on it rounds up
+        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # numbers from here on round up to infinity
         self.least, self.most = np.longdouble(limits.min) * half, np.longdouble(limits.max) * half
-        if limits.min > 0:  # of exponents alone, without a zero and negative numbers
+        if limits.min > 0:  # types of exponents only, without zero and negative numbers
             self.least = np.longdouble(limits.min)
         with np.errstate(all="ignore"):
             self.infinite = bool(np.isinf(np.array([np.inf]).astype(own).astype("c8"))[0])
             self.nan = bool(np.isnan(np.array([np.nan]).astype(own).astype("c8"))[0])
 
     def odd(self, part):
-        """Return a number of an ndarray that is none of them, or None."""
+        """Return a number of an ndarray that the dtype cannot represent, or None."""
         if part.dtype.kind != "f":
             return _outside(part, self.least, self.most)
         with np.errstate(invalid="ignore"):
@@ -395,10 +398,10 @@ def _check_lengths(given, own, call):
 def _check_times(given, own, call):
     try:
         kept = np.array_equal(given.astype(own).astype(given.dtype), given, equal_nan=True)
-    except OverflowError:  # of NumPy 2.5; those before it wrap
+    except OverflowError:  # NumPy 2.5; earlier versions wrap
         kept = False
     if not kept:
         raise ValueError(
-            f"{call}: elements of {own!r} have no such time as {given.dtype!r} has here; convert it first, by"
-            " value.astype(dtype) of NumPy's, which rounds"
+            f"{call}: a time of {given.dtype!r} is not a multiple of the unit of {own!r} or exceeds its range; convert"
+            " it first, for example with NumPy's value.astype(dtype), which rounds"
         )

@@ -1,4 +1,4 @@
-"""The constructor of the USM array specification: a layout over new USM, over existing memory, or over host memory."""
+"""Constructor of the USM array specification: a layout over new USM, over existing memory, or over host memory."""
 
 from libc.string cimport memcpy
 
@@ -37,9 +37,9 @@ cdef tuple _OPTIONS = ("queue", "alignment", "copy")
 
 cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
                   object order, object buffer_ctor_kwargs) except -1:
-    """Fill a fresh array as the specification's constructor says; see USMArray."""
+    """Initialize a new array as the specification's constructor does. See USMArray."""
     refuse_filled(a)
-    # Everything is checked on another array first, so that one whose construction fails never shows half a layout.
+    # A separate array is filled first, so that a failing construction never leaves a partial layout.
     cdef Descriptor layout_ = lay_out(shape, dtype, strides, order)
     cdef Py_ssize_t end
     cdef Py_ssize_t start = checked_start(layout_, integer(offset, "USMArray: offset"), isinstance(buffer, str), &end)
@@ -47,19 +47,19 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
     check_inside(layout_, end)
     layout_.data_ = layout_.block_.address_ + start
     seal(layout_)
-    refuse_filled(a)     # once more: an argument's code may have filled it meanwhile
+    refuse_filled(a)     # again, because code of an argument may have initialized it meanwhile
     return move(layout_, a)
 
 
 cdef int refuse_filled(Descriptor a) except -1:
-    """Refuse an array that is one already: others may have its shape, and a view of its memory."""
+    """Raise for an initialized array, because views and exports may refer to its shape and memory."""
     if a.shape_ != NULL:
-        raise TypeError("USMArray: this array exists already; call USMArray(...) for another")
+        raise TypeError("USMArray: this array exists already; call USMArray(...) for a new one")
     return 0
 
 
 cdef Descriptor lay_out(object shape, object dtype, object strides, object order):
-    """An array without memory: shape, element type and byte strides."""
+    """Return an array without memory: shape, element type and byte strides."""
     cdef list lengths = as_integers(shape, "shape")
     cdef list steps = None if strides is None else as_integers(strides, "strides")
     cdef Py_ssize_t total
@@ -69,7 +69,7 @@ cdef Descriptor lay_out(object shape, object dtype, object strides, object order
     if any(length < 0 for length in lengths):
         raise ValueError(f"USMArray: shape is {show(shape)}; accepted: lengths of zero or more")
     if steps is not None and len(steps) != len(lengths):
-        raise ValueError(f"USMArray: strides has {len(steps)} entries, shape has {len(lengths)}; accepted: as many")
+        raise ValueError(f"USMArray: strides has {len(steps)} entries, shape has {len(lengths)}; accepted: the same number")
     if not isinstance(order, str) or order not in ("C", "F"):
         raise ValueError(f"USMArray: order is {show(order)}; accepted: 'C' or 'F'")
     cdef Descriptor a = new_array(<int> len(lengths))
@@ -84,20 +84,20 @@ cdef Descriptor lay_out(object shape, object dtype, object strides, object order
 
 
 cdef object as_dtype(object dtype):
-    """A NumPy dtype of single elements of some size."""
+    """Return a NumPy dtype of single elements of at least one byte."""
     made = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
-        raise TypeError(f"USMArray: dtype is {made!r}; accepted: one element of one byte or more. Put sub-arrays into shape")
+        raise TypeError(f"USMArray: dtype is {made!r}; accepted: an element of one or more bytes. Move sub-arrays into shape")
     return made
 
 
 cdef list as_integers(object values, str name):
-    """The integers of a shape or of strides, either of which may be a single one."""
+    """Return the integers of a shape or of strides, given as a sequence or as one integer."""
     return [integer(value, f"USMArray: {name}") for value in (values if isinstance(values, (tuple, list)) else (values,))]
 
 
 cdef bint fill_strides(Descriptor a, list steps, bint fortran) except -1:
-    """Byte strides from strides in elements, or compact ones. True where one overflows."""
+    """Set byte strides from strides in elements, or compact ones. Return whether one overflows."""
     cdef bint overflow = False
     cdef int k
     if steps is None:
@@ -108,36 +108,36 @@ cdef bint fill_strides(Descriptor a, list steps, bint fortran) except -1:
 
 
 cdef Py_ssize_t checked_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_ssize_t* end) except -1:
-    """Bytes from the start of the memory to element zero; computed for new memory with negative strides. `end` is how
-    many bytes of the memory the array needs."""
+    """Return the bytes from the start of the memory to element zero, computed for new memory with negative strides. Set `end`
+    to the number of bytes that the array needs."""
     cdef Py_ssize_t low, high, start, first
     if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high):
         raise ValueError(f"USMArray: shape {a.shape} with byte strides {a.byte_strides} is larger than the address space")
     if layout.checked_mul(offset, a.itemsize_, &start):
-        raise ValueError(f"USMArray: offset is {offset}; accepted: one whose bytes stay below 2**63")
+        raise ValueError(f"USMArray: offset is {offset}; accepted: an offset of less than 2**63 bytes")
     if is_new and start == 0:
         start = -low
     if layout.checked_add(start, low, &first) or layout.checked_add(start, high, end) or first < 0:
         raise ValueError(
             f"USMArray: offset is {offset}, and strides reach {-low // a.itemsize_} elements before element zero; accepted:"
-            f" {-low // a.itemsize_} or more, such that all elements stay below 2**63 bytes"
+            f" {-low // a.itemsize_} or more, with all elements below 2**63 bytes"
         )
     return start
 
 
 cdef int check_inside(Descriptor a, Py_ssize_t end) except -1:
-    """Refuse a layout that leaves its memory: the specification leaves that to the user, who then gets a crash."""
+    """Raise for a layout outside its memory. The specification leaves this check to the user, where it is a crash."""
     cdef Py_ssize_t nbytes = block_of(a).nbytes_
     if end > nbytes:
         raise ValueError(
-            f"USMArray: shape {a.shape}, strides and offset reach {end} bytes into memory of {nbytes} bytes; accepted: a"
-            " layout that stays inside"
+            f"USMArray: shape {a.shape}, strides and offset need {end} bytes of memory of {nbytes} bytes; accepted: a"
+            " layout inside the memory"
         )
     return 0
 
 
 cdef int move(Descriptor source, Descriptor target) except -1:
-    """Give a fresh array what another one, that nobody else holds, has become."""
+    """Move the fields of an array without other references to a new array."""
     reserve(target, source.nd_)
     copy_fields(source, target)
     target.block_ = source.block_
@@ -149,12 +149,12 @@ cdef int move(Descriptor source, Descriptor target) except -1:
 
 
 cdef dict checked_options(object buffer_ctor_kwargs):
-    """A copy of the options of dpctl's constructors, none of them unknown."""
+    """Validate the options of dpctl's constructors and return a copy."""
     try:
         options = {} if buffer_ctor_kwargs is None else dict(buffer_ctor_kwargs)
     except PASSES_ON:
         raise
-    except Exception:      # of its `keys` or `__iter__`
+    except Exception:      # raised by its `keys` or `__iter__`
         raise TypeError(f"USMArray: buffer_ctor_kwargs is {show(buffer_ctor_kwargs)}; accepted: a dict") from None
     for name in options:
         if name not in _OPTIONS:
@@ -163,22 +163,22 @@ cdef dict checked_options(object buffer_ctor_kwargs):
     alignment = options.get("alignment")
     if alignment is not None:
         options["alignment"] = exact = integer(alignment, "USMArray: alignment")
-        if exact < 0 or exact & (exact - 1):      # 0 leaves it to dpctl
+        if exact < 0 or exact & (exact - 1):      # 0: dpctl chooses
             raise ValueError(f"USMArray: alignment is {exact}; accepted: a power of two, in bytes")
     return options
 
 
 cdef int take_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbytes) except -1:
-    """Give `a` the memory that `buffer` names or is."""
+    """Set the memory of `a` to `buffer`, a kind of new memory or an object."""
     if isinstance(buffer, str):
         if buffer == "cpu":
             return take_host(a, options, nbytes)
-        kind = buffer.removeprefix("usm_")     # the word of ``memory=``
+        kind = buffer.removeprefix("usm_")     # accept the names of ``memory=`` too
         if kind in _USM_TYPES:
             return take_usm(a, kind, options, nbytes)
         raise ValueError(
-            f"USMArray: buffer is {show(buffer)}; accepted: 'device', 'shared', 'host' (USM; or as in memory=), 'cpu', a"
-            " dpctl.memory object, a USMArray, or an object with a writable buffer"
+            f"USMArray: buffer is {show(buffer)}; accepted: 'device', 'shared', 'host' (USM; also with the prefix 'usm_'),"
+            " 'cpu', a dpctl.memory object, a USMArray, or an object with a writable buffer"
         )
     if isinstance(buffer, Descriptor):
         return share_block(a, buffer, options)
@@ -189,7 +189,7 @@ cdef int take_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbyte
 
 cdef int take_host(Descriptor a, dict options, Py_ssize_t nbytes) except -1:
     if options.get("queue") is not None:
-        raise ValueError("USMArray: a queue is of no use for buffer='cpu'; accepted: buffer='host', 'shared' or 'device'")
+        raise ValueError("USMArray: queue is given for buffer='cpu'; accepted: buffer='host', 'shared' or 'device'")
     cdef MemoryBlock block = allocate(nbytes, max(<Py_ssize_t> (options.get("alignment") or 0), BOUNDARY))
     a.block_ = block
     a.base_ = block
@@ -201,11 +201,11 @@ cdef int take_host(Descriptor a, dict options, Py_ssize_t nbytes) except -1:
 cdef int take_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) except -1:
     check_usm_type(a)
     options = {name: value for name, value in options.items() if value is not None and name != "copy"}
-    # dpctl cannot allocate nothing, so an empty array gets one byte that it never shows.
+    # dpctl cannot allocate zero bytes, so an empty array gets one byte that it never uses.
     cdef MemoryBlock block = sycl.block_of_memory(sycl.new_memory(kind, max(nbytes, 1), options))
     alignment = options.get("alignment") or 1
-    if <size_t> block.address_ % alignment != 0:      # the runtime passes over an alignment that it does not have
-        raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{kind} memory on a boundary of {alignment} bytes")
+    if <size_t> block.address_ % alignment != 0:      # the runtime ignores an alignment that it does not support
+        raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{kind} memory with an alignment of {alignment} bytes")
     block.nbytes_ = nbytes
     sycl.place(a, block, _USM_TYPES[kind])
     a.flags_ |= WRITEABLE
@@ -215,7 +215,7 @@ cdef int take_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) excep
 cdef int take_memory_object(Descriptor a, object memory, dict options) except -1:
     check_usm_type(a)
     if options.pop("copy", None):
-        # Memory(x, copy=True) keeps x alive for ever, so the copy is made in two steps.
+        # Two steps, because Memory(x, copy=True) keeps x alive forever.
         memory.sycl_queue.wait()
         options = {"queue": memory.sycl_queue, **{name: value for name, value in options.items() if value is not None}}
         fresh = sycl.new_memory(memory.get_usm_type(), memory.nbytes, options)
@@ -229,23 +229,23 @@ cdef int take_memory_object(Descriptor a, object memory, dict options) except -1
 
 
 cdef int check_options(Descriptor a, dict options, object queue) except -1:
-    """Refuse options that memory which exists already does not fulfil."""
+    """Raise for options that existing memory does not meet."""
     alignment = options.get("alignment") or 1
     address = <size_t> a.block_.address_
     if address % alignment != 0:
         raise ValueError(f"USMArray: alignment is {alignment}, and the memory of buffer starts at {address:#x}; pass copy=True,"
-                         " or leave alignment out")
+                         " or omit alignment")
     if options.get("queue") is not None and options["queue"] != queue:
-        raise ValueError("USMArray: queue is another one than that of buffer's memory; pass copy=True, or leave queue out")
+        raise ValueError("USMArray: queue differs from that of buffer's memory; pass copy=True, or omit queue")
     return 0
 
 
 cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
-    """Lay `a` over the whole memory block of another array, with the same access."""
+    """Lay `a` over the memory block of another array, with the same access."""
     if options.get("copy"):
-        raise ValueError("USMArray: copy=True with this buffer; accepted: for dpctl.memory objects. Copy it first")
+        raise ValueError("USMArray: copy is True for this buffer; accepted: only for dpctl.memory objects. Copy it first")
     if other.shape_ == NULL or other.flags_ & PACKED:
-        raise ValueError("USMArray: buffer is an array without memory of whole bytes")
+        raise ValueError("USMArray: buffer is an uninitialized or packed array; accepted: an array of whole bytes")
     if other.usm_type_:
         check_usm_type(a)
     a.block_ = block_of(other)
@@ -260,7 +260,7 @@ cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
 
 
 cdef int take_buffer(Descriptor a, object obj, dict options) except -1:
-    """Lay `a` over the bytes that an object exports by the buffer protocol."""
+    """Lay `a` over the bytes that an object exports through the buffer protocol."""
     cdef Descriptor exported = buffer_adapter.parse(obj, None)
     if exported is None:
         raise TypeError(
@@ -268,14 +268,14 @@ cdef int take_buffer(Descriptor a, object obj, dict options) except -1:
             " or an object with a writable buffer"
         )
     if not exported.flags_ & WRITEABLE:
-        raise BufferError(f"USMArray: the buffer of {show(obj)} is read-only; accepted: a writable one, such as a bytearray")
+        raise BufferError(f"USMArray: the buffer of {show(obj)} is read-only; accepted: a writable buffer, such as a bytearray")
     if not exported.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
-        raise ValueError(f"USMArray: the buffer of {show(obj)} is not contiguous; accepted: one run of bytes")
+        raise ValueError(f"USMArray: the buffer of {show(obj)} is not contiguous; accepted: a contiguous buffer")
     return share_block(a, exported, options)
 
 
 cdef int check_usm_type(Descriptor a) except -1:
-    """USM holds what SYCL has types for, which is what DLPack has numbers for."""
+    """Raise for element types that SYCL does not have, which are those without a DLPack number."""
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise TypeError(
             f"USMArray: dtype is {a.dtype_!r}; accepted on USM: bool, integers, floating point and complex types in native"

@@ -1,4 +1,4 @@
-"""The flags of one array, under NumPy's names too."""
+"""Flags of an array, also under NumPy's names."""
 
 cimport cython
 
@@ -6,7 +6,7 @@ from arrayhub._core.descriptor cimport ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS, WRIT
 
 from arrayhub._core.errors import show
 
-# One row per flag of numpy.ndarray.flags: the attribute that says it, and its keys.
+# One row per flag of numpy.ndarray.flags: its attribute and its keys.
 _KEYS = {
     "c_contiguous": ("C_CONTIGUOUS", "CONTIGUOUS", "C"),
     "f_contiguous": ("F_CONTIGUOUS", "FORTRAN", "F"),
@@ -25,33 +25,33 @@ _ATTRIBUTES = {key: attribute for attribute, keys in _KEYS.items() for key in ke
 
 @cython.final
 cdef class Flags:
-    """What the layout and the access of one array are. Keys and attributes are those of ``numpy.ndarray.flags``.
+    """Flags of the layout and access of an array, with the keys and attributes of ``numpy.ndarray.flags``.
 
     Attributes
     ----------
     c_contiguous, f_contiguous : bool
-        Computed from shape and strides; strides of length-1 dimensions do not count.
+        Computed from shape and strides; strides of dimensions of length 1 are ignored.
     aligned : bool
-        Whether every element lies on a boundary of its type's alignment.
+        Whether every element is aligned for its type.
     writeable : bool
-        May be set to False, for this array alone; never back to True.
+        Can be set to False, for this array alone, and never back to True.
     owndata : bool
-        False: the memory is that of ``base``, which views share.
+        False: ``base`` owns the memory.
     writebackifcopy : bool
-        False: nothing is ever written back.
+        False: arrays are never written back.
     contiguous, fortran : bool
-        The same as `c_contiguous` and `f_contiguous`.
+        Aliases of `c_contiguous` and `f_contiguous`.
     forc, fnc : bool
-        One of the two orders; Fortran order that is not C order too.
+        Contiguous in either order; in Fortran order but not in C order.
     behaved, carray, farray : bool
-        Aligned and writeable; and besides in C order, or in Fortran order that is not C order too.
+        Aligned and writeable; also in C order; also in Fortran order but not in C order.
     num : int
         NumPy's number for all of them.
     """
 
     cdef Descriptor owner(self):
         if self.array is None:
-            raise TypeError("Flags: these are the flags of no array; take x.flags")
+            raise TypeError("Flags: the object does not belong to an array; use x.flags")
         return self.array
 
     @property
@@ -76,7 +76,7 @@ cdef class Flags:
         if not value:
             array.flags_ &= ~WRITEABLE
         elif not array.flags_ & WRITEABLE:
-            raise ValueError("flags.writeable: the array is read-only and stays so; x.copy() can be written")
+            raise ValueError("flags.writeable: a read-only array cannot be made writeable; use x.copy()")
 
     @property
     def owndata(self):
@@ -123,7 +123,7 @@ cdef class Flags:
 
     def __setitem__(self, key, value):
         if attribute_of(key) != "writeable":
-            raise ValueError(f"flags[{show(key)}]: follows from the array; accepted: 'WRITEABLE'")
+            raise ValueError(f"flags[{show(key)}]: the flag is computed and cannot be set; accepted: 'WRITEABLE'")
         self.writeable = value
 
     def __repr__(self):

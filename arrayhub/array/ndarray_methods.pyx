@@ -1,4 +1,4 @@
-"""Methods that NumPy's arrays have and that compute nothing: the same bytes as another type, one dimension, copies."""
+"""Methods of `numpy.ndarray` that do not compute: astype, view, ravel, flatten, reshape."""
 
 import numpy as np
 
@@ -27,15 +27,18 @@ from arrayhub._core.errors import show
 
 
 cdef object view_as(Descriptor a, object dtype):
-    """The bytes of `a` as elements of another type. NumPy says which shape and strides that has: it is shown an array of
-    the same layout, whose memory it does not look at, so that it may lie on a device."""
+    """Return a view of the bytes of `a` as elements of another type.
+
+    NumPy computes shape and strides from an ndarray of the same layout. It does not access the memory, which may therefore
+    be on a device.
+    """
     if dtype is None:
         return same_layout(a)
     if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
         raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
     refuse_packed(a, "view")
     shown = numpy_library.lay_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
-    cdef Descriptor view = view_of(a, shown.ndim)     # more than a's where the type is an array itself
+    cdef Descriptor view = view_of(a, shown.ndim)     # more than that of `a` if the dtype has a shape
     cdef int k
     for k in range(view.nd_):
         view.shape_[k] = shown.shape[k]
@@ -58,7 +61,7 @@ cdef bint in_fortran_order(Descriptor a, object order, str call) except -1:
 cdef object reshape_in(Descriptor a, tuple shape, object order):
     if type(order) is str and order == "C":      # as in nearly every call
         return reshape(a, shape)
-    if order not in ("C", "F", "A"):      # NumPy's reshape has no "K" either
+    if order not in ("C", "F", "A"):      # as in NumPy, without "K"
         raise ValueError(f"reshape: order is {show(order)}; accepted: 'C', 'F' or 'A'")
     if not in_fortran_order(a, order, "reshape"):
         return reshape(a, shape)
@@ -66,7 +69,7 @@ cdef object reshape_in(Descriptor a, tuple shape, object order):
         return transpose(reshape(transpose(a, None), shape[::-1]), None)
     except BufferError:
         raise BufferError(
-            f"reshape: no strides express the shape {shape} in Fortran order; call copy(order='F') first"
+            f"reshape: strides cannot express the shape {shape} in Fortran order; call copy(order='F') first"
         ) from None
 
 
@@ -75,7 +78,7 @@ cdef object ravel(Descriptor a, object order):
     try:
         return reshape(ordered, (-1,) if ordered.size else (0,))
     except BufferError as error:
-        raise BufferError(f"ravel: one stride cannot express it ({error}); call flatten(), which copies") from None
+        raise BufferError(f"ravel: one stride cannot express the result ({error}); call flatten(), which copies") from None
 
 
 cdef object flatten(Descriptor a, object order):
@@ -89,8 +92,8 @@ cdef object astype(Descriptor a, object dtype, object order, object casting, obj
     dtype = requested_dtype(dtype)
     if not np.can_cast(get_dtype(a), dtype, casting):
         raise TypeError(
-            f"astype: casting={casting!r} forbids to convert {get_dtype(a)!r} to {dtype!r}; accepted: what numpy.can_cast"
-            " allows"
+            f"astype: casting={casting!r} forbids converting {get_dtype(a)!r} to {dtype!r}; accepted: conversions that"
+            " numpy.can_cast allows"
         )
     if satisfies(get_dtype(a), dtype):
         return transfer.copy(a, order="F" if fortran else "C") if copy else a

@@ -1,4 +1,4 @@
-"""The elements of an array as Python's own values: read by their type, never as bytes or text. Reading copies."""
+"""Elements of an array as Python values, converted according to the element type. Reading copies."""
 
 import operator
 
@@ -21,8 +21,8 @@ from arrayhub._core.errors import show, unreadable
 from arrayhub._core.tracing import copied as tell_copy
 from arrayhub._core.tracing import started
 
-# One row per element type that Python has a value for: NumPy's number of it, C's type, and the value. Each makes a function
-# that reads a run of elements, none of which need be aligned, into the places of a list; NumPy reads all other types.
+# One row per element type with a Python value: NumPy's type number, the C type, and the conversion. Each row makes a function
+# that reads a run of possibly unaligned elements into the slots of a list. NumPy reads all other types.
 cdef extern from *:
     """
     #include <string.h>
@@ -46,13 +46,13 @@ cdef extern from *:
         ROW(NPY_CDOUBLE, arrayhub_cdouble, PyComplex_FromDoubles(x.real, x.imag))
     typedef struct { float real, imag; } arrayhub_cfloat;
     typedef struct { double real, imag; } arrayhub_cdouble;
-    /* The bits of a half in the places of a float's, whose exponents count from elsewhere. */
+    /* Shift the bits of a half into a float, then correct the exponent bias. */
     static inline float arrayhub_half(npy_half half) {
         npy_uint32 bits = (npy_uint32)(half & 0x7fff) << 13;
         float value;
         memcpy(&value, &bits, sizeof value);
         value *= 0x1p112f;
-        if ((half & 0x7c00) == 0x7c00) {        /* infinity, or no number */
+        if ((half & 0x7c00) == 0x7c00) {        /* infinity or NaN */
             bits |= 0x7f800000;
             memcpy(&value, &bits, sizeof value);
         }
@@ -82,12 +82,12 @@ cdef extern from *:
 
 
 cdef inline Reader reader_of(Descriptor a) noexcept nogil:
-    """What reads the elements; NULL where NumPy has to: long doubles, dates, strings, records, swapped bytes, ..."""
+    """Return the reader of the elements, or NULL if NumPy has to read them: long doubles, dates, strings, records, ..."""
     return READERS[a.typenum_] if a.flags_ & NOTSWAPPED and 0 <= a.typenum_ <= LAST_READER else NULL
 
 
 cdef inline object value_at(Descriptor a, const char* place):
-    """The Python value of the element of `a` at an address."""
+    """Return the Python value of the element of `a` at an address."""
     cdef Reader read = reader_of(a)
     cdef PyObject* value
     if read == NULL:
@@ -100,12 +100,12 @@ cdef extern from *:
     """
     #define arrayhub_same(value) (value)
     """
-    object owned "arrayhub_same"(PyObject* value)                 # takes the reference over
+    object owned "arrayhub_same"(PyObject* value)                 # steals the reference
     PyObject* given_away "Py_NewRef"(object value) noexcept
 
 
 cdef int make_readable(Descriptor a, str call) except -1:
-    """Wait until the host may read the elements; TypeError where it never may: nothing is copied from a device silently."""
+    """Wait until the host can read the elements. Raise TypeError for device memory, which is never copied implicitly."""
     if not host_readable(a):
         raise TypeError(unreadable(call, place_of(a)))
     host_ready(a)
@@ -116,16 +116,16 @@ cdef int make_readable(Descriptor a, str call) except -1:
 
 
 cdef object only_element(Descriptor a, str call):
-    """The value of an array's one element.
+    """Return the value of the only element of an array.
 
     Raises
     ------
     TypeError
-        There is no element or several, the host cannot read the memory, or NumPy has no type for the element.
+        The array does not have exactly one element, the host cannot read the memory, or NumPy does not have the type.
     """
     if size_of(a) != 1:
         raise TypeError(
-            f"{call}: the array has {size_of(a)} elements, and only the element of an array of one is a number; take"
+            f"{call}: the array has {size_of(a)} elements; accepted: exactly one. Use"
             " arrayhub.as_numpy(x)"
         )
     make_readable(a, call)
@@ -133,25 +133,25 @@ cdef object only_element(Descriptor a, str call):
 
 
 cdef object as_index(Descriptor a):
-    """The element of an array of integers without dimensions.
+    """Return the element of an integer array without dimensions.
 
-    With dimensions it would be a sequence of sizes to one caller and a size to another, so there NumPy refuses too.
+    NumPy also refuses arrays with dimensions: callers could read them as a sequence of sizes or as one size.
     """
     if a.nd_ != 0 or not (a.typenum_ != cnp.NPY_BOOL and cnp.PyTypeNum_ISINTEGER(a.typenum_)):
         raise TypeError(
-            f"index: only an array of integers without dimensions is an index; this one has {a.nd_}, and typenum"
-            f" {a.typenum_}. Take arrayhub.as_numpy(x)"
+            f"index: only an array of integers without dimensions is an index; this one has {a.nd_} dimensions and typenum"
+            f" {a.typenum_}. Use arrayhub.as_numpy(x)"
         )
     return only_element(a, "index")
 
 
 cdef object formatted(Descriptor a, object spec):
-    """What ``format(x, spec)`` is: without a format that of ``str``, else the one element in that format."""
+    """Return ``format(x, spec)``: without a format that of ``str``, else the only element in this format."""
     return str(a) if not spec else format(only_element(a, f"format {spec!r}"), spec)
 
 
 cdef object item(Descriptor a, PyObject* const* where, Py_ssize_t given):
-    """One element as a Python value, as ``numpy.ndarray.item`` gives it; see ``_ITEM``."""
+    """Return one element as a Python value, like ``numpy.ndarray.item``. See ``_ITEM``."""
     cdef Py_ssize_t index[MAX_NDIM]
     cdef const char* place = a.data_
     cdef int k
@@ -173,14 +173,14 @@ cdef object item(Descriptor a, PyObject* const* where, Py_ssize_t given):
 cdef int choose_only(Descriptor a, Py_ssize_t* index) except -1:
     if size_of(a) != 1:
         raise ValueError(
-            f"item: the array has {size_of(a)} elements; say which, as in x.item(0), or take x.tolist()"
+            f"item: the array has {size_of(a)} elements; choose one, as in x.item(0), or use x.tolist()"
         )
     memset(index, 0, a.nd_ * sizeof(Py_ssize_t))
     return 0
 
 
 cdef int choose_by_number(Descriptor a, object number, Py_ssize_t* index) except -1:
-    """The index of an element by its number in C order."""
+    """Set the index of an element from its number in C order."""
     cdef Py_ssize_t left = bounded(number, size_of(a), "item: the index", -1)
     cdef int k
     for k in range(a.nd_ - 1, 0, -1):
@@ -194,14 +194,14 @@ cdef int choose_by_number(Descriptor a, object number, Py_ssize_t* index) except
 cdef int choose_by_index(Descriptor a, PyObject* const* where, Py_ssize_t given, Py_ssize_t* index) except -1:
     cdef int k
     if given != a.nd_:
-        raise ValueError(f"item: {given} indices; accepted: none, one into the elements in C order, or {a.nd_}")
+        raise ValueError(f"item: {given} indices; accepted: none, one for the elements in C order, or {a.nd_}")
     for k in range(a.nd_):
         index[k] = bounded(<object> where[k], a.shape_[k], "item: index", k)
     return 0
 
 
 cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension) except -1:
-    """An index as a number from zero on; a negative one counts from the end."""
+    """Return an index as a nonnegative number. Negative indices count from the end."""
     cdef Py_ssize_t i = digit(index) if is_digit(index) else of_any_size(index, length, what, dimension)
     if i < -length or i >= length:
         raise beyond_error(i, length, what, dimension)
@@ -209,7 +209,7 @@ cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension
 
 
 cdef Py_ssize_t of_any_size(object index, Py_ssize_t length, str what, int dimension) except? -1:
-    """The same of what is no small integer of Python's."""
+    """Convert an index that is not a small Python integer."""
     try:
         return operator.index(index)
     except TypeError:
@@ -228,8 +228,8 @@ cdef str named(str what, int dimension):
     return what if dimension < 0 else f"{what} {dimension}"
 
 
-# `item` takes any number of arguments, and Cython would make a tuple of them for each call; Python's own way to be given them
-# as they are takes this table.
+# `item` takes any number of arguments, for which Cython would make a tuple in each call. METH_FASTCALL avoids the tuple, and
+# needs this table.
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
         PyObject* tp_dict
@@ -253,19 +253,19 @@ Return one element as a Python value, as ``numpy.ndarray.item`` does.
 Parameters
 ----------
 *args : int or tuple of int, optional
-    Nothing: the only element. One integer: an element by its number in C order. Several: its index.
+    Nothing: the only element. One integer: the element with this number in C order. Several: an index.
 
 Raises
 ------
 ValueError
-    There is no element or several, and none was chosen.
+    No index is given, and the array does not have exactly one element.
 TypeError
-    The host cannot read the memory; the message names ``to_host``.
+    The host cannot read the memory; call ``to_host``.
 """
 
 
 cdef int give_item(type cls) except -1:
-    """Give a subclass of Descriptor its method ``item``."""
+    """Add the method ``item`` to a subclass of Descriptor."""
     (<dict> (<PyTypeObject*> cls).tp_dict)["item"] = PyDescr_NewMethod(<PyTypeObject*> cls, &_ITEM)
     PyType_Modified(cls)
     return 0
@@ -275,7 +275,7 @@ cdef int give_item(type cls) except -1:
 
 
 cdef object tolist(Descriptor a):
-    """The elements as nested lists of Python values; without dimensions the value itself."""
+    """Return the elements as nested lists of Python values, or the value of an array without dimensions."""
     cdef Reader read = reader_of(a)
     make_readable(a, "tolist")
     if read == NULL:
@@ -297,7 +297,7 @@ cdef list nested(Descriptor a, Reader read, int dimension, const char* place):
 
 
 cdef object tobytes(Descriptor a, object order):
-    """The elements, without what lies between them, as bytes in C or Fortran order."""
+    """Return the elements, without gaps, as bytes in C or Fortran order."""
     if order not in ("C", "F", "A"):
         raise ValueError(f"tobytes: order is {show(order)}; accepted: 'C', 'F' or 'A'")
     make_readable(a, "tobytes")
@@ -309,9 +309,9 @@ cdef object tobytes(Descriptor a, object order):
 
 
 cdef object iterator(Descriptor a):
-    """What iterates over the first dimension: the elements where it is the only one, as NumPy's scalars, else views."""
+    """Return an iterator over the first dimension: NumPy scalars of a one-dimensional array, else views."""
     if a.nd_ == 0:
-        raise TypeError("iteration over an array without dimensions; x.item() is its element")
+        raise TypeError("iteration over an array without dimensions; use x.item() for its element")
     if a.nd_ > 1:
         return Rows(a)
     make_readable(a, "iteration")
@@ -321,7 +321,7 @@ cdef object iterator(Descriptor a):
 @cython.final
 @cython.internal
 cdef class Rows:
-    """What iterates over an array of several dimensions: a view for each index of the first."""
+    """Iterator over an array of several dimensions: a view for each index of the first dimension."""
     cdef Descriptor array
     cdef Py_ssize_t next_index
 

@@ -1,7 +1,7 @@
-"""What a hub does not compute: arithmetic, comparison and hashing of arrays, refused in words that name who does it.
+"""Arithmetic, comparison and hashing, which arrays do not implement: operators that raise, naming the call to make instead.
 
-Python's slots are filled, and the methods that go with them are left out: ``x + 1`` says what to call instead, while
-``hasattr(x, "__add__")``, ``dir(x)`` and type checkers say truly that an array has no arithmetic.
+Python's slots are filled, but the corresponding methods are omitted. So ``x + 1`` raises a helpful error, while
+``hasattr(x, "__add__")``, ``dir(x)`` and type checkers correctly report that arrays do not have arithmetic.
 """
 
 from cpython.object cimport PyObject
@@ -11,14 +11,14 @@ cdef extern from *:
     static PyTypeObject *arrayhub_refusing;
 
     static PyObject *arrayhub_refuse(const char *what) {
-        PyErr_Format(PyExc_TypeError, "%s: a USMArray computes nothing and compares no elements; take"
-                     " arrayhub.as_numpy(x), or another library's array by as_torch, as_jax, as_cupy or as_dpnp", what);
+        PyErr_Format(PyExc_TypeError, "%s: a USMArray does not implement arithmetic or comparison; use"
+                     " arrayhub.as_numpy(x), or another library's array from as_torch, as_jax, as_cupy or as_dpnp", what);
         return NULL;
     }
 
-    /* An operand of another type answers where it can: a NumPy array takes a USMArray as one of its own. Python asks the
-       left operand first, so where that is the USMArray the other has not been asked yet. A list that is added to or
-       repeated by an array without dimensions is a matter of sequences, which Python asks last of all. */
+    /* The other operand computes the result if it can; a NumPy array treats a USMArray as an array. Python calls the left
+       operand first, so if the USMArray is on the left, the other operand is called here. Adding a list to, or repeating
+       a list by, an array without dimensions is a sequence operation, which Python tries last. */
     static PyObject *arrayhub_binary(PyObject *left, PyObject *right, size_t slot, const char *symbol) {
         PyTypeObject *other = Py_TYPE(left) == arrayhub_refusing ? Py_TYPE(right) : Py_TYPE(left);
         if (other != arrayhub_refusing) {
@@ -73,8 +73,8 @@ cdef extern from *:
         return arrayhub_refuse(symbols[op]);
     }
 
-    /* x += y: what the other operand has computed is copied into x, as x[...] = value does. Otherwise Python would bind the
-       name to it, and the memory would keep its values. */
+    /* x += y copies the result of the other operand into x, like x[...] = value. Otherwise Python would rebind the name to
+       the result, and the memory would keep its values. */
     static PyObject *arrayhub_into(PyObject *x, PyObject *result) {
         int failed;
         if (result == NULL || result == Py_NotImplemented) return result;
@@ -97,12 +97,12 @@ cdef extern from *:
     }
 
     static Py_hash_t arrayhub_hash(PyObject *Py_UNUSED(x)) {
-        PyErr_SetString(PyExc_TypeError, "hash: a USMArray is no key, since elements may change; take id(x), x.item() of"
+        PyErr_SetString(PyExc_TypeError, "hash: unhashable type: 'USMArray' (its elements can change); use id(x), x.item() of"
                         " one element, or arrayhub.as_numpy(x).tobytes()");
         return -1;
     }
 
-    /* As in any class that sets `__hash__ = None`, that says to others what the slot raises. */
+    /* As in any class that sets `__hash__ = None`, the class attribute is None; the slot raises the message. */
     static int arrayhub_fill_slots(PyTypeObject *type, PyObject *none) {
         PyNumberMethods *number = type->tp_as_number;
         arrayhub_refusing = type;
@@ -124,16 +124,16 @@ cdef extern from *:
     int arrayhub_fill_slots(PyTypeObject* cls, object none) except -1
 
 
-# What numpy.ndarray has and a USMArray has not. Its absence is explained to whoever asks for it: what computes,
+# Attributes of numpy.ndarray that a USMArray does not have. Accessing one raises an explanation. Those that compute,
 _COMPUTING = (
     *("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "cumsum", "cumprod", "argmin", "argmax", "round"),
     *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate", "real", "imag"),
     *("take", "put", "fill", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
 )
-# what only NumPy has, of the same memory,
+# those that NumPy alone offers for the same memory,
 _NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
-_VALUES = ("real", "imag", "flat", "mT")      # which are not called
-# and what has another name. NumPy itself has the last four until 2.3 alone.
+_VALUES = ("real", "imag", "flat", "mT")      # attributes rather than methods
+# and those with another name. NumPy has the last four only up to release 2.3.
 _ELSEWHERE = {
     "setflags": "x.flags['WRITEABLE'] = False",
     "resize": "numpy.resize(x, shape), which copies",
@@ -144,14 +144,14 @@ _ELSEWHERE = {
 }
 
 cdef dict _ABSENT = {
-    **{name: f"a USMArray computes nothing; take arrayhub.as_numpy(x).{name}" for name in _COMPUTING},
-    **{name: f"a USMArray does not have it; take arrayhub.as_numpy(x).{name}" for name in _NUMPYS},
-    **{name: f"a USMArray does not have it; take {instead}" for name, instead in _ELSEWHERE.items()},
+    **{name: f"a USMArray does not compute; use arrayhub.as_numpy(x).{name}" for name in _COMPUTING},
+    **{name: f"a USMArray does not have it; use arrayhub.as_numpy(x).{name}" for name in _NUMPYS},
+    **{name: f"a USMArray does not have it; use {instead}" for name, instead in _ELSEWHERE.items()},
 }
 
 
 cdef class Absent:
-    """What a name is that only NumPy's arrays have: an AttributeError which says what to call."""
+    """Descriptor for an attribute that only NumPy arrays have. Raises an AttributeError with the call to make instead."""
     cdef str name
 
     def __cinit__(self, str name):
@@ -163,12 +163,12 @@ cdef class Absent:
 
 
 def names(array):
-    """Return what ``dir`` shows: what there is."""
+    """Return the attributes for ``dir``, without the absent ones."""
     return [name for name in object.__dir__(array) if name not in _ABSENT]
 
 
 cdef int refuse_arithmetic(type cls) except -1:
-    """Fill the slots of a final class that has some of a number's already, and the names that only NumPy's arrays have."""
+    """Fill the remaining number slots of a final class, and add the names that only NumPy arrays have."""
     cdef dict entries = <dict> (<PyTypeObject*> cls).tp_dict
     for name in _ABSENT:
         entries[name] = Absent(name)

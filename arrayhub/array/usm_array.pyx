@@ -1,4 +1,4 @@
-"""USMArray: the descriptor plus every protocol's attribute, each a line or two that calls its adapter."""
+"""USMArray: the descriptor plus the attributes of all protocols. Each attribute calls its adapter."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE
@@ -54,9 +54,9 @@ from arrayhub.transfer.gather import footprint_bytes, gathered, row_boundary
 
 cdef extern from *:
     """
-    /* A Strides is a tuple that says another class: made and freed as tuples are, which keep some for the next, it takes
-       two thirds of the time of an instance of a class. The empty tuple there is once, and stays what it is; and instances
-       of subclasses may have something before them in memory, so that they are none of what is kept. `nd` is not 0. */
+    /* A Strides is allocated as a tuple whose type is then changed, and freed as a tuple, so that it uses the free list of
+       tuples. This takes two thirds of the time of a class instance. The empty tuple is a singleton and must keep its
+       type. Instances of subclasses may have a header before the object, so they do not use the free list. `nd` > 0. */
     static PyTypeObject *arrayhub_strides_class = NULL;
     static PyObject *arrayhub_new_strides(PyObject *cls, Py_ssize_t nd) {
         PyObject *steps = PyTuple_New(nd);
@@ -87,12 +87,12 @@ cdef extern from *:
 
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
-cdef object _way_in = None         # asarray, of a layer above
-cdef object _check_values = None   # whether a sequence's elements come in by themselves, too
+cdef object _way_in = None         # asarray, of a higher layer
+cdef object _check_values = None   # refuses sequences of values that cannot be imported on their own
 
 
 cdef void register_way_in(object asarray, object check_values):
-    """Say what makes an array of the foreign ones that methods take, and what refuses a sequence that holds another."""
+    """Register the importer for foreign arguments of methods, and the check for sequences that contain such arrays."""
     global _way_in, _check_values
     _way_in, _check_values = asarray, check_values
 
@@ -115,32 +115,32 @@ cdef class USMArray(Descriptor):
     dtype : str or numpy.dtype, optional
         Element type, ``"|f8"`` by default.
     buffer : str or object, optional
-        ``"device"``, ``"shared"``, ``"host"``: new USM memory of that kind; the words of `empty`, ``"usm_device"`` and
-        so on, mean the same. ``"cpu"``: new host memory without SYCL.
-        Or memory that exists: a ``dpctl.memory.MemoryUSM*``, a USMArray (its whole memory block; read-only stays
+        ``"device"``, ``"shared"``, ``"host"``: new USM memory of this kind; the names used by `empty`, ``"usm_device"``
+        and so on, are synonyms. ``"cpu"``: new host memory without SYCL.
+        Or existing memory: a ``dpctl.memory.MemoryUSM*``, a USMArray (its whole memory block; read-only stays
         read-only), or any object with a writable buffer.
     strides : tuple of int, optional
         Steps in elements; by default compact in `order`.
     offset : int, optional
-        Elements from the start of the memory to element zero. For new memory and negative strides it is computed
-        where it is left at 0.
+        Elements from the start of the memory to element zero. For new memory and negative strides, 0 is replaced by
+        the smallest valid offset.
     order : {"C", "F"}, optional
-        What ``strides=None`` means.
+        Order of compact strides if `strides` is None.
     buffer_ctor_kwargs : dict, optional
         Further arguments for ``dpctl.memory.MemoryUSM*``: ``queue``, ``alignment`` (bytes), ``copy``.
 
     Raises
     ------
     ValueError
-        An element would lie outside the memory; strides of another length than the shape; an unknown kind.
+        An element would be outside the memory, strides and shape differ in length, or the kind is unknown.
     ImportError
-        USM memory is asked for and dpctl is not installed; the message names the extra.
+        USM memory is requested and dpctl is not installed; the message names the extra.
     MemoryError
-        There is not enough, or none on a boundary of ``alignment`` bytes.
+        The memory cannot be allocated, or not with this ``alignment``.
     """
 
-    # `inspect.getmodule` asks the array itself, and goes through the files of all modules where it does not say: half a
-    # second in which a worker of dask answers nobody.
+    # `inspect.getmodule` looks this up on the instance, and searches the files of all modules if it is missing. That takes
+    # half a second, in which a dask worker does not respond.
     __module__ = "arrayhub.array.usm_array"
 
     __dlpack_c_exchange_api__ = dlpack.exchange_capsule()
@@ -160,12 +160,12 @@ cdef class USMArray(Descriptor):
     def strides(self):
         """tuple of int : step of each dimension, in elements; `byte_strides` are what NumPy calls strides.
 
-        NumPy makes no array of this tuple, since it would take the steps for bytes.
-        Raises ValueError where a byte stride is no multiple of the item size (a field of a packed record).
+        NumPy does not accept this tuple as strides, because it would take the steps for bytes. Raises ValueError if a byte
+        stride is not a multiple of the item size (a field of a packed record).
         """
         if self.strides_ == NULL and self.nd_ > 0:
             raise ValueError(
-                f"strides: byte strides {self.byte_strides} are no multiple of the item size {self.itemsize_}; use"
+                f"strides: byte strides {self.byte_strides} are not multiples of the item size {self.itemsize_}; use"
                 " byte_strides"
             )
         return step_tuple(self.nd_, self.strides_)
@@ -174,7 +174,7 @@ cdef class USMArray(Descriptor):
     def byte_strides(self):
         """tuple of int : step of each dimension, in bytes.
 
-        Raises ValueError where elements of less than a byte are packed.
+        Raises ValueError if elements of less than a byte are packed.
         """
         if self.byte_strides_ == NULL and self.nd_ > 0:
             raise ValueError("byte_strides: elements of less than a byte are packed; use strides")
@@ -184,14 +184,14 @@ cdef class USMArray(Descriptor):
     def offset(self):
         """int : elements from the start of the memory block to element zero.
 
-        Raises ValueError where that is no whole number of elements.
+        Raises ValueError if that is not a whole number of elements.
         """
         cdef Py_ssize_t distance = self.data_ - block_of(self).address_
         if self.itemsize_ == 0 or distance == 0:
             return 0
         if distance % self.itemsize_ != 0:
             raise ValueError(
-                f"offset: element zero lies {distance} bytes into its memory block, no multiple of the item size"
+                f"offset: element zero is {distance} bytes into its memory block, which is not a multiple of the item size"
                 f" {self.itemsize_}; use ptr and memory.address"
             )
         return distance // self.itemsize_
@@ -213,22 +213,22 @@ cdef class USMArray(Descriptor):
 
     @property
     def nbytes(self):
-        """int : size times itemsize, in bytes; packed elements of less than a byte count by their bits."""
+        """int : size times itemsize, in bytes; packed elements of less than a byte are counted in bits, rounded up."""
         if self.byte_strides_ == NULL and self.shape_ != NULL and self.dl_dtype_.bits < 8:
             return (size_of(self) * self.dl_dtype_.bits + 7) // 8
         return size_of(self) * self.itemsize_
 
     @property
     def dtype(self):
-        """numpy.dtype : the element type; ml_dtypes' where NumPy has none.
+        """numpy.dtype : the element type, from ml_dtypes if NumPy does not have it.
 
-        Raises TypeError where neither has one. Everything else of the array works all the same.
+        Raises TypeError if neither has the type. All other attributes of the array still work.
         """
         return get_dtype(self)
 
     @property
     def typenum(self):
-        """int : NumPy's type number, or arrayhub's (4096 and up) for types NumPy does not have."""
+        """int : NumPy's type number, or arrayhub's (4096 and up) for types that NumPy does not have."""
         return self.typenum_
 
     @property
@@ -238,7 +238,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def device(self):
-        """Device : where the memory lives."""
+        """Device : device that holds the memory."""
         return make_device(device_of(self))
 
     @property
@@ -248,50 +248,50 @@ cdef class USMArray(Descriptor):
 
     @property
     def base(self):
-        """object : the owner of the memory; for USM a ``dpctl.memory.MemoryUSM*``; the memory block itself where it is."""
+        """object : owner of the memory: for USM a ``dpctl.memory.MemoryUSM*``, or the memory block if it owns the bytes."""
         if self.usm_type_:
             return sycl.base_of(self)
         return block_of(self) if self.base_ is None else self.base_
 
     @property
     def memory(self):
-        """MemoryBlock : who owns the bytes, where they are and how many; shared by all views."""
+        """MemoryBlock : owner, address, device and size of the bytes; shared by all views."""
         cdef MemoryBlock block = block_of(self)
-        if block.device_.device_id == UNRESOLVED_ID:      # it was put off until now
+        if block.device_.device_id == UNRESOLVED_ID:      # looked up on demand
             settle_device(self, block)
         return block
 
     @property
     def flags(self):
-        """Flags : c_contiguous, f_contiguous, aligned, writeable, and the others of NumPy's, by key too."""
+        """Flags : c_contiguous, f_contiguous, aligned, writeable, and NumPy's other flags, also by key."""
         return flags_of(self)
 
     @property
     def access(self):
-        """str : 'readwrite', 'readonly' (somebody else may still write) or 'immutable' (nobody can)."""
+        """str : 'readwrite', 'readonly' (others may still write) or 'immutable' (the memory never changes)."""
         if self.flags_ & WRITEABLE:
             return "readwrite"
         return "immutable" if self.flags_ & IMMUTABLE else "readonly"
 
     @property
     def is_copy(self):
-        """bool : whether the memory is a copy, so that writes do not reach the object which it was made from.
+        """bool : whether the memory is a copy, so that writes do not reach the object that it was made from.
 
-        Lists, numbers and scalars come in as copies; ``copy=True``, ``copy()``, a conversion of the type and copies from
-        or to a device make one. DLPack says where a producer did, and so does a new ``__array_interface__`` whose bytes
-        nobody else has, as an image of PIL's gives it. Views of a copy are copies, and so is a copy that is passed to
-        ``asarray`` again.
+        True for lists, numbers and scalars, for the results of ``copy=True``, ``copy()``, type conversions and copies
+        between devices. DLPack reports copies that a producer made. An ``__array_interface__`` whose bytes have no other
+        owner, such as that of a PIL image, is a copy too. Views of a copy are copies, and so is the result of passing a
+        copy to ``asarray``.
         """
         return bool(self.flags_ & COPIED)
 
     @property
     def protocol(self):
-        """str : the protocol by which the memory came in, as ``asarray(via=)`` names it, or 'constructed'."""
+        """str : protocol through which the memory was imported, as in ``asarray(via=)``, or 'constructed'."""
         return PROTOCOL_NAMES[self.protocol_]
 
     @property
     def picture(self):
-        """Picture : how the elements lie in the memory block; ``text()`` and ``svg()`` draw it, without reading them."""
+        """Picture : layout of the elements in the memory block; ``text()`` and ``svg()`` draw it without reading them."""
         return _picture_of(self)
 
     def _repr_html_(self):
@@ -301,7 +301,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def dims(self):
-        """tuple of str or None : the names of the dimensions. Views keep them; reshape and a new axis drop them."""
+        """tuple of str or None : names of the dimensions. Views keep them; reshape and a new axis drop them."""
         dims = getattr(labels_of(self), "dims", None)
         if dims is None:
             xarray.refuse_no_names()
@@ -309,7 +309,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def origin(self):
-        """tuple of int or None : the index where a stencil's domain starts; it may lie outside of a view.
+        """tuple of int or None : index where a stencil's domain starts; may be outside of a view.
 
         Views keep it on the same element of their dimensions; reshape and steps other than 1 drop it.
         """
@@ -317,18 +317,18 @@ cdef class USMArray(Descriptor):
 
     @property
     def halo(self):
-        """tuple of (int, int) or None : lower and upper width of what surrounds the domain, in elements.
+        """tuple of (int, int) or None : lower and upper width of the margin around the domain, in elements.
 
-        A slice keeps what it leaves of it; reshape and steps other than 1 drop it.
+        A slice keeps the part that it contains; reshape and steps other than 1 drop it.
         """
         return getattr(labels_of(self), "halo", None)
 
     @property
     def aligned_index(self):
-        """tuple of int or None : the index to which the memory was aligned; it may lie outside of a view.
+        """tuple of int or None : index to which the memory is aligned; may be outside of a view.
 
-        Every element that has it in the dimension that was allocated as the fastest lies on the boundary that was asked
-        for. Reshape, copies and steps other than 1 drop it, and so does another index in that dimension.
+        Every element with this index along the fastest-varying dimension is aligned to the requested boundary. Reshape,
+        copies and steps other than 1 drop it, and so does any other integer index in this dimension.
         """
         return getattr(labels_of(self), "aligned_index", None)
 
@@ -336,7 +336,7 @@ cdef class USMArray(Descriptor):
         try:
             dtype = get_dtype(self).__repr__().removeprefix("dtype(").removesuffix(")")
         except TypeError:
-            dtype = repr(name_of_elements(self))     # for which NumPy has no type here
+            dtype = repr(name_of_elements(self))     # NumPy does not have the type
         dims = getattr(labels_of(self), "dims", None)
         named = "" if dims is None else f"dims={dims}, "
         steps = "" if self.flags_ & C_CONTIGUOUS or self.byte_strides_ == NULL else f", byte_strides={self.byte_strides}"
@@ -348,30 +348,30 @@ cdef class USMArray(Descriptor):
     def __dir__(self):
         return names(self)
 
-    # ---------------------------------------------------------------------------------- copies for modules and engines
+    # ------------------------------------------------------------------------------------- pickle, copy and dask
 
     def __reduce_ex__(self, protocol):
-        """For pickle: the bytes that the elements need, out of band from protocol 5 on. See ``arrayhub.pickling``."""
+        """Reduce for pickle: the bytes of the elements, out of band from protocol 5 on. See ``arrayhub.pickling``."""
         return _reduce_of(self, protocol)
 
     def __reduce__(self):
         return _reduce_of(self, 0)
 
     def __copy__(self):
-        """For ``copy.copy``: a view."""
+        """Return a view, for ``copy.copy``."""
         return same_layout(self)
 
     def __deepcopy__(self, memo):
-        """For ``copy.deepcopy``: an array in memory of its own, of the same kind, with the same layout and access."""
+        """Return a copy in memory of the same kind, with the same layout and access, for ``copy.deepcopy``."""
         boundary = row_boundary(self)
         return _padded_copy_of(self, boundary) if boundary else gathered(self, transfer.copy)
 
     def __sizeof__(self):
-        """What the array takes in bytes, the elements included: engines decide by it what to move and what to spill."""
+        """Return the size in bytes, elements included. dask and others use it to decide what to move and spill."""
         return object.__sizeof__(self) + footprint_bytes(self)
 
     def __dask_tokenize__(self):
-        """For dask: what is the same for the same elements of the same array, in every process."""
+        """Return a token for dask: equal for equal elements, in every process."""
         return _token_of(self)
 
     # ----------------------------------------------------------------------------------------------- elements
@@ -379,27 +379,27 @@ cdef class USMArray(Descriptor):
     def __len__(self):
         if self.nd_ == 0:
             raise TypeError(
-                "len() of an array without dimensions; x.item() is its value. Whoever takes an array apart by x[i] comes to it:"
-                " give arrayhub.as_numpy(x) there"
+                "len() of an array without dimensions; x.item() is its value. Functions that index an array element by element"
+                " should receive arrayhub.as_numpy(x)"
             )
         return self.shape_[0]
 
     def __iter__(self):
-        """The elements of one dimension, as NumPy's scalars; of several dimensions the views of the first."""
+        """Iterate over the first dimension: NumPy scalars of a one-dimensional array, else views."""
         return iterator(self)
 
     def __reversed__(self):
-        """The same from the last to the first."""
+        """Iterate over the first dimension in reverse."""
         return iterator(self[::-1] if self.nd_ else self)
 
     def __contains__(self, value):
-        raise TypeError("in: a USMArray compares no elements; ask NumPy, as in value in arrayhub.as_numpy(x)")
+        raise TypeError("in: a USMArray does not compare elements; use NumPy, as in value in arrayhub.as_numpy(x)")
 
     def __bool__(self):
-        """The truth of the only element, as in NumPy; of no or of several there is none."""
+        """Return the truth value of the only element, as in NumPy."""
         if size_of(self) != 1:
             raise ValueError(
-                f"bool: an array of {size_of(self)} elements is neither true nor false; ask for x.size, or call"
+                f"bool: the truth value of an array of {size_of(self)} elements is ambiguous; use x.size, or"
                 " arrayhub.as_numpy(x).any() or .all()"
             )
         return bool(only_element(self, "bool"))
@@ -420,39 +420,39 @@ cdef class USMArray(Descriptor):
         return formatted(self, spec)
 
     def tolist(self):
-        """Return the elements as nested lists of Python values; of an array without dimensions the value itself.
+        """Return the elements as nested lists of Python values, or the value of an array without dimensions.
 
         Raises
         ------
         TypeError
-            The host cannot read the memory; the message names ``to_host``.
+            The host cannot read the memory; call ``to_host``.
         """
         return tolist(self)
 
     def tobytes(self, order="C"):
-        """Return the elements as bytes, without what lies between them.
+        """Return the elements as bytes, without gaps.
 
         Parameters
         ----------
         order : {"C", "F", "A"}, optional
-            In which order; "A" is Fortran's where the array is compact in that order only.
+            Order of the elements; "A" is Fortran order if the array is contiguous in that order only.
 
         Raises
         ------
         TypeError
-            The host cannot read the memory; the message names ``to_host``.
+            The host cannot read the memory; call ``to_host``.
         """
         return tobytes(self, order)
 
     # -------------------------------------------------------------------------------------------------- views
 
     def __getitem__(self, key):
-        """Basic indexing (integers, slices, Ellipsis, newaxis): always a view, which shares the memory block."""
+        """Return a view for a basic index (integers, slices, Ellipsis, newaxis). It shares the memory block."""
         return index(self, key)
 
     @property
     def T(self):
-        """USMArray : the dimensions in reverse order, as a view."""
+        """USMArray : view with the dimensions in reverse order."""
         return transpose(self, None)
 
     def transpose(self, *axes):
@@ -476,7 +476,7 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         *names : str or tuple of str
-            All of ``dims``, in any order. One string is the sequence of its letters, as in ``"KJI"``.
+            All of ``dims``, in any order. A single string is a sequence of one-letter names, as in ``"KJI"``.
 
         Returns
         -------
@@ -486,11 +486,11 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            The array has no names, or `names` are not all of them once.
+            The dimensions are unnamed, or `names` is not a permutation of them.
         """
         present = self.dims
         if present is None:
-            raise ValueError("align: the dimensions have no names; call with_dims(...) first")
+            raise ValueError("align: the dimensions are unnamed; call with_dims(...) first")
         one = len(names) == 1 and (isinstance(names[0], (tuple, list)) or isinstance(names[0], str) and names[0] not in present)
         order = tuple(names[0]) if one else names
         if len(order) != len(present) or not all([name in order for name in present]):
@@ -498,15 +498,15 @@ cdef class USMArray(Descriptor):
         return transpose(self, [present.index(name) for name in order])
 
     def with_dims(self, dims, origin=None):
-        """Return a view whose dimensions have names.
+        """Return a view with named dimensions.
 
         Parameters
         ----------
         dims : sequence of str or mapping
-            A name a dimension, all different; or a mapping from present names to new ones. GT4Py's stencils know
-            ``"I"``, ``"J"``, ``"K"`` and the numbers of data dimensions, ``"0"``, ``"1"``, ...
+            One distinct name per dimension; or a mapping from present names to new ones. GT4Py's stencils use ``"I"``,
+            ``"J"``, ``"K"`` and the numbers of data dimensions, ``"0"``, ``"1"``, ...
         origin : sequence of int, optional
-            The index where a stencil's domain starts, in the order of the dimensions; left as it is by default.
+            The index where a stencil's domain starts, in the order of the dimensions; unchanged by default.
 
         Returns
         -------
@@ -516,22 +516,22 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            Another number of names than dimensions, a name twice, or one to be renamed that is not there.
+            The number of names differs from the number of dimensions, a name is repeated, or a name to replace does not exist.
         TypeError
-            A name that is no string, an index that is no integer.
+            A name is not a string, or an index is not an integer.
         """
         return relabelled(self, dims, origin)
 
     def reshape(self, *shape, order="C"):
-        """Return a view with the same elements under another shape.
+        """Return a view of the same elements with another shape.
 
         Parameters
         ----------
         *shape : int or tuple of int
             The new lengths in elements; one may be -1.
         order : {"C", "F", "A"}, optional
-            The order in which the elements fill both shapes, as in ``numpy.reshape``; "A" means Fortran's where the array
-            is compact in that order only.
+            The order in which the elements fill both shapes, as in ``numpy.reshape``; "A" is Fortran order if the array is
+            contiguous in that order only.
 
         Returns
         -------
@@ -543,18 +543,18 @@ cdef class USMArray(Descriptor):
         ValueError
             The number of elements differs.
         BufferError
-            Strides cannot express the shape; the message names ``copy()``.
+            Strides cannot express the shape; call ``copy()`` first.
         """
         return reshape_in(self, sequence(shape), order)
 
     def view(self, dtype=None):
-        """Return a view of the same memory, whose bytes are elements of another type, as ``numpy.ndarray.view`` does.
+        """Return a view of the same bytes as elements of another type, like ``numpy.ndarray.view``.
 
         Parameters
         ----------
         dtype : optional
-            The new element type. One of another size changes the last dimension, along which the elements must lie
-            compactly. None: the same type.
+            The new element type. A type of another size changes the last dimension, which must be contiguous. None: the
+            same type.
 
         Returns
         -------
@@ -564,7 +564,7 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            The sizes do not go into each other, or the last dimension is not compact.
+            One item size is not a multiple of the other, or the last dimension is not contiguous.
         """
         return view_as(self, dtype)
 
@@ -574,64 +574,64 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "A", "K"}, optional
-            The order of the elements; "A" and "K" mean Fortran's where the array is compact in that order only.
+            The order of the elements; "A" and "K" are Fortran order if the array is contiguous in that order only.
 
         Raises
         ------
         BufferError
-            One stride cannot express it. NumPy copies there, and writes to the copy are lost; call ``flatten()``.
+            One stride cannot express the result. NumPy would copy, and writes to the copy would be lost; call ``flatten()``.
         """
         return ravel(self, order)
 
     # ------------------------------------------------------------------------------------------------- copies
 
     def __setitem__(self, key, value):
-        """Copy `value`, any array or what NumPy would make one of, into the elements of ``x[key]``.
+        """Copy `value`, any array or a value that NumPy converts to one, into the elements of ``x[key]``.
 
         Raises
         ------
         ValueError
-            The array is read-only, the shapes do not go together, text would be cut, or a time has no place in the unit.
+            The array is read-only, the shapes are incompatible, text is too long, or a time is not a multiple of the unit.
         TypeError
-            The elements would lose what they are, such as the fractions of floats among integers, or `value` is another
-            place of the same memory.
+            The elements cannot represent the kind of the values (floats among integers), or `value` is another part of the
+            same memory.
         OverflowError
-            Numbers are out of the range of the elements.
+            A number is out of the range of the elements.
         BufferError
-            The memory is on a device, which is written by its own library.
+            The memory is on a device, where only its own library writes.
         """
         assign(self, key, value, _way_in, _check_values)
 
     def __delitem__(self, key):
-        raise TypeError("del x[...]: an array has the elements that it has; take a slice of it")
+        raise TypeError("del x[...]: elements of an array cannot be deleted; use a slice")
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
-        """Return a copy with another element type, in host memory, as ``numpy.ndarray.astype`` does.
+        """Return a copy with another element type, in host memory, like ``numpy.ndarray.astype``.
 
         Parameters
         ----------
         dtype : optional
             The element type.
         order : {"C", "F", "A", "K"}, optional
-            Layout of the copy; "A" and "K" mean Fortran's where the array is compact in that order only.
+            Layout of the copy; "A" and "K" are Fortran order if the array is contiguous in that order only.
         casting : str, optional
-            What conversions are allowed, as in ``numpy.can_cast``.
+            Allowed conversions, as in ``numpy.can_cast``.
         subok : bool, optional
-            Without a meaning here; NumPy's callers pass it.
+            Ignored; accepted because NumPy's callers pass it.
         copy : bool, optional
-            False: the array itself where its elements are of that type already.
+            False: return the array itself if its elements are of this type already.
 
         Raises
         ------
         TypeError
             `casting` forbids the conversion.
         BufferError
-            The memory is on a device, where its own library converts.
+            The memory is on a device; convert it with its own library.
         """
         return astype(self, dtype, order, casting, copy)
 
     def flatten(self, order="C"):
-        """Return a copy with one dimension, on the same device; see `ravel`, which gives a view."""
+        """Return a copy with one dimension, on the same device. `ravel` returns a view."""
         return flatten(self, order)
 
     def copy(self, order="C"):
@@ -640,17 +640,17 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "K"}, optional
-            Layout of the copy; "K" keeps that of the array as nearly as a compact one can.
+            Layout of the copy; "K" keeps that of the array as closely as a compact layout can.
         """
         return transfer.copy(self, order=order)
 
     def aligned(self, *, copy=None):
-        """Return the array with each element on a boundary of its type's alignment: itself, or an explicit copy.
+        """Return the array with every element aligned for its type: itself, or an explicit copy.
 
         Parameters
         ----------
         copy : bool, optional
-            None: only where the elements lie unaligned. True: always copy. False: never, BufferError instead.
+            None: copy only unaligned elements. True: always copy. False: never copy, raise BufferError instead.
 
         Returns
         -------
@@ -660,50 +660,50 @@ cdef class USMArray(Descriptor):
         return transfer.aligned(self, copy=copy)
 
     def native(self, *, copy=None):
-        """Return the array with its elements in the machine's byte order: itself, or an explicit copy.
+        """Return the array in native byte order: itself, or an explicit copy.
 
         Parameters
         ----------
         copy : bool, optional
-            None: only where the bytes are swapped, those of a record's fields included. True: always copy. False: never,
-            BufferError instead.
+            None: copy only if bytes are swapped, including those of record fields. True: always copy. False: never copy,
+            raise BufferError instead.
 
         Returns
         -------
         USMArray
-            A copy is writable and in C order; one that swaps bytes is in host memory.
+            A copy is writable and in C order; a copy that swaps bytes is in host memory.
 
         Raises
         ------
         BufferError
-            Swapped elements on a device that the host cannot read; the message names ``to_host()``.
+            Swapped elements on a device that the host cannot read; call ``to_host()`` first.
         """
         return transfer.native(self, copy=copy)
 
     def to_host(self, *, out=None, copy=None, stream=None, progress=None):
-        """Return the array in host memory: a view where the host can read it already. See ``arrayhub.to_host``."""
+        """Return the array in host memory: a view if the host can read it already. See ``arrayhub.to_host``."""
         target = None if out is None else _way_in(out)
         host = transfer.to_host(self, out=target, copy=copy, stream=stream, progress=progress)
         return host if out is None else out
 
     def to_device(self, device, /, *, copy=None, stream=None, progress=None):
-        """Return the array on `device`: itself where it is there already. See ``arrayhub.to_device``."""
+        """Return the array on `device`: itself if it is there already. See ``arrayhub.to_device``."""
         return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
 
     def to_numpy(self, dtype=None, copy=False):
-        """Return a ``numpy.ndarray`` on the same memory, as matplotlib and others ask for it; see ``arrayhub.as_numpy``.
+        """Return a ``numpy.ndarray`` of the same memory, for matplotlib and others. See ``arrayhub.as_numpy``.
 
         Parameters
         ----------
         dtype : optional
-            An element type to convert to, which takes a copy.
+            Element type to convert to, which copies.
         copy : bool, optional
-            True: always copy, from a device too.
+            True: always copy, also from a device.
 
         Raises
         ------
         BufferError
-            The host cannot read the memory; the message names ``to_host()``.
+            The host cannot read the memory; call ``to_host()``.
         """
         host = transfer.to_host(self, copy=True) if wanted(copy, "to_numpy") else self
         values = numpy_library.emit(host)
@@ -714,12 +714,12 @@ cdef class USMArray(Descriptor):
         return converted
 
     def to_xarray(self):
-        """Return an ``xarray.DataArray`` on the same memory, with the same names of the dimensions.
+        """Return an ``xarray.DataArray`` of the same memory, with the same dimension names.
 
         Raises
         ------
         BufferError
-            Memory that neither the host nor CUDA can read; the message names ``to_host()``.
+            Neither the host nor CUDA can read the memory; call ``to_host()``.
         ImportError
             xarray is not installed.
         """
@@ -729,10 +729,10 @@ cdef class USMArray(Descriptor):
 
     @property
     def data(self):
-        """memoryview : the memory as the buffer protocol describes it, as ``numpy.ndarray.data`` is.
+        """memoryview : the memory as the buffer protocol describes it, like ``numpy.ndarray.data``.
 
-        GT4Py's frozen NumPy stencils ask for it. AttributeError where there is no buffer: memory that the host cannot
-        read, element types that PEP 3118 has no name for.
+        GT4Py's frozen NumPy stencils use it. Raises AttributeError if a buffer cannot be exported: memory that the host
+        cannot read, element types without a PEP 3118 format.
         """
         try:
             return memoryview(self)
@@ -743,7 +743,7 @@ cdef class USMArray(Descriptor):
     def ctypes(self):
         """numpy's ctypes object : ``data``, ``data_as``, ``shape`` and ``strides`` (in bytes) for foreign functions.
 
-        AttributeError where the host cannot read the memory.
+        Raises AttributeError if the host cannot read the memory.
         """
         return ctypes_of(self)
 
@@ -766,7 +766,7 @@ cdef class USMArray(Descriptor):
         return handed(self, "__array_struct__", array_interface.emit_struct(self))
 
     def __array__(self, dtype=None, copy=None):
-        """For what the array interface cannot say (ml_dtypes' types), and to refuse in words."""
+        """Export types that the array interface lacks (ml_dtypes' types), and raise the error for unreadable memory."""
         since = started() if tracing.active else None
         array = numpy_library.emit_array(self, dtype, copy)
         if since is not None and array.base is not self:
@@ -783,37 +783,37 @@ cdef class USMArray(Descriptor):
 
     @property
     def __usm_ndarray__(self):
-        """What dpnp asks first: the memory as a ``usm_ndarray``."""
+        """usm_ndarray : the memory for dpnp, which reads this attribute first."""
         return handed(self, "__usm_ndarray__", dpctl.emit_attribute(self))
 
     @property
     def __gt_dims__(self):
-        """GT4Py: the names of the dimensions, where it knows all of them."""
+        """tuple of str : names of the dimensions for GT4Py; exists if GT4Py knows all of them."""
         return dimensions.emit_dims(self)
 
     @property
     def __gt_origin__(self):
-        """GT4Py: the origin, in the order that its stencils bring the dimensions in (I, J, K, data dimensions)."""
+        """tuple of int : origin for GT4Py, in the order of its stencils (I, J, K, data dimensions)."""
         return dimensions.emit_origin(self)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """Export by DLPack, as the array API standard has it.
+        """Export through DLPack, as in the array API standard.
 
         Parameters
         ----------
         stream : optional
             The consumer's stream; None or -1 for host memory.
         max_version : tuple of int, optional
-            The newest DLPack version that the consumer knows; without it a legacy capsule is made.
+            The newest DLPack version that the consumer supports; without it a legacy capsule is made.
         dl_device : tuple of int, optional
-            Where the consumer wants the data; ``(1, 0)`` is host memory.
+            The device that the consumer requests; ``(1, 0)`` is host memory.
         copy : bool, optional
-            True: always copy. False: never. None: only where `dl_device` needs it.
+            True: always copy. False: never. None: only if `dl_device` requires it.
 
         Raises
         ------
         BufferError
-            The memory, the type or the layout cannot be said, or a copy is needed and forbidden.
+            DLPack cannot represent the memory, type or layout, or a required copy is forbidden.
         """
         if self.device_.device_type == kDLOneAPI and dl_device is None and consumer_quirks.wants_host(self, max_version):
             dl_device = HOST_PAIR
@@ -823,7 +823,7 @@ cdef class USMArray(Descriptor):
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
         consumer_quirks.check_torch(export)
         cdef bint own = block_of(export) is not block_of(self)
-        # A copy for the host is done when it is there; on a device the consumer's stream must still be told to wait.
+        # A copy to the host is complete on return. For a copy on a device, the consumer's stream must still wait.
         return handed(self, "__dlpack__", dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own))
 
     @property
@@ -847,7 +847,10 @@ cdef class USMArray(Descriptor):
         return arrow.emit_attribute(self, arrow.DEVICE_STREAM)
 
     def __dlpack_device__(self):
-        """The pair (device_type, device_id) of DLPack's DLDevice; of shared and host USM the host's for who knows no other."""
+        """Return the pair (device_type, device_id) of DLPack's DLDevice.
+
+        Shared and host USM is reported as host memory to consumers that support no other device.
+        """
         if self.device_.device_type == kDLOneAPI and consumer_quirks.wants_host_device(self):
             return HOST_PAIR
         device = device_of(self)
@@ -855,7 +858,7 @@ cdef class USMArray(Descriptor):
 
 
 cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
-    """Find out the ordinal of a block's device, which is not always that of `a`: the host may view USM."""
+    """Look up the ordinal of a block's device, which may differ from that of `a`: a host array can be a view of USM."""
     cdef Descriptor whole = same_layout(a)
     whole.device_ = block.device_
     block.device_ = device_of(whole)
@@ -867,7 +870,7 @@ cdef object _page_of = None
 
 
 def register_picture(picture_of, page_of):
-    """Say what makes ``USMArray.picture`` and a notebook's page: the layers above draw, and this one must not know them."""
+    """Register the functions for ``USMArray.picture`` and for notebooks, which belong to higher layers."""
     global _page_of, _picture_of
     _picture_of = picture_of
     _page_of = page_of
@@ -879,7 +882,7 @@ cdef object _padded_copy_of = None
 
 
 def register_engines(reduce_of, token_of, padded_copy_of):
-    """Say what pickles an array, what makes dask's token of one, and what copies one with its padding: the layers above do."""
+    """Register the functions for pickle, for dask's tokens and for copies with padding, which belong to higher layers."""
     global _reduce_of, _token_of, _padded_copy_of
     _reduce_of = reduce_of
     _token_of = token_of
@@ -887,18 +890,18 @@ def register_engines(reduce_of, token_of, padded_copy_of):
 
 
 cdef inline object handed(Descriptor a, str way, object answer):
-    """What a consumer asked for; those who listen are told of it."""
+    """Return an exported object, after reporting the export if tracing is active."""
     if tracing.active:
         tracing.gave(a, a, way)
     return answer
 
 
 cdef inline object filled(object fresh, int nd, Py_ssize_t* values):
-    """A tuple that has just been made, or an instance of a subclass, with its values."""
+    """Fill a new tuple, or a new instance of a subclass, with its values."""
     cdef int k
     for k in range(nd):
         value = PyLong_FromSsize_t(values[k])
-        Py_INCREF(value)        # PyTuple_SET_ITEM takes the reference over
+        Py_INCREF(value)        # PyTuple_SET_ITEM steals the reference
         PyTuple_SET_ITEM(<tuple> fresh, k, value)
     return fresh
 
@@ -908,22 +911,22 @@ cdef tuple integers(int nd, Py_ssize_t* values):
 
 
 cdef object _Strides = Strides
-cdef object _NO_STEPS = Strides()       # there is one, as there is one empty tuple
+cdef object _NO_STEPS = Strides()       # a singleton, like the empty tuple
 free_as_tuples(_Strides)
 
 
 cdef object step_tuple(int nd, Py_ssize_t* values):
-    """A Strides, filled as a tuple is: its class adds no fields."""
+    """Return a Strides, filled like a tuple because its class does not add fields."""
     return filled(new_strides(_Strides, nd), nd, values) if nd else _NO_STEPS
 
 
 cdef object sequence(tuple arguments):
-    """Several integers, or one sequence of them: both are usual."""
+    """Return integers that are given as several arguments or as one sequence."""
     if len(arguments) != 1:
         return arguments
     try:
         return tuple(arguments[0])
-    except TypeError:      # no sequence: an integer, or an array without dimensions, which is one
+    except TypeError:      # not a sequence: an integer, or an array without dimensions
         return arguments
 
 

@@ -109,8 +109,8 @@ def _check(header: dict[str, Any], frames: list[Any]) -> None:
     writeable = header.get("writeable")
     if not isinstance(writeable, (tuple, list)) or len(frames) != 1 + 2 * len(writeable):
         raise pickle.UnpicklingError(
-            f"arrayhub: dask's header has writeable {show(writeable)} for {len(frames)} frames; accepted: one flag and two"
-            " frames for each buffer, after the frame of the pickle"
+            f"arrayhub: dask's header has writeable {show(writeable)} for {len(frames)} frames; accepted: one flag and"
+            " two frames for each buffer, after the frame of the pickle"
         )
 
 
