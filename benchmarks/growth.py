@@ -38,7 +38,11 @@ def types(options):
         yield Result("types", f"asarray(object), {count} types in turn", "np.asarray(object)", at_most=None, **timing)
     count = max(TYPES)
     collected, blocks, peer_blocks = kept(asarray, count), kept_blocks(asarray, count), kept_blocks(np.asarray, count)
-    yield "types", f"{collected} of {count} types were collected once nobody had them", collected == count
+    yield (
+        "types",
+        f"{collected} of {count} types were collected after their last reference was dropped",
+        collected == count,
+    )
     yield (
         "types",
         f"{blocks:.3f} objects stay allocated a type met (np.asarray: {peer_blocks:.3f})",

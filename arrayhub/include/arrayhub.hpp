@@ -788,7 +788,7 @@ template <class T> PyUSMArraySpec spec_of(T *data) {
     return spec;
 }
 
-// Nothing may refer to the memory of `owner` after this call but `spec`: `owner` is moved from.
+// Moves from `owner` only here, after `spec` was computed from it.
 template <class Owner> array make(PyUSMArraySpec &spec, Owner &&owner) {
     passage<Owner> way(std::forward<Owner>(owner));
     return way.make(spec);
