@@ -161,7 +161,7 @@ def test_item_is_a_method_like_the_others():
 
 def test_what_item_refuses():
     x = ah.asarray(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match=r"6 elements; say which"):
+    with pytest.raises(ValueError, match=r"6 elements; choose one"):
         x.item()
     for wrong in ((6,), (-7,), (2, 0), (0, -4)):
         with pytest.raises(IndexError, match="item: .* accepted: -"):

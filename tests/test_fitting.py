@@ -64,7 +64,7 @@ LOST = {
         "M8[ns]", [D("2000-01-01T00:00:00.000000001"), D("9999-01-01")], ValueError, "not a multiple of the unit",
     ),
     "hours among days": ("M8[D]", [datetime.datetime(2020, 1, 2, 3)], ValueError, "not a multiple of the unit"),
-    "numbers among text": ("U8", ["a", 1.25, True], TypeError, "text and values that are none"),
+    "numbers among text": ("U8", ["a", 1.25, True], TypeError, "mixes text with other values"),
     "a time among numbers": ("f8", [D("2000-01-01")], TypeError, "same_kind"),
     "an integer past 64 bits": ("u8", 2**64, OverflowError, "18446744073709551616 is out of the range"),
     "a negative one past 64 bits": ("i8", -(2**63) - 1, OverflowError, "-9223372036854775809 is out of the range"),
@@ -139,7 +139,7 @@ def test_a_list_with_a_type_wraps_no_integer(value, dtype):
 
 
 MIXED = {  # what NumPy's common type of several kinds makes of them
-    "text and numbers": ([(1, "a"), (2.5, "b")], TypeError, "text and values that are none"),
+    "text and numbers": ([(1, "a"), (2.5, "b")], TypeError, "mixes text with other values"),
     "an integer that no float is": ([2**60 + 1, 0.5], OverflowError, "1152921504606846977 among floats"),
     "the same in an array": ([np.array([2**60 + 1]), [0.5]], OverflowError, "1152921504606846977 among floats"),
     "the same among complex": ([2**60 + 1, 1j], OverflowError, "1152921504606846977 among floats"),

@@ -83,7 +83,7 @@ cdef int refuse_null(str call) except -1:
     """Raise the current exception, set by the call that returned NULL, or else a SystemError."""
     if PyErr_Occurred() != NULL:
         return raise_on()
-        raise SystemError(f"{call}: the object is NULL; accepted: a Python object. Check the call that returned it")
+    raise SystemError(f"{call}: the object is NULL; accepted: a Python object. Check the call that returned it")
 
 
 # -------------------------------------------------------------------------------------------------- public functions
