@@ -70,7 +70,7 @@ def test_ragged_and_object_lists_are_type_errors(value):
 
 
 def test_objects_are_not_blamed_on_an_interface_that_was_not_asked():
-    with pytest.raises(TypeError, match=r"^USMArray: dtype is dtype\('O'\)"):
+    with pytest.raises(TypeError, match=r"^numpy\.ndarray: dtype is dtype\('O'\)"):
         ah.asarray(np.array([None]))
 
 

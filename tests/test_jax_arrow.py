@@ -120,7 +120,7 @@ REFUSED = [
 def test_what_arrow_refuses_says_what_helps(x, words):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(BufferError, match=f"pyarrow: {type(x).__name__} .*{words}"):
+        with pytest.raises(BufferError, match=rf"^pyarrow\.{type(x).__name__}: .*{words}"):
             ah.asarray(x)
 
 

@@ -83,7 +83,7 @@ cdef object pyarrow_error(object obj, object reason):
     pyarrow = sys.modules["pyarrow"]
     nested = "; or call arrayhub.asnested(x)" if "asnested" in str(reason) else ""
     words = advice_in_chunks(obj) if isinstance(obj, pyarrow.ChunkedArray) else advice(obj, reason)
-    return BufferError(f"pyarrow: {type(obj).__name__} {words}{nested}")
+    return BufferError(f"pyarrow.{type(obj).__name__}: {words}{nested}")
 
 
 # Objects whose memory is not one array: a predicate on pyarrow and the object, and the advice. The first match is used.

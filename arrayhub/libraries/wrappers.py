@@ -529,8 +529,8 @@ def _advice(obj):
 def elements_error(array):
     """Return the TypeError for an ndarray of Python objects, or of a dtype that no protocol can represent."""
     return TypeError(
-        f"USMArray: dtype is {array.dtype!r}; accepted: every NumPy dtype without Python objects, and those of"
-        f" ml_dtypes. {_advice_on_elements(array)}"
+        f"{name_of_type(type(array))}: dtype is {array.dtype!r}; accepted: every NumPy dtype without Python objects,"
+        f" and those of ml_dtypes. {_advice_on_elements(array)}"
     )
 
 
