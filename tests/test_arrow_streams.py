@@ -290,6 +290,17 @@ def test_queries_of_ibis_are_not_run():
     assert ran == [1, 2, 3]
 
 
+def test_the_call_named_for_an_expression_of_ibis_works():
+    x = library("ibis").memtable({"i": [1, 2, 3]}).i
+    with pytest.raises(TypeError, match=r"pass arrayhub\.asnested\(x\.to_pyarrow\(\)\)"):
+        ah.asarray(x)
+    assert ah.asnested(x.to_pyarrow()).to_list() == [1, 2, 3]
+    x = x.sum()
+    with pytest.raises(TypeError, match=r"pass x\.execute\(\)"):
+        ah.asarray(x)
+    assert ah.asarray(x.execute()).item() == 6
+
+
 # ---- narwhals
 
 

@@ -73,3 +73,54 @@ for via in (None, "dlpack"):
 assert ah.check(tf.constant([1.0, 2.0])) == []
 """
     )
+
+
+# Of each object: the call that the error names, and what it returns.
+NAMED = """
+NAMED = [
+    (tf.Variable(["a", "b"]), "arrayhub.asnested(x.numpy().tolist())", [b"a", b"b"]),
+    (tf.Variable("a"), "x.numpy()", b"a"),
+    (tf.ragged.constant([["a"], ["b", "c"]]), "arrayhub.asnested(x.to_list())", [[b"a"], [b"b", b"c"]]),
+    (
+        tf.sparse.from_dense([["a", ""], ["", "b"]]),
+        "arrayhub.asnested(tensorflow.sparse.to_dense(x).numpy().tolist())",
+        [[b"a", b""], [b"", b"b"]],
+    ),
+]
+"""
+
+
+def test_the_named_call_works_for_strings_in_other_objects():
+    python(
+        TENSORS
+        + NAMED
+        + """
+for x, call, values in NAMED:
+    try:
+        ah.asarray(x)
+    except TypeError as error:
+        assert f"pass {call}" in str(error), error
+    else:
+        raise AssertionError(x)
+    given = eval(call, {"arrayhub": ah, "tensorflow": tf, "x": x})
+    assert (given.to_list() if isinstance(given, ah.NestedArray) else given) == values
+"""
+    )
+
+
+def test_tensors_of_a_graph_have_no_values():
+    python(
+        TENSORS
+        + """
+traced = []
+for dtype in (tf.float32, tf.string):
+    tf.function(traced.append).get_concrete_function(tf.TensorSpec((2,), dtype))
+for x in traced:
+    try:
+        ah.asarray(x)
+    except TypeError as error:
+        assert "it is symbolic, and has no values yet" in str(error), error
+    else:
+        raise AssertionError(x)
+"""
+    )

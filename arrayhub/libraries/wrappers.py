@@ -164,6 +164,15 @@ def _binned(obj: Any) -> str | None:
     return None if obj.data is not None else "x.get_label(); the data is binned unless free_raw_data=False"
 
 
+def _strings_of_tensorflow(obj: Any) -> str | None:
+    if obj.dtype.name != "string":
+        return None
+    if hasattr(obj, "to_list"):
+        return "arrayhub.asnested(x.to_list()), a copy"
+    array = "x.numpy()" if hasattr(obj, "numpy") else "tensorflow.sparse.to_dense(x).numpy()"
+    return f"arrayhub.asnested({array}.tolist()), a copy" if obj.shape.rank else "x.numpy(), which returns its bytes"
+
+
 def _dtype_of_xarray(obj: Any) -> Any:
     return obj.dtype if isinstance(obj.dtype, np.dtype) else None  # otherwise the wrapped object determines the type
 
@@ -262,6 +271,8 @@ _TABLE = {
     ("h5py", "AbstractView"): Wrapper(_READ, instead=_strings_of_h5py),
     ("h5py", "Dataset"): Wrapper(_READ, instead=_strings_of_h5py),
     ("h5py", "HLObject"): Wrapper("x['name'][...], which reads a copy of one of its datasets"),
+    ("ibis", "Column"): Wrapper("arrayhub.asnested(x.to_pyarrow()), which computes it"),
+    ("ibis", "Scalar"): Wrapper("x.execute(), which computes it"),
     ("igraph", "Matrix"): Wrapper(_LIST, asked=True),
     ("iminuit", "Minuit"): Wrapper("list(x.values), a copy", asked=True),
     **{("itk", f"itkImageBase{nd}"): Wrapper("itk.array_view_from_image(x)", asked=True) for nd in (2, 3, 4)},
@@ -374,9 +385,14 @@ _TABLE = {
     ("taichi", "Texture"): Wrapper("numpy.asarray(x.to_image()), a copy"),
     ("tensorflow", "EagerTensor"): Wrapper("x.numpy()", asked=True),
     ("tensorflow", "IndexedSlices"): Wrapper("tensorflow.convert_to_tensor(x), a dense copy"),
-    ("tensorflow", "RaggedTensor"): Wrapper("x.flat_values, and x.nested_row_splits for the starts of its rows"),
-    ("tensorflow", "SparseTensor"): Wrapper("tensorflow.sparse.to_dense(x), a dense copy"),
-    ("tensorflow", "Variable"): Wrapper("x.value(), which is read-only"),
+    ("tensorflow", "RaggedTensor"): Wrapper(
+        "x.flat_values, and x.nested_row_splits for the starts of its rows", instead=_strings_of_tensorflow
+    ),
+    ("tensorflow", "SparseTensor"): Wrapper(
+        "tensorflow.sparse.to_dense(x), a dense copy", instead=_strings_of_tensorflow
+    ),
+    ("tensorflow", "SymbolicTensor"): Wrapper("", asked=True),
+    ("tensorflow", "Variable"): Wrapper("x.value(), which is read-only", instead=_strings_of_tensorflow),
     ("tensordict", "TensorDictBase"): Wrapper("x['name'], one of its tensors"),
     ("tifffile", "TiffPage"): Wrapper("x.asarray(), a copy", asked=True),
     ("tinygrad", "Tensor"): Wrapper(_TINYGRAD),
