@@ -252,3 +252,36 @@ def test_such_a_return_is_found():
         "try:\n    f()\nexcept E:\n    return 1\nexcept F as e:\n    x = 1\n    return e\nexcept G:\n    return g()\n"
     )
     assert handlers_that_return(text) == [(7, "return e"), (9, "return g()")]
+
+
+# A comparison of a node's kind with one kind or some: `t.kind == LIST`, `node.kind in ("list", "regular")`.
+COMPARED_KIND = re.compile(r"\bkind\b\s*(?:==|!=|in\b|not in\b)\s*\(?\s*(?:\"(\w+)\"|([A-Z_]+)\b)")
+
+
+def compared_kinds(text):
+    from arrayhub._core.kinds import KIND_NAMES
+
+    found = [names[0] or names[1].lower() for names in COMPARED_KIND.findall(text)]
+    return [name for name in found if name in KIND_NAMES]
+
+
+def test_node_kinds_are_compared_in_their_table_only():
+    folders = [PACKAGE / folder for folder in ("_core", "adapters", "nested", "capi", "inspection", "transport")]
+    files = [file for folder in folders for suffix in ("py", "pyx", "pxd") for file in folder.rglob(f"*.{suffix}")]
+    assert {file.name: compared_kinds(file.read_text()) for file in files if compared_kinds(file.read_text())} == {}
+
+
+@pytest.mark.parametrize("text", ["if t.kind == LIST:", 'if node.kind in ("string", "bytes"):', 'node.kind != "flat"'])
+def test_a_comparison_of_kinds_is_found(text):
+    assert compared_kinds(text)
+
+
+def test_tables_of_node_kinds_are_complete():
+    from arrayhub._core.kinds import KIND_NAMES, per_kind
+
+    rows = dict.fromkeys(KIND_NAMES, 0)
+    assert per_kind(**rows) == rows
+    with pytest.raises(ImportError, match="record"):
+        per_kind(**{name: 0 for name in rows if name != "record"})
+    with pytest.raises(ImportError, match="tensor"):
+        per_kind(**rows, tensor=0)

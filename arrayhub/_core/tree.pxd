@@ -4,20 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from arrayhub._core.descriptor cimport Descriptor
-
-cdef enum Kind:
-    FLAT            # numbers in `content`; some may be missing
-    BITS            # booleans, eight per byte of `content`
-    LIST            # row i is content[offsets[i] : offsets[i + 1]]
-    LIST_VIEW       # row i is content[offsets[i] : offsets[i] + sizes[i]], in any order
-    REGULAR         # row i is content[i * width : (i + 1) * width]
-    STRING          # UTF-8 bytes in `content`, by offsets
-    BYTES
-    STRING_VIEW     # 16 bytes per element in `content`, longer strings in `parts`
-    BYTES_VIEW
-    RECORD          # `parts`, named by `names`
-    CATEGORICAL     # `indices` into `content`
-    KINDS
+from arrayhub._core.kinds cimport NODE_KINDS
 
 cdef enum:
     UNCOUNTED = -1          # of `nulls`
@@ -26,19 +13,19 @@ cdef enum:
     VIEW_BYTES = 16
 
 cdef class Tree:
-    cdef int kind
+    cdef int kind                  # of `kinds`
     cdef bint checked              # whether offsets, sizes, views and indices were validated
     cdef Py_ssize_t length         # elements of this node
-    cdef Py_ssize_t width          # REGULAR: elements per row
+    cdef Py_ssize_t width          # WIDTH: elements of `content` in each element
     cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
-    cdef Py_ssize_t bit            # bits before the first element in `validity`, and in `content` of BITS
+    cdef Py_ssize_t bit            # bits before the first element in `validity`, and in a PACKED `content`
     cdef Descriptor validity       # bitmap, least significant bit first; None if no element is missing
-    cdef Descriptor offsets        # int32 or int64; one more than elements (LIST_VIEW: as many as elements)
-    cdef Descriptor sizes          # LIST_VIEW
-    cdef Descriptor indices        # CATEGORICAL
-    cdef object content            # a Descriptor or a Tree; RECORD: None
-    cdef tuple parts               # RECORD: Descriptors or Trees; views: Descriptors of bytes
-    cdef tuple names               # RECORD: str
+    cdef Descriptor offsets        # int32 or int64; ENDS: one more than elements; SIZES: as many as elements
+    cdef Descriptor sizes          # SIZES
+    cdef Descriptor indices        # INDICES
+    cdef object content            # a Descriptor or a Tree; FIELDS: None
+    cdef tuple parts               # FIELDS: Descriptors or Trees; VIEWS: Descriptors of bytes
+    cdef tuple names               # FIELDS: str
     cdef str meaning               # Arrow's format if the element type does not determine it (time zone, days); or None
     cdef object __weakref__
 
@@ -59,6 +46,11 @@ cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field)
 cdef object false_field_error(Tree t, str field, object value, str accepted)
 cdef int wait_for(Descriptor a, str what) except -1
 cdef Descriptor first_array(object node)
+
+
+cdef inline bint has(Tree t, int properties) noexcept:
+    """Return whether the kind of a node has one of these properties of `kinds`."""
+    return NODE_KINDS[t.kind].properties & properties != 0
 
 
 cdef inline bint bit_at(const uint8_t* bits, Py_ssize_t k) noexcept nogil:

@@ -8,6 +8,7 @@ cimport cython
 from cpython.object cimport PyTypeObject
 
 from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor, host_readable, seal, view_of
+from arrayhub._core.kinds cimport ENDS, FIELDS, INDICES, NODE_KINDS, NUMBERS, PACKED, SIZES, VIEWS, WIDTH
 from arrayhub._core.runtime cimport host_ready, place_of
 
 from arrayhub._core.errors import interface_error, unreadable
@@ -89,10 +90,6 @@ cdef extern from *:
     bint arrayhub_never_fall_64(const char* data, Py_ssize_t n) noexcept nogil
     object arrayhub_instance(PyTypeObject* cls, tuple no_arguments)
 
-# One row per kind: the number in the struct, and the name that `kind` returns.
-KIND_NAMES = ("flat", "bits", "list", "list_view", "regular", "string", "bytes", "string_view", "bytes_view", "record",
-              "categorical")
-
 cdef type _tree_class = None
 cdef tuple _NO_ARGUMENTS = ()
 
@@ -145,7 +142,7 @@ cdef Descriptor first_array(object node):
         found = first_array(t.content)
         if found is not None:
             return found
-    if t.kind == RECORD:
+    if has(t, FIELDS):
         for part in t.parts:
             found = first_array(part)
             if found is not None:
@@ -214,16 +211,16 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
     part.content = t.content
     part.parts = t.parts
     if t.offsets is not None:
-        part.offsets = bytes_part(t.offsets, start, stop if t.kind == LIST_VIEW else stop + 1)
+        part.offsets = bytes_part(t.offsets, start, stop + 1 if has(t, ENDS) else stop)
     if t.sizes is not None:
         part.sizes = bytes_part(t.sizes, start, stop)
     if t.indices is not None:
         part.indices = bytes_part(t.indices, start, stop)
-    if t.kind == FLAT or t.kind == STRING_VIEW or t.kind == BYTES_VIEW:
+    if has(t, NUMBERS | VIEWS):
         part.content = bytes_part(<Descriptor> t.content, start, stop)
-    elif t.kind == REGULAR:
+    elif has(t, WIDTH):
         part.content = part_of(t.content, start * t.width, stop * t.width)
-    elif t.kind == RECORD:
+    elif has(t, FIELDS):
         part.parts = tuple([part_of(field, start, stop) for field in t.parts])
     return settled(part)
 
@@ -231,7 +228,7 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
 cdef Tree settled(Tree t):
     """Normalize `t` in place, so that fewer than eight bits precede its first element, and return it."""
     cdef Py_ssize_t whole = t.bit >> 3
-    if t.validity is None and t.kind != BITS:
+    if t.validity is None and not has(t, PACKED):
         t.bit = 0
     if t.bit == 0:
         return t
@@ -239,7 +236,7 @@ cdef Tree settled(Tree t):
     cdef Py_ssize_t nbytes = (t.bit + t.length + 7) >> 3
     if t.validity is not None:
         t.validity = bytes_part(t.validity, whole, whole + nbytes)
-    if t.kind == BITS:
+    if has(t, PACKED):
         t.content = bytes_part(<Descriptor> t.content, whole, whole + nbytes)
     return t
 
@@ -282,13 +279,13 @@ cdef int check_tree(Tree t) except -1:
     """
     if t.checked:
         return 0
-    if t.kind == LIST or t.kind == STRING or t.kind == BYTES:
+    if has(t, ENDS):
         check_offsets(t)
-    elif t.kind == LIST_VIEW:
+    elif has(t, SIZES):
         check_list_views(t)
-    elif t.kind == STRING_VIEW or t.kind == BYTES_VIEW:
+    elif has(t, VIEWS):
         check_views(t)
-    elif t.kind == CATEGORICAL:
+    elif has(t, INDICES):
         check_indices(t)
     if t.validity is not None:
         wait_for(t.validity, "validity")
@@ -313,14 +310,14 @@ cdef int check_below(object node) except -1:
     if is_followed_on_host(t):
         check_again(t)
     check_below(t.content)
-    if t.kind == RECORD:
+    if has(t, FIELDS):
         for part in t.parts:
             check_below(part)
     return 0
 
 
 cdef inline Descriptor views_of(Tree t):
-    return <Descriptor> t.content if t.kind == STRING_VIEW or t.kind == BYTES_VIEW else None
+    return <Descriptor> t.content if has(t, VIEWS) else None
 
 
 cdef inline bint may_change(Descriptor a) noexcept:
@@ -335,7 +332,7 @@ cdef bint is_followed_on_host(Tree t) noexcept:
     """Return whether the host can read everything that `check_tree` reads of a node."""
     if not (is_readable(t.validity) and is_readable(t.offsets) and is_readable(t.sizes) and is_readable(t.indices)):
         return False
-    if t.kind == STRING_VIEW or t.kind == BYTES_VIEW:
+    if has(t, VIEWS):
         for part in t.parts:
             if not host_readable(<Descriptor> part):
                 return False
@@ -351,7 +348,7 @@ cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
 
 cdef object false_field_error(Tree t, str field, object value, str accepted):
     """Build the error about a field of a node."""
-    return interface_error("Arrow", f"{KIND_NAMES[t.kind]} array's {field}", value, accepted)
+    return interface_error("Arrow", f"{NODE_KINDS[t.kind].name.decode()} array's {field}", value, accepted)
 
 
 cdef int check_offsets(Tree t) except -1:

@@ -11,28 +11,12 @@ cimport numpy as cnp
 from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub._core.runtime cimport place_of
-from arrayhub._core.tree cimport (
-    BITS,
-    BYTES,
-    BYTES_VIEW,
-    CATEGORICAL,
-    FLAT,
-    LIST,
-    LIST_VIEW,
-    RECORD,
-    REGULAR,
-    STRING,
-    STRING_VIEW,
-    UNCOUNTED,
-    Tree,
-    count_nulls,
-    first_array,
-    visit_arrays,
-)
+from arrayhub._core.kinds cimport CATEGORICAL, FIELDS, NODE_KINDS, NUMBERS, WIDTH
+from arrayhub._core.tree cimport UNCOUNTED, Tree, count_nulls, first_array, has, length_of, visit_arrays
 from arrayhub.adapters.arrow_abi cimport ArrowSchema
 from arrayhub.adapters.arrow_device cimport emit_device, take_device_array
 from arrayhub.adapters.arrow_emit cimport emit
-from arrayhub.adapters.arrow_format cimport Format, find_format
+from arrayhub.adapters.arrow_format cimport REFUSED, Format, find_format
 from arrayhub.adapters.arrow_owner cimport Import, drop_schema, new_import, take_array, take_schema
 from arrayhub.adapters.arrow_parse cimport build_root
 from arrayhub.adapters.arrow_schema cimport described, difference, emit_schema, why_not
@@ -101,10 +85,6 @@ cdef Descriptor single(list chunks, object obj):
     return dense(chunks[0], obj)
 
 
-cdef Py_ssize_t length_of(object node) except -1:
-    return (<Tree> node).length if isinstance(node, Tree) else (<Descriptor> node).shape_[0]
-
-
 cdef Descriptor dense(object node, object obj):
     """A node as a dense array, or the refusal that says which call helps."""
     if not isinstance(node, Tree):
@@ -112,29 +92,14 @@ cdef Descriptor dense(object node, object obj):
     raise BufferError(f"Arrow: {name_of_type(type(obj))} {refusal_of(<Tree> node)}")
 
 
-# One row per kind: why it is no dense array, and what helps.
-cdef dict _REFUSALS = {
-    LIST: "has rows of different lengths; call arrayhub.asnested(x), and .to_dense() where all are equally long",
-    LIST_VIEW: "has rows of different lengths; call arrayhub.asnested(x), and .to_dense() where all are equally long",
-    REGULAR: "has rows of what is no dense array; call arrayhub.asnested(x)",
-    STRING: "has strings; call arrayhub.asnested(x)",
-    STRING_VIEW: "has strings; call arrayhub.asnested(x)",
-    BYTES: "has strings of bytes; call arrayhub.asnested(x)",
-    BYTES_VIEW: "has strings of bytes; call arrayhub.asnested(x)",
-    RECORD: "has columns; call arrayhub.asnested(x), or take one column",
-    CATEGORICAL: "is encoded by a dictionary; call arrayhub.asnested(x), whose .indices and .content are arrays",
-    BITS: "packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them",
-}
-
-
 cdef str refusal_of(Tree t):
     if t.validity is not None and (not host_readable(t.validity) or count_nulls(t)):
         count = f"{t.nulls} missing values" if t.nulls != UNCOUNTED else "a bitmap of missing values"
         return f"has {count}, which a dense array cannot say; call arrayhub.asnested(x), or fill them in first"
-    if t.kind == FLAT:
+    if has(t, NUMBERS):
         return f"has elements of Arrow's type {t.meaning!r}, of which NumPy's says less; call arrayhub.asnested(x), whose" \
             " .content is an array"
-    return _REFUSALS[t.kind]
+    return NODE_KINDS[t.kind].refusal.decode()
 
 
 # ------------------------------------------------------------------------------------------- streams that are read once
@@ -170,9 +135,11 @@ cdef int check_unread(object obj) except -1:
 cdef int check_format(ArrowSchema* schema, object obj) except -1:
     """Refuse what is not dense whatever its values are; of lists of a fixed size these decide."""
     cdef const Format* row = find_format(schema.format)
-    cdef object kind = CATEGORICAL if schema.dictionary != NULL else FLAT if row == NULL else row.kind
-    if kind != REGULAR and kind in _REFUSALS:
-        raise BufferError(f"Arrow: {name_of_type(type(obj))} {_REFUSALS[kind]}")
+    if schema.dictionary == NULL and (row == NULL or row.kind == REFUSED):
+        return 0
+    cdef int kind = CATEGORICAL if schema.dictionary != NULL else row.kind
+    if not NODE_KINDS[kind].properties & (NUMBERS | WIDTH):
+        raise BufferError(f"Arrow: {name_of_type(type(obj))} {NODE_KINDS[kind].refusal.decode()}")
     return 0
 
 
@@ -205,7 +172,7 @@ def unread(obj, /):
     if owner is not None:
         row = find_format(owner.schema.format)
     kind = "" if row == NULL else f" of Arrow's type {row.words.decode()}"
-    if row != NULL and row.kind == RECORD:
+    if row != NULL and row.kind != REFUSED and NODE_KINDS[row.kind].properties & FIELDS:
         kind = f" of records with {owner.schema.n_children} field{'' if owner.schema.n_children == 1 else 's'}"
     return f"a stream{kind}, which can be read once"
 

@@ -13,27 +13,23 @@ from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport Descriptor, host_readable, size_of
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
-from arrayhub._core.runtime cimport host_ready, place_of
-from arrayhub._core.tree cimport (
-    BITS,
-    BYTES,
-    BYTES_VIEW,
-    CATEGORICAL,
-    FLAT,
-    LIST,
-    LIST_VIEW,
-    RECORD,
-    REGULAR,
-    STRING,
-    STRING_VIEW,
-    UNCOUNTED,
-    VIEW_BYTES,
-    Tree,
-    check_below,
-    visit_arrays,
+from arrayhub._core.kinds cimport (
+    CHARACTERS,
+    ENDS,
+    FIELDS,
+    INDICES,
+    LISTS,
+    NODE_KINDS,
+    NUMBERS,
+    PACKED,
+    SIZES,
+    VIEWS,
+    WIDTH,
 )
+from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub._core.tree cimport UNCOUNTED, VIEW_BYTES, Tree, check_below, has, visit_arrays
 from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, ArrowArray
-from arrayhub.adapters.arrow_schema cimport CHILDREN, as_said, may_be_nat, schema_capsule, wants_lists, why_unread
+from arrayhub.adapters.arrow_schema cimport as_said, may_be_nat, schema_capsule, wants_lists, why_unread
 from arrayhub.runtimes cimport cuda
 
 from arrayhub._core.errors import unreadable
@@ -193,48 +189,40 @@ cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssi
 
 cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
     cdef Py_ssize_t k, start, count = 0 if t.parts is None else len(t.parts)
-    if t.kind == FLAT:
+    if has(t, NUMBERS):
         return fill_dense(out, t, <Descriptor> t.content, 0, lead)
-    cdef int views = t.kind == STRING_VIEW or t.kind == BYTES_VIEW
-    new_body(out, t, 3 + <int> count if views else _BUFFERS[t.kind], count if t.kind == RECORD else CHILDREN[t.kind],
-             t.kind == CATEGORICAL)
+    new_body(out, t, 3 + <int> count if has(t, VIEWS) else NODE_KINDS[t.kind].buffers,
+             count if has(t, FIELDS) else NODE_KINDS[t.kind].children, has(t, INDICES))
     out.length = t.length + lead
     out.null_count = 0
     if out.length == 0:      # pyarrow takes buffers of no elements for empty, and an offset into them for a mistake
         pass
     elif t.validity is not None:
         set_bitmap(out, t.validity, t.bit, lead, t.nulls)
-    elif t.kind == BITS:
+    elif has(t, PACKED):
         set_bitmap(out, <Descriptor> t.content, t.bit, lead, 0)
         out.buffers[0] = NULL
         out.null_count = 0
     start = out.offset + lead        # elements in the buffers before the first of this node
-    if t.kind == LIST or t.kind == LIST_VIEW or t.kind == STRING or t.kind == BYTES:
+    if has(t, ENDS | SIZES):
         out.buffers[1] = back_by(t.offsets, start)
-    if t.kind == LIST_VIEW:
+    if has(t, SIZES):
         out.buffers[2] = back_by(t.sizes, start)
-    if t.kind == LIST or t.kind == LIST_VIEW:
-        fill_array(out.children[0], t.content, 0)
-    elif t.kind == REGULAR:
-        fill_array(out.children[0], t.content, start * t.width)
-    elif t.kind == STRING or t.kind == BYTES:
+    if has(t, LISTS):
+        fill_array(out.children[0], t.content, start * t.width if has(t, WIDTH) else 0)
+    elif has(t, VIEWS):
+        fill_view_buffers(out, t, start)
+    elif has(t, CHARACTERS):
         out.buffers[2] = (<Descriptor> t.content).data_
-    elif t.kind == RECORD:
+    elif has(t, FIELDS):
         for k in range(count):
             fill_array(out.children[k], t.parts[k], start)
-    elif t.kind == CATEGORICAL:
+    elif has(t, INDICES):
         out.buffers[1] = back_by(t.indices, start)
         fill_array(out.dictionary, t.content, 0)
-    elif t.kind == BITS:
+    elif has(t, PACKED):
         out.buffers[1] = (<Descriptor> t.content).data_ - ((start - t.bit) >> 3 if out.length else 0)
-    elif views:
-        fill_view_buffers(out, t, start)
     return 0
-
-
-# By kind: how many buffers a node has that has a fixed number of them.
-cdef int[11] _BUFFERS
-_BUFFERS[:] = [2, 2, 2, 3, 1, 3, 3, 3, 3, 1, 2]
 
 
 cdef inline const void* back_by(Descriptor a, Py_ssize_t elements) noexcept:

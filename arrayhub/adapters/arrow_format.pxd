@@ -5,10 +5,8 @@ from arrayhub._core.dtypes cimport ElementType
 cdef struct Format:
     const char* text         # the format, or what it starts with
     bint whole               # the text is all of it
-    int kind                 # Kind of _core/tree; REFUSED
+    int kind                 # Kind of _core/kinds, which has the number of buffers and children; REFUSED
     int width                # bytes of an offset, or of an element where the type has a fixed one
-    int buffers              # how many; -1: two more than the views' sizes buffer counts
-    int children             # how many; -1: any number
     const char* number       # FLAT: the element type, as dtypes.by_arrow knows it; "M", "m": NumPy's times
     const char* words        # what it is, for messages
 

@@ -6,7 +6,7 @@ Source: "Data type description -- format strings" of the C data interface's spec
 from libc.string cimport strcmp, strlen, strncmp
 
 from arrayhub._core cimport dtypes
-from arrayhub._core.tree cimport (
+from arrayhub._core.kinds cimport (
     BITS,
     BYTES,
     BYTES_VIEW,
@@ -21,45 +21,44 @@ from arrayhub._core.tree cimport (
 
 cdef enum:
     ROWS = 35
-    ANY = -1
 
 cdef Format[ROWS] _TABLE
-#                   text    whole  kind         width  buffers  children  number   in words
-_TABLE[0] = Format(b"b",    True,  BITS,        0,     2,       0,        NULL,    b"bool in bits")
-_TABLE[1] = Format(b"u",    True,  STRING,      4,     3,       0,        NULL,    b"utf8")
-_TABLE[2] = Format(b"U",    True,  STRING,      8,     3,       0,        NULL,    b"large_utf8")
-_TABLE[3] = Format(b"z",    True,  BYTES,       4,     3,       0,        NULL,    b"binary")
-_TABLE[4] = Format(b"Z",    True,  BYTES,       8,     3,       0,        NULL,    b"large_binary")
-_TABLE[5] = Format(b"vu",   True,  STRING_VIEW, 16,    ANY,     0,        NULL,    b"utf8_view")
-_TABLE[6] = Format(b"vz",   True,  BYTES_VIEW,  16,    ANY,     0,        NULL,    b"binary_view")
-_TABLE[7] = Format(b"+l",   True,  LIST,        4,     2,       1,        NULL,    b"list")
-_TABLE[8] = Format(b"+L",   True,  LIST,        8,     2,       1,        NULL,    b"large_list")
-_TABLE[9] = Format(b"+vl",  True,  LIST_VIEW,   4,     3,       1,        NULL,    b"list_view")
-_TABLE[10] = Format(b"+vL", True,  LIST_VIEW,   8,     3,       1,        NULL,    b"large_list_view")
-_TABLE[11] = Format(b"+w:", False, REGULAR,     0,     1,       1,        NULL,    b"fixed_size_list")
-_TABLE[12] = Format(b"+s",  True,  RECORD,      0,     1,       ANY,      NULL,    b"struct")
-_TABLE[13] = Format(b"w:",  False, FLAT,        0,     2,       0,        b"V",    b"fixed_size_binary")
-_TABLE[14] = Format(b"tdD", True,  FLAT,        4,     2,       0,        b"i",    b"date32")
-_TABLE[15] = Format(b"tdm", True,  FLAT,        8,     2,       0,        b"M",    b"date64")
-_TABLE[16] = Format(b"tts", True,  FLAT,        4,     2,       0,        b"i",    b"time32[s]")
-_TABLE[17] = Format(b"ttm", True,  FLAT,        4,     2,       0,        b"i",    b"time32[ms]")
-_TABLE[18] = Format(b"ttu", True,  FLAT,        8,     2,       0,        b"m",    b"time64[us]")
-_TABLE[19] = Format(b"ttn", True,  FLAT,        8,     2,       0,        b"m",    b"time64[ns]")
-_TABLE[20] = Format(b"tss:", False, FLAT,       8,     2,       0,        b"M",    b"timestamp[s]")
-_TABLE[21] = Format(b"tsm:", False, FLAT,       8,     2,       0,        b"M",    b"timestamp[ms]")
-_TABLE[22] = Format(b"tsu:", False, FLAT,       8,     2,       0,        b"M",    b"timestamp[us]")
-_TABLE[23] = Format(b"tsn:", False, FLAT,       8,     2,       0,        b"M",    b"timestamp[ns]")
-_TABLE[24] = Format(b"tDs", True,  FLAT,        8,     2,       0,        b"m",    b"duration[s]")
-_TABLE[25] = Format(b"tDm", True,  FLAT,        8,     2,       0,        b"m",    b"duration[ms]")
-_TABLE[26] = Format(b"tDu", True,  FLAT,        8,     2,       0,        b"m",    b"duration[us]")
-_TABLE[27] = Format(b"tDn", True,  FLAT,        8,     2,       0,        b"m",    b"duration[ns]")
-_TABLE[28] = Format(b"ti",  False, REFUSED,     0,     0,       ANY,      NULL,    b"interval")
-_TABLE[29] = Format(b"d:",  False, REFUSED,     0,     0,       ANY,      NULL,    b"decimal")
-_TABLE[30] = Format(b"+u",  False, REFUSED,     0,     0,       ANY,      NULL,    b"union")
-_TABLE[31] = Format(b"+r",  True,  REFUSED,     0,     0,       ANY,      NULL,    b"run_end_encoded")
-_TABLE[32] = Format(b"n",   True,  REFUSED,     0,     0,       ANY,      NULL,    b"null")
-_TABLE[33] = Format(b"+m",  True,  LIST,        4,     2,       1,        NULL,    b"map")     # in; a list on the way out
-_TABLE[34] = Format(b"_pl", False, REFUSED,     0,     0,       ANY,      NULL,    b"a type of polars' own")
+#                   text    whole  kind         width  number   in words
+_TABLE[0] = Format(b"b",    True,  BITS,        0,     NULL,    b"bool in bits")
+_TABLE[1] = Format(b"u",    True,  STRING,      4,     NULL,    b"utf8")
+_TABLE[2] = Format(b"U",    True,  STRING,      8,     NULL,    b"large_utf8")
+_TABLE[3] = Format(b"z",    True,  BYTES,       4,     NULL,    b"binary")
+_TABLE[4] = Format(b"Z",    True,  BYTES,       8,     NULL,    b"large_binary")
+_TABLE[5] = Format(b"vu",   True,  STRING_VIEW, 16,    NULL,    b"utf8_view")
+_TABLE[6] = Format(b"vz",   True,  BYTES_VIEW,  16,    NULL,    b"binary_view")
+_TABLE[7] = Format(b"+l",   True,  LIST,        4,     NULL,    b"list")
+_TABLE[8] = Format(b"+L",   True,  LIST,        8,     NULL,    b"large_list")
+_TABLE[9] = Format(b"+vl",  True,  LIST_VIEW,   4,     NULL,    b"list_view")
+_TABLE[10] = Format(b"+vL", True,  LIST_VIEW,   8,     NULL,    b"large_list_view")
+_TABLE[11] = Format(b"+w:", False, REGULAR,     0,     NULL,    b"fixed_size_list")
+_TABLE[12] = Format(b"+s",  True,  RECORD,      0,     NULL,    b"struct")
+_TABLE[13] = Format(b"w:",  False, FLAT,        0,     b"V",    b"fixed_size_binary")
+_TABLE[14] = Format(b"tdD", True,  FLAT,        4,     b"i",    b"date32")
+_TABLE[15] = Format(b"tdm", True,  FLAT,        8,     b"M",    b"date64")
+_TABLE[16] = Format(b"tts", True,  FLAT,        4,     b"i",    b"time32[s]")
+_TABLE[17] = Format(b"ttm", True,  FLAT,        4,     b"i",    b"time32[ms]")
+_TABLE[18] = Format(b"ttu", True,  FLAT,        8,     b"m",    b"time64[us]")
+_TABLE[19] = Format(b"ttn", True,  FLAT,        8,     b"m",    b"time64[ns]")
+_TABLE[20] = Format(b"tss:", False, FLAT,       8,     b"M",    b"timestamp[s]")
+_TABLE[21] = Format(b"tsm:", False, FLAT,       8,     b"M",    b"timestamp[ms]")
+_TABLE[22] = Format(b"tsu:", False, FLAT,       8,     b"M",    b"timestamp[us]")
+_TABLE[23] = Format(b"tsn:", False, FLAT,       8,     b"M",    b"timestamp[ns]")
+_TABLE[24] = Format(b"tDs", True,  FLAT,        8,     b"m",    b"duration[s]")
+_TABLE[25] = Format(b"tDm", True,  FLAT,        8,     b"m",    b"duration[ms]")
+_TABLE[26] = Format(b"tDu", True,  FLAT,        8,     b"m",    b"duration[us]")
+_TABLE[27] = Format(b"tDn", True,  FLAT,        8,     b"m",    b"duration[ns]")
+_TABLE[28] = Format(b"ti",  False, REFUSED,     0,     NULL,    b"interval")
+_TABLE[29] = Format(b"d:",  False, REFUSED,     0,     NULL,    b"decimal")
+_TABLE[30] = Format(b"+u",  False, REFUSED,     0,     NULL,    b"union")
+_TABLE[31] = Format(b"+r",  True,  REFUSED,     0,     NULL,    b"run_end_encoded")
+_TABLE[32] = Format(b"n",   True,  REFUSED,     0,     NULL,    b"null")
+_TABLE[33] = Format(b"+m",  True,  LIST,        4,     NULL,    b"map")     # in; a list on the way out
+_TABLE[34] = Format(b"_pl", False, REFUSED,     0,     NULL,    b"a type of polars' own")
 
 # The numbers, whose letters are the other table's: rows made from it, found by their letter.
 cdef Format[128] _NUMBERS
@@ -68,7 +67,7 @@ cdef int _letter
 for _letter in range(1, 128):
     _row = dtypes.by_arrow(_letter)
     if _row != NULL:
-        _NUMBERS[_letter] = Format(NULL, True, FLAT, <int> _row.itemsize, 2, 0, NULL, _row.name)
+        _NUMBERS[_letter] = Format(NULL, True, FLAT, <int> _row.itemsize, NULL, _row.name)
 
 # NumPy's units by Arrow's letters.
 cdef dict _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}

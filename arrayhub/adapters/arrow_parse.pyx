@@ -21,21 +21,28 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport kDLCPU, kDLOneAPI
 from arrayhub._core.runtime cimport adopt, host_ready
-from arrayhub._core.tree cimport (
-    BITS,
-    BYTES_VIEW,
+from arrayhub._core.kinds cimport (
+    ANY,
     CATEGORICAL,
+    FIELDS,
     FLAT,
-    LIST,
-    LIST_VIEW,
-    MAX_DEPTH,
-    RECORD,
+    LISTS,
+    NODE_KINDS,
+    NUMBERS,
+    PACKED,
     REGULAR,
-    STRING_VIEW,
+    SIZES,
+    VIEWS,
+    WIDTH,
+    NodeKind,
+)
+from arrayhub._core.tree cimport (
+    MAX_DEPTH,
     UNCOUNTED,
     VIEW_BYTES,
     Tree,
     count_nulls,
+    has,
     integer_at,
     length_of,
     new_tree,
@@ -66,6 +73,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
                   int* nodes):
     """Elements `start` to `start + length` of one node: a Descriptor where they are dense, else a Tree."""
     cdef const Format* row = check_head(schema, array, depth, nodes)
+    cdef int properties = NODE_KINDS[row.kind].properties
     cdef Py_ssize_t first
     if start < 0 or length < 0 or array.length < 0 or start > array.length - length:
         raise array_error(schema, "length", array.length, f"{start + length} or more, for what its parent needs of it")
@@ -79,9 +87,9 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
     cdef object node
     if array.dictionary != NULL:
         node = build_categorical(owner, schema, array, row, first, length, depth, nodes)
-    elif row.kind == FLAT:
+    elif properties & NUMBERS:
         node = build_flat(owner, schema, array, row, first, length)
-    elif row.kind == REGULAR:
+    elif properties & WIDTH:
         node = build_regular(owner, schema, array, first, length, depth, nodes)
     else:
         node = build_other(owner, schema, array, row, first, length, depth, nodes)
@@ -101,10 +109,10 @@ cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_s
     t.validity = validity
     t.bit = bit
     t.nulls = nulls
-    if (t.kind == FLAT or t.kind == REGULAR) and validity.device_.device_type == kDLCPU and count_nulls(t) == 0:
+    if has(t, NUMBERS | WIDTH) and validity.device_.device_type == kDLCPU and count_nulls(t) == 0:
         t.validity = None
         t.bit = 0
-        return t.content if t.kind == FLAT and t.meaning is None else t
+        return t.content if has(t, NUMBERS) and t.meaning is None else t
     return t
 
 
@@ -135,14 +143,15 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
 
 cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row) except -1:
     cdef int64_t k
-    cdef bint right = array.n_buffers == row.buffers if row.buffers >= 0 else 3 <= array.n_buffers <= 1 << 30
+    cdef const NodeKind* kind = &NODE_KINDS[row.kind]
+    cdef bint right = array.n_buffers == kind.buffers if kind.buffers != ANY else 3 <= array.n_buffers <= 1 << 30
     if not right:
-        raise array_error(schema, "n_buffers", array.n_buffers, str(row.buffers) if row.buffers >= 0 else "3 or more")
+        raise array_error(schema, "n_buffers", array.n_buffers, str(kind.buffers) if kind.buffers != ANY else "3 or more")
     if array.buffers == NULL:
         raise array_error(schema, "buffers", None, f"a pointer to {array.n_buffers} addresses")
-    if schema.n_children < 0 or (row.children >= 0 and schema.n_children != row.children):
+    if schema.n_children < 0 or (kind.children != ANY and schema.n_children != kind.children):
         raise array_error(schema, "schema.n_children", schema.n_children,
-                          str(row.children) if row.children >= 0 else "zero or more")
+                          str(kind.children) if kind.children != ANY else "zero or more")
     if array.n_children != schema.n_children:
         raise array_error(schema, "n_children", array.n_children, f"{schema.n_children}, as the schema has")
     if schema.n_children > MAX_NODES:
@@ -162,9 +171,9 @@ cdef int check_data(ArrowSchema* schema, ArrowArray* array, const Format* row, P
     cdef Py_ssize_t ignored, k
     if layout.checked_mul(first + length, row.width, &ignored):
         raise array_error(schema, "length", array.length, "elements that end below 2**63 bytes with the offset")
-    if length == 0 or row.buffers == 1 or (row.number != NULL and row.number[0] == c"V"):
+    if length == 0 or NODE_KINDS[row.kind].buffers == 1 or (row.number != NULL and row.number[0] == c"V"):
         return 0
-    for k in range(1, 3 if row.kind == LIST_VIEW else 2):
+    for k in range(1, 3 if NODE_KINDS[row.kind].properties & SIZES else 2):
         if array.buffers[k] == NULL:
             raise array_error(schema, f"buffers[{k}]", None, f"the address of what its {length} elements are read from")
     return 0
@@ -327,20 +336,20 @@ cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* arr
 cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
                       Py_ssize_t length, int depth, int* nodes):
     cdef Tree t = new_tree(row.kind, length)
-    if row.kind == BITS:
+    if has(t, PACKED):
         t.bit = first & 7
         t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
-    elif row.kind == RECORD:
+    elif has(t, FIELDS):
         fill_record(t, owner, schema, array, first, length, depth, nodes)
-    elif row.kind == STRING_VIEW or row.kind == BYTES_VIEW:
+    elif has(t, VIEWS):
         fill_views(t, owner, schema, array, first, length)
-    elif row.kind == LIST_VIEW:
+    elif has(t, SIZES):
         t.offsets = integers(owner, array.buffers[1], first, length, row.width)
         t.sizes = integers(owner, array.buffers[2], first, length, row.width)
         t.content = whole_child(owner, schema, array, depth, nodes)
     else:
         t.offsets = offsets_of(owner, array, first, length, row.width)
-        t.content = whole_child(owner, schema, array, depth, nodes) if row.kind == LIST else \
+        t.content = whole_child(owner, schema, array, depth, nodes) if has(t, LISTS) else \
             characters_of(owner, schema, array, t.offsets)
     return t
 

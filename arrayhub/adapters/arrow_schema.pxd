@@ -1,8 +1,6 @@
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.adapters.arrow_abi cimport ArrowSchema
 
-cdef int[11] CHILDREN      # by kind: how many a node has; of a record as many as it has fields
-
 cdef str why_not(Descriptor a)
 cdef bint may_be_nat(Descriptor a) noexcept
 cdef str why_unread(Descriptor a)

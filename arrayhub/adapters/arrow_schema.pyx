@@ -20,7 +20,8 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.runtime cimport place_of
-from arrayhub._core.tree cimport CATEGORICAL, FLAT, MAX_DEPTH, RECORD, REGULAR, Tree, visit_arrays
+from arrayhub._core.kinds cimport FIELDS, INDICES, NODE_KINDS, NUMBERS, WIDTH
+from arrayhub._core.tree cimport MAX_DEPTH, Tree, has, visit_arrays
 from arrayhub.adapters.arrow_abi cimport (
     ARROW_FLAG_DICTIONARY_ORDERED,
     ARROW_FLAG_NULLABLE,
@@ -201,34 +202,31 @@ cdef int new_schema(ArrowSchema* out, bytes text, bytes name, bytes metadata, in
 cdef bytes _ITEM = b"item"        # what a list's child is called everywhere
 
 
-# By kind: how many children a node has that has a fixed number of them.
-CHILDREN[:] = [0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0]
-
-
 cdef int fill_schema(ArrowSchema* out, object node, bytes name) except -1:
     cdef Tree t
-    cdef Py_ssize_t k
+    cdef Py_ssize_t k, children
     if not isinstance(node, Tree):
         return fill_dense_schema(out, <Descriptor> node, None, 0, name)
     t = <Tree> node
-    if t.kind == FLAT:
+    if has(t, NUMBERS):
         return fill_dense_schema(out, <Descriptor> t.content, t.meaning, 0, name)
-    if t.kind == CATEGORICAL:
+    if has(t, INDICES):
         new_schema(out, letter_of(t.indices), name, None, 0, True)
         if t.meaning is not None:
             out.flags |= ARROW_FLAG_DICTIONARY_ORDERED
         return fill_schema(out.dictionary, t.content, b"")
-    new_schema(out, format_of(t), name, None, len(t.parts) if t.kind == RECORD else CHILDREN[t.kind], False)
-    if t.kind == RECORD:
+    children = len(t.parts) if has(t, FIELDS) else NODE_KINDS[t.kind].children
+    new_schema(out, format_of(t), name, None, children, False)
+    if has(t, FIELDS):
         for k in range(len(t.parts)):
             fill_schema(out.children[k], t.parts[k], t.names[k].encode())
-    elif CHILDREN[t.kind]:
+    elif children:
         fill_schema(out.children[0], t.content, _ITEM)
     return 0
 
 
 cdef bytes format_of(Tree t):
-    if t.kind == REGULAR:
+    if has(t, WIDTH):
         return b"+w:%d" % t.width
     return format_of_kind(t.kind, 0 if t.offsets is None else t.offsets.itemsize_).text
 

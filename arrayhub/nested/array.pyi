@@ -8,8 +8,6 @@ from arrayhub._core.device import Device, _DeviceLike
 from arrayhub.array.usm_array import USMArray
 from arrayhub.inspection.datashape.types import Type
 
-KIND_NAMES: tuple[str, ...]
-
 @final
 class NestedArray:
     @property
@@ -89,6 +87,7 @@ def make(
     copy: bool | None = None,
 ) -> NestedArray: ...
 def without_gaps(a: Any = None, what: str = "it", copy: bool | None = None) -> Any: ...
+def unwrapped(t: NestedArray) -> USMArray | NestedArray: ...
 def part(node: Any, start: int, stop: int) -> Any: ...
 def check(t: NestedArray) -> None: ...
 def check_names(

@@ -23,20 +23,9 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport make_device
 from arrayhub._core.integers cimport integer
+from arrayhub._core.kinds cimport CHARACTERS, FIELDS, FLAT, KINDS, LISTS, NUMBERS, PACKED, SIZES, UTF8, VIEWS, WIDTH, ENDS
 from arrayhub._core.tree cimport (
-    BITS,
-    BYTES,
-    BYTES_VIEW,
-    CATEGORICAL,
-    FLAT,
     INLINE_VIEW,
-    KINDS,
-    LIST,
-    LIST_VIEW,
-    RECORD,
-    REGULAR,
-    STRING,
-    STRING_VIEW,
     UNCOUNTED,
     VIEW_BYTES,
     Tree,
@@ -46,6 +35,7 @@ from arrayhub._core.tree cimport (
     count_nulls,
     false_field_error,
     first_array,
+    has,
     index_at,
     integer_at,
     is_missing,
@@ -61,7 +51,7 @@ from arrayhub.adapters cimport arrow, arrow_device
 
 from arrayhub._core.copying import forbidden
 from arrayhub._core.errors import show, unreadable
-from arrayhub._core.tree import KIND_NAMES
+from arrayhub._core.kinds import KIND_NAMES
 from arrayhub.convert.functions import as_numpy
 from arrayhub.nested import logical_types
 
@@ -131,7 +121,7 @@ cdef class NestedArray(Tree):
     def buffers(self):
         """tuple of USMArray : of strings by views, the buffers that the longer ones lie in."""
         cdef Tree t = self
-        return self.part_named("buffers", t.parts if t.kind == STRING_VIEW or t.kind == BYTES_VIEW else None)
+        return self.part_named("buffers", t.parts if has(t, VIEWS) else None)
 
     @property
     def validity(self):
@@ -153,7 +143,7 @@ cdef class NestedArray(Tree):
     def fields(self):
         """dict : of a record, each field's name and array. AttributeError if two fields have one name."""
         cdef Tree t = self
-        if t.kind != RECORD:
+        if not has(t, FIELDS):
             return self.part_named("fields", None)
         check_names(t, "fields", "x.field_names and x.children", AttributeError)
         return dict(zip(t.names, t.parts))
@@ -167,7 +157,7 @@ cdef class NestedArray(Tree):
     def children(self):
         """tuple of USMArray or NestedArray : of a record, the array of each field, in the order of `field_names`."""
         cdef Tree t = self
-        return self.part_named("children", t.parts if t.kind == RECORD else None)
+        return self.part_named("children", t.parts if has(t, FIELDS) else None)
 
     @property
     def width(self):
@@ -209,7 +199,7 @@ cdef class NestedArray(Tree):
     cdef list parts_(self):
         cdef Tree t = self
         present = {"offsets": t.offsets, "sizes": t.sizes, "indices": t.indices, "content": t.content,
-                   "buffers": None if t.kind == RECORD else t.parts, "fields": t.names}
+                   "buffers": t.parts if has(t, VIEWS) else None, "fields": t.names}
         return [name for name, part in present.items() if part is not None]
 
     def __repr__(self):
@@ -352,8 +342,8 @@ register_tree_class(NestedArray)
 cdef object indexed(Tree t, object key):
     cdef Py_ssize_t i, start, stop, step
     if isinstance(key, str):
-        if t.kind != RECORD or key not in t.names:
-            raise KeyError(f"{key!r}: " + (f"accepted: {', '.join(t.names)}" if t.kind == RECORD else
+        if t.names is None or key not in t.names:
+            raise KeyError(f"{key!r}: " + (f"accepted: {', '.join(t.names)}" if t.names is not None else
                                            f"an array of kind {KIND_NAMES[t.kind]!r} has no fields"))
         first = t.names.index(key)
         if key in t.names[first + 1 :]:
@@ -422,12 +412,12 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     if validity is None:
         return part
     check_bits(validity, bit, part.length)
-    if part.kind == BITS and bit != part.bit:     # whose bits start where its content's do
+    if has(part, PACKED) and bit != part.bit:     # whose bits start where its content's do
         part = with_validity(flat(unpacked(part)), part)
     if part.validity is not None and count_nulls(part):
         validity = bitmap_of(valid_mask(part) & mask_in(validity, bit, part.length))
         bit = 0
-        if part.kind == BITS:
+        if has(part, PACKED):
             part = flat(unpacked(part))
     part.validity = never_written(validity)
     part.bit = bit
@@ -460,30 +450,28 @@ cdef Tree copy_node(Tree t):
 
 
 cdef object element(Tree t, Py_ssize_t i):
-    cdef Py_ssize_t start
-    if t.kind != FLAT or t.validity is not None:
+    if not has(t, NUMBERS) or t.validity is not None:
         check_tree(t)
-    if is_missing(t, i):
-        return None
-    if t.kind == FLAT:
-        return (<object> t.content)[i]
-    if t.kind == LIST:
-        start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
-        return part_inside(t, start, integer_at(t.offsets.data_, t.offsets.itemsize_, i + 1), f"row {i}")
-    if t.kind == REGULAR:
-        return part_of(t.content, i * t.width, (i + 1) * t.width)
-    if t.kind == LIST_VIEW:
-        start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
-        return part_inside(t, start, start + integer_at(t.sizes.data_, t.sizes.itemsize_, i), f"row {i}")
-    if t.kind == RECORD:
-        check_names(t, f"x[{i}]")
-        return {name: element_of(part, i) for name, part in zip(t.names, t.parts)}
-    if t.kind == CATEGORICAL:
-        return category_at(t, i)
-    if t.kind == BITS:
-        wait_for(<Descriptor> t.content, "content")
-        return bool(bit_at(<const unsigned char*> (<Descriptor> t.content).data_, t.bit + i))
-    return text_at(t, i)
+    return None if is_missing(t, i) else _ELEMENTS[t.kind](t, i)
+
+
+cdef object number_at(Tree t, Py_ssize_t i):
+    return (<object> t.content)[i]
+
+
+cdef object bit_value_at(Tree t, Py_ssize_t i):
+    wait_for(<Descriptor> t.content, "content")
+    return bool(bit_at(<const unsigned char*> (<Descriptor> t.content).data_, t.bit + i))
+
+
+cdef object row_at(Tree t, Py_ssize_t i):
+    cdef Py_ssize_t start = start_of_row(t, i)
+    return part_inside(t, start, start + length_of_row(t, i), f"row {i}")
+
+
+cdef object record_at(Tree t, Py_ssize_t i):
+    check_names(t, f"x[{i}]")
+    return {name: element_of(part, i) for name, part in zip(t.names, t.parts)}
 
 
 cdef object category_at(Tree t, Py_ssize_t i):
@@ -501,9 +489,8 @@ cdef object text_at(Tree t, Py_ssize_t i):
     """A string or bytes; `t` has been checked and the element is there."""
     cdef const char* first
     cdef Py_ssize_t length
-    cdef bint text = t.kind == STRING or t.kind == STRING_VIEW
     locate(t, i, &first, &length)
-    if not text:
+    if not has(t, UTF8):
         return PyBytes_FromStringAndSize(first, length)
     try:
         return PyUnicode_DecodeUTF8(first, length, NULL)
@@ -518,7 +505,7 @@ cdef int locate(Tree t, Py_ssize_t i, const char** first, Py_ssize_t* length) ex
     cdef Py_ssize_t start
     cdef const char* place
     cdef Descriptor buffer = <Descriptor> t.content
-    if t.kind == STRING or t.kind == BYTES:
+    if has(t, ENDS):
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
         length[0] = integer_at(t.offsets.data_, t.offsets.itemsize_, i + 1) - start
         first[0] = buffer.data_ + start
@@ -599,11 +586,15 @@ cdef list list_bits(Tree t):
 
 
 ctypedef list (*Lister)(Tree t)
+ctypedef object (*ElementAt)(Tree t, Py_ssize_t i)
 
-# One row per kind, in their order.
-cdef Lister[11] _LISTED
+# One row for each kind, in the order of `kinds`; Cython rejects a row too many or too few.
+cdef Lister[<int> KINDS] _LISTED
 _LISTED[:] = [list_flat, list_bits, list_lists, list_views, list_regular, list_texts, list_texts, list_texts, list_texts,
               list_records, list_categories]
+cdef ElementAt[<int> KINDS] _ELEMENTS
+_ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, row_at, text_at, text_at, text_at, text_at, record_at,
+                category_at]
 
 
 cpdef object valid_mask(Tree t):
@@ -622,7 +613,7 @@ cdef object mask_in(Descriptor validity, Py_ssize_t bit, Py_ssize_t length):
 
 cpdef object unpacked(Tree t):
     """The truth values of bits, one to a byte: a copy."""
-    if t is None or not isinstance(t.content, Descriptor) or t.kind != BITS:
+    if t is None or not isinstance(t.content, Descriptor) or not has(t, PACKED):
         raise TypeError(f"unpacked: {show(t)} has no truth values in bits")
     wait_for(<Descriptor> t.content, "content")
     from arrayhub.convert.functions import asarray
@@ -647,16 +638,16 @@ cdef object densified(object node, bint copy):
     t = <Tree> node
     if t.validity is not None and count_nulls(t):
         raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without missing values")
-    if t.kind == FLAT:
+    if has(t, NUMBERS):
         return t.content if t.meaning is None else of_numpys_type(t, copy)
-    if t.kind == BITS:
+    if has(t, PACKED):
         if not copy:
             raise BufferError("to_dense: eight values share a byte; call to_dense(copy=True), which unpacks them")
         return unpacked(t)
-    if t.kind == REGULAR:
+    if has(t, WIDTH):
         dense = <Descriptor> densified(t.content, copy)
         return reshape(dense, (t.length, t.width) + shape_tuple(dense)[1:])
-    if t.kind != LIST and t.kind != LIST_VIEW:
+    if not has(t, LISTS):
         raise BufferError(
             f"to_dense: an array of kind {KIND_NAMES[t.kind]!r} holds no lists of numbers; accepted: lists of equal lengths."
             " Take its parts, or call to_list()"
@@ -668,7 +659,7 @@ cdef object densified(object node, bint copy):
         size = length_of_row(t, k)
         if size != width:
             raise ValueError(f"to_dense: row {k} has {size} elements, those before it have {width}; accepted: equal lengths")
-        if t.kind == LIST_VIEW and width and start_of_row(t, k) != start + k * width:
+        if has(t, SIZES) and width and start_of_row(t, k) != start + k * width:
             raise BufferError(f"to_dense: row {k} does not follow the one before it in memory; call arrayhub.asnested(x,"
                               " copy=True).to_dense()")
     dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
@@ -693,11 +684,13 @@ cdef object of_numpys_type(Tree t, bint copy):
 
 
 cdef inline Py_ssize_t start_of_row(Tree t, Py_ssize_t k) noexcept:
-    return integer_at(t.offsets.data_, t.offsets.itemsize_, k)
+    return k * t.width if has(t, WIDTH) else integer_at(t.offsets.data_, t.offsets.itemsize_, k)
 
 
 cdef inline Py_ssize_t length_of_row(Tree t, Py_ssize_t k) noexcept:
-    if t.kind == LIST_VIEW:
+    if has(t, WIDTH):
+        return t.width
+    if has(t, SIZES):
         return integer_at(t.sizes.data_, t.sizes.itemsize_, k)
     return start_of_row(t, k + 1) - start_of_row(t, k)
 
@@ -741,10 +734,10 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
     t.content = content
     t.parts = parts
-    if t.kind == BITS or STRING <= t.kind <= BYTES_VIEW:
+    if has(t, PACKED | CHARACTERS):
         t.content = without_gaps(content, "characters", copy)
         t.parts = None if parts is None else tuple([without_gaps(buffer, "characters", copy) for buffer in parts])
-    if t.kind == STRING_VIEW or t.kind == BYTES_VIEW:
+    if has(t, VIEWS):
         t.content = never_written(t.content)
     validity = without_gaps(validity, "validity", copy)
     t.offsets = never_written(of_offsets(without_gaps(offsets, "offsets", copy), "offsets", 0))
@@ -759,9 +752,9 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     t.nulls = 0 if validity is None else UNCOUNTED
     if validity is not None:
         check_bits(validity, bit, length)
-    if t.kind == BITS:
+    if has(t, PACKED):
         check_bits(<Descriptor> t.content, bit, length)
-    if bit and validity is not None and t.kind != BITS and host_readable(validity):
+    if bit and validity is not None and not has(t, PACKED) and host_readable(validity):
         t.validity = never_written(bitmap_of(mask_in(validity, bit, length)))
         t.bit = 0
     return t
@@ -793,6 +786,11 @@ cdef Descriptor never_written(Descriptor a):
     cdef Descriptor view = same_layout(a)
     view.flags_ &= ~WRITEABLE
     return view
+
+
+def unwrapped(Tree t not None):
+    """Return the array of a node of nothing but numbers, of a type that NumPy has; any other node unchanged."""
+    return t.content if has(t, NUMBERS) and t.validity is None and t.meaning is None else t
 
 
 def part(node, Py_ssize_t start, Py_ssize_t stop):
@@ -842,11 +840,3 @@ def from_arrow(obj):
             chunks[k] = rooted(chunks[k])
     return chunks
 
-
-cdef int _check_kinds() except -1:
-    if len(KIND_NAMES) != KINDS or sizeof(_LISTED) != KINDS * sizeof(Lister):
-        raise ImportError("array.pyx: a row is missing for a kind of node")
-    return 0
-
-
-_check_kinds()

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.kinds import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, check, make, nested_of, part, unpacked, valid_mask
 from arrayhub.nested.strings import with_offsets
-from arrayhub.nested.to_device import BY_OFFSETS, BY_VIEWS, offsets_on_host, to_host
+from arrayhub.nested.to_device import offsets_on_host, to_host
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
@@ -24,8 +25,8 @@ def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
 
 def _joined(nodes: list[Any]) -> Any:
     nodes = [nested_of(node) for node in nodes]
-    nodes = [in_order(node) if node.kind == "list_view" else node for node in nodes]
-    nodes = [with_offsets(node) if node.kind in BY_VIEWS else node for node in nodes]
+    nodes = [in_order(node) if kind_of(node).sizes else node for node in nodes]
+    nodes = [with_offsets(node) if kind_of(node).views else node for node in nodes]
     nodes = _of_one_form(nodes)
     kinds = {(node.kind, node.width, node.meaning) for node in nodes}
     if len(kinds) != 1:
@@ -35,18 +36,19 @@ def _joined(nodes: list[Any]) -> Any:
         check(node)
     mask = np.concatenate([valid_mask(node) for node in nodes])
     facts: dict[str, Any] = {"validity": None if mask.all() else bitmap_of(mask), "meaning": first.meaning}
-    if first.kind == "flat":
+    kind = kind_of(first)
+    if kind.numbers:
         content = asarray(np.ascontiguousarray(np.concatenate([as_numpy(node.content) for node in nodes])))
         return content if facts["validity"] is None and first.meaning is None else make("flat", length, content=content,
                                                                                        **facts)  # fmt: skip
-    if first.kind == "bits":
+    if kind.packed:
         bits = np.concatenate([as_numpy(unpacked(node)) for node in nodes])
         return make("bits", length, content=bitmap_of(bits), **facts)
-    if first.kind in BY_OFFSETS:
+    if kind.ends:
         return make(first.kind, length, **_joined_rows(nodes), **facts)
-    if first.kind == "regular":
+    if kind.width:
         return make("regular", length, width=first.width, content=_joined([node.content for node in nodes]), **facts)
-    if first.kind == "record":
+    if kind.fields:
         columns = zip(*(node.children for node in nodes), strict=True)
         return make("record", length, names=first.field_names, parts=tuple(_joined(list(c)) for c in columns), **facts)
     return _joined_categories(nodes, length, facts)
@@ -54,9 +56,9 @@ def _joined(nodes: list[Any]) -> Any:
 
 def _of_one_form(nodes: list[NestedArray]) -> list[NestedArray]:
     """Rows of one length are dimensions of numbers where none is missing, and regular nodes elsewhere."""
-    if all(node.kind != "regular" for node in nodes):
+    if not any(kind_of(node).width for node in nodes):
         return nodes
-    return [_regular(node) if node.kind == "flat" and node.content.ndim > 1 else node for node in nodes]
+    return [_regular(node) if kind_of(node).numbers and node.content.ndim > 1 else node for node in nodes]
 
 
 def _regular(node: NestedArray) -> NestedArray:

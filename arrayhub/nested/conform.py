@@ -7,24 +7,12 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.device import CPU
+from arrayhub._core.kinds import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, check, check_names, covered, is_on_host, make, part, register
 from arrayhub.nested.concatenate import in_order
 from arrayhub.nested.strings import with_views
-from arrayhub.nested.to_device import BY_OFFSETS, offsets_on_host
-
-# What a node has besides its content or fields, for each kind that something is made over.
-_STRUCTURE: dict[str, tuple[str, ...]] = {
-    "flat": (),
-    "list": ("offsets",),
-    "list_view": ("offsets", "sizes"),
-    "string": ("offsets",),
-    "bytes": ("offsets",),
-    "regular": (),
-    "record": (),
-    "categorical": ("indices",),
-}
-_OF_NODES = ("list", "list_view", "regular", "record", "categorical")
+from arrayhub.nested.to_device import offsets_on_host
 
 
 def over(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
@@ -38,8 +26,8 @@ def over(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> Nest
         "width": node.width,
         "meaning": node.meaning,
     }
-    facts |= {name: getattr(node, name) for name in _STRUCTURE[node.kind]}
-    if node.kind == "record":
+    facts |= {name: getattr(node, name) for name in kind_of(node).structure}
+    if kind_of(node).fields:
         facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
     else:
         facts["content"] = change(node.content)
@@ -75,11 +63,12 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
     text, children = described
     if not isinstance(node, NestedArray):
         return node
-    if text in ("+L", "U", "Z") and node.kind in BY_OFFSETS:
+    kind = kind_of(node)
+    if text in ("+L", "U", "Z") and kind.ends:
         node = over(node, _same, offsets=_wide(node.offsets))
-    elif text in ("vu", "vz") and node.kind in ("string", "bytes"):
+    elif text in ("vu", "vz") and kind.characters:
         return with_views(node)
-    if node.kind in _OF_NODES and len(children) == (len(node.children) if node.kind == "record" else 1):
+    if kind.over_nodes and len(children) == (len(node.children) if kind.fields else 1):
         asked = iter(children)
         return over(node, lambda content: conform(content, next(asked)))
     return node
@@ -98,21 +87,22 @@ def as_polars_has_it(node: Any) -> Any:
     """
     if not isinstance(node, NestedArray):
         return _of_some_width(node, node.shape[1:])
-    if node.kind == "flat":
+    kind = kind_of(node)
+    if kind.numbers:
         _of_some_width(node, node.content.shape[1:])
         return over(node, _same) if node.validity_offset and node.content.ndim > 1 else node
-    if node.kind == "record":
+    if kind.fields:
         check_names(node, "polars", error=BufferError)  # inside lists polars accepts equal names, and then loses fields
-    if node.kind == "regular":
+    if kind.width:
         _of_some_width(node, (node.width,))
-    if node.kind in ("string", "bytes"):
+    if kind.characters:
         return with_views(node)
-    if node.kind == "list_view":
+    if kind.sizes:
         return as_polars_has_it(in_order(node))
-    if node.kind == "list":
+    if kind.ends:
         check(node)
         return over(node, as_polars_has_it, offsets=_wide(node.offsets))
-    return over(node, as_polars_has_it) if node.kind in ("regular", "record") else node
+    return over(node, as_polars_has_it) if kind.width or kind.fields else node
 
 
 def _of_some_width(node: Any, widths: tuple[int, ...]) -> Any:
@@ -134,9 +124,9 @@ def with_days(node: Any) -> Any:
     """
     if not isinstance(node, NestedArray):
         return _days(node) if _is_of_days(node) else node
-    if node.kind == "flat" and _is_of_days(node.content):
+    if kind_of(node).numbers and _is_of_days(node.content):
         return covered(_days(node.content), node.validity, node.validity_offset)
-    return over(node, with_days) if node.kind in _OF_NODES else node
+    return over(node, with_days) if kind_of(node).over_nodes else node
 
 
 def _is_of_days(array: Any) -> bool:

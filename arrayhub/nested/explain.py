@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError, first_line
+from arrayhub._core.kinds import kind_of
 from arrayhub.convert.functions import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_names, hexadecimal, shared
 from arrayhub.libraries.wrappers import unwraps
-from arrayhub.nested.array import NestedArray, check, part
+from arrayhub.nested.array import NestedArray, check, part, unwrapped
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.export import TAKERS, WAYS
 from arrayhub.nested.from_awkward import is_awkward
@@ -116,8 +117,7 @@ def verdict_of(obj: Any, consumer: str) -> Verdict | None:
     as not dense; None of what is nothing but numbers."""
     x, refusal = attempt(asnested, obj, copy=False)
     if isinstance(x, NestedArray):
-        dense = x.kind == "flat" and x.validity is None and x.meaning is None
-        return None if dense else _verdict(x, consumer)
+        return _verdict(x, consumer) if isinstance(unwrapped(x), NestedArray) else None
     copied = None if x is not None else _copied(obj)[0]
     if copied is None:
         return None
@@ -135,12 +135,12 @@ def _verdict(x: NestedArray, consumer: str) -> Verdict:
 
 def _made_for_polars(x: NestedArray) -> list[str]:
     """Return what `as_polars` makes of its own beside the elements, which it shares."""
-    nodes = list(_nodes(x))
-    narrow = any(node.kind == "list" and node.offsets.itemsize < 8 for node in nodes)
+    nodes = [(node, kind_of(node)) for node in _nodes(x)]
+    narrow = any(kind.lists and kind.ends and node.offsets.itemsize < 8 for node, kind in nodes)
     said = ["offsets of four bytes become eight"] if narrow else []
-    if any(node.kind == "list_view" for node in nodes):
+    if any(kind.sizes for _, kind in nodes):
         said.append("lists out of order are put in order")
-    if any(node.kind in ("string", "bytes") for node in nodes):
+    if any(kind.characters and kind.ends for _, kind in nodes):
         said.append("views of strings take the place of offsets")
     return said
 
@@ -184,7 +184,7 @@ def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
 
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
     """Return a name and the array of each part of a node: ``children[k]`` if fields cannot be told apart by name."""
-    if x.kind == "record":
+    if kind_of(x).fields:
         names = x.field_names
         if len({*names, "validity"}) != len(names) + 1:
             names = tuple(f"children[{k}]" for k in range(len(names)))
@@ -260,10 +260,10 @@ def _faults(x: Any, place: str) -> Iterator[str]:
         return
     try:
         check(x)
-        if x.kind in ("string", "string_view"):
+        if kind_of(x).utf8:
             x.to_list()
     except InterfaceError as error:
         yield f"{place}: {error}"
     for name, array in parts_of(x):
-        named = x.kind == "record" and name in x.field_names
+        named = kind_of(x).fields and name in x.field_names
         yield from _faults(array, f"{place}[{name!r}]" if named else f"{place}.{name}")

@@ -8,10 +8,20 @@ import numpy as np
 
 from arrayhub._core.copying import wanted
 from arrayhub._core.errors import first_line, needed, unreadable
+from arrayhub._core.kinds import kind_of, per_kind
 from arrayhub.adapters.arrow import unread
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.functions import register_nested
-from arrayhub.nested.array import NestedArray, check, check_names, is_on_host, nested_of, unpacked, valid_mask
+from arrayhub.nested.array import (
+    NestedArray,
+    check,
+    check_names,
+    is_on_host,
+    nested_of,
+    unpacked,
+    unwrapped,
+    valid_mask,
+)
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import as_polars_has_it, with_days
@@ -39,7 +49,7 @@ def _dense_or_nested(obj: Any, copy: bool | None) -> Any:
     if isinstance(taken, list):
         read = ". This has read x: what can be read once must be made anew" if unread(obj) else ""
         raise BufferError(f"asnested: {len(taken)} chunks; accepted: one. Pass copy=True, which makes them one{read}")
-    return taken.content if taken.kind == "flat" and taken.validity is None and taken.meaning is None else taken
+    return unwrapped(taken)
 
 
 def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
@@ -129,7 +139,7 @@ def _zones(node: Any, called: str) -> Iterator[tuple[str, str, str]]:
     """Of what is called so, the parts that are times of a zone: what each is called, its unit and the zone's name."""
     if not isinstance(node, NestedArray):
         return
-    if node.kind == "record":
+    if kind_of(node).fields:
         for name, field in zip(node.field_names, node.children, strict=True):
             yield from _zones(field, f"{called}[{name!r}]")
         return
@@ -200,7 +210,7 @@ def _layout(awkward: Any, node: Any) -> Any:
         return _numbers(awkward, node)
     check(node)  # awkward itself follows offsets and indices wherever they lead
     layout = _LAYOUTS[node.kind](awkward, node)
-    if node.validity is None or node.null_count == 0 or node.kind == "categorical":
+    if node.validity is None or node.null_count == 0 or kind_of(node).indices:
         return layout
     if node.validity_offset:
         mask = np.packbits(valid_mask(node), bitorder="little")
@@ -236,8 +246,8 @@ def _list(awkward: Any, node: NestedArray) -> Any:
 
 
 def _text(awkward: Any, node: NestedArray) -> Any:
-    node = with_offsets(node) if node.kind.endswith("_view") else node
-    text = node.kind == "string"
+    node = with_offsets(node) if kind_of(node).views else node
+    text = kind_of(node).utf8
     characters = awkward.contents.NumpyArray(
         dense_as_numpy(node.content), parameters={"__array__": "char" if text else "byte"}
     )
@@ -266,19 +276,19 @@ def _categorical(awkward: Any, node: NestedArray) -> Any:
     return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
 
 
-_LAYOUTS = {
-    "flat": _flat,
-    "bits": _bits,
-    "list": _list,
-    "list_view": lambda awkward, node: _list(awkward, in_order(node)),
-    "regular": _regular,
-    "string": _text,
-    "bytes": _text,
-    "string_view": _text,
-    "bytes_view": _text,
-    "record": _record,
-    "categorical": _categorical,
-}
+_LAYOUTS = per_kind(
+    flat=_flat,
+    bits=_bits,
+    list=_list,
+    list_view=lambda awkward, node: _list(awkward, in_order(node)),
+    regular=_regular,
+    string=_text,
+    bytes=_text,
+    string_view=_text,
+    bytes_view=_text,
+    record=_record,
+    categorical=_categorical,
+)
 
 
 def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
@@ -288,19 +298,21 @@ def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
 
 def _ndarray(x: NestedArray, copy: bool | None, called: str) -> Any:
     """The ndarray of what an error is to call so: ``x``, or a field of it."""
-    if x.kind == "record":
+    kind = kind_of(x)
+    if kind.fields:
         check_names(x, "numpy", f"arrayhub.as_numpy({called}.children[0], copy=True), one field", BufferError)
     x = x.to_host() if copy else x
-    if x.null_count and x.kind != "string" and x.kind != "string_view":
-        parts = {"record": f"{called}[name] of each field, or ", "flat": f"{called}.content and {called}.validity, or "}
+    if x.null_count and not kind.utf8:
+        numbers = f"{called}.content and {called}.validity, or " if kind.numbers else ""
+        parts = f"{called}[name] of each field, or " if kind.fields else numbers
         raise BufferError(
             f"numpy: {x.null_count} of {len(x)} elements of {called} are missing, which NumPy cannot say; take"
-            f" {parts.get(x.kind, '')}{called}.to_list()"
+            f" {parts}{called}.to_list()"
         )
-    if x.kind in ("string", "string_view"):
+    if kind.utf8:
         _need_copy(copy, "strings become NumPy's StringDType, which keeps them in an arena of its own")
         return to_string_dtype(x)
-    if x.kind == "record":
+    if kind.fields:
         _need_copy(copy, "the fields lie in arrays of their own, and NumPy's records beside each other")
         columns = {name: _field(nested_of(field), f"{called}[{name!r}]") for name, field in x.fields.items()}
         kinds = [(name, column.dtype, column.shape[1:]) for name, column in columns.items()]
@@ -319,7 +331,7 @@ def _ndarray(x: NestedArray, copy: bool | None, called: str) -> Any:
 
 def _field(field: NestedArray, called: str) -> Any:
     """The column of a record's field, which may be a record itself."""
-    if field.kind in ("string", "string_view"):
+    if kind_of(field).utf8:
         raise BufferError(
             f"numpy: its records hold no strings of variable length, which {called} has; take the fields one by one, as"
             f" arrayhub.as_numpy({called}, copy=True)"
@@ -334,7 +346,7 @@ def _need_copy(copy: bool | None, why: str) -> None:
 
 def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
     """A jagged tensor; of one node of numbers a plain one."""
-    if x.kind == "flat" and x.null_count == 0:
+    if kind_of(x).numbers and x.null_count == 0:
         from arrayhub.convert.functions import as_torch
 
         content = x.content if x.meaning is None else x.to_dense()  # which refuses what torch would take for numbers

@@ -49,9 +49,9 @@ def _index(index: Any) -> Any:
 
 
 def _list(layout: Any, copy: bool | None) -> Any:
-    kind = {"string": "string", "bytestring": "bytes"}.get(layout.parameter("__array__"), "list")
-    content = asarray(layout.content.data) if kind != "list" else _walk(layout.content, copy)
-    return make(kind, len(layout), offsets=_index(layout.offsets), content=content, copy=copy)
+    text = {"string": "string", "bytestring": "bytes"}.get(layout.parameter("__array__"))
+    content = asarray(layout.content.data) if text else _walk(layout.content, copy)
+    return make(text or "list", len(layout), offsets=_index(layout.offsets), content=content, copy=copy)
 
 
 def _list_array(layout: Any, copy: bool | None) -> Any:

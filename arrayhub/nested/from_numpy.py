@@ -6,7 +6,7 @@ import numpy as np
 
 from arrayhub._core.copying import forbidden
 from arrayhub.convert.functions import asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of
+from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, unwrapped
 from arrayhub.nested.from_python import characters, from_python
 from arrayhub.nested.strings import from_string_dtype
 
@@ -44,9 +44,8 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
 
 def _records(array: Any, copy: bool | None) -> NestedArray:
     names = tuple(array.dtype.names)
-    parts = (from_numpy(array[name], copy) for name in names)
-    unwrapped = tuple(part.content if part.kind == "flat" and part.validity is None else part for part in parts)
-    return make("record", len(array), names=names, parts=unwrapped)
+    parts = tuple(unwrapped(from_numpy(array[name], copy)) for name in names)
+    return make("record", len(array), names=names, parts=parts)
 
 
 def _masked(array: Any) -> NestedArray:

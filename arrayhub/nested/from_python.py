@@ -12,7 +12,7 @@ from arrayhub._core.errors import show
 from arrayhub.array.casting import check_common, common, microseconds, ticks
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
-from arrayhub.nested.array import NestedArray, bitmap_of, make
+from arrayhub.nested.array import NestedArray, bitmap_of, make, unwrapped
 
 MAX_LEVELS = 64  # lists inside each other: one that contains itself has no end
 MAX_ELEMENTS = 2**32  # lists that share their elements have more of them than there is memory for
@@ -247,7 +247,7 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     if any(isinstance(row, np.ma.MaskedArray) for row in arrays):
         present = [row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in present]  # None where masked
     alike = _are_alike(present)
-    content = _joined(present) if alike else _dense(from_python(list(chain.from_iterable(present)), level + 1))
+    content = _joined(present) if alike else unwrapped(from_python(list(chain.from_iterable(present)), level + 1))
     return make("list", len(values), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
 
 
@@ -265,17 +265,12 @@ def _joined(rows: Any) -> Any:
     return asarray(np.ascontiguousarray(np.concatenate(rows)))
 
 
-def _dense(node: NestedArray) -> Any:
-    """The numbers of a node that is nothing but numbers; else the node."""
-    return node.content if node.kind == "flat" and node.validity is None and node.meaning is None else node
-
-
 def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """The fields are those of all dicts, in the order in which they are met; one that is not there is missing."""
     names = tuple(dict.fromkeys(chain.from_iterable(present)))
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"asnested: {show(names)} are no names of fields; accepted: dicts with keys that are str")
-    columns = tuple(map(_dense, _columns(values, names, level)))
+    columns = tuple(map(unwrapped, _columns(values, names, level)))
     return make("record", len(values), parts=columns, names=names, validity=_bits(mask))
 
 

@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+from arrayhub._core.kinds import kind_of
 from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, make
 
@@ -58,7 +59,8 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
     from arrayhub.convert.functions import as_torch
     from arrayhub.nested.conform import with_wide_offsets
 
-    if x.kind != "list" or isinstance(x.content, NestedArray) or x.null_count:
+    kind = kind_of(x)
+    if not (kind.lists and kind.ends) or isinstance(x.content, NestedArray) or x.null_count:
         raise BufferError(
             f"torch: {x.type} is no ragged array of numbers; accepted: n * var * number without missing values. Take"
             " one of its parts, or fill in what is missing"

@@ -3,6 +3,7 @@
 from html import escape
 from typing import Any
 
+from arrayhub._core.kinds import kind_of
 from arrayhub.inspection.pictures.canvas import CELL, GAP, MARGIN, Canvas, cell, for_page, rainbow, text
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
 
@@ -37,11 +38,12 @@ def _draw(canvas: Canvas, node: Any, level: int) -> None:
     canvas.y = top + CELL
     if not isinstance(node, NestedArray) or level == MOST_LEVELS:
         return
-    if node.kind == "record":
+    kind = kind_of(node)
+    if kind.fields:
         for name, field in zip(node.field_names, node.children, strict=True):
             canvas.write(f"field {name}", 11)
             _draw(canvas, field, level + 1)
-    elif node.kind in ("list", "list_view", "regular"):
+    elif kind.lists:
         spans = _spans(node)
         first = min((start for start, stop in spans if stop > start), default=0)
         last = max((stop for _, stop in spans), default=0)
@@ -73,10 +75,11 @@ def _x(k: int) -> float:
 def _spans(node: NestedArray) -> list[tuple[int, int]]:
     """Which elements of the content the first rows are."""
     rows = range(min(len(node), MOST_CELLS))
-    if node.kind == "regular":
+    kind = kind_of(node)
+    if kind.width:
         return [(k * node.width, (k + 1) * node.width) for k in rows]
     starts = node.offsets[: len(rows) + 1].to_host()
-    if node.kind == "list":
+    if kind.ends:
         return [(int(starts[k]), int(starts[k + 1])) for k in rows]
     sizes = node.sizes[: len(rows)].to_host()
     return [(int(starts[k]), int(starts[k]) + int(sizes[k])) for k in rows]
@@ -85,7 +88,7 @@ def _spans(node: NestedArray) -> list[tuple[int, int]]:
 def _caption(node: Any) -> str:
     if not isinstance(node, NestedArray):
         return f"content: {len(node)} of {node.dtype}"
-    offsets = f", offsets {node.offsets.dtype}" if node.kind in ("list", "string", "bytes") else ""
+    offsets = f", offsets {node.offsets.dtype}" if kind_of(node).ends else ""
     return f"{node.kind}: {len(node)} elements{offsets}"
 
 
@@ -95,7 +98,8 @@ def _labels(node: Any) -> list[str | None]:
     if not isinstance(node, NestedArray):
         return [_short(value) for value in shown.to_host().tolist()]
     there = valid_mask(shown).tolist()
-    if node.kind in ("list", "list_view", "regular", "record"):
+    kind = kind_of(node)
+    if kind.lists or kind.fields:
         return [str(k) if valid else None for k, valid in enumerate(there)]
     return [None if value is None else _short(value) for value in shown.to_list()]
 

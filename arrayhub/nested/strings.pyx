@@ -8,16 +8,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.kinds cimport CHARACTERS, ENDS, UTF8, VIEWS
 from arrayhub._core.tree cimport (
-    BYTES,
-    BYTES_VIEW,
     INLINE_VIEW,
-    STRING,
-    STRING_VIEW,
     VIEW_BYTES,
     Tree,
     check_again,
     false_field_error,
+    has,
     integer_at,
     is_missing,
 )
@@ -225,7 +223,9 @@ cdef Characters characters_of(Tree t) except *:
     cdef Characters place
     cdef Py_ssize_t k
     memset(&place, 0, sizeof(Characters))
-    place.views = t.kind == STRING_VIEW or t.kind == BYTES_VIEW
+    if not has(t, CHARACTERS):
+        raise BufferError("NestedArray: no strings; accepted: kinds 'string', 'bytes' and their views")
+    place.views = has(t, VIEWS)
     if place.views:
         if len(t.parts) > MAX_BUFFERS:
             raise BufferError(
@@ -234,12 +234,10 @@ cdef Characters characters_of(Tree t) except *:
         place.offsets = (<Descriptor> t.content).data_
         for k in range(len(t.parts)):
             place.buffers[k] = (<Descriptor> t.parts[k]).data_
-    elif t.kind == STRING or t.kind == BYTES:
+    else:
         place.offsets = t.offsets.data_
         place.size = t.offsets.itemsize_
         place.characters = (<Descriptor> t.content).data_
-    else:
-        raise BufferError("NestedArray: no strings; accepted: kinds 'string', 'bytes' and their views")
     return place
 
 
@@ -301,7 +299,7 @@ def with_offsets(Tree t):
         if end[k + 1] > end[k]:
             find(&place, k, &first, &length)
             memcpy(target + end[k], first, length)
-    kind = "string" if t.kind == STRING or t.kind == STRING_VIEW else "bytes"
+    kind = "string" if has(t, UTF8) else "bytes"
     return make(kind, t.length, offsets=asarray(ends.astype(np.int32) if total <= LARGEST else ends),
                 content=asarray(characters), validity=t.validity, bit=t.bit)
 
@@ -315,7 +313,7 @@ def with_views(Tree t):
         There are 2 GiB of characters or more, of which a view cannot say where one is.
     """
     check_again(t)
-    if t.kind != STRING and t.kind != BYTES:
+    if not has(t, CHARACTERS) or not has(t, ENDS):
         return t
     cdef Descriptor characters = <Descriptor> t.content
     cdef Py_ssize_t start = 0, stop = 0
@@ -343,6 +341,6 @@ def with_views(Tree t):
             memcpy(<char*> view + 4, first, 4)
             view[3] = <int32_t> (first - base)
         memcpy(target + VIEW_BYTES * k, view, VIEW_BYTES)
-    kind = "string_view" if t.kind == STRING else "bytes_view"
+    kind = "string_view" if has(t, UTF8) else "bytes_view"
     return make(kind, t.length, content=asarray(views), parts=(part(characters, start, stop),), validity=t.validity,
                 bit=t.bit)

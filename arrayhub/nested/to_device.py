@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.device import CPU, Device
+from arrayhub._core.kinds import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, check, is_on_host, make, part, register, sized
 from arrayhub.nested.strings import with_offsets
 from arrayhub.runtimes.sycl import named_queue
-
-BY_OFFSETS = ("list", "string", "bytes")
-BY_VIEWS = ("string_view", "bytes_view")
 
 
 def to_host(x: NestedArray) -> NestedArray:
@@ -36,24 +34,25 @@ def moved(node: Any, move: Callable[[Any], Any]) -> Any:
     """Return what a node reaches, each of its arrays moved once."""
     if not isinstance(node, NestedArray):
         return move(node)
-    if node.kind in BY_VIEWS:
+    kind = kind_of(node)
+    if kind.views:
         return moved(with_offsets(node), move)
     validity, bit = _from_the_first_bit(node)
     facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": bit}
     if validity is not None:
         facts["validity"] = move(validity)
-    if node.kind in BY_OFFSETS:
+    if kind.ends:
         facts |= _moved_rows(node, move)
-    elif node.kind == "list_view":
+    elif kind.sizes:
         facts |= _moved_list_views(node, move)
-    elif node.kind == "record":
+    elif kind.fields:
         facts |= {
             "names": node.field_names,
             "parts": tuple(moved(field, move) for field in node.children),
         }
     else:
         facts["content"] = moved(node.content, move)
-        if node.kind == "categorical":
+        if kind.indices:
             facts["indices"] = move(node.indices)
     return make(node.kind, len(node), **facts)
 
@@ -61,7 +60,7 @@ def moved(node: Any, move: Callable[[Any], Any]) -> Any:
 def _from_the_first_bit(node: NestedArray) -> tuple[Any, int]:
     """A bitmap that starts with a byte: of what lies elsewhere afterwards, nothing is in front."""
     first = node.validity_offset
-    if node.validity is None or first == 0 or node.kind == "bits":
+    if node.validity is None or first == 0 or kind_of(node).packed:
         return node.validity, first
     bits = np.unpackbits(_numbers(node.validity), bitorder="little")[first : first + len(node)]
     return bitmap_of(bits), 0
@@ -82,7 +81,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
-    if node.kind != "list" and content.size < stop:  # characters, whose number only the offsets knew
+    if kind_of(node).characters and content.size < stop:  # characters, whose number only the offsets knew
         content = sized(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)  # on the host by now, whose copy will do

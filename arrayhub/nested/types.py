@@ -1,7 +1,9 @@
 """The datashape of a NestedArray, in the language that `arrayhub.parse_type` reads, and awkward too."""
 
+from collections.abc import Callable
 from typing import Any
 
+from arrayhub._core.kinds import per_kind
 from arrayhub.inspection.datashape.types import (
     STRIDED,
     VAR,
@@ -40,18 +42,18 @@ def _none_missing(node: NestedArray) -> bool:
         return False
 
 
-_INNER = {
-    "flat": lambda node: _element(node.content),
-    "bits": lambda node: Number("bool"),
-    "list": lambda node: Dimension(VAR, _element(node.content)),
-    "list_view": lambda node: Dimension(VAR, _element(node.content)),
-    "regular": lambda node: Dimension(node.width, _element(node.content)),
-    "string": lambda node: String(),
-    "string_view": lambda node: String(),
-    "bytes": lambda node: Bytes(),
-    "bytes_view": lambda node: Bytes(),
-    "record": lambda node: Structure(
+_INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
+    flat=lambda node: _element(node.content),
+    bits=lambda node: Number("bool"),
+    list=lambda node: Dimension(VAR, _element(node.content)),
+    list_view=lambda node: Dimension(VAR, _element(node.content)),
+    regular=lambda node: Dimension(node.width, _element(node.content)),
+    string=lambda node: String(),
+    bytes=lambda node: Bytes(),
+    string_view=lambda node: String(),
+    bytes_view=lambda node: Bytes(),
+    record=lambda node: Structure(
         tuple((name, _element(field)) for name, field in zip(node.field_names, node.children, strict=True))
     ),
-    "categorical": lambda node: Categorical(_element(node.content)),
-}
+    categorical=lambda node: Categorical(_element(node.content)),
+)

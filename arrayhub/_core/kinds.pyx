@@ -1,0 +1,104 @@
+"""The one table of node kinds: where the elements of a node of a NestedArray lie.
+
+Other modules do not compare kinds. They ask for a property, in Cython by ``tree.has(node, VIEWS)`` and in Python by
+``kind_of(node).views``, or have a table with a row for each kind, whose completeness is checked on import.
+
+Source: "Physical Memory Layout" of Arrow's columnar format.
+"""
+
+from typing import NamedTuple
+
+# The refusal of FLAT depends on the format of its numbers; see `adapters/arrow`. Cython takes bytes for a `const char*`.
+cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
+cdef const char* _BINARY = b"has strings of bytes; call arrayhub.asnested(x)"
+cdef const char* _LENGTHS = \
+    b"has rows of different lengths; call arrayhub.asnested(x), and .to_dense() where all are equally long"
+cdef const char* _ROWS = b"has rows of what is not a dense array; call arrayhub.asnested(x)"
+cdef const char* _PACKED = \
+    b"packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them"
+cdef const char* _COLUMNS = b"has columns; call arrayhub.asnested(x), or take one column"
+cdef const char* _ENCODED = \
+    b"is encoded by a dictionary; call arrayhub.asnested(x), whose .indices and .content are arrays"
+
+NODE_KINDS[:] = [
+    #        name             properties                buffers  children  refusal
+    NodeKind(b"flat",         NUMBERS,                  2,       0,        NULL),
+    NodeKind(b"bits",         PACKED,                   2,       0,        _PACKED),
+    NodeKind(b"list",         LISTS | ENDS,             2,       1,        _LENGTHS),
+    NodeKind(b"list_view",    LISTS | SIZES,            3,       1,        _LENGTHS),
+    NodeKind(b"regular",      LISTS | WIDTH,            1,       1,        _ROWS),
+    NodeKind(b"string",       CHARACTERS | UTF8 | ENDS, 3,       0,        _STRINGS),
+    NodeKind(b"bytes",        CHARACTERS | ENDS,        3,       0,        _BINARY),
+    NodeKind(b"string_view",  CHARACTERS | UTF8 | VIEWS, ANY,    0,        _STRINGS),
+    NodeKind(b"bytes_view",   CHARACTERS | VIEWS,       ANY,     0,        _BINARY),
+    NodeKind(b"record",       FIELDS,                   1,       ANY,      _COLUMNS),
+    NodeKind(b"categorical",  INDICES,                  2,       0,        _ENCODED),
+]
+
+
+class KindRow(NamedTuple):
+    """A row of the table, for Python code.
+
+    Attributes
+    ----------
+    number : int
+        Number in the struct of a node.
+    structure : tuple of str
+        Attributes besides ``validity`` and the content that a node of this kind is made of.
+    numbers, packed, lists, characters, utf8, views, fields, indices, ends, sizes, width : bool
+        Properties, as `Property` in kinds.pxd describes them.
+    """
+
+    number: int
+    structure: tuple
+    numbers: bool
+    packed: bool
+    lists: bool
+    characters: bool
+    utf8: bool
+    views: bool
+    fields: bool
+    indices: bool
+    ends: bool
+    sizes: bool
+    width: bool
+
+    @property
+    def over_nodes(self):
+        """Whether the content, or each field, may be a node itself."""
+        return self.lists or self.fields or self.indices
+
+
+cdef object _row(int number):
+    cdef int properties = NODE_KINDS[number].properties
+    bits = (NUMBERS, PACKED, LISTS, CHARACTERS, UTF8, VIEWS, FIELDS, INDICES, ENDS, SIZES, WIDTH)
+    structure = [name for name, needing in (("offsets", ENDS | SIZES), ("sizes", SIZES), ("indices", INDICES))
+                 if properties & needing]
+    return KindRow(number, tuple(structure), *[properties & bit != 0 for bit in bits])
+
+
+KIND_NAMES = tuple([NODE_KINDS[number].name.decode() for number in range(KINDS)])
+_ROWS_BY_NAME = {name: _row(number) for number, name in enumerate(KIND_NAMES)}
+
+
+def kind_of(node):
+    """Return the row of a NestedArray's kind."""
+    return _ROWS_BY_NAME[node.kind]
+
+
+def per_kind(**rows):
+    """Return a table with a row for each kind of node.
+
+    Parameters
+    ----------
+    **rows : object
+        The row of each kind, by its name.
+
+    Raises
+    ------
+    ImportError
+        A kind is missing, or a name is not a kind's.
+    """
+    if set(rows) != set(KIND_NAMES):
+        raise ImportError(f"table of node kinds: missing or unknown kinds are {sorted(set(rows) ^ set(KIND_NAMES))}")
+    return rows
