@@ -65,20 +65,14 @@ from arrayhub.convert.functions import (  # noqa: E402
     asarray,
     convert,
     from_dlpack,
-    register_loader,
     to_device,
     to_host,
 )
-from arrayhub.inspection import enter_picture, register_not_dense  # noqa: E402
-from arrayhub.transport import enter_engines  # noqa: E402
+from arrayhub.transport import join_loaded_dask  # noqa: E402
 
 __version__ = "0.1.0"
 
-# What the layers above USMArray give it: its pictures, and what it answers pickle and dask.
-register_loader(lambda: import_module("arrayhub.nested"))  # for who names libraries or types of what is not dense
-register_not_dense(lambda: import_module("arrayhub.nested"))
-enter_picture()
-enter_engines()
+join_loaded_dask()
 
 if TYPE_CHECKING:
     from arrayhub.inspection.check import check

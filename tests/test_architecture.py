@@ -285,3 +285,35 @@ def test_tables_of_node_kinds_are_complete():
         per_kind(**{name: 0 for name in rows if name != "record"})
     with pytest.raises(ImportError, match="tensor"):
         per_kind(**rows, tensor=0)
+
+
+def test_hooks_lead_to_names_of_upper_layers():
+    """`hooks` is the one exception to imports that only go downward, so it must not grow unseen."""
+    import importlib
+
+    from arrayhub._core.hooks import UPWARD
+
+    for name, place in UPWARD.items():
+        module, _, there = place.partition(":")
+        assert hasattr(importlib.import_module(module), there), name
+    used = {
+        (name, file.relative_to(PACKAGE).parts[0])
+        for suffix in ("py", "pyx", "pxd")
+        for file in PACKAGE.rglob(f"*.{suffix}")
+        for name in re.findall(r"(?<![\w.])hooks\.(\w+)", file.read_text())
+    }
+    used.discard(("NAME", "_core"))  # in the docstring of `hooks`
+    assert {name for name, _ in used} == set(UPWARD)
+    sideways = [
+        (name, folder)
+        for name, folder in used
+        if LAYER_OF[folder] > LAYER_OF[UPWARD[name].split(".")[1].partition(":")[0]]
+    ]
+    assert sideways == []
+
+
+def test_an_unknown_hook_is_refused():
+    from arrayhub._core.hooks import hooks
+
+    with pytest.raises(AttributeError, match="hooks\\.draw"):
+        hooks.draw  # noqa: B018

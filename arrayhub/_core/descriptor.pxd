@@ -60,8 +60,6 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef object __weakref__
     cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last, because a new array does not initialize it
 
-ctypedef MemoryBlock (*BlockMaker)(Descriptor a)
-
 
 cdef void* c_api() noexcept
 cdef Descriptor bare_array()
@@ -89,7 +87,6 @@ cdef tuple shape_tuple(Descriptor a)
 cdef tuple stride_tuple(Descriptor a)
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil
 cdef void register_class(type array_class) noexcept
-cdef void register_block_maker(int kind, BlockMaker maker) noexcept
 
 
 cdef inline void point_to_space(Descriptor a, int nd, Py_ssize_t* space) noexcept:

@@ -11,8 +11,9 @@ from libc.string cimport memcmp, memcpy, memset
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.errors import interface_error, show
+from arrayhub._core.hooks import hooks
 from arrayhub._core.integers cimport digit, integer, is_bool, is_digit
-from arrayhub._core.memory cimport OWNED, Visit, collect, new_block, referent_of
+from arrayhub._core.memory cimport USM, Visit, collect, new_block, referent_of
 from arrayhub._core.cpython.atomics cimport seen, set_once
 
 import operator
@@ -396,11 +397,9 @@ cdef MemoryBlock block_of(Descriptor a):
     A newly imported array itself holds the producer and the resource to release. The block is created by the first view
     or query, so that an import needs only one allocation.
     """
-    cdef BlockMaker maker
     cdef PyObject* block = seen(block_place(a))
     if block == <PyObject*> None:
-        maker = _block_makers[a.resource_kind]
-        block = publish(a, block_of_reach(a) if maker == NULL else maker(a))
+        block = publish(a, hooks.block_of_usm(a) if a.resource_kind == USM else block_of_reach(a))
     return <MemoryBlock> block
 
 
@@ -426,15 +425,6 @@ cdef MemoryBlock block_of_reach(Descriptor a):
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     return new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
-
-
-# One function per kind of memory, for those that know the block better than the extent of one array does.
-cdef BlockMaker _block_makers[OWNED + 1]
-
-
-cdef void register_block_maker(int kind, BlockMaker maker) noexcept:
-    """Register the function that creates the block of arrays of one ``resource_kind``, without a resource."""
-    _block_makers[kind] = maker
 
 
 cdef object labels_of(Descriptor a):

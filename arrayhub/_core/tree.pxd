@@ -33,7 +33,6 @@ ctypedef int (*Visit)(Descriptor a, void* argument) except -1
 
 cdef int visit_arrays(object node, Visit visit, void* argument) except -1
 cdef Tree new_tree(int kind, Py_ssize_t length)
-cdef void register_tree_class(type tree_class) noexcept
 cdef Py_ssize_t length_of(object node) except -1
 cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop)
 cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop)

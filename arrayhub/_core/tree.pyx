@@ -1,7 +1,7 @@
 """Tree: a node over flat arrays. The struct, and the rules that need no protocol: slices, missing values and bounds.
 
-`Tree` is to NestedArray what `Descriptor` is to USMArray. A higher layer defines NestedArray without further fields and
-registers it with `register_tree_class`, so that layer 1 can create instances.
+`Tree` is to NestedArray what `Descriptor` is to USMArray. NestedArray adds methods and no fields. Nodes are instances of
+NestedArray, whose module `hooks` imports for the first node.
 """
 
 cimport cython
@@ -12,6 +12,7 @@ from arrayhub._core.kinds cimport ENDS, FIELDS, INDICES, NODE_KINDS, NUMBERS, PA
 from arrayhub._core.runtime cimport host_ready, place_of
 
 from arrayhub._core.errors import interface_error, unreadable
+from arrayhub._core.hooks import hooks
 
 cdef extern from *:
     """
@@ -104,17 +105,11 @@ cdef class Tree:
         raise TypeError("NestedArray: cannot be instantiated directly; use arrayhub.asnested")
 
 
-_tree_class = Tree     # until a higher layer registers a subclass
-
-
-cdef void register_tree_class(type tree_class) noexcept:
-    """Set the subclass of Tree that `new_tree` creates."""
-    global _tree_class
-    _tree_class = tree_class
-
-
 cdef Tree new_tree(int kind, Py_ssize_t length):
     """Create a node without children and without missing values."""
+    global _tree_class
+    if _tree_class is None:
+        _tree_class = hooks.NestedArray
     cdef Tree t = <Tree> arrayhub_instance(<PyTypeObject*> _tree_class, _NO_ARGUMENTS)
     t.kind = kind
     t.length = length

@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t
 
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
+from arrayhub._core.kinds cimport ANY, NODE_KINDS
 from arrayhub._core.tree cimport MAX_DEPTH
 from arrayhub.adapters.arrow_abi cimport (
     DEVICE_STREAM_NAME,
@@ -28,7 +29,7 @@ from arrayhub.adapters.arrow_device cimport (
     take_device_struct,
 )
 from arrayhub.adapters.arrow_emit cimport fill_root_array, new_body, ready_for_host
-from arrayhub.adapters.arrow_format cimport Format, find_format
+from arrayhub.adapters.arrow_format cimport REFUSED, Format, find_format
 from arrayhub.adapters.arrow_owner cimport Import, new_import, pointer_in, released_error
 from arrayhub.adapters.arrow_schema cimport as_said, fill_root_schema, wants_lists
 
@@ -183,7 +184,8 @@ cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_
     nodes[0] += schema.n_children + (schema.dictionary != NULL)
     if nodes[0] > MAX_NODES:
         raise interface_error("Arrow", "children", f"{nodes[0]} nodes", f"at most {MAX_NODES} nodes")
-    new_body(out, None, row.buffers if row.buffers >= 0 else 3, schema.n_children, schema.dictionary != NULL)
+    cdef int buffers = 0 if row.kind == REFUSED else NODE_KINDS[row.kind].buffers
+    new_body(out, None, 3 if buffers == ANY else buffers, schema.n_children, schema.dictionary != NULL)
     for k in range(schema.n_children):
         if schema.children == NULL or schema.children[k] == NULL:
             raise interface_error("Arrow", f"children[{k}]", None, "a pointer to a child")

@@ -6,6 +6,7 @@ import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core import tracing
+from arrayhub._core.hooks import hooks
 from arrayhub.array.casting import check_fit, checked, converted
 from arrayhub.libraries.numpy import ndarray, refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_host_readable
@@ -14,11 +15,8 @@ from arrayhub.runtimes.host import is_host_readable
 _VALUES = (bool, int, float, complex, str, list, tuple, datetime.date, datetime.timedelta)
 
 
-def assign(array, key, value, way_in, check_values):
-    """Copy `value` into ``array[key]``. See ``USMArray.__setitem__``.
-
-    `way_in` imports a foreign array. `check_values` refuses sequences whose items NumPy would not import faithfully.
-    """
+def assign(array, key, value):
+    """Copy `value` into ``array[key]``. See ``USMArray.__setitem__``."""
     target = array[key]
     _check_target(target)
     elements = ndarray(target)
@@ -27,9 +25,9 @@ def assign(array, key, value, way_in, check_values):
     if text or isinstance(value, _VALUES):
         refuse_endless(value, "x[...] = value")
         given = checked(with_ndarrays(value), elements.dtype, "x[...] = value")
-        check_values(value)  # after `checked`, because a regular sequence is finite
+        hooks.check_values(value)  # after `checked`, because a regular sequence is finite
     else:
-        source = way_in(value)
+        source = hooks.asarray(value)
         if source.memory is target.memory and target.ndim < array.ndim:
             _check_exchange(elements, ndarray(source))
         given = ndarray(transfer.to_host(source))

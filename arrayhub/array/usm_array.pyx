@@ -42,6 +42,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import wanted
 from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES
 from arrayhub._core.errors import show
+from arrayhub._core.hooks import hooks
 from arrayhub._core.labels import relabelled
 from arrayhub._core.strides import Strides
 from arrayhub._core.tracing import copied as tell_copy
@@ -86,15 +87,6 @@ cdef extern from *:
     void free_as_tuples "arrayhub_free_as_tuples"(object cls)
 
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
-
-cdef object _way_in = None         # asarray, of a higher layer
-cdef object _check_values = None   # refuses sequences of values that cannot be imported on their own
-
-
-cdef void register_way_in(object asarray, object check_values):
-    """Register the importer for foreign arguments of methods, and the check for sequences that contain such arrays."""
-    global _way_in, _check_values
-    _way_in, _check_values = asarray, check_values
 
 
 @cython.final
@@ -292,10 +284,10 @@ cdef class USMArray(Descriptor):
     @property
     def picture(self):
         """Picture : layout of the elements in the memory block; ``text()`` and ``svg()`` draw it without reading them."""
-        return _picture_of(self)
+        return hooks.picture_of(self)
 
     def _repr_html_(self):
-        return _page_of(self)
+        return hooks.page_of(self)
 
     # ------------------------------------------------------------------------------------------------ labels
 
@@ -352,10 +344,10 @@ cdef class USMArray(Descriptor):
 
     def __reduce_ex__(self, protocol):
         """Reduce for pickle: the bytes of the elements, out of band from protocol 5 on. See ``arrayhub.pickling``."""
-        return _reduce_of(self, protocol)
+        return hooks.reduce(self, protocol)
 
     def __reduce__(self):
-        return _reduce_of(self, 0)
+        return hooks.reduce(self, 0)
 
     def __copy__(self):
         """Return a view, for ``copy.copy``."""
@@ -364,7 +356,7 @@ cdef class USMArray(Descriptor):
     def __deepcopy__(self, memo):
         """Return a copy in memory of the same kind, with the same layout and access, for ``copy.deepcopy``."""
         boundary = row_boundary(self)
-        return _padded_copy_of(self, boundary) if boundary else gathered(self, transfer.copy)
+        return hooks.padded_copy(self, boundary) if boundary else gathered(self, transfer.copy)
 
     def __sizeof__(self):
         """Return the size in bytes, elements included. dask and others use it to decide what to move and spill."""
@@ -372,7 +364,7 @@ cdef class USMArray(Descriptor):
 
     def __dask_tokenize__(self):
         """Return a token for dask: equal for equal elements, in every process."""
-        return _token_of(self)
+        return hooks.token(self)
 
     # ----------------------------------------------------------------------------------------------- elements
 
@@ -600,7 +592,7 @@ cdef class USMArray(Descriptor):
         BufferError
             The memory is on a device, where only its own library writes.
         """
-        assign(self, key, value, _way_in, _check_values)
+        assign(self, key, value)
 
     def __delitem__(self, key):
         raise TypeError("del x[...]: elements of an array cannot be deleted; use a slice")
@@ -682,7 +674,7 @@ cdef class USMArray(Descriptor):
 
     def to_host(self, *, out=None, copy=None, stream=None, progress=None):
         """Return the array in host memory: a view if the host can read it already. See ``arrayhub.to_host``."""
-        target = None if out is None else _way_in(out)
+        target = None if out is None else hooks.asarray(out)
         host = transfer.to_host(self, out=target, copy=copy, stream=stream, progress=progress)
         return host if out is None else out
 
@@ -863,30 +855,6 @@ cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
     whole.device_ = block.device_
     block.device_ = device_of(whole)
     return 0
-
-
-cdef object _picture_of = None
-cdef object _page_of = None
-
-
-def register_picture(picture_of, page_of):
-    """Register the functions for ``USMArray.picture`` and for notebooks, which belong to higher layers."""
-    global _page_of, _picture_of
-    _picture_of = picture_of
-    _page_of = page_of
-
-
-cdef object _reduce_of = None
-cdef object _token_of = None
-cdef object _padded_copy_of = None
-
-
-def register_engines(reduce_of, token_of, padded_copy_of):
-    """Register the functions for pickle, for dask's tokens and for copies with padding, which belong to higher layers."""
-    global _reduce_of, _token_of, _padded_copy_of
-    _reduce_of = reduce_of
-    _token_of = token_of
-    _padded_copy_of = padded_copy_of
 
 
 cdef inline object handed(Descriptor a, str way, object answer):

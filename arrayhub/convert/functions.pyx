@@ -2,9 +2,10 @@
 
 import importlib
 
-from cpython.object cimport PyTypeObject, Py_TYPE
+from cpython.object cimport PyTypeObject
 
 from arrayhub._core cimport tracing
+from arrayhub._core.tree cimport Tree
 from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
 from arrayhub.convert.dispatch cimport VALUES, import_array, import_one, import_via
@@ -12,12 +13,13 @@ from arrayhub.libraries cimport torch_emit
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
 from arrayhub.libraries.consumer_quirks cimport steps_backwards
-from arrayhub.array.usm_array cimport USMArray, register_way_in
+from arrayhub.array.usm_array cimport USMArray
 
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, InterfaceError, show
+from arrayhub._core.hooks import hooks
 from arrayhub.convert.dispatch import check_values
 from arrayhub.array import casting
 from arrayhub.libraries import wrappers
@@ -282,20 +284,6 @@ cdef Library _DPNP = library("dpnp")
 cdef Library _NUMBA = library("numba")
 
 
-cdef PyTypeObject* _nested_class = NULL
-cdef dict _nested_ways = {}       # how what is not dense goes out to a library that takes it: called with it, copy=
-cdef dict _further_takers = {}    # libraries that `convert` knows for what is not dense besides
-cdef object _load_nested = None   # imports what calls `register_nested`
-
-
-def register_nested(type cls, ways, takers):
-    """Say what gives out the arrays that are not dense, of a layer above: by the name of the library."""
-    global _nested_class
-    _nested_ways.update(ways)
-    _further_takers.update(takers)
-    _nested_class = <PyTypeObject*> cls
-
-
 def array_or_nested(obj, /):
     """Return `obj` as `asarray` has it, and where it is not dense, as `asnested` has it; for what tells of arrays.
 
@@ -304,17 +292,15 @@ def array_or_nested(obj, /):
     TypeError, ValueError, BufferError
         As `asarray`, where neither takes it, or it lies in several chunks.
     """
-    if Py_TYPE(obj) == _nested_class:
+    if isinstance(obj, Tree):
         return obj
     try:
         return import_array(obj, None)
     except InterfaceError:
         raise
     except (BufferError, TypeError) as error:
-        if _load_nested is None:
-            raise
         try:
-            taken = _load_nested().asnested(obj)
+            taken = hooks.asnested(obj)
         except (BufferError, TypeError, ValueError):
             raise error from None
         if isinstance(taken, list):
@@ -322,26 +308,13 @@ def array_or_nested(obj, /):
         return taken
 
 
-def register_loader(load):
-    """Say what imports the module that calls `register_nested`; it is needed where somebody names its libraries."""
-    global _load_nested
-    _load_nested = load
-
-
-cdef dict takers_besides():
-    """What `convert` knows besides CONSUMERS, for what is not dense."""
-    if _load_nested is not None:
-        _load_nested()
-    return _further_takers
-
-
 def further_takers():
     """Return the names of the libraries besides CONSUMERS that `convert` knows, for what is not dense."""
-    return tuple(takers_besides())
+    return tuple(hooks.NESTED_TAKERS)
 
 
 cdef object give_nested(object obj, Library to, object copy, bint allow_readonly):
-    way = _nested_ways.get(to.name)
+    way = hooks.NESTED_WAYS.get(to.name)
     if way is None:
         raise BufferError(
             f"{to.name}: {show(obj)} is not dense; accepted: arrays of numbers. Take one of its parts, such as x.content, or"
@@ -354,7 +327,7 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly=False)
     """`obj` as an array of a library: a view, or a copy that the library can read where one is asked for."""
     if tracing.active and not tracing.passes():
         return give_told(obj, to, copy, allow_readonly)
-    if Py_TYPE(obj) == _nested_class:
+    if isinstance(obj, Tree):
         return give_nested(obj, to, wanted(copy, to.call), allow_readonly)
     cdef Descriptor a = import_allowed(obj, copy, to.call, None)
     cdef bint copied = copy is not None and copy
@@ -438,18 +411,16 @@ def as_numba(obj, /, *, copy=None):
 
 
 cdef object as_numpy_of_one(object obj):
-    if Py_TYPE(obj) == _nested_class or tracing.active:
+    if isinstance(obj, Tree) or tracing.active:
         return give(obj, _NUMPY, None)
     return numpy_library.emit(import_array(obj, None))
 
 
 cdef object as_torch_of_one(object obj):
-    if Py_TYPE(obj) == _nested_class or tracing.active:
+    if isinstance(obj, Tree) or tracing.active:
         return give(obj, _TORCH, None)
     return torch_emit.emit(import_array(obj, None), False)
 
-
-register_way_in(asarray, check_values)
 arrayhub_asarray_shortcut(asarray, import_one, <PyTypeObject*> USMArray)
 arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one, NULL)
 arrayhub_as_torch_shortcut(as_torch, as_torch_of_one, NULL)
@@ -489,7 +460,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
     taker = _TAKERS.get(name)
     if taker is not None:
         return give(obj, taker, copy, bool(allow_readonly))
-    taker = takers_besides().get(name)
+    taker = hooks.NESTED_TAKERS.get(name)
     if taker is not None:
         return taker(obj, copy=copy)
     return give_by_name(obj, to, copy, bool(allow_readonly))
@@ -525,7 +496,7 @@ cdef object from_dlpack_of(object to):
     take = getattr(module, "from_dlpack", None)
     if take is None:
         raise ValueError(
-            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *takers_besides()])}, or the name of a module that"
+            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *hooks.NESTED_TAKERS])}, or the name of a module that"
             " is installed and has from_dlpack, such as 'mlx.core'"
         )
     return take

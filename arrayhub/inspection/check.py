@@ -6,12 +6,12 @@ from typing import Any
 
 from arrayhub._core.descriptor import name_of_elements
 from arrayhub._core.errors import PASSES_ON, InterfaceError, interface_error, show
+from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import BY_VIA, INTERFACES
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.dispatch import check_exportable
 from arrayhub.convert.functions import asarray
-from arrayhub.inspection import not_dense
 from arrayhub.inspection.unread import array_besides
 
 # The name of an interface in messages, and the name of its protocol in `via=`. The first that answers is the reference.
@@ -63,7 +63,7 @@ def check(obj: Any, /) -> list[str]:
     if not found and stream:
         array_besides(obj, "check")
     if not found:
-        faults: list[str] | None = not_dense("check", obj, texts)
+        faults: list[str] | None = hooks.check_nested(obj, texts)
         if faults is not None:
             return faults
         _explain_nothing(obj, texts)

@@ -12,12 +12,12 @@ from arrayhub._core.allocate import empty_like
 from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import module_of, show
+from arrayhub._core.hooks import hooks
 from arrayhub._core.memory import BOUNDARY
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.dispatch import VALUES, check_values, offer, peek, ways_in
 from arrayhub.convert.functions import CONSUMERS, asarray, convert, further_takers, to_device
-from arrayhub.inspection import not_dense
 from arrayhub.inspection.datashape.types import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.libraries import wrappers
@@ -68,9 +68,9 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         asked = (*CONSUMERS, *further_takers()) if to is None else (to,)
         return Explanation(name, stream, (), offers, None, why, _alike(asked, NOT_TRIED, why))
     if array is None:
-        nested = None if issubclass(type(obj), VALUES) else not_dense("explain", obj, name, offers, to)
+        nested = None if issubclass(type(obj), VALUES) else hooks.explain_nested(obj, name, offers, to)
         return nested or _of_what_has_no_memory(obj, name, offers, why, to)
-    nested = None if to is None or to in CONSUMERS else not_dense("verdict", obj, to)  # of records, say
+    nested = None if to is None or to in CONSUMERS else hooks.nested_verdict(obj, to)  # of records, say
     consumers = CONSUMERS if to is None else (to,)
     verdicts = (nested,) if nested else tuple(_verdicts(array, consumers, to))
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, taken, why, verdicts)
@@ -310,7 +310,7 @@ def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: 
     consumers = [*CONSUMERS] if to is None else [to]
     if not issubclass(type(obj), VALUES):
         return _no_array(name, offers, why, consumers)
-    nested = None if to is None or to in CONSUMERS else not_dense("values", obj, to)
+    nested = None if to is None or to in CONSUMERS else hooks.verdict_of_values(obj, to)
     if nested:
         return Explanation(name, "a value, which is copied", (), offers, None, why, (nested,))
     dtype, refusal = attempt(_dtype_of_value, obj)

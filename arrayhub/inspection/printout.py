@@ -4,10 +4,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from arrayhub._core.hooks import hooks
 from arrayhub._core.memory import MemoryBlock
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
-from arrayhub.inspection import not_dense
 from arrayhub.inspection.datashape.types import Complex, Number, type_of
 from arrayhub.inspection.unread import array_besides
 
@@ -56,7 +56,7 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     obj = _imported(obj, "inspect")
     refcount = shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
     if not isinstance(obj, USMArray):
-        nested: dict[str, Any] = not_dense("inspect", obj, refcount)
+        nested: dict[str, Any] = hooks.inspect_nested(obj, refcount)
         return nested
     return facts_of(obj, refcount)
 
@@ -82,7 +82,7 @@ def debug_repr(obj: Any, /) -> str:
     obj = _imported(obj, "debug_repr")
     refcount = shared(sys.getrefcount(obj))  # as in `inspect`
     if not isinstance(obj, USMArray):
-        return str(not_dense("debug_repr", obj, refcount))
+        return str(hooks.debug_repr_of_nested(obj, refcount))
     return "\n".join(_lines(facts_of(obj, refcount)))
 
 
@@ -94,7 +94,7 @@ def _imported(obj: Any, function: str) -> Any:
     try:
         return asarray(obj)
     except (BufferError, TypeError):
-        nested = not_dense("view", obj)
+        nested = hooks.nested_view(obj)
         if nested is None:
             raise
         return nested

@@ -43,7 +43,6 @@ from arrayhub._core.tree cimport (
     new_tree,
     part_inside,
     part_of,
-    register_tree_class,
     visit_arrays,
     wait_for,
 )
@@ -51,21 +50,10 @@ from arrayhub.adapters cimport arrow, arrow_device
 
 from arrayhub._core.copying import forbidden
 from arrayhub._core.errors import show, unreadable
+from arrayhub._core.hooks import hooks
 from arrayhub._core.kinds import KIND_NAMES
 from arrayhub.convert.functions import as_numpy
 from arrayhub.nested import logical_types
-
-cdef object _type_of = None        # of a layer above: what prints types
-cdef object _picture_of = None
-cdef dict _ways = {}      # of modules above: to_host, to_device, conform
-
-
-def register(*, type_of=None, picture_of=None, **ways):
-    """Say what the modules above do for the methods of NestedArray, which know nothing of them."""
-    global _type_of, _picture_of
-    _type_of = type_of or _type_of
-    _picture_of = picture_of or _picture_of
-    _ways.update(ways)
 
 
 @cython.final
@@ -95,7 +83,7 @@ cdef class NestedArray(Tree):
     @property
     def type(self):
         """Type : the datashape, such as ``3 * var * ?string``; ``str(x.type)`` gives the text."""
-        return _type_of(self)
+        return hooks.nested_type(self)
 
     @property
     def offsets(self):
@@ -206,7 +194,7 @@ cdef class NestedArray(Tree):
         return f"NestedArray({self.type}, device='{self.device}', access='{self.access}')"
 
     def _repr_html_(self):
-        return None if _picture_of is None else _picture_of(self)
+        return hooks.nested_picture_of(self)
 
     def __reduce__(self):
         """For pickle and the module copy: refused, since the addresses mean nothing to another process."""
@@ -297,11 +285,11 @@ cdef class NestedArray(Tree):
 
     def to_host(self):
         """Return the array in host memory: itself where the host can read it, else a copy of what it reaches."""
-        return _ways["to_host"](self)
+        return hooks.nested_to_host(self)
 
     def to_device(self, device, /):
         """Return the array on `device`: itself where it is there, else a copy of what it reaches, one copy per buffer."""
-        return _ways["to_device"](self, device)
+        return hooks.nested_to_device(self, device)
 
     # --------------------------------------------------------------------------------------------------- protocols
 
@@ -330,10 +318,7 @@ cdef class NestedArray(Tree):
 
 def _conformed(node, described):
     """The node as a request describes it, as far as the host can read it: a request is no promise."""
-    return _ways["conform"](node, described) if is_on_host(node) else node
-
-
-register_tree_class(NestedArray)
+    return hooks.conform(node, described) if is_on_host(node) else node
 
 
 # ----------------------------------------------------------------------------------------------------------- by index
@@ -839,4 +824,3 @@ def from_arrow(obj):
         for k in range(len(chunks)):
             chunks[k] = rooted(chunks[k])
     return chunks
-

@@ -9,7 +9,7 @@ import numpy as np
 from arrayhub._core.device import CPU
 from arrayhub._core.kinds import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, check, check_names, covered, is_on_host, make, part, register
+from arrayhub.nested.array import NestedArray, bitmap_of, check, check_names, covered, is_on_host, make, part
 from arrayhub.nested.concatenate import in_order
 from arrayhub.nested.strings import with_views
 from arrayhub.nested.to_device import offsets_on_host
@@ -149,6 +149,3 @@ def _days(array: Any) -> NestedArray:
     for axis in range(array.ndim - 1, 0, -1):
         node = make("regular", math.prod(array.shape[:axis]), width=array.shape[axis], content=node)
     return node
-
-
-register(conform=conform)

@@ -11,7 +11,6 @@ from arrayhub._core.errors import first_line, needed, unreadable
 from arrayhub._core.kinds import kind_of, per_kind
 from arrayhub.adapters.arrow import unread
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
-from arrayhub.convert.functions import register_nested
 from arrayhub.nested.array import (
     NestedArray,
     check,
@@ -357,5 +356,3 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
 # What gives out what is not dense, by `convert`'s name for it: to libraries that take dense arrays too, and to others.
 WAYS = {"numpy": _as_numpy, "torch": _as_torch}
 TAKERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}
-
-register_nested(NestedArray, WAYS, TAKERS)

@@ -12,7 +12,7 @@ import numpy as np
 from arrayhub._core.device import CPU, Device
 from arrayhub._core.kinds import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, check, is_on_host, make, part, register, sized
+from arrayhub.nested.array import NestedArray, bitmap_of, check, is_on_host, make, part, sized
 from arrayhub.nested.strings import with_offsets
 from arrayhub.runtimes.sycl import named_queue
 
@@ -100,6 +100,3 @@ def _moved_list_views(node: NestedArray, move: Callable[[Any], Any]) -> dict[str
         "sizes": move(asarray(sizes)),
         "content": moved(part(node.content, start, stop), move),
     }
-
-
-register(to_host=to_host, to_device=to_device)

@@ -22,7 +22,6 @@ from arrayhub._core.descriptor cimport (
     block_of,
     block_of_reach,
     extent,
-    register_block_maker,
 )
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport PAGE, USM, MemoryBlock, successor_of, new_block, owner_of, set_owner
@@ -289,7 +288,7 @@ cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
 
 
 cdef int place_in(Descriptor a, object owner, int usm_type) noexcept:
-    """Set the memory of `a` to USM that `owner` keeps alive. `_make_block` makes its block on demand."""
+    """Set the memory of `a` to USM that `owner` keeps alive. `block_of_usm` makes its block on demand."""
     a.base_ = owner
     a.resource_kind = USM
     a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
@@ -297,12 +296,9 @@ cdef int place_in(Descriptor a, object owner, int usm_type) noexcept:
     return 0
 
 
-cdef MemoryBlock _make_block(Descriptor a):
+def block_of_usm(Descriptor a not None):
     """Return the block of a complete Memory object, or for other owners, of the range that the first array uses."""
     return block_of_memory(a.base_) if is_memory(a.base_) else block_of_reach(a)
-
-
-register_block_maker(USM, _make_block)
 
 
 cdef int usm_type_of(void* pointer, object queue) except -1:

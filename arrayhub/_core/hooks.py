@@ -1,0 +1,55 @@
+"""Calls upward: what lower layers call of upper layers, in one table.
+
+Imports go downward only. A lower layer calls ``hooks.NAME(...)`` for the few names below, each of which is imported on
+its first use. A function that only upper layers call does not belong here.
+"""
+
+from importlib import import_module
+from typing import Any
+
+# The name that a lower layer calls, and the module and the name there.
+UPWARD = {
+    # called by array/
+    "asarray": "arrayhub.convert.functions:asarray",
+    "check_values": "arrayhub.convert.dispatch:check_values",
+    "picture_of": "arrayhub.inspection.pictures.picture:picture_of",
+    "page_of": "arrayhub.inspection.pictures.page:page_of",
+    "reduce": "arrayhub.transport.pickling:reduce",
+    "token": "arrayhub.transport.tokens:token",
+    "padded_copy": "arrayhub.transport.padding:padded_copy",
+    # called by _core/
+    "block_of_usm": "arrayhub.runtimes.sycl:block_of_usm",
+    "NestedArray": "arrayhub.nested.array:NestedArray",
+    # called by convert/ and inspection/
+    "asnested": "arrayhub.nested.asnested:asnested",
+    "NESTED_WAYS": "arrayhub.nested.export:WAYS",
+    "NESTED_TAKERS": "arrayhub.nested.export:TAKERS",
+    "nested_view": "arrayhub.nested.explain:view_of",
+    "explain_nested": "arrayhub.nested.explain:explain_nested",
+    "nested_verdict": "arrayhub.nested.explain:verdict_of",
+    "verdict_of_values": "arrayhub.nested.explain:verdict_of_values",
+    "inspect_nested": "arrayhub.nested.explain:inspect_nested",
+    "debug_repr_of_nested": "arrayhub.nested.explain:debug_repr_of",
+    "check_nested": "arrayhub.nested.explain:check_nested",
+    # called by nested/array, for the modules of its folder that import it
+    "nested_type": "arrayhub.nested.types:nested_type",
+    "nested_picture_of": "arrayhub.nested.picture:picture_of",
+    "nested_to_host": "arrayhub.nested.to_device:to_host",
+    "nested_to_device": "arrayhub.nested.to_device:to_device",
+    "conform": "arrayhub.nested.conform:conform",
+}
+
+
+class Hooks:
+    """Attributes are the names of `UPWARD`, each imported on its first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in UPWARD:
+            raise AttributeError(f"hooks.{name}: accepted: the names of arrayhub._core.hooks.UPWARD")
+        module, _, there = UPWARD[name].partition(":")
+        found = getattr(import_module(module), there)
+        setattr(self, name, found)
+        return found
+
+
+hooks = Hooks()
