@@ -496,8 +496,8 @@ cdef object from_dlpack_of(object to):
     take = getattr(module, "from_dlpack", None)
     if take is None:
         raise ValueError(
-            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *hooks.NESTED_TAKERS])}, or the name of a module that"
-            " is installed and has from_dlpack, such as 'mlx.core'"
+            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *hooks.NESTED_TAKERS])}, or the name of a"
+            " module that is installed and has from_dlpack, such as 'mlx.core'"
         )
     return take
 
