@@ -150,8 +150,9 @@ def need_a_type(value):
         given = np.asarray(value)
     except (TypeError, ValueError):  # not a regular sequence
         return False
-    known = int, datetime.date, datetime.timedelta
-    return given.dtype == object and all(isinstance(leaf, known) for leaf in _leaves(value))
+    if given.dtype != object:
+        return False
+    return all(isinstance(leaf, (int, datetime.date, datetime.timedelta)) for leaf in _leaves(value))
 
 
 def _check_fields(value, own, call, seen=None):

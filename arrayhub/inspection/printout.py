@@ -161,7 +161,9 @@ def _fields(array: USMArray) -> list[dict[str, Any]] | None:
         return None
     if dtype.fields is None:
         return None
-    return [{"name": name, "offset": dtype.fields[name][1]} for name in dtype.names or ()]
+    names = dtype.names or ()
+    fields = map(dtype.fields.__getitem__, names)
+    return [{"name": name, "offset": field[1]} for name, field in zip(names, fields, strict=True)]
 
 
 def _block_facts(block: MemoryBlock) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,13 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
         summary = f"{rows} * {str(x.type).partition(' * ')[2]}, {x.access}, on {x.device}, in {len(chunks)} chunks"
     taken = Offer(x.protocol, True, summary)  # what the offers say of it is why there is no dense array
     others = not unwraps(type(obj))  # which is asked for no other protocol
-    offers = tuple(taken if o.protocol == x.protocol else o for o in offers if others or o.protocol == x.protocol)
-    return Explanation(name, summary, (), offers, x.protocol, why,
-                       tuple(_verdict_of_taken(obj, chunks, consumer) for consumer in consumers))  # fmt: skip
+    verdicts = tuple(map(_verdict_of_taken, repeat(obj), repeat(chunks), consumers))
+    return Explanation(name, summary, (), _with(taken, offers, others), x.protocol, why, verdicts)
+
+
+def _with(taken: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, ...]:
+    """Return `taken` in place of the offer of its protocol, with the other offers or without them."""
+    return tuple(taken if o.protocol == taken.protocol else o for o in offers if others or o.protocol == taken.protocol)
 
 
 def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: tuple[str, ...]) -> Explanation | None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,7 @@ def as_pandas(obj: Any, /, *, copy: bool | None = None) -> Any:
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if not array.type.num_fields:
             return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # no column says how many they are
-        frame = pandas.DataFrame({k: _column(pandas, column) for k, column in enumerate(array.flatten())})
+        frame = pandas.DataFrame(dict(enumerate(map(_column, repeat(pandas), array.flatten()))))
         frame.columns = [field.name for field in array.type]  # of which several may be equal, unlike keys of a dict
         return frame
     return _column(pandas, array)

@@ -1,6 +1,7 @@
 """Pictures of the memory layout of an array, from numbers or from a USMArray. The elements are never read."""
 
 from collections.abc import Sequence
+from math import gcd
 from typing import Any, SupportsIndex
 
 from arrayhub._core.descriptor import MAX_NDIM, name_of_elements
@@ -152,7 +153,7 @@ def picture(
     return Picture(
         lengths,
         steps,
-        None if width is None else tuple(step * width for step in steps),
+        None if width is None else _in_bytes(steps, width),
         _integer("offset", offset),
         None if size is None else _integer("size", size, least=0),
         width,
@@ -172,14 +173,22 @@ def picture_of(array: USMArray) -> Picture:
         return Picture(array.shape, array.strides, None, 0, array.size, None, labels=labels, **facts)
     # The stride of a dimension of length 1 is not used.
     taken = [stride for length, stride in zip(array.shape, byte_strides, strict=True) if length > 1]
-    whole = itemsize > 0 and not any(number % itemsize for number in (distance, *taken))
+    whole = itemsize > 0 and gcd(distance, *taken) % itemsize == 0
     if not whole:
         return Picture(
             array.shape, None, byte_strides, distance, block.nbytes, itemsize, "byte", labels=labels, **facts
         )
-    strides = tuple(stride // itemsize for stride in byte_strides)
+    strides = _in_elements(byte_strides, itemsize)
     size = None if block.nbytes is None else block.nbytes // itemsize
     return Picture(array.shape, strides, byte_strides, distance // itemsize, size, itemsize, labels=labels, **facts)
+
+
+def _in_bytes(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    return tuple(stride * itemsize for stride in strides)
+
+
+def _in_elements(byte_strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    return tuple(stride // itemsize for stride in byte_strides)
 
 
 def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...]:
