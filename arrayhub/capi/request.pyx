@@ -133,6 +133,8 @@ cdef object explain(object obj, const PyUSMArrayRequest* said):
     except PASSES_ON:
         raise
     except Exception as error:
+        if isinstance(error, PASSES_ON):      # CPython has replaced the error: it had no memory for the traceback
+            raise
         words = str(error)
     return words
 
