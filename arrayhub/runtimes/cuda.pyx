@@ -678,7 +678,9 @@ cdef intptr_t safe_stream(Descriptor a) except? -2:
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     """Allocate memory for `a` from cupy's pools, in the order of cupy's current stream."""
     cupy = needed("cupy", "to allocate CUDA memory")
-    with cupy.cuda.Device(device.device_id):
+    current = cupy.cuda.Device(device.device_id)
+    current.__enter__()      # no `with`, see tracing.listen
+    try:
         if device.device_type == kDLCUDAHost:
             memory = cupy.cuda.alloc_pinned_memory(nbytes)
         elif device.device_type == kDLCUDAManaged:
@@ -686,6 +688,8 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
         else:
             memory = cupy.cuda.alloc(nbytes)
         stream = cupy.cuda.get_current_stream()
+    finally:
+        current.__exit__(None, None, None)
     if device.device_type == kDLCUDAHost:
         device.device_id = 0              # pinned memory belongs to no device; the ordinal named the context that pins it
     a.data_ = <char*> <size_t> memory.ptr
