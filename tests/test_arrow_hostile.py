@@ -177,6 +177,7 @@ FORMATS = {
     b"+m": ([NOTHING], lambda: [pairs()]),
     **{format: ([NOTHING, NOTHING], lambda: [by_hand.numbers(0)]) for format in (b"+vl", b"+vL")},
     **{format: ([NOTHING, by_hand.int64(0)], list) for format in (b"vu", b"vz")},
+    b"b": ([NOTHING], list),
 }
 
 kept = []

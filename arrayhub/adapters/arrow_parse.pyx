@@ -337,7 +337,7 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
                       Py_ssize_t length, int depth, int* nodes):
     cdef Tree t = new_tree(row.kind, length)
     if has(t, PACKED):
-        t.bit = first & 7
+        t.bit = first & 7 if length else 0      # an array without elements may have no bytes
         t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
     elif has(t, FIELDS):
         fill_record(t, owner, schema, array, first, length, depth, nodes)
