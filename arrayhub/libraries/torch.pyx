@@ -241,15 +241,9 @@ _WITHOUT_MEMORY = (
 
 cdef object tensor_error(object tensor, object reason):
     """Return the BufferError for a tensor that torch does not export, with a remedy if one is known."""
-    torch = _torch
     for applies, advice in _WITHOUT_MEMORY:
-        try:
-            if applies(torch, tensor):
-                return BufferError(f"torch: cannot share the tensor's memory: {advice}")
-        except PASSES_ON:
-            raise
-        except Exception:      # the private name is missing, or the subclass raises
-            continue
+        if is_in_state(applies, tensor):
+            return BufferError(f"torch: cannot share the tensor's memory: {advice}")
     dtype, call = packed_call(tensor)
     if call is not None:
         return BufferError(
@@ -258,6 +252,16 @@ cdef object tensor_error(object tensor, object reason):
     return BufferError(
         f"torch: cannot share the memory of a {type(tensor).__name__} ({first_line(reason)}); accepted: dense tensors"
     )
+
+
+cdef bint is_in_state(object applies, object tensor) except -1:
+    """Return whether the test of a row of `_WITHOUT_MEMORY` is true for a tensor."""
+    try:
+        return applies(_torch, tensor)
+    except PASSES_ON:
+        raise
+    except Exception:      # the private name is missing, or the subclass raises
+        return False
 
 
 cdef tuple packed_call(object tensor):
