@@ -48,7 +48,7 @@ ROWS = (
         1.0,
         ("DLPack 1",),
     ),
-    Row("as_numpy(torch tensor)", "as_numpy(t)", "t.numpy()", 0.60, ("torch",)),
+    Row("as_numpy(torch tensor)", "as_numpy(t)", "t.numpy()", 0.50, ("torch",)),
     Row("as_torch(numpy array)", "as_torch(a)", "torch.from_numpy(a)", 1.0, ("torch",)),
     Row("asarray(USMArray)", "asarray(u)", "asarray(a)", 0.45),
     Row("USMArray.shape", "u.shape", "a.shape", 1.5),
