@@ -1,11 +1,11 @@
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar, type_check_only
 
 _T = TypeVar("_T")
 
 KIND_NAMES: tuple[str, ...]
 
-class KindRow(NamedTuple):
-    number: int
+@type_check_only
+class _KindRow:
     structure: tuple[str, ...]
     numbers: bool
     packed: bool
@@ -18,8 +18,7 @@ class KindRow(NamedTuple):
     ends: bool
     sizes: bool
     width: bool
-    @property
-    def over_nodes(self) -> bool: ...
+    over_nodes: bool
 
-def kind_of(node: Any) -> KindRow: ...
+def kind_of(node: Any) -> _KindRow: ...
 def per_kind(**rows: _T) -> dict[str, _T]: ...

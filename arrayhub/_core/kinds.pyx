@@ -6,7 +6,7 @@ Other modules do not compare kinds. They ask for a property, in Cython by ``tree
 Source: "Physical Memory Layout" of Arrow's columnar format.
 """
 
-from typing import NamedTuple
+from types import SimpleNamespace
 
 # The refusal of FLAT depends on the format of its numbers; see `adapters/arrow`. Cython takes bytes for a `const char*`.
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
@@ -36,45 +36,27 @@ NODE_KINDS[:] = [
 ]
 
 
-class KindRow(NamedTuple):
-    """A row of the table, for Python code.
-
-    Attributes
-    ----------
-    number : int
-        Number in the struct of a node.
-    structure : tuple of str
-        Attributes besides ``validity`` and the content that a node of this kind is made of.
-    numbers, packed, lists, characters, utf8, views, fields, indices, ends, sizes, width : bool
-        Properties, as `Property` in kinds.pxd describes them.
-    """
-
-    number: int
-    structure: tuple
-    numbers: bool
-    packed: bool
-    lists: bool
-    characters: bool
-    utf8: bool
-    views: bool
-    fields: bool
-    indices: bool
-    ends: bool
-    sizes: bool
-    width: bool
-
-    @property
-    def over_nodes(self):
-        """Whether the content, or each field, may be a node itself."""
-        return self.lists or self.fields or self.indices
-
-
 cdef object _row(int number):
+    """Return the row of a kind for Python code: its properties, and `structure`, the attributes besides ``validity`` and
+    the content that its nodes are made of."""
     cdef int properties = NODE_KINDS[number].properties
-    bits = (NUMBERS, PACKED, LISTS, CHARACTERS, UTF8, VIEWS, FIELDS, INDICES, ENDS, SIZES, WIDTH)
     structure = [name for name, needing in (("offsets", ENDS | SIZES), ("sizes", SIZES), ("indices", INDICES))
                  if properties & needing]
-    return KindRow(number, tuple(structure), *[properties & bit != 0 for bit in bits])
+    return SimpleNamespace(
+        structure=tuple(structure),
+        numbers=properties & NUMBERS != 0,
+        packed=properties & PACKED != 0,
+        lists=properties & LISTS != 0,
+        characters=properties & CHARACTERS != 0,
+        utf8=properties & UTF8 != 0,
+        views=properties & VIEWS != 0,
+        fields=properties & FIELDS != 0,
+        indices=properties & INDICES != 0,
+        ends=properties & ENDS != 0,
+        sizes=properties & SIZES != 0,
+        width=properties & WIDTH != 0,
+        over_nodes=properties & (LISTS | FIELDS | INDICES) != 0,      # the content, or a field, may be a node itself
+    )
 
 
 KIND_NAMES = tuple([NODE_KINDS[number].name.decode() for number in range(KINDS)])

@@ -129,7 +129,9 @@ def empty(r, depth=0):
         format, dictionary = r.choice([b"c", b"i", b"L"]), empty(r, depth + 1)
     counted = r.choice([0, 0, -1])
     at = r.choice([0, 0, 1, 9])
-    return by_hand.Producer(format, [nothing(r), *buffers], children, dictionary, length=0, offset=at, null_count=counted)
+    return by_hand.Producer(
+        format, [nothing(r), *buffers], children, dictionary, length=0, offset=at, null_count=counted
+    )
 
 
 def draw_empty(r):
