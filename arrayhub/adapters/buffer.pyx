@@ -45,13 +45,13 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport BUFFER, MemoryBlock, describe_release, new_block
 from arrayhub._core.cpython.exceptions cimport put_aside, put_back, raise_on
-from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub._core.runtime cimport host_ready
 from arrayhub._core.cpython.atomics cimport found
 from arrayhub.adapters.table cimport PEP3118
 
 import numpy
 
-from arrayhub._core.errors import PACKED_ELEMENTS, interface_error, unreadable
+from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
 
 cnp.import_array()
 
@@ -378,7 +378,8 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     """
     cdef int nd = a.nd_
     if not host_readable(a):
-        raise BufferError(unreadable("buffer protocol", place_of(a)))
+        # A constant: NumPy discards what a request raises, an interrupt that Python code would meet here included.
+        raise BufferError("buffer protocol: the host cannot read this memory; call arrayhub.to_host(x)")
     if a.flags_ & PACKED:
         raise BufferError(f"buffer protocol: {PACKED_ELEMENTS}")
     if request & PyBUF_WRITABLE and not a.flags_ & WRITEABLE:
