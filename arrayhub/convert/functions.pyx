@@ -285,12 +285,12 @@ cdef Library _NUMBA = library("numba")
 
 
 def array_or_nested(obj, /):
-    """Return `obj` as `asarray` has it, and where it is not dense, as `asnested` has it; for what tells of arrays.
+    """Import `obj` by `asarray`, or by `asnested` if it is not dense; for functions that describe arrays.
 
     Raises
     ------
     TypeError, ValueError, BufferError
-        As `asarray`, where neither takes it, or it lies in several chunks.
+        The error of `asarray`, if neither imports `obj`, or if `obj` has several chunks.
     """
     if isinstance(obj, Tree):
         return obj
@@ -299,13 +299,15 @@ def array_or_nested(obj, /):
     except InterfaceError:
         raise
     except (BufferError, TypeError) as error:
-        try:
-            taken = hooks.asnested(obj)
-        except (BufferError, TypeError, ValueError):
-            raise error from None
-        if isinstance(taken, list):
-            raise
-        return taken
+        refusal = error
+    taken = None
+    try:
+        taken = hooks.asnested(obj)
+    except (BufferError, TypeError, ValueError):
+        pass
+    if taken is None or isinstance(taken, list):
+        raise refusal
+    return taken
 
 
 def further_takers():
