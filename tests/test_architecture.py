@@ -223,35 +223,50 @@ def test_walks_are_read():
     assert len(walked()) >= 15
 
 
-def handlers_that_return(text):
-    """Return the lines of a Cython source that return a result, or anything under a name, in an ``except`` clause.
+# What Cython makes of these blocks takes the traceback of an exception.
+HANDLER = re.compile(r"except\b[^#]*:(?:\s*#.*)?$")
+WITH = re.compile(r"with (?!nogil\b|gil\b|cython\.critical_section\b).*:(?:\s*#.*)?$")
+JUMP = re.compile(r"(?:return|continue|break)\b")
+PLAIN_RETURN = re.compile(r"return\b\s*\w*\s*(?:#.*)?$")
 
-    Of a constant or a variable Cython keeps no exception.
+
+def takes_traceback(text):
+    """Return the lines of a Cython source that need a traceback: jumps out of an ``except`` clause, and `with`.
+
+    In a clause without a name, Cython does not keep the exception for a return of a constant or a variable.
     """
-    found, depth, named = [], None, False
+    found, clauses = [], []  # of each open clause: its indentation, and whether it names the exception
     for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.strip()
-        indent = len(line) - len(line.lstrip())
-        if stripped and depth is not None and indent <= depth:
-            depth = None
-        if handler := re.match(r"except\b[^#]*:(?:\s*#.*)?$", stripped):
-            depth, named = indent, " as " in handler[0].partition("#")[0]
-        elif depth is not None and re.match(r"return\b(?!\s*\w*\s*(?:#.*)?$)" if not named else r"return\b", stripped):
-            found.append((number, stripped))
+        code, indent = line.strip(), len(line) - len(line.lstrip())
+        if not code or code.startswith("#"):
+            continue
+        clauses = [clause for clause in clauses if clause[0] < indent]
+        if handler := HANDLER.match(code):
+            clauses.append((indent, " as " in handler[0].partition("#")[0]))
+        kept = any(named for _, named in clauses) or not PLAIN_RETURN.match(code)
+        if WITH.match(code) or (clauses and kept and JUMP.match(code)):
+            found.append((number, code))
     return found
 
 
 @pytest.mark.parametrize("module", sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.pyx")))
-def test_no_handler_returns_while_it_holds_its_exception(module):
-    """Cython 3.2 gives back a reference to the traceback there, and an exception has none where memory has run out."""
-    assert handlers_that_return((PACKAGE / module).read_text()) == []
+def test_compiled_code_needs_no_traceback(module):
+    """Cython 3.1 and 3.2 read the traceback there. An exception that is raised without memory does not have one."""
+    assert takes_traceback((PACKAGE / module).read_text()) == []
 
 
 def test_such_a_return_is_found():
     text = (
         "try:\n    f()\nexcept E:\n    return 1\nexcept F as e:\n    x = 1\n    return e\nexcept G:\n    return g()\n"
     )
-    assert handlers_that_return(text) == [(7, "return e"), (9, "return g()")]
+    assert takes_traceback(text) == [(7, "return e"), (9, "return g()")]
+
+
+@pytest.mark.parametrize("jump", ["continue", "break"])
+def test_other_jumps_and_with_are_found(jump):
+    assert takes_traceback(f"for x in y:\n    try:\n        f()\n    except E:\n        {jump}\n") == [(5, jump)]
+    assert takes_traceback("with f() as x:\n    g()\n") == [(1, "with f() as x:")]
+    assert takes_traceback("with nogil:\n    g()\n") == []
 
 
 # A comparison of a node's kind with one kind or some: `t.kind == LIST`, `node.kind in ("list", "regular")`.
