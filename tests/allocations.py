@@ -17,12 +17,11 @@ import routes
 
 import arrayhub
 
-# More than any call here makes. With all of them failing for good, CPython 3.11 never ends a handler in a long
-# function: it
-# has no memory for the number of the instruction that raised, and raises again there.
+# More than any call here makes. If all allocations fail for good, CPython 3.11 never leaves a handler in a long
+# function: it cannot allocate the number of the instruction that raised, and raises again there.
 ALL = 10_000
 WIDTHS = (ALL, 3, 1)  # how many allocations fail in a row
-STARTS = 4000  # of a call of which no end is found, that is where the search for it stops
+STARTS = 4000  # where the search for the last allocation of a call stops
 
 
 class Other(NamedTuple):
@@ -218,7 +217,7 @@ TABLES = {
 
 
 def shown(result):
-    """What has to be the same each time."""
+    """Return the facts of a result that are the same each time."""
     if isinstance(result, arrayhub.USMArray):
         return "USMArray", result.shape, result.byte_strides, str(result.dtype), result.access, result.protocol
     if isinstance(result, np.ndarray):

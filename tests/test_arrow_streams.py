@@ -1,4 +1,4 @@
-"""Arrow's streams that can be read once, and queries: looking at them and refusing them leaves them as they are."""
+"""Arrow's streams that can be read once, and queries: describing and refusing them does not read them."""
 
 import gc
 
@@ -124,7 +124,7 @@ class Once:
 
 
 class OnceAndNumbers(Once):
-    """The same, with NumPy's interface too."""
+    """A stream that also has NumPy's interface."""
 
     __array_interface__ = property(lambda self: np.arange(3.0).__array_interface__)
 

@@ -846,5 +846,5 @@ def test_results_of_broadcast_arrays_are_readonly_by_every_way(via):
     with pytest.raises(BufferError, match="copy=True"):
         ah.as_torch(x)
     assert isinstance(ah.as_torch(x, copy=True), torch.Tensor)
-    repeated.flags.writeable = True  # NumPy's call for whoever knows that elements are shared
+    repeated.flags.writeable = True  # NumPy's call for shared elements
     assert ah.asarray(repeated, via=via).access == "readwrite"

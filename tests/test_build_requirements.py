@@ -1,4 +1,4 @@
-"""What the compiled modules were made with."""
+"""Versions that the compiled modules were built with."""
 
 import re
 import tomllib

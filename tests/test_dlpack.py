@@ -514,7 +514,7 @@ def test_what_is_no_device_is_refused(pair):
 
 
 class Number:
-    """An enumeration of an old pybind11, which has no ``__index__``."""
+    """An enumeration of an old pybind11, without ``__index__``."""
 
     def __int__(self):
         return 2

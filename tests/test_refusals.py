@@ -341,7 +341,7 @@ def test_a_dataset_of_lightgbm():
 
 
 class Converts:
-    """Of no known library, with names that are methods of other libraries' arrays."""
+    """A class of an unknown library, with names that are methods of other libraries' arrays."""
 
     def __init__(self):
         self.data = self.values = "something else"

@@ -37,7 +37,7 @@ class Debian:
     """A Debian sid in a folder, and the commands that run in it."""
 
     def __init__(self, root, mirror):
-        """Make the system with debootstrap if the folder has none, and read its archive's list of packages."""
+        """Make the system with debootstrap if the folder is without one, and read its archive's list of packages."""
         self.root = root
         if not (root / "var/lib/dpkg/status").exists() or (root / "debootstrap").exists():
             subprocess.run(["debootstrap", "--variant=minbase", "sid", str(root), mirror], check=True)

@@ -1,4 +1,4 @@
-"""Run other projects' interoperability tests as they are and through arrayhub, and compare the outcomes case by case.
+"""Run other projects' interoperability tests unchanged and through arrayhub, and compare the outcomes case by case.
 
     python tools/peers.py [SUITE ...] [--list] [--show]
 

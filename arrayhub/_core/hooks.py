@@ -1,7 +1,7 @@
-"""Calls upward: what lower layers call of upper layers, in one table.
+"""The table of calls from lower layers to upper layers.
 
-Imports go downward only. A lower layer calls ``hooks.NAME(...)`` for the few names below, each of which is imported on
-its first use. A function that only upper layers call does not belong here.
+Imports go downward only. A lower layer calls ``hooks.NAME(...)`` for the few names below. Each name is imported on its
+first use. A function that only upper layers call does not belong here.
 """
 
 from importlib import import_module

@@ -21,18 +21,18 @@ cdef const char* _ENCODED = \
     b"is encoded by a dictionary; call arrayhub.asnested(x), whose .indices and .content are arrays"
 
 NODE_KINDS[:] = [
-    #        name             properties                buffers  children  refusal
-    NodeKind(b"flat",         NUMBERS,                  2,       0,        NULL),
-    NodeKind(b"bits",         PACKED,                   2,       0,        _PACKED),
-    NodeKind(b"list",         LISTS | ENDS,             2,       1,        _LENGTHS),
-    NodeKind(b"list_view",    LISTS | SIZES,            3,       1,        _LENGTHS),
-    NodeKind(b"regular",      LISTS | WIDTH,            1,       1,        _ROWS),
-    NodeKind(b"string",       CHARACTERS | UTF8 | ENDS, 3,       0,        _STRINGS),
-    NodeKind(b"bytes",        CHARACTERS | ENDS,        3,       0,        _BINARY),
-    NodeKind(b"string_view",  CHARACTERS | UTF8 | VIEWS, ANY,    0,        _STRINGS),
-    NodeKind(b"bytes_view",   CHARACTERS | VIEWS,       ANY,     0,        _BINARY),
-    NodeKind(b"record",       FIELDS,                   1,       ANY,      _COLUMNS),
-    NodeKind(b"categorical",  INDICES,                  2,       0,        _ENCODED),
+    #        name             properties                 buffers  children  refusal
+    NodeKind(b"flat",         NUMBERS,                   2,       0,        NULL),
+    NodeKind(b"bits",         PACKED,                    2,       0,        _PACKED),
+    NodeKind(b"list",         LISTS | ENDS,              2,       1,        _LENGTHS),
+    NodeKind(b"list_view",    LISTS | SIZES,             3,       1,        _LENGTHS),
+    NodeKind(b"regular",      LISTS | WIDTH,             1,       1,        _ROWS),
+    NodeKind(b"string",       CHARACTERS | UTF8 | ENDS,  3,       0,        _STRINGS),
+    NodeKind(b"bytes",        CHARACTERS | ENDS,         3,       0,        _BINARY),
+    NodeKind(b"string_view",  CHARACTERS | UTF8 | VIEWS, ANY,     0,        _STRINGS),
+    NodeKind(b"bytes_view",   CHARACTERS | VIEWS,        ANY,     0,        _BINARY),
+    NodeKind(b"record",       FIELDS,                    1,       ANY,      _COLUMNS),
+    NodeKind(b"categorical",  INDICES,                   2,       0,        _ENCODED),
 ]
 
 

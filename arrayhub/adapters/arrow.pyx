@@ -106,9 +106,9 @@ cdef str refusal_of(Tree t):
 
 
 cdef bint is_stream(object obj) except -1:
-    """Whether reading `obj` may empty it or compute it: it has a stream's interface alone, and no length.
+    """Return whether reading `obj` may consume or compute it: its only interface is a stream's, and it lacks a length.
 
-    The specification of the PyCapsule interface leaves open whether a stream can be asked for twice. Tables and columns have a
+    The specification of the PyCapsule interface leaves open whether a stream can be requested twice. Tables and columns have a
     length; readers do not (pyarrow, nanoarrow, arro3), and duckdb and ibis count the rows of a query to give it.
     """
     cdef unsigned int record
@@ -124,7 +124,7 @@ cdef bint is_stream(object obj) except -1:
 
 
 cdef int check_unread(object obj) except -1:
-    """Refuse a stream, without opening it, that is known to have no dense array."""
+    """Refuse a stream that cannot be a dense array, without opening it."""
     if record_of(obj) & ARROW_IS_LAZY:
         raise BufferError(f"Arrow: {name_of_type(type(obj))} is a query, whose result has columns; call"
                           " arrayhub.asnested(x), which computes it")
@@ -217,9 +217,9 @@ cdef object whole(Import owner):
 
 
 cdef list streamed(object obj, Check check):
-    """The nodes that a stream's interface hands over, the first of which has the schema; None where there is none.
+    """Import the chunks of a stream as nodes; return None if the type does not have a stream's interface.
 
-    `check` sees the schema before the first of them is read."""
+    `check` is called with the schema before the first chunk is read."""
     cdef Import owner, first
     cdef list owners, chunks = []
     if isinstance(obj, Descriptor):

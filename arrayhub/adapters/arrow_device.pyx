@@ -105,7 +105,7 @@ cdef DLDevice device_named(Descriptor a) except *:
 
 
 cdef DLDevice device_of_node(object node) except *:
-    """The device of the arrays of a node; the host for records without fields, which have no array."""
+    """Return the device of the arrays of a node, or the host for records without fields."""
     cdef Descriptor a = first_array(node)
     return DLDevice(kDLCPU, 0) if a is None else device_of(a)
 

@@ -337,7 +337,7 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
                       Py_ssize_t length, int depth, int* nodes):
     cdef Tree t = new_tree(row.kind, length)
     if has(t, PACKED):
-        t.bit = first & 7 if length else 0      # an array without elements may have no bytes
+        t.bit = first & 7 if length else 0      # an array without elements may be without bytes
         t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
     elif has(t, FIELDS):
         fill_record(t, owner, schema, array, first, length, depth, nodes)
@@ -402,7 +402,7 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
 
 cdef int fill_record(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
                      int depth, int* nodes) except -1:
-    """Fill in the fields of a struct, of which several may have one name. The struct's offset counts in its children too."""
+    """Fill in the fields of a struct. Several may have one name. The struct's offset applies to its children, too."""
     cdef int64_t k
     cdef list names = [], parts = []
     for k in range(schema.n_children):

@@ -49,7 +49,7 @@ cdef struct Source:                 # a producer's stream, moved here: one of th
 
 
 cdef list import_stream(object obj, Check check):
-    """Read a stream in host memory: an Import per chunk, the first of which has the schema.
+    """Read a stream in host memory: an Import per chunk. The first Import has the schema.
 
     A stream without chunks is an Import without an array. `check` is called with the schema before the first chunk is read;
     NULL: every schema is read.
@@ -200,8 +200,8 @@ cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_
 
 cdef struct Shown:             # behind an exported stream
     PyObject* node
-    PyObject* words            # bytes: the message of an error; NULL: there was none
-    const char* last           # why the last call failed; NULL: none has
+    PyObject* words            # bytes: the message of an error; NULL without an error
+    const char* last           # why the last call failed; NULL without a failure
     bint lists
     bint done
 

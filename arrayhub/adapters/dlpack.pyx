@@ -196,7 +196,7 @@ cdef long long device_type_of(object obj) except? -1:
 
 
 cdef object number_of(object kind, object pair):
-    """The integer of a device type that is not an int, such as an enumeration of pybind11's (open3d's has no __index__)."""
+    """Return the integer of a device type that is not an int, such as pybind11's enumerations (open3d's lack __index__)."""
     if PyIndex_Check(kind):
         return operator.index(kind)
     value = getattr(kind, "value", None)

@@ -13,9 +13,9 @@ cdef enum Key:
     TYPESTR
     VERSION
     MASK
-    SYCLOBJ = MASK            # the SYCL dict has no mask
+    SYCLOBJ = MASK            # the SYCL dict is without a mask
     OFFSET
-    STREAM = OFFSET           # the CUDA dict has no offset
+    STREAM = OFFSET           # the CUDA dict is without an offset
     DESCR                     # "typedescr" in the SYCL dict
     KEYS                      # number of keys
 

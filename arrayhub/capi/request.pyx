@@ -133,7 +133,7 @@ cdef object explain(object obj, const PyUSMArrayRequest* said):
     except PASSES_ON:
         raise
     except Exception as error:
-        if isinstance(error, PASSES_ON):      # CPython has replaced the error: it had no memory for the traceback
+        if isinstance(error, PASSES_ON):      # CPython replaced the error, because memory for the traceback was missing
             raise
         words = str(error)
     return words

@@ -522,8 +522,8 @@ cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _
 
 
 cdef object handed_over(object take, Descriptor a, str to, bint copied):
-    """What a library makes of an array: of the array itself, of its capsule, or of a view on the host's device. Of a copy it
-    may make what it makes of a copy in host memory."""
+    """Return the array that a library makes of the array itself, of its capsule, or of a view on the host's device. If a copy
+    is allowed, offer the library a copy in host memory, too."""
     cdef list refusals = []
     for offer in (*_OFFERS, _host_copy) if copied else _OFFERS:
         try:

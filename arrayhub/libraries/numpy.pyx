@@ -124,7 +124,7 @@ cdef Descriptor copy_values_as(object obj, object dtype):
 
 
 cdef object array_of(object obj, object dtype):
-    """Return NumPy's array of values. They may contain USMArrays, of which NumPy accepts those of one number only."""
+    """Return NumPy's array of values. They may contain USMArrays. NumPy accepts only those with one number."""
     try:
         array = np.array(obj, dtype)
     except (TypeError, ValueError):

@@ -161,7 +161,7 @@ def as_pandas(obj: Any, /, *, copy: bool | None = None) -> Any:
         if not array.type.num_fields:
             return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # no column says how many they are
         frame = pandas.DataFrame(dict(enumerate(map(_column, repeat(pandas), array.flatten()))))
-        frame.columns = [field.name for field in array.type]  # of which several may be equal, unlike keys of a dict
+        frame.columns = [field.name for field in array.type]  # names may repeat, unlike keys of a dict
         return frame
     return _column(pandas, array)
 

@@ -71,7 +71,7 @@ def _numbers(array: Any) -> Any:
 
 
 def offsets_on_host(node: NestedArray) -> Any:
-    """Return the offsets of a node as an ndarray; one zero where a node without elements has none."""
+    """Return the offsets of a node as an ndarray, or one zero if a node without elements lacks offsets."""
     offsets = _numbers(node.offsets)
     return offsets if len(offsets) else np.zeros(1, offsets.dtype)
 

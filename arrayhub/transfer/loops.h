@@ -507,7 +507,7 @@ static inline arrayhub_tile_loop arrayhub_tile_loop_of(ptrdiff_t item) {
     }
 ARRAYHUB_EACH(ARRAYHUB_PAIRS)
 
-/* Copy runs of two or more bytes, each of which is contiguous on both sides. */
+/* Copy runs of two or more bytes. Each run is contiguous on both sides. */
 static void arrayhub_runs(char *target, const char *source, ptrdiff_t outer, ptrdiff_t nbytes, ptrdiff_t target_outer,
                           ptrdiff_t source_outer) {
 #define ARRAYHUB_UP_TO(SIZE)                                                                                           \

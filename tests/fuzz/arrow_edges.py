@@ -19,7 +19,7 @@ NAMES = [b"key", b"value", b"f0", b"f1", b"f0"]
 
 
 def is_without_driver():
-    """Return whether the CUDA driver cannot be loaded. With a driver, an event that is none ends the process."""
+    """Return whether the CUDA driver cannot be loaded. A driver ends the process on an invalid event."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -89,7 +89,7 @@ def tower(r):
 
 
 def draw_schema(r):
-    """Streams without arrays, of which the schema alone is read."""
+    """Draw streams without arrays. Only their schema is read."""
     made, (depth, nodes) = tower(r)
     stream = r.choice([by_hand.Streamed, by_hand.StreamedOnDevice])(made)
     stream.left = []
@@ -104,7 +104,7 @@ def nothing(r):
 
 
 def empty(r, depth=0):
-    """An array of length 0 whose buffers have no bytes, or are NULL."""
+    """Draw an array of length 0 whose buffers are NULL or have 0 bytes."""
     kinds = ["flat", "text", "views", "list", "list views", "map", "struct", "fixed", "categories"]
     kind = r.choice(kinds if depth < 3 else kinds[:3])
     format, buffers, children, dictionary = r.choice(arrow.FLAT), [nothing(r)], [], None
@@ -150,7 +150,7 @@ def draw_empty(r):
 
 
 def draw_views(r):
-    """Arrays of string views with buffers that are NULL or have no bytes, and sizes and counts that are wrong.
+    """Draw arrays of string views with buffers that are NULL or have 0 bytes, and with wrong sizes and counts.
 
     A view may lead anywhere, because the sizes say where its buffer ends. Only these have to be as large as they say.
     """
@@ -184,7 +184,7 @@ def draw_views(r):
 
 
 def draw_event(r):
-    """CUDA arrays with an event that is none, where no driver can follow it."""
+    """Draw CUDA arrays with an invalid event, on machines without a driver."""
     device_type, device_id = r.choice([2, 2, 3, 13]), r.choice([0, 0, 1, -1, 7, 1_000_000, 2**31, 2**40])
     event = r.choice([None, 1, 8, ctypes.addressof(arrow.noise(r)), NOTHING.value, 2**48, 2**64 - 8])
     producer = r.choice([by_hand.numbers, lambda: by_hand.numbers(0), lambda: arrow.struct_of(r, 0, 3)])()
