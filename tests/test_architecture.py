@@ -33,10 +33,17 @@ CYTHON_IMPORT = re.compile(
     r"|c?import[ \t]+(?P<plain>[^\n#]+))",
     re.MULTILINE,
 )
+INCLUDE = re.compile(r'^include "([\w/]+\.pxi)"', re.MULTILINE)
+CODE = ("py", "pyx", "pxd", "pxi")
+
+
+def parts_of(file):
+    """Return the .pxi files that a .pyx includes."""
+    return [file.parent / name for name in INCLUDE.findall(file.read_text())] if file.suffix == ".pyx" else []
 
 
 def module_name(file, package):
-    """The dotted name of a source file; a .pyx, its .pxd and its .pyi are one module."""
+    """Return the dotted name of a source file; a .pyx, its .pxd and its .pyi are one module."""
     return ".".join((package.name, *file.relative_to(package).with_suffix("").parts)).removesuffix(".__init__")
 
 
@@ -47,8 +54,8 @@ def names_in(clause):
 
 
 def imports_of(file):
-    """Yield (module, names) for every import and cimport in a file, the lazy ones in functions included."""
-    text = file.read_text()
+    """Yield (module, names) for every import and cimport in a file and its parts, those inside functions included."""
+    text = "\n".join(source.read_text() for source in (file, *parts_of(file)))
     if file.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom):
@@ -176,6 +183,22 @@ def test_the_docs_show_these_layers():
     }
 
 
+def test_every_part_is_included_once():
+    """A .pxi is compiled in the module that includes it only."""
+    included = [part for file in PACKAGE.rglob("*.pyx") for part in parts_of(file)]
+    assert sorted(included) == sorted(PACKAGE.rglob("*.pxi"))
+
+
+def test_imports_of_a_part_are_imports_of_its_module(tmp_path):
+    package = tmp_path / "arrayhub"
+    (package / "_core").mkdir(parents=True)
+    (package / "adapters").mkdir()
+    (package / "adapters" / "dlpack.pyx").write_text("")
+    (package / "_core" / "layout.pyx").write_text('"""Layouts."""\n\ninclude "strides.pxi"  # a part\n')
+    (package / "_core" / "strides.pxi").write_text("from arrayhub.adapters.dlpack cimport parse\n")
+    assert import_graph(package)["arrayhub._core.layout"] == {"arrayhub.adapters.dlpack"}
+
+
 def test_names_of_compiled_modules_are_unique():
     """Meson makes them all in one folder, whatever folder they are installed to."""
     names = [file.stem for file in PACKAGE.rglob("*.pyx")]
@@ -204,7 +227,7 @@ def walked():
 
 @pytest.mark.parametrize(("module", "function"), walked())
 def test_a_function_that_the_docs_walk_through_is_there(module, function):
-    texts = [(PACKAGE / module).with_suffix(suffix) for suffix in (".py", ".pyx", ".pxd")]
+    texts = [(PACKAGE / module).with_suffix(suffix) for suffix in (".py", ".pyx", ".pxd", ".pxi")]
     source = "\n".join(text.read_text() for text in texts if text.exists())
     assert re.search(rf"^\s*(?:def|cp?def\b[^\n(]*?) ?\*?{function}\(", source, re.MULTILINE), (
         f"{module} has no {function}"
@@ -249,7 +272,12 @@ def takes_traceback(text):
     return found
 
 
-@pytest.mark.parametrize("module", sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.pyx")))
+COMPILED = sorted(
+    path.relative_to(PACKAGE).as_posix() for suffix in ("pyx", "pxi") for path in PACKAGE.rglob(f"*.{suffix}")
+)
+
+
+@pytest.mark.parametrize("module", COMPILED)
 def test_compiled_code_needs_no_traceback(module):
     """Cython 3.1 and 3.2 read the traceback there. An exception that is raised without memory does not have one."""
     assert takes_traceback((PACKAGE / module).read_text()) == []
@@ -282,7 +310,7 @@ def compared_kinds(text):
 
 def test_node_kinds_are_compared_in_their_table_only():
     folders = [PACKAGE / folder for folder in ("_core", "adapters", "nested", "capi", "inspection", "transport")]
-    files = [file for folder in folders for suffix in ("py", "pyx", "pxd") for file in folder.rglob(f"*.{suffix}")]
+    files = [file for folder in folders for suffix in CODE for file in folder.rglob(f"*.{suffix}")]
     assert {file.name: compared_kinds(file.read_text()) for file in files if compared_kinds(file.read_text())} == {}
 
 
@@ -313,7 +341,7 @@ def test_hooks_lead_to_names_of_upper_layers():
         assert hasattr(importlib.import_module(module), there), name
     used = {
         (name, file.relative_to(PACKAGE).parts[0])
-        for suffix in ("py", "pyx", "pxd")
+        for suffix in CODE
         for file in PACKAGE.rglob(f"*.{suffix}")
         for name in re.findall(r"(?<![\w.])hooks\.(\w+)", file.read_text())
     }

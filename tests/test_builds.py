@@ -150,6 +150,15 @@ def test_a_c_block_that_cython_did_not_copy_is_an_error(tool, tmp_path, monkeypa
         c_warnings.mark(tmp_path / "block.c")
 
 
+def test_a_part_is_linted_as_a_module_is(tool, tmp_path, monkeypatch):
+    pytest.importorskip("cython_lint")
+    lint_cython = tool("lint_cython")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    monkeypatch.setattr(lint_cython, "ROOT", tmp_path)
+    (tmp_path / "part.pxi").write_text("from libc.math cimport fabs\n")
+    assert lint_cython.lint(["part.pxi"]) == ("part.pxi:1:24: 'fabs' imported but unused\n", 1)
+
+
 def test_the_header_compiles_without_warnings_in_c_and_cpp(tool):
     done = finished(sys.executable, ROOT / "tools" / "c_warnings.py", "arrayhub/include/arrayhub.h")
     assert (done.returncode, done.stdout) == (0, "3 units compiled, 0 failed, 0 warnings or errors in our own text\n")

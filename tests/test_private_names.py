@@ -504,7 +504,7 @@ def test_the_private_names_of_cpythons_that_are_used_are_in_the_table():
     """In C, where a name that is gone is an error of the compiler's, and in Python, where it is one at run time."""
     used = set()
     for source in CORE.parent.rglob("*"):
-        if source.suffix in (".pyx", ".pxd", ".h", ".py") and "include" not in source.parts:
+        if source.suffix in (".pyx", ".pxd", ".pxi", ".h", ".py") and "include" not in source.parts:
             used.update(
                 re.findall(r"\b(?:_Py[A-Z]\w+|_Py_\w+|PyUnstable_\w+|tp_version_tag|sys\._\w+)", source.read_text())
             )

@@ -125,7 +125,7 @@ def test_one_module_lists_the_protocols():
     """More than three protocols are named in the table, the class with the attributes, and the package's docstring."""
     number_of = {name: row.number for row in PROTOCOLS for name in row.attributes}
     found = set()
-    for path in [path for suffix in ("py", "pyx", "pxd") for path in PACKAGE.rglob(f"*.{suffix}")]:
+    for path in [path for suffix in ("py", "pyx", "pxd", "pxi") for path in PACKAGE.rglob(f"*.{suffix}")]:
         if len({number_of.get(word) for word in re.findall(r"\w+", path.read_text())} - {None}) > 3:
             found.add(path.relative_to(PACKAGE).as_posix())
     assert found == {"__init__.py", "adapters/table.py", "array/usm_array.pyx"}
