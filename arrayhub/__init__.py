@@ -75,6 +75,7 @@ __version__ = "0.1.0"
 join_loaded_dask()
 
 if TYPE_CHECKING:
+    from arrayhub.capi.python_request import Request
     from arrayhub.inspection.check import check
     from arrayhub.inspection.datashape.parser import parse_type
     from arrayhub.inspection.datashape.types import Type, datashape
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
 _LAZY = {
     name: module
     for module, names in {
+        "arrayhub.capi.python_request": ("Request",),
         "arrayhub.transport.dask": ("register_dask",),
         "arrayhub.transport.mpi": ("as_mpi",),
         "arrayhub.transport.pickling": ("_unpickle",),
@@ -133,6 +135,7 @@ __all__ = [
     "InterfaceError",
     "NestedArray",
     "Plan",
+    "Request",
     "Type",
     "USMArray",
     "as_arrow",

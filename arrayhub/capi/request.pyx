@@ -139,6 +139,20 @@ cdef object explain(object obj, const PyUSMArrayRequest* said):
     return words
 
 
+cdef Descriptor viewed(object obj):
+    """Return an object as an array on the memory of the object, or None."""
+    cdef Descriptor a
+    try:
+        a = import_array(obj, None)
+        return None if came_as_copy(a, obj) else a
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        if isinstance(error, PASSES_ON):      # CPython replaced the error, because memory for the traceback was missing
+            raise
+    return None
+
+
 # ------------------------------------------------------------------------------------------------- the request itself
 
 

@@ -1,0 +1,159 @@
+"""The class `Request`: type strings, verdicts, and arguments of pydantic."""
+
+import copy
+import inspect
+import pickle
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+from arrayhub import Request
+
+BASE = np.arange(24.0).reshape(2, 3, 4)
+
+# type string, shape that it accepts, shape that it refuses, and the accepted shape in the error
+SHAPES = {
+    "3 * float64": ((3,), (4,), "(3)"),
+    "n * 3 * float64": ((5, 3), (5, 2), "(any, 3)"),
+    "n * n * float64": ((3, 3), (2, 3), "(n, n)"),
+    "n * 2 * n * float64": ((3, 2, 3), (3, 2, 4), "(n, 2, n)"),
+    "strided * 2 * float64": ((7, 2), (7, 3), "(any, 2)"),
+    "... * 3 * float64": ((4, 5, 3), (3, 4), "(..., 3)"),
+    "... * n * n * float64": ((4, 3, 3), (3, 4), "(..., n, n)"),
+}
+
+
+@pytest.mark.parametrize("text", SHAPES)
+def test_lengths_are_checked(text):
+    accepted, refused, words = SHAPES[text]
+    request = Request(text)
+    assert request.asarray(np.zeros(accepted)).shape == accepted
+    assert request.matches(np.zeros(accepted)) and not request.matches(np.zeros(refused))
+    assert request.explain(np.zeros(accepted)) == ""
+    with pytest.raises(ValueError) as error:
+        request.asarray(np.zeros(refused), name="f: x")
+    assert str(error.value) == f"f: x: this numpy.ndarray has shape {refused}; accepted: {words}"
+    assert request.explain(np.zeros(refused)) == str(error.value).removeprefix("f: x: ")
+
+
+def test_number_of_dimensions():
+    assert Request(ndim=2).matches(BASE[0]) and not Request(ndim=2).matches(BASE)
+    assert Request(ndim=(1, 2)).matches(BASE[0]) and not Request(ndim=(1, 2)).matches(BASE)
+    assert Request(ndim=0).matches(np.array(1.0)) and not Request(ndim=0).matches(BASE)
+    assert Request("... * n * float64").explain(np.array(1.0)) == (
+        "this numpy.ndarray has 0 dimensions, shape (); accepted: 1 or more"
+    )
+
+
+def test_element_types():
+    request = Request("{float32, complex[float64], bfloat16}")
+    assert request.matches(np.zeros(2, "f4")) and request.matches(np.zeros(2, "c16"))
+    assert request.explain(np.zeros(2, "i4")).startswith(
+        "this numpy.ndarray has elements of int32; accepted: float32 or complex128 or bfloat16"
+    )
+    assert Request().matches(np.zeros(2, "i4"))
+
+
+def test_allowed_copies():
+    x = BASE.astype("f4")
+    with pytest.raises(TypeError, match="accepted: float64"):
+        Request("float64").asarray(x)
+    assert Request("float64", may="cast").asarray(x).is_copy
+    assert not Request("float64", may="cast").matches(x)
+    assert Request("float64", may=("cast", "build")).asarray([1, 2]).dtype == "f8"
+    fortran = Request(order="F", may="relayout").asarray(BASE)
+    assert fortran.flags.f_contiguous and fortran.is_copy
+    with pytest.raises(ValueError, match="read-only"):
+        Request(writable=True, may="relayout").asarray(np.frombuffer(bytes(8)))
+
+
+def test_lengths_of_letters():
+    request = Request("n * 3 * m * float64")
+    assert request.lengths(request.asarray(np.zeros((4, 3, 5)))) == {"n": 4, "m": 5}
+    leading = Request("... * k * float64")
+    assert leading.lengths(leading.asarray(BASE)) == {"k": 4}
+    assert Request("float64").lengths(ah.asarray(BASE)) == {}
+
+
+# arguments, and the part of the error that names the argument, its value and what is accepted
+INVALID = {
+    "type of type": (dict(type=3), TypeError, "type is 3; accepted: a str"),
+    "ragged": (dict(type="var * float64"), ValueError, "differ in length.*asnested"),
+    "late ellipsis": (dict(type="n * ... * float64"), ValueError, "the dimension '...'; accepted: .*first place"),
+    "negative length": (dict(type="-1 * float64"), ValueError, "the dimension '-1'"),
+    "length past 63 bits": (dict(type=f"{2**63} * float64"), ValueError, "the dimension"),
+    "no element type": (dict(type="n * "), ValueError, "without an element type"),
+    "empty set": (dict(type="{}"), ValueError, "without an element type"),
+    "unknown element type": (dict(type="float65"), ValueError, "the element type 'float65'"),
+    "element type without DLPack": (dict(type="longdouble"), ValueError, "DLPack does not define 'longdouble'"),
+    "too many dimensions": (dict(type="n * " * 65 + "f8"), ValueError, "at most .* 64 dimensions"),
+    "order": (dict(order="K"), ValueError, "order is 'K'; accepted: None, 'C', 'F'"),
+    "where": (dict(where="gpu"), ValueError, "where is 'gpu'; accepted: 'host', 'usm', 'cuda', 'any'"),
+    "nowhere": (dict(where=()), ValueError, r"where is \(\)"),
+    "may": (dict(may="copy"), ValueError, "may is 'copy'; accepted: 'cast'"),
+    "number for may": (dict(may=3), ValueError, "may is"),
+    "ndim": (dict(ndim=-1), ValueError, "ndim is -1; accepted: 0 to 64"),
+    "ndim beside lengths": (dict(type="n * float64", ndim=2), ValueError, "ndim is 2; accepted: the 1 dimensions"),
+    "name": (dict(name=3), TypeError, "name is 3"),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_arguments(name):
+    arguments, kind, words = INVALID[name]
+    with pytest.raises(kind, match=f"^Request: .*{words}"):
+        Request(**arguments)
+
+
+def test_equal_arguments_make_equal_requests():
+    request = Request("n * float64", order="C", may=("cast",), name="f: x")
+    same = Request("n * float64", order="C", may=("cast",), name="f: x")
+    assert request == same and hash(request) == hash(same) and request != Request("n * float64")
+    assert eval(repr(request)) == request
+    for other in (pickle.loads(pickle.dumps(request)), copy.copy(request), copy.deepcopy(request)):
+        assert other == request and other.matches(np.zeros(3))
+    assert "type" in inspect.signature(Request).parameters
+
+
+def test_memory_of_a_sycl_device():
+    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    if not dpctl.get_num_devices():
+        pytest.skip("no SYCL device")
+    device = ah.USMArray(4, "f8", buffer="device")
+    assert Request(where="usm").matches(device) and not Request().matches(device)
+    assert Request(where=("host", "usm")).matches(device)
+    assert "Call arrayhub.to_host(x)" in Request().explain(device)
+    assert Request(may="transfer").asarray(device).device.type == "cpu"
+
+
+# ------------------------------------------------------------------------------------------------------------- pydantic
+
+
+def test_pydantic_validates_and_converts():
+    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+
+    class Points(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+        x: Annotated[np.ndarray, Request("n * 3 * float64", may=("cast", "build"))]
+        y: Annotated[Any, Request("float32")]
+
+    points = Points(x=[[1, 2, 3]], y=np.zeros(2, "f4"))
+    assert type(points.x) is np.ndarray and points.x.dtype == "f8" and points.x.tolist() == [[1, 2, 3]]
+    assert type(points.y) is ah.USMArray
+    assert points.model_dump_json() == '{"x":[[1.0,2.0,3.0]],"y":[0.0,0.0]}'
+    assert Points.model_json_schema()["properties"]["x"]["type"] == "array"
+    with pytest.raises(pydantic.ValidationError) as error:
+        Points(x=np.zeros((2, 2)), y=np.zeros(2))
+    reasons = {fault["loc"]: (fault["type"], fault["msg"]) for fault in error.value.errors()}
+    assert reasons[("x",)] == ("array_request", "this numpy.ndarray has shape (2, 2); accepted: (any, 3)")
+    assert reasons[("y",)][1].startswith("this numpy.ndarray has elements of float64; accepted: float32")
+
+
+def test_pydantic_converts_to_the_annotated_library():
+    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    x = np.arange(3.0)
+    tensor = pydantic.TypeAdapter(Annotated[torch.Tensor, Request("n * float64")]).validate_python(x)
+    assert isinstance(tensor, torch.Tensor) and tensor.data_ptr() == x.ctypes.data
