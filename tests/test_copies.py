@@ -19,7 +19,7 @@ from numpy_release import HAS_DLPACK_1
 from producers import producer
 
 from arrayhub import transfer
-from arrayhub.transfer import host, pinned, tiles
+from arrayhub.transfer import host, host_copies, pinned
 from arrayhub.transfer import progress as progress_module
 from arrayhub.transfer import settings as settings_module
 
@@ -156,7 +156,7 @@ def test_transposed_copies_by_tiles(size, turn):
     memory = np.random.default_rng(0).integers(0, 256, (rows, 4096 + 40), "u1")
     a = turn(np.ndarray((rows, columns), f"V{size}", memory, 0, (4096, size)))
     target = np.zeros(a.shape, a.dtype)
-    tiles.copy(target, a)
+    host_copies.copy(target, a)
     assert target.tobytes() == a.tobytes()
 
 
@@ -183,7 +183,7 @@ def test_elements_of_any_size_in_any_layout(size):
         expected = memory.copy()
         start = target.ctypes.data - memory.ctypes.data
         np.ndarray(target.shape, target.dtype, expected, start, target.strides)[...] = source
-        tiles.copy(target, source)
+        host_copies.copy(target, source)
         assert np.array_equal(memory, expected), (shape, target.strides, source.strides)
 
 
@@ -204,7 +204,7 @@ def test_columns_across_many_pages(size, far):
         into = target[: len(turned)]
         expected = memory.copy()
         np.ndarray(into.shape, into.dtype, expected, size, into.strides)[...] = turned
-        tiles.copy(into, turned)
+        host_copies.copy(into, turned)
         assert np.array_equal(memory, expected)
 
 
@@ -214,7 +214,7 @@ def test_copies_stay_within_their_memory():
         """
 import ctypes, itertools, mmap
 import numpy as np
-from arrayhub.transfer import tiles
+from arrayhub.transfer import host_copies
 
 PAGE, NONE = mmap.PAGESIZE, 0
 libc = ctypes.CDLL(None, use_errno=True)
@@ -244,7 +244,7 @@ for size, across, along, step, at_end in itertools.product(
     far = step if number % 3 == 0 else 1
     target = guarded(steps(across * along, far) * size, at_end)
     out = np.ndarray((along, across), f"V{size}", target.data, 0, (across * far * size, far * size))
-    tiles.copy(out, view)
+    host_copies.copy(out, view)
     assert out.tobytes() == view.tobytes(), (size, across, along, step)
     number += 1
 """
@@ -253,7 +253,7 @@ for size, across, along, step, at_end in itertools.product(
 
 def test_copies_of_empty_arrays():
     for shape, dtype in (((0, 5), "f8"), ((3, 0), "V3"), ((3,), "V0"), ((), "V0")):
-        tiles.copy(np.empty(shape, dtype), np.empty(shape, dtype))
+        host_copies.copy(np.empty(shape, dtype), np.empty(shape, dtype))
 
 
 def test_copy_returns_writable_memory_in_the_requested_order():
@@ -291,16 +291,16 @@ def test_contiguous_copies_use_larger_pieces(monkeypatch, order):
     pieces = []
 
     class Recorded:
-        copy_at_once = tiles.copy_at_once
+        copy_at_once = host_copies.copy_at_once
 
         @staticmethod
         def copy(target, source):
             pieces.append(target.nbytes)
-            tiles.copy(target, source)
+            host_copies.copy(target, source)
 
     monkeypatch.setattr(host, "_PIECE", 1000)
     monkeypatch.setattr(host, "_RUN", 4000)
-    monkeypatch.setattr(host, "tiles", Recorded)
+    monkeypatch.setattr(host, "host_copies", Recorded)
     a = np.arange(20.0 * 100).reshape((20, 100), order=order)
     out, turned = np.empty_like(a), np.empty(a.shape, order="FC"[order == "F"])
     for view, into, most in ((a, out, 4000), (a[::2], out[::2], 1000), (a, turned, 1000)):

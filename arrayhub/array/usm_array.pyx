@@ -51,7 +51,7 @@ from arrayhub.adapters import dimensions
 from arrayhub.array.unsupported_ops import names
 from arrayhub.array.assignment import assign
 from arrayhub.libraries import xarray
-from arrayhub.transfer.gather import footprint_bytes, gathered, row_boundary
+from arrayhub.transfer.host_copies import footprint_bytes, gathered, row_boundary
 
 cdef extern from *:
     """

@@ -25,8 +25,8 @@ from arrayhub._core.errors import show, unreadable
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.runtimes.streams import ordered
 from arrayhub.runtimes.sycl import named_queue, queue_of_array, shares_context
-from arrayhub.transfer import check_out as outs
 from arrayhub.transfer import host
+from arrayhub.transfer.host_copies import check_out
 from arrayhub.transfer.progress import reporting
 from arrayhub.transfer.settings import configure
 from arrayhub.transfer.traced import Traced
@@ -135,7 +135,7 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     if copy is False and out is not None:
         raise BufferError("to_host: out= requests a copy, and copy=False forbids one")
     if out is not None:
-        outs.check(array, out)
+        check_out(array, out)
     elif readable and not copy:
         return host_view(array)
     elif copy is False:

@@ -6,7 +6,7 @@ producer's work on its stream. No copy synchronizes a whole device.
 ========================================  ==============================================================================
 small arrays, or no pinned memory         copy of the driver
 host memory that the device can access    direct copy, in pieces on one stream
-other host memory                         through the pool of pinned memory, by several threads (transfer/cuda_lanes)
+other host memory                         through the pool of pinned memory, by several threads (cuda_lanes.pxi)
 ========================================  ==============================================================================
 
 If the elements on the device are not in the order of the host's addresses, a kernel reorders them on the device, one
@@ -27,12 +27,15 @@ from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.cuda import stream_number
 from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
-from arrayhub.transfer.cuda_lanes import MOST_SLOTS, Lane, copy_by, copy_by_lanes
-from arrayhub.transfer.cuda_route import Route
-from arrayhub.transfer.cuda_stream import (
+from arrayhub.transfer.cuda_copies import (
+    MOST_SLOTS,
     SMALL_COPY,
+    Lane,
+    Route,
     allow_peer,
     at_once,
+    copy_by,
+    copy_by_lanes,
     hold_producer,
     is_device_reachable,
     need_device,

@@ -2,9 +2,9 @@
 
 from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.errors import needed
-from arrayhub.transfer.cuda_stream import PER_THREAD
+from arrayhub.transfer.cuda_copies import PER_THREAD
 
-# `Walk` is the struct of transfer/cuda_route.pxd. Source or target may be pinned host memory, which kernels can access.
+# `Walk` is the struct of transfer/cuda_route.pxi. Source or target may be pinned host memory, which kernels can access.
 _SOURCE = """
 struct Walk {
     long long axes;

@@ -4,7 +4,7 @@ import numpy
 
 from arrayhub._core.allocate import empty_like, typed_like
 from arrayhub.libraries.numpy import ndarray, raw
-from arrayhub.transfer import tiles
+from arrayhub.transfer import host_copies
 
 _PIECE = 64 << 20  # bytes copied between two checks for signals and progress reports
 _RUN = 1 << 30  # bytes, for contiguous memory instead of _PIECE: memcpy is faster for large sizes
@@ -13,7 +13,7 @@ _RUN = 1 << 30  # bytes, for contiguous memory instead of _PIECE: memcpy is fast
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy host-readable `array` to `out`, or to new host memory that is contiguous in `order`."""
     target = empty_like(array, order) if out is None else out
-    if tiles.copy_at_once(target, array, _PIECE):
+    if host_copies.copy_at_once(target, array, _PIECE):
         return target
     source, view = raw(array), raw(target, writable=True)
     if out is not None and numpy.may_share_memory(source, view):
@@ -26,7 +26,7 @@ def move(target, source, progress=None):
     """Copy an ndarray of opaque items to another that does not overlap it, in pieces if the array is large."""
     most = _RUN if progress is None and _is_run(target, source) else _PIECE
     if target.nbytes <= most or target.size == 1:  # a single element is never split
-        tiles.copy(target, source)
+        host_copies.copy(target, source)
         if progress is not None:
             progress.update(target.nbytes)
         return

@@ -10,7 +10,7 @@ import os
 import threading
 
 from arrayhub.transfer import settings
-from arrayhub.transfer.cuda_lanes import Lane, Pinned
+from arrayhub.transfer.cuda_copies import Lane, Pinned
 
 
 class Pool:

@@ -15,7 +15,7 @@ from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
 from arrayhub.storage.creation import KINDS
-from arrayhub.transfer.gather import gathered, reached
+from arrayhub.transfer.host_copies import gathered, reached
 from arrayhub.transport.deferred_error import is_read_by_scheduler
 from arrayhub.transport.policy import setting
 

@@ -11,7 +11,7 @@ from arrayhub._core.errors import unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
-from arrayhub.transfer.gather import reached
+from arrayhub.transfer.host_copies import reached
 
 # Element types of MPI's arithmetic: the name of MPI's type for each NumPy type string without its byte order.
 _NAMES = {

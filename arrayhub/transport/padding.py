@@ -5,7 +5,7 @@ from __future__ import annotations
 from arrayhub import transfer
 from arrayhub.array.usm_array import USMArray
 from arrayhub.storage import empty_like
-from arrayhub.transfer.gather import with_padding
+from arrayhub.transfer.host_copies import with_padding
 
 
 def padded_copy(array: USMArray, boundary: int) -> USMArray:

@@ -56,13 +56,13 @@ from arrayhub._core.footprint cimport Footprint
 from arrayhub._core.memory cimport BOUNDARY, EXTERNAL, MemoryBlock, allocate
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.transfer.gather cimport footprint
+from arrayhub.transfer.host_copies cimport footprint
 
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.labels import label
 from arrayhub._core.tracing import copied as tell_copy
 from arrayhub._core.tracing import started
-from arrayhub.transfer.gather import gathered
+from arrayhub.transfer.host_copies import gathered
 from arrayhub.transfer.host import copy as host_copy
 from arrayhub.transport import dtype_codec, shared_memory, device_placement
 from arrayhub.transport.deferred_error import not_restored, refused

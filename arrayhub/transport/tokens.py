@@ -19,7 +19,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.host import host_view, is_host_readable
-from arrayhub.transfer.gather import pieces
+from arrayhub.transfer.host_copies import pieces
 from arrayhub.transport import dtype_codec
 from arrayhub.transport.pickling import identity, without_unused_bits
 

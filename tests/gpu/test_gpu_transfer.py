@@ -676,13 +676,13 @@ def test_an_error_of_the_driver_comes_out(cp, host, call):
     """Lanes without a kernel to sort by: the error is raised, once all lanes are done."""
     assert "refused" in python(f"""
         import numpy as np, cupy, arrayhub
-        from arrayhub.transfer import cuda_lanes, cuda_route, pinned
+        from arrayhub.transfer import cuda_copies, pinned
         x, host = arrayhub.asarray(cupy.ones(1 << 22)), arrayhub.asarray(np.ones(1 << 22))
         block, staging = pinned.Pinned(8 << 20, 0), cupy.cuda.alloc(8 << 20)
-        route, lanes = cuda_route.Route(host, x[::-1]), pinned.pool.lanes_on(0, 4)
+        route, lanes = cuda_copies.Route(host, x[::-1]), pinned.pool.lanes_on(0, 4)
         try:
             to_host = {call is engine.to_host}
-            cuda_lanes.copy_by_lanes(route, to_host, 1 << 16, 2, 0, lanes, block.address, staging.ptr, None, True)
+            cuda_copies.copy_by_lanes(route, to_host, 1 << 16, 2, 0, lanes, block.address, staging.ptr, None, True)
         except BufferError as error:
             print("refused", error)
     """)

@@ -40,9 +40,7 @@ from arrayhub.runtimes.cuda cimport (
     leave,
     primary_context,
 )
-from arrayhub.transfer.cuda_route cimport Route, VisitPlan, Walk, empty_run, fill_run, gather, scatter
-from arrayhub.transfer.cuda_stream cimport move
-from arrayhub.transfer.tiles cimport put
+from arrayhub.transfer.host_copies cimport put
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t

@@ -26,7 +26,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.footprint cimport Footprint, measure
 from arrayhub._core.memory cimport MemoryBlock
-from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.libraries.numpy cimport emit_run
 
 from arrayhub._core.errors import show
 
@@ -78,7 +78,7 @@ def reached(Descriptor array):
     """
     cdef Py_ssize_t low, high
     extent(array, &low, &high)
-    return numpy_library.emit_run(array, array.data_ + low, high - low, array)
+    return emit_run(array, array.data_ + low, high - low, array)
 
 
 def gathered(Descriptor array, copy):

@@ -17,7 +17,7 @@ from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 cdef int _FIRST_OWN = FIRST_OWN_TYPENUM
 
 
-def check(Descriptor array, Descriptor out):
+def check_out(Descriptor array, Descriptor out):
     """Raise ValueError if `array` cannot be copied to `out`.
 
     Raises

@@ -24,7 +24,6 @@ from arrayhub.runtimes.cuda cimport (
     wait_for_stream,
     waiting_stream,
 )
-from arrayhub.transfer.cuda_route cimport Route, VisitPlan, Walk, device_to_host, gather, host_to_device, scatter
 
 cdef enum:
     SMALL = 8 << 20             # bytes; for smaller copies no method is faster than the driver's copy

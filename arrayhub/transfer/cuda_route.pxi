@@ -14,6 +14,30 @@ from arrayhub.transfer.loops cimport LARGEST_WORD, RowLoop, copy_rows, row_loop
 from arrayhub.transfer.order cimport Dimension, insert, join
 
 
+# Shape and strides of source and target for the kernel, the slowest axis first. transfer/cuda_kernel.py declares the
+# same struct.
+cdef struct Walk:
+    int64_t axes
+    int64_t shape[MAX_NDIM]
+    int64_t source_steps[MAX_NDIM]     # bytes
+    int64_t target_steps[MAX_NDIM]
+
+
+# Parameters of a route, for threads that do not hold the GIL.
+cdef struct VisitPlan:
+    char* host                         # first word of the host array
+    char* device                       # first word of the device array
+    Py_ssize_t word                    # bytes: a power of two up to 16
+    Py_ssize_t words
+    bint host_runs                     # the host array is contiguous in the order of the visit
+    bint device_runs                   # the device array is contiguous in the order of the visit
+    int axes
+    int64_t shape[MAX_NDIM]
+    int64_t host_steps[MAX_NDIM]       # bytes, not negative
+    int64_t device_steps[MAX_NDIM]
+    int64_t run_steps[MAX_NDIM]        # bytes, for contiguous words
+
+
 cdef class Route:
     """Order of a copy between two arrays of the same shape and element type.
 
@@ -33,6 +57,8 @@ cdef class Route:
     straight : bool
         Whether both arrays are contiguous in the order of the visit.
     """
+    cdef Descriptor near, far          # keep the memory alive
+    cdef VisitPlan plan
 
     def __cinit__(self, Descriptor near, Descriptor far):
         cdef VisitPlan* plan = &self.plan

@@ -1,0 +1,7 @@
+"""Copies in host memory, as C sees them. See gather.pxi and tiles.pxi."""
+
+from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.footprint cimport Footprint
+
+cdef void footprint(Descriptor a, Footprint* taken) noexcept
+cdef void put(char* target, const Py_ssize_t* steps, Descriptor source) noexcept nogil
