@@ -17,8 +17,7 @@ from arrayhub.capi.header cimport (
     PyUSMArrayElement,
     PyUSMArrayRequest,
 )
-from arrayhub.capi.request cimport error_about, match, request, viewed
-from arrayhub.capi.table cimport type_of_object
+from arrayhub.capi.table cimport error_about, match, request, type_of_object, viewed
 
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.capi.pattern import parse_pattern

@@ -1,4 +1,10 @@
-"""Functions of the capsule's table, one for each C function of arrayhub.h."""
+"""Functions of the capsule's table, one for each C function of arrayhub.h.
+
+- request: arrays that meet the conditions of C code
+- spec: arrays over the memory of C code
+
+The short functions are in this file.
+"""
 
 from cpython.object cimport PyObject
 
@@ -6,19 +12,19 @@ from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport Descriptor, c_api
 from arrayhub._core.device cimport DLDevice
 from arrayhub._core.runtime cimport device_of
-from arrayhub._core.runtime cimport host_ready as wait_for_host
+from arrayhub._core.runtime cimport host_ready
 from arrayhub.convert.dispatch cimport import_array
 from arrayhub.libraries.known cimport Library, library_of_type
-from arrayhub.capi cimport request, spec
 from arrayhub.capi.header cimport MOST_STRUCT, PyUSMArrayAPI, PyUSMArrayDataType, PyUSMArrayDevice, PyUSMArrayElement
-from arrayhub.capi.request cimport given
 from arrayhub.runtimes cimport sycl
 
 from arrayhub.convert import functions
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import interface_error, show
 from arrayhub.libraries import wrappers
-from arrayhub.capi.request import size_error
+
+include "request.pxi"
+include "spec.pxi"
 
 
 cdef object from_object(object obj):
@@ -44,8 +50,8 @@ cdef Descriptor checked(object array, str call):
     return array
 
 
-cdef int host_ready(object array) except -1:
-    return wait_for_host(checked(array, "PyUSMArray_HostReady"))
+cdef int wait_for_host(object array) except -1:
+    return host_ready(checked(array, "PyUSMArray_HostReady"))
 
 
 cdef int device(object array, PyUSMArrayDevice* out) except -1:
@@ -217,12 +223,12 @@ cdef object like_error(object model):
 
 cdef PyUSMArrayAPI* _table = <PyUSMArrayAPI*> c_api()
 _table.from_object = from_object
-_table.request = request.request
-_table.match = request.match
-_table.explain = request.explain
-_table.make = spec.make
+_table.request = request
+_table.match = match
+_table.explain = explain
+_table.make = make
 _table.to_host = to_host
-_table.host_ready = host_ready
+_table.host_ready = wait_for_host
 _table.device = device
 _table.queue_ref = queue_ref
 _table.type_of_number = type_of_number

@@ -72,6 +72,12 @@ cdef enum Misfit:
 
 ctypedef Descriptor (*Way)(object obj, object stream)
 
+
+cdef inline int given(PyObject* obj, str call) except -1:
+    """Refuse a NULL object, such as the result of a failed Python call."""
+    return 0 if obj != NULL else refuse_null(call)
+
+
 cdef extern from *:
     """
     #define arrayhub_attempt_array(way, obj, stream) ((PyObject *)way(obj, stream))
@@ -93,7 +99,7 @@ cdef object request(object obj, const PyUSMArrayRequest* said):
     """Import `obj` as an array that meets a request (PyUSMArray_Request)."""
     given(<PyObject*> obj, "PyUSMArray_Request")
     cdef PyUSMArrayRequest whole
-    cdef const PyUSMArrayRequest* r = checked(said, &whole)
+    cdef const PyUSMArrayRequest* r = checked_request(said, &whole)
     cdef PyObject* answer = attempt(import_array, obj, <PyObject*> None if r.stream == NULL else r.stream)
     if answer == NULL:
         return raise_named(r)
@@ -126,7 +132,7 @@ cdef object explain(object obj, const PyUSMArrayRequest* said):
     """
     cdef PyUSMArrayRequest whole
     given(<PyObject*> obj, "PyUSMArray_Explain")
-    checked(said, &whole)
+    checked_request(said, &whole)
     words = ""
     try:
         request(obj, said)
@@ -156,7 +162,7 @@ cdef Descriptor viewed(object obj):
 # ------------------------------------------------------------------------------------------------- the request itself
 
 
-cdef inline const PyUSMArrayRequest* checked(const PyUSMArrayRequest* said, PyUSMArrayRequest* whole) except NULL:
+cdef inline const PyUSMArrayRequest* checked_request(const PyUSMArrayRequest* said, PyUSMArrayRequest* whole) except NULL:
     """Validate a request and return it in the size known here."""
     if said != NULL and said.struct_size == sizeof(PyUSMArrayRequest) and is_sound(said):
         return said

@@ -25,7 +25,6 @@ from arrayhub.runtimes cimport cuda, sycl
 
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import InterfaceError, interface_error
-from arrayhub.capi.request import size_error
 
 cdef str NAME = "PyUSMArray_New"
 

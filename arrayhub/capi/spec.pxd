@@ -1,5 +1,0 @@
-"""Arrays over the memory of C code. See spec.pyx."""
-
-from arrayhub.capi.header cimport PyUSMArraySpec
-
-cdef object make(const PyUSMArraySpec* said)
