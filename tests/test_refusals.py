@@ -148,10 +148,6 @@ TORCH = {
         "x.get_data()",
     ),
     "bits8": (lambda: torch.zeros(2, dtype=torch.uint8).view(torch.bits8), "x.view(torch.uint8)"),
-    "float4": (
-        lambda: torch.zeros(2, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
-        "x.view(torch.uint8)",
-    ),
     "storage": (lambda: torch.arange(3.0).untyped_storage(), "torch.empty(0, dtype=torch.uint8).set_(x)"),
     "packed": (lambda: torch.nn.utils.rnn.pack_sequence([torch.arange(3.0), torch.arange(2.0)]), "x.data"),
     "in a list": (lambda: [torch.ones(2, requires_grad=True)], "x[0].detach()"),

@@ -46,10 +46,6 @@ REFUSED = {
     "raising subclass": ("torch.ones(3).as_subclass(Refuses)", "not today"),
     "wrapper": ("torch.Tensor._make_wrapper_subclass(Wrapper, (3,), dtype=torch.float32)", "torch: "),
     "bits": ("torch.empty(3, dtype=torch.bits8)", r"dtype is torch\.bits8; .* Call x\.view\(torch\.uint8\)"),
-    "two numbers in a byte": (
-        "torch.zeros(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)",
-        r"^torch: dtype is torch\.float4_e2m1fn_x2; accepted: .* Call x\.view\(torch\.uint8\)",
-    ),
     **{
         f"{name} {kind}": (
             f"torch.empty(3, dtype=torch.{name}){kind}",

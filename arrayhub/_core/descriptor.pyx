@@ -261,7 +261,7 @@ cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
     """Compute the byte range of the elements relative to element zero. `seal` has checked it for overflow."""
     if a.flags_ & PACKED:
         low[0] = 0
-        high[0] = (size_of(a) * a.dl_dtype_.bits + 7) // 8
+        high[0] = (size_of(a) * dtypes.bits_of(a.dl_dtype_) + 7) // 8
         return 0
     if a.flags_ & C_CONTIGUOUS:
         low[0] = 0
@@ -330,14 +330,14 @@ cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
     cdef Py_ssize_t compact[layout.MAX_NDIM]
     cdef Py_ssize_t bits
     cdef int k
-    if size < 0 or layout.checked_mul(size, a.dl_dtype_.bits, &bits) or layout.checked_add(bits, 7, &bits):
+    if size < 0 or layout.checked_mul(size, dtypes.bits_of(a.dl_dtype_), &bits) or layout.checked_add(bits, 7, &bits):
         raise field_error(a, "shape", shape_tuple(a), "fewer than 2**63 bits in all")
     if layout.fill_strides(a.nd_, a.shape_, 1, False, compact):
         raise field_error(a, "shape", shape_tuple(a), "lengths whose product stays below 2**63")
     for k in range(a.nd_):
         if size != 0 and a.shape_[k] > 1 and a.strides_[k] != compact[k]:
             raise BufferError(
-                f"{IN_MESSAGES[a.protocol_]}: strides[{k}] is {a.strides_[k]} for {a.dl_dtype_.bits}-bit elements"
+                f"{IN_MESSAGES[a.protocol_]}: strides[{k}] is {a.strides_[k]} for {dtypes.bits_of(a.dl_dtype_)}-bit elements"
                 f" packed into shared bytes; accepted: {compact[k]}, compact C order. Copy the array, or pad its"
                 " elements to bytes"
             )
@@ -500,7 +500,9 @@ cdef Descriptor layout_for_copy(Descriptor a):
 
 cdef int refuse_packed(Descriptor a, str what) except -1:
     if a.flags_ & PACKED:
-        raise BufferError(f"{what}: {a.dl_dtype_.bits}-bit elements packed into shared bytes cannot be viewed in part")
+        raise BufferError(
+            f"{what}: {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes cannot be viewed in part"
+        )
     return 0
 
 

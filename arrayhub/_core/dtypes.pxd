@@ -18,7 +18,7 @@ cdef struct ElementType:
     const char* name
     int typenum              # NumPy's typenum, or arrayhub's from FIRST_OWN_TYPENUM on
     char kind                # NumPy's kind letter; 'E' for types that NumPy does not have
-    int bits                 # of one element; less than 8 * itemsize if an element is padded to a byte
+    int bits                 # of one element, all lanes; less than 8 * itemsize if an element is padded to a byte
     Py_ssize_t itemsize      # bytes; 0 if it varies (strings, records)
     Py_ssize_t alignment     # bytes
     DLDataType dlpack
@@ -32,7 +32,9 @@ cdef enum:
 
 cdef const ElementType* numpy_rows[NUMPY_TYPENUMS]      # NULL if unknown
 cdef const ElementType* by_own_typenum(int typenum) noexcept nogil
-cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil
+cdef const ElementType* by_own_name(str name)
+cdef const ElementType* by_dlpack(DLDataType wanted) noexcept nogil
+cdef const ElementType* similar_to_dlpack(DLDataType wanted) noexcept nogil
 cdef const ElementType* by_format(int letter) noexcept nogil
 cdef const ElementType* by_arrow(int letter) noexcept nogil
 cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
@@ -42,6 +44,11 @@ cdef bint has_user_types(object dtype) except -1
 cpdef bint is_native(object dtype) except -1
 cdef object dtype_of(const ElementType* row)
 cdef str names_of(str protocol)
+
+
+cdef inline int bits_of(DLDataType element) noexcept nogil:
+    """Return the bits of one element with all its lanes. Elements of less than 8 bits are padded or packed."""
+    return element.bits * element.lanes
 
 
 cdef inline const ElementType* by_typenum(int typenum) noexcept nogil:

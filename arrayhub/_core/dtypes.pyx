@@ -50,28 +50,29 @@ _NUMPY_ROWS = [
 # Types that NumPy does not have. Only DLPack represents them, and ml_dtypes has a NumPy dtype for most. The typenums are
 # arrayhub's. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the memory is marked as packed.
 #
-#    name                 typenum  DLPack code, bits  bytes  PEP 3118: aligned, unaligned
+#    name                 typenum  DLPack code, bits, lanes  bytes  PEP 3118: aligned, unaligned
 _OWN_ROWS = [
-    ("bfloat16",           4096,   4,  16,  2,  None, None),
-    ("float8_e3m4",        4097,   7,   8,  1,  None, None),
-    ("float8_e4m3",        4098,   8,   8,  1,  None, None),
-    ("float8_e4m3b11fnuz", 4099,   9,   8,  1,  None, None),
-    ("float8_e4m3fn",      4100,   10,  8,  1,  None, None),
-    ("float8_e4m3fnuz",    4101,   11,  8,  1,  None, None),
-    ("float8_e5m2",        4102,   12,  8,  1,  None, None),
-    ("float8_e5m2fnuz",    4103,   13,  8,  1,  None, None),
-    ("float8_e8m0fnu",     4104,   14,  8,  1,  None, None),
-    ("float6_e2m3fn",      4105,   15,  6,  1,  None, None),
-    ("float6_e3m2fn",      4106,   16,  6,  1,  None, None),
-    ("float4_e2m1fn",      4107,   17,  4,  1,  None, None),
-    ("int4",               4108,   0,   4,  1,  None, None),
-    ("uint4",              4109,   1,   4,  1,  None, None),
-    ("int2",               4110,   0,   2,  1,  None, None),
-    ("uint2",              4111,   1,   2,  1,  None, None),
-    ("int1",               4112,   0,   1,  1,  None, None),
-    ("uint1",              4113,   1,   1,  1,  None, None),
-    ("complex32",          4114,   5,  32,  4,  None, None),     # `Ze` would represent it, but NumPy reads `Ze` as half of it
-    ("bcomplex32",         4115,   18, 32,  4,  None, None),     # a pair of bfloat16: kDLBcomplex, dmlc/dlpack#187
+    ("bfloat16",           4096,   4,  16, 1,    2,  None, None),
+    ("float8_e3m4",        4097,   7,   8, 1,    1,  None, None),
+    ("float8_e4m3",        4098,   8,   8, 1,    1,  None, None),
+    ("float8_e4m3b11fnuz", 4099,   9,   8, 1,    1,  None, None),
+    ("float8_e4m3fn",      4100,   10,  8, 1,    1,  None, None),
+    ("float8_e4m3fnuz",    4101,   11,  8, 1,    1,  None, None),
+    ("float8_e5m2",        4102,   12,  8, 1,    1,  None, None),
+    ("float8_e5m2fnuz",    4103,   13,  8, 1,    1,  None, None),
+    ("float8_e8m0fnu",     4104,   14,  8, 1,    1,  None, None),
+    ("float6_e2m3fn",      4105,   15,  6, 1,    1,  None, None),
+    ("float6_e3m2fn",      4106,   16,  6, 1,    1,  None, None),
+    ("float4_e2m1fn",      4107,   17,  4, 1,    1,  None, None),
+    ("int4",               4108,   0,   4, 1,    1,  None, None),
+    ("uint4",              4109,   1,   4, 1,    1,  None, None),
+    ("int2",               4110,   0,   2, 1,    1,  None, None),
+    ("uint2",              4111,   1,   2, 1,    1,  None, None),
+    ("int1",               4112,   0,   1, 1,    1,  None, None),
+    ("uint1",              4113,   1,   1, 1,    1,  None, None),
+    ("complex32",          4114,   5,  32, 1,    4,  None, None),     # NumPy reads `Ze`, its format, as half of it
+    ("bcomplex32",         4115,   18, 32, 1,    4,  None, None),     # a pair of bfloat16: kDLBcomplex, dmlc/dlpack#187
+    ("float4_e2m1fn_x2",   4116,   17,  4, 2,    1,  None, None),     # torch's: a pair in one byte, pytorch/pytorch#146578
 ]
 
 cdef enum:
@@ -83,7 +84,7 @@ cdef int _rows = 0
 
 # Indexes of the table, filled below. 0 marks an unknown type, so the row numbers in an index are increased by one.
 cdef uint8_t _BY_OWN[MAX_ROWS]
-cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits]
+cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits], for the first row with these numbers
 cdef uint8_t _BY_FORMAT[128]         # [native character]
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
@@ -105,15 +106,15 @@ cdef const char* _keep(object text):
     return encoded
 
 
-cdef ElementType* _new_row(str name, int typenum, code, int bits, Py_ssize_t itemsize, fmt, packed):
+cdef ElementType* _new_row(str name, int typenum, code, int bits, int lanes, Py_ssize_t itemsize, fmt, packed):
     global _rows
     cdef ElementType* row = &_TABLE[_rows]
     _rows += 1
     row.name = _keep(name)
     row.typenum = typenum
-    row.bits = bits
+    row.bits = bits * lanes
     row.itemsize = itemsize
-    row.dlpack = DLDataType(NO_DLPACK if code is None else code, 0 if code is None else bits, 1)
+    row.dlpack = DLDataType(NO_DLPACK if code is None else code, 0 if code is None else bits, lanes)
     row.format = _keep(fmt)
     row.packed_format = _keep(packed)
     return row
@@ -123,7 +124,7 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
     dtype = np.dtype(char)
     if char in "lL" and dtype.itemsize == 4:
         packed = {"l": "=i", "L": "=I"}[char]
-    cdef ElementType* row = _new_row(name, dtype.num, code, dtype.itemsize * 8, dtype.itemsize, fmt, packed)
+    cdef ElementType* row = _new_row(name, dtype.num, code, dtype.itemsize * 8, 1, dtype.itemsize, fmt, packed)
     row.kind = ord(dtype.kind)
     row.alignment = dtype.alignment
     row.typestr = _keep(dtype.str[1:]) if dtype.kind in "biufc" else NULL
@@ -144,21 +145,22 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
     return 0
 
 
-cdef int _add_own_row(name, typenum, code, bits, itemsize, fmt, packed) except -1:
-    cdef ElementType* row = _new_row(name, typenum, code, bits, itemsize, fmt, packed)
+cdef int _add_own_row(name, typenum, code, bits, lanes, itemsize, fmt, packed) except -1:
+    cdef ElementType* row = _new_row(name, typenum, code, bits, lanes, itemsize, fmt, packed)
     row.kind = c"E"
     row.alignment = 2 if itemsize == 4 else itemsize   # types of four bytes are pairs of two-byte numbers
     row.typestr = NULL
     row.arrow = 0
     _BY_OWN[typenum - FIRST_OWN_TYPENUM] = _rows
-    _BY_DLPACK[code][bits] = _rows
+    if _BY_DLPACK[code][bits] == 0:
+        _BY_DLPACK[code][bits] = _rows
     return 0
 
 
 for _name, _char, _code, _format, _packed in _NUMPY_ROWS:
     _add_numpy_row(_name, _char, _code, _format, _packed)
-for _name, _typenum, _code, _bits, _itemsize, _format, _packed in _OWN_ROWS:
-    _add_own_row(_name, _typenum, _code, _bits, _itemsize, _format, _packed)
+for _name, _typenum, _code, _bits, _lanes, _itemsize, _format, _packed in _OWN_ROWS:
+    _add_own_row(_name, _typenum, _code, _bits, _lanes, _itemsize, _format, _packed)
 
 
 cdef inline const ElementType* _at(int number) noexcept nogil:
@@ -172,9 +174,31 @@ cdef const ElementType* by_own_typenum(int typenum) noexcept nogil:
     return NULL
 
 
-cdef const ElementType* by_dlpack(int code, int bits) noexcept nogil:
-    """Return the row of a DLPack type with one lane; NULL if unknown."""
-    return _at(_BY_DLPACK[code][bits]) if 0 <= code < DLPACK_CODES and 0 <= bits <= 128 else NULL
+_OWN_NAMES = {name: typenum for name, typenum, *_ in _OWN_ROWS}
+
+
+cdef const ElementType* by_own_name(str name):
+    """Return the row of a type that NumPy does not have, by its name; NULL if unknown."""
+    return by_typenum(_OWN_NAMES.get(name, -1))
+
+
+cdef const ElementType* by_dlpack(DLDataType wanted) noexcept nogil:
+    """Return the row of a DLPack type; NULL if unknown."""
+    cdef const ElementType* row
+    cdef int k
+    row = similar_to_dlpack(wanted)
+    if row == NULL or row.dlpack.lanes == wanted.lanes:
+        return row
+    for k in range(_rows):     # another number of lanes
+        row = &_TABLE[k]
+        if row.dlpack.code == wanted.code and row.dlpack.bits == wanted.bits and row.dlpack.lanes == wanted.lanes:
+            return row
+    return NULL
+
+
+cdef const ElementType* similar_to_dlpack(DLDataType wanted) noexcept nogil:
+    """Return the first row with the code and the bits of a DLPack type, and any number of lanes; NULL if there is none."""
+    return _at(_BY_DLPACK[wanted.code][wanted.bits]) if wanted.code < DLPACK_CODES and wanted.bits <= 128 else NULL
 
 
 cdef const ElementType* by_format(int letter) noexcept nogil:
@@ -293,7 +317,6 @@ cdef object _make_dtype(const ElementType* row):
     return np.dtype(getattr(ml_dtypes, name))
 
 
-_OWN_NAMES = {name: typenum for name, typenum, *_ in _OWN_ROWS}
 _REFUSALS = (TypeError, ValueError, OverflowError, SyntaxError)     # of numpy.dtype; SyntaxError for strings such as "f4,,"
 _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 
@@ -306,12 +329,12 @@ def requested_dtype(object said):
         except UnicodeError:     # a string that cannot be encoded, which NumPy tries to do
             pass
         except _REFUSALS as error:
-            if type(said) is not str or said not in _OWN_NAMES:
+            if type(said) is not str or by_own_name(said) == NULL:
                 if not isinstance(said, _DTYPE_FORMS):     # an exception of the object's own code
                     raise
                 raise refused(said, error) from error
-        if type(said) is str and said in _OWN_NAMES:
-            return _make_dtype(by_typenum(_OWN_NAMES[said]))
+        if type(said) is str and by_own_name(said) != NULL:
+            return _make_dtype(by_own_name(said))
     cls = type(said)
     another = f" (for {cls.__module__}.float32, the string 'float32')" if cls.__name__ == "dtype" else ""
     raise TypeError(
@@ -356,7 +379,7 @@ def element_types():
     Returns
     -------
     list of dict
-        A row per type: name, typenum, kind, bits (of one element), itemsize (bytes), dlpack (code, bits, lanes) or
+        A row per type: name, typenum, kind, bits (of one element, all lanes), itemsize (bytes), dlpack (code, bits, lanes) or
         None, typestr or None, format and packed_format (PEP 3118) or None, arrow (a letter) or None.
     """
     rows = []
@@ -369,7 +392,7 @@ def element_types():
             "kind": chr(row.kind),
             "bits": row.bits,
             "itemsize": row.itemsize,
-            "dlpack": None if row.dlpack.code == NO_DLPACK else (row.dlpack.code, row.dlpack.bits, 1),
+            "dlpack": None if row.dlpack.code == NO_DLPACK else (row.dlpack.code, row.dlpack.bits, row.dlpack.lanes),
             "typestr": None if row.typestr == NULL else row.typestr.decode(),
             "format": None if row.format == NULL else row.format.decode(),
             "arrow": None if row.arrow == 0 else chr(row.arrow),

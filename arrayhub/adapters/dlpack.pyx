@@ -402,7 +402,7 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     if tensor.ndim > 0:
         memcpy(a.shape_, tensor.shape, tensor.ndim * sizeof(Py_ssize_t))
     fill_pointer(a, tensor)
-    if a.dl_dtype_.bits < 8 and not flags & DL_SUBBYTE_PADDED:
+    if dtypes.bits_of(a.dl_dtype_) < 8 and not flags & DL_SUBBYTE_PADDED:
         a.flags_ |= PACKED
         fill_strides(a, tensor, 1, a.strides_)
     else:
@@ -449,17 +449,24 @@ cdef inline int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
 
 
 cdef inline int fill_type(Descriptor a, DLTensor* tensor) except -1:
-    cdef const dtypes.ElementType* row = dtypes.by_dlpack(tensor.dtype.code, tensor.dtype.bits)
-    if tensor.dtype.lanes != 1:
-        raise BufferError(
-            f"DLPack: dtype.lanes is {tensor.dtype.lanes}; accepted: 1. View the vectors as a last dimension first"
-        )
+    cdef const dtypes.ElementType* row = dtypes.by_dlpack(tensor.dtype)
     if row == NULL:
-        raise interface_error(
-            "DLPack", "dtype (code, bits)", (tensor.dtype.code, tensor.dtype.bits),
-            "the pairs of arrayhub's table of element types, such as (2, 32) for float32 or (6, 8) for bool",
-        )
+        raise type_error(tensor.dtype)
     return set_type(a, row)
+
+
+cdef object type_error(dtypes.DLDataType given):
+    """Return the error for a DLPack type that the table of element types does not have."""
+    cdef const dtypes.ElementType* row = dtypes.similar_to_dlpack(given)
+    if row != NULL:
+        return BufferError(
+            f"DLPack: dtype.lanes is {given.lanes}; accepted for {row.name.decode()}: {row.dlpack.lanes}. View the vectors as"
+            " a last dimension first"
+        )
+    return interface_error(
+        "DLPack", "dtype (code, bits)", (given.code, given.bits),
+        "the pairs of arrayhub's table of element types, such as (2, 32) for float32 or (6, 8) for bool",
+    )
 
 
 cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py_ssize_t* strides) except -1:
@@ -574,7 +581,7 @@ cdef int check_flagless(Descriptor a, str what, str instead, bint allow_readonly
 
 
 cdef object padded_error(Descriptor a, str why, str instead):
-    return BufferError(f"DLPack: the {a.dl_dtype_.bits}-bit elements are padded to bytes, and {why}; {instead}")
+    return BufferError(f"DLPack: the {dtypes.bits_of(a.dl_dtype_)}-bit elements are padded to bytes, and {why}; {instead}")
 
 
 cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
@@ -605,7 +612,7 @@ cdef inline uint64_t flags_of(Descriptor a) noexcept:
     cdef uint64_t flags = 0
     if not a.flags_ & WRITEABLE:
         flags |= DL_READ_ONLY
-    if a.dl_dtype_.bits < 8 and not a.flags_ & PACKED:
+    if dtypes.bits_of(a.dl_dtype_) < 8 and not a.flags_ & PACKED:
         flags |= DL_SUBBYTE_PADDED
     return flags
 

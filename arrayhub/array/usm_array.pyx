@@ -23,6 +23,7 @@ from arrayhub._core.descriptor cimport (
     size_of,
     transpose,
 )
+from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLOneAPI, make_device
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
@@ -206,8 +207,8 @@ cdef class USMArray(Descriptor):
     @property
     def nbytes(self):
         """int : size times itemsize, in bytes; packed elements of less than a byte are counted in bits, rounded up."""
-        if self.byte_strides_ == NULL and self.shape_ != NULL and self.dl_dtype_.bits < 8:
-            return (size_of(self) * self.dl_dtype_.bits + 7) // 8
+        if self.byte_strides_ == NULL and self.shape_ != NULL and bits_of(self.dl_dtype_) < 8:
+            return (size_of(self) * bits_of(self.dl_dtype_) + 7) // 8
         return size_of(self) * self.itemsize_
 
     @property

@@ -421,10 +421,15 @@ cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
 # ------------------------------------------------------------------------------------------------------- making copies
 
 
+cdef const dtypes.ElementType* row_of(const PyUSMArrayDataType* dtype) noexcept:
+    """Return the element type with DLPack's numbers; NULL if unknown."""
+    return dtypes.by_dlpack(dtypes.DLDataType(dtype.code, dtype.bits, dtype.lanes))
+
+
 cdef object dtype_of(const PyUSMArrayDataType* dtype):
     """Return the NumPy dtype of DLPack's numbers, or None."""
-    cdef const dtypes.ElementType* row = dtypes.by_dlpack(dtype.code, dtype.bits)
-    return None if row == NULL or dtype.lanes != 1 else dtypes.dtype_of(row)
+    cdef const dtypes.ElementType* row = row_of(dtype)
+    return None if row == NULL else dtypes.dtype_of(row)
 
 
 cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
@@ -538,8 +543,8 @@ cdef str accepted_types(const PyUSMArrayRequest* r):
 
 
 cdef str name_of_accepted(const PyUSMArrayRequest* r, int k):
-    cdef const dtypes.ElementType* row = dtypes.by_dlpack(r.dtypes[k].code, r.dtypes[k].bits)
-    if row == NULL or r.dtypes[k].lanes != 1:
+    cdef const dtypes.ElementType* row = row_of(&r.dtypes[k])
+    if row == NULL:
         return f"DLPack's ({r.dtypes[k].code}, {r.dtypes[k].bits}, {r.dtypes[k].lanes})"
     return name_of_row(row)
 
@@ -577,8 +582,8 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
     if wrong == TYPE:
         return type_error(a, obj, r)
     if wrong == SHARED_BYTES:
-        return error_about(r, TypeError, obj, f"has {a.dl_dtype_.bits}-bit elements packed into shared bytes; accepted:"
-                           " elements of one or more bytes each")
+        return error_about(r, TypeError, obj, f"has {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes;"
+                           " accepted: elements of one or more bytes each")
     if wrong == RANK:
         return error_about(r, ValueError, obj, f"has {a.nd_} dimensions, shape {shape_tuple(a)}; accepted: {accepted_ranks(r)}")
     if wrong == LENGTH:

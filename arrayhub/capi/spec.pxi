@@ -116,7 +116,7 @@ cdef Descriptor laid_out(const PyUSMArraySpec* spec):
 
 cdef int pack(Descriptor a, const PyUSMArraySpec* spec) except -1:
     """Mark elements of less than a byte as packed, as in DLPack tensors without the padding flag."""
-    if a.dl_dtype_.code == dtypes.NO_DLPACK or a.dl_dtype_.bits >= 8:
+    if a.dl_dtype_.code == dtypes.NO_DLPACK or dtypes.bits_of(a.dl_dtype_) >= 8:
         raise interface_error(NAME, "access", spec.access, "USM_ARRAY_PACKED only for elements of less than a byte")
     if spec.byte_strides != NULL:
         raise interface_error(NAME, "byte_strides", "given", "NULL for packed elements, which are in C order")
@@ -149,10 +149,10 @@ cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
         if row == NULL or row.itemsize == 0 or row.kind in (c"M", c"m"):
             raise interface_error(NAME, "typenum", spec.typenum, "the number of a numeric type of fixed size")
         return row
-    row = dtypes.by_dlpack(spec.dtype.code, spec.dtype.bits)
-    if row == NULL or spec.dtype.lanes != 1:
+    row = dtypes.by_dlpack(dtypes.DLDataType(spec.dtype.code, spec.dtype.bits, spec.dtype.lanes))
+    if row == NULL:
         raise interface_error(NAME, "dtype", (spec.dtype.code, spec.dtype.bits, spec.dtype.lanes),
-                              "DLPack's (code, bits, 1) of an element type, such as USM_ARRAY_FLOAT64")
+                              "DLPack's (code, bits, lanes) of an element type, such as USM_ARRAY_FLOAT64")
     return row
 
 

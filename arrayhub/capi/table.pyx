@@ -130,10 +130,10 @@ cdef int type_of_number(int typenum, PyUSMArrayElement* out) except -1:
 
 
 cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except -1:
-    cdef const dtypes.ElementType* row = dtypes.by_dlpack(dtype.code, dtype.bits)
-    if row == NULL or dtype.lanes != 1:
+    cdef const dtypes.ElementType* row = dtypes.by_dlpack(dtypes.DLDataType(dtype.code, dtype.bits, dtype.lanes))
+    if row == NULL:
         raise interface_error("PyUSMArray_TypeOfDLPack", "dtype", (dtype.code, dtype.bits, dtype.lanes),
-                              "DLPack's (code, bits, 1) of an element type")
+                              "DLPack's (code, bits, lanes) of an element type")
     return tell(row, out)
 
 
@@ -143,9 +143,9 @@ cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
     if dtype is None:      # NumPy's default, float64, is not a type that the caller named
         raise TypeError("PyUSMArray_TypeOfObject: dtype is None; accepted: a string, a NumPy dtype or type, a torch.dtype")
     name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
-    known = by_own_name().get(name) if isinstance(name, str) else None
-    if known is not None:
-        return tell(dtypes.by_typenum(known), out)
+    row = dtypes.by_own_name(str(name)) if isinstance(name, str) else NULL
+    if row != NULL:
+        return tell(row, out)
     try:
         wanted = requested_dtype(name)
     except (TypeError, ValueError) as error:
@@ -157,18 +157,6 @@ cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
     if row == NULL or not dtypes.is_native(wanted):
         raise TypeError(f"PyUSMArray_TypeOfObject: {wanted!r} is not an element type of arrayhub in native byte order")
     return tell(row, out, wanted)
-
-
-cdef dict _own_names = {}
-
-
-cdef dict by_own_name():
-    """Return the type numbers of the types that NumPy does not have, by name."""
-    if not _own_names:
-        from arrayhub._core.dtypes import element_types
-
-        _own_names.update({row["name"]: row["typenum"] for row in element_types() if row["kind"] == "E"})
-    return _own_names
 
 
 # -------------------------------------------------------------------------------------------------------------- export

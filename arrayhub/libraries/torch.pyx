@@ -4,13 +4,12 @@ An ordinary dense tensor is imported through torch's C exchange table, every oth
 `torch_emit` exports arrays as tensors. docs/private_names.md lists the private names used here.
 """
 
-import re
-
 cimport cython
 from cpython.object cimport PyObject
 
 from arrayhub._core.descriptor cimport Descriptor, bare_array
 from arrayhub._core.device cimport kDLCPU, kDLCUDA
+from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub.adapters cimport dlpack
@@ -130,7 +129,7 @@ cdef inline bint is_simple(const DLTensor* tensor, object stream) noexcept:
     A borrowed tensor does not have a flag for packed elements, and its table does not order streams.
     """
     cdef int kind = tensor.device.device_type
-    return (tensor.dtype.bits >= 8 and tensor.dtype.lanes == 1
+    return (bits_of(tensor.dtype) >= 8
             and (kind == kDLCPU or kind == kDLCUDA and stream is None))
 
 
@@ -247,7 +246,7 @@ cdef object tensor_error(object tensor, object reason):
     dtype, call = packed_call(tensor)
     if call is not None:
         return BufferError(
-            f"torch: dtype is {dtype}; accepted: dtypes with one number in an element. Call {call} for the bytes"
+            f"torch: dtype is {dtype}; accepted: dtypes that DLPack has. Call {call} for the bytes"
         )
     return BufferError(
         f"torch: cannot share the memory of a {type(tensor).__name__} ({first_line(reason)}); accepted: dense tensors"
@@ -268,7 +267,7 @@ cdef tuple packed_call(object tensor):
     """Return the name of a dtype that arrayhub does not have, and the call that views its bytes; else two None."""
     try:
         dtype = str(tensor.dtype)
-        if re.match("torch.bits|torch.*_x2$", dtype):
+        if dtype.startswith("torch.bits"):
             return dtype, f"x.view(torch.uint{8 * tensor.element_size()})"
     except PASSES_ON:
         raise

@@ -43,7 +43,7 @@ cdef object emit(Descriptor a, bint allow_readonly):
     cdef DLPackExchangeAPI* api = table()
     # torch accepts all compact writeable host memory, the usual case, except for some complex128.
     if (a.device_.device_type != kDLCPU or a.flags_ & (C_CONTIGUOUS | WRITEABLE) != C_CONTIGUOUS | WRITEABLE
-            or a.dl_dtype_.bits == 128):
+            or dtypes.bits_of(a.dl_dtype_) == 128):
         a = acceptable(a, allow_readonly, api)
     if not surely_known(a):
         check_empty(a)
@@ -81,7 +81,7 @@ cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI*
 cdef int check_start(Descriptor a) except -1:
     """Reject an address at which torch would end the process: its vector instructions need 16-byte alignment for
     complex128, and its CUDA kernels need element-size alignment for every type."""
-    cdef size_t needed = a.itemsize_ if a.device_.device_type == kDLCUDA else 16 if a.dl_dtype_.bits == 128 else 1
+    cdef size_t needed = a.itemsize_ if a.device_.device_type == kDLCUDA else 16 if dtypes.bits_of(a.dl_dtype_) == 128 else 1
     if needed > 1 and <size_t> a.data_ % needed != 0 and size_of(a) != 0:
         raise BufferError(f"torch: the elements start at address {<size_t> a.data_:#x}; accepted: {needed}-byte"
                           " boundaries. Pass copy=True")
@@ -113,9 +113,10 @@ cdef int order_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 
 
 cdef bint surely_known(Descriptor a) noexcept:
-    """Return whether every torch with an exchange table has the element type: int, float, complex, bool and bfloat16."""
+    """Return whether every torch with an exchange table has the element type: int, float, complex, bool and bfloat16, one
+    number in each element."""
     return (a.dl_dtype_.code in (kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLComplex, kDLBool)
-            and a.dl_dtype_.bits >= 8)
+            and a.dl_dtype_.bits == 8 * a.itemsize_)
 
 
 cdef object by_capsule(Descriptor a, object capsule):

@@ -153,7 +153,7 @@ def without_unused_bits(Descriptor array):
     cdef int used
     if not array.flags_ & PACKED or array.nbytes == 0:
         return array
-    used = array.dl_dtype_.bits * (size_of(array) % 8) % 8
+    used = dtypes.bits_of(array.dl_dtype_) * (size_of(array) % 8) % 8
     if used == 0 or (<unsigned char> array.data_[array.nbytes - 1]) >> used == 0:
         return array
 
@@ -426,8 +426,8 @@ cdef int set_element(Descriptor a, object element) except -1:
     if len(<tuple> element) != 4 or [type(part) for part in <tuple> element] != [str, int, int, bool]:
         raise dtype_codec.refused_error(element)
     name, code, bits, packed = <tuple> element
-    row = dtypes.by_dlpack(code, bits) if 0 <= code < 256 and 0 <= bits < 256 else NULL
-    if row == NULL or row.name.decode() != name or packed and bits >= 8:
+    row = dtypes.by_own_name(name)
+    if row == NULL or row.dlpack.code != code or row.dlpack.bits != bits or packed and row.bits >= 8:
         raise pickle.UnpicklingError(
             f"arrayhub: the elements in the pickle are {show(element)}, a type that this release does not support; unpickle"
             " it with the release of arrayhub that wrote it, or a later one"
@@ -443,7 +443,7 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
     cdef Py_ssize_t low = 0, high = 0, nbytes = size_of(memory) * memory.itemsize_
     cdef bint overflow = False
     if a.flags_ & PACKED:
-        high = a.dl_dtype_.bits * size_of(a)          # below 2**66 / 8: bits are fewer than those of a byte
+        high = dtypes.bits_of(a.dl_dtype_) * size_of(a)          # below 2**66 / 8: bits are fewer than those of a byte
         high = high // 8 + (high % 8 != 0)
     elif size_of(a):
         overflow = layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high)

@@ -1,0 +1,102 @@
+"""The table of element types, and types whose elements have several lanes."""
+
+import pathlib
+import pickle
+import re
+
+import numpy as np
+import pytest
+import torch
+from dlpack_by_hand import tensor_of
+
+import arrayhub as ah
+from arrayhub._core.dtypes import element_types
+
+PACKAGE = pathlib.Path(ah.__file__).parent
+# A number of lanes that is compared with a constant, or a DLDataType with a constant number of lanes. Exempt are the
+# range of the field in DLPack and the value of an unset field, 0.
+FIXED_LANES = re.compile(
+    r"\blanes\s*(?:[!=<>]=?)\s*[1-9]\d{0,3}\b|\b[1-9]\d{0,3}\s*[!=<>]=?\s*[\w.]*lanes\b|DataType\([^)]*,\s*[1-9]\d*\)"
+)
+PAIR = next((row for row in element_types() if row["dlpack"] == (17, 4, 2)), None)
+
+
+def pairs(shape=(3, 4)):
+    """Return a torch tensor whose elements are pairs of float4_e2m1fn, one byte each."""
+    if not hasattr(torch, "float4_e2m1fn_x2"):
+        pytest.skip("this torch does not have float4_e2m1fn_x2")
+    count = int(np.prod(shape))
+    return torch.arange(count, dtype=torch.uint8).view(torch.float4_e2m1fn_x2).view(shape)
+
+
+def bytes_of(tensor):
+    return tensor.view(torch.uint8).tolist()
+
+
+def test_the_table_alone_knows_numbers_of_lanes():
+    files = [path for end in ("pyx", "pxd", "py", "hpp") for path in PACKAGE.rglob(f"*.{end}")]
+    found = {path.relative_to(PACKAGE).as_posix(): FIXED_LANES.findall(path.read_text()) for path in files}
+    assert len(files) > 150
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["if tensor.dtype.lanes != 1:", "1 == spec.dtype.lanes", "DLDataType(code, bits, 1)", "dtype.lanes == 2"]
+)
+def test_a_fixed_number_of_lanes_is_found(text):
+    assert FIXED_LANES.search(text)
+
+
+def test_a_row_with_two_lanes():
+    assert PAIR is not None
+    assert (PAIR["name"], PAIR["bits"], PAIR["itemsize"]) == ("float4_e2m1fn_x2", 8, 1)
+
+
+def test_dlpack_numbers_are_unique():
+    canonical = [row for row in element_types() if row["dlpack"] is not None and row["kind"] == "E"]
+    assert len({row["dlpack"] for row in canonical}) == len(canonical)
+
+
+@pytest.mark.parametrize("via", [None, "dlpack"])
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x[1:, ::2], lambda x: x.T, lambda x: x[2, 1], lambda x: x[:0]])
+def test_pairs_of_torch_are_viewed_and_exported_without_a_copy(via, view):
+    tensor = view(pairs())
+    x = ah.asarray(tensor, via=via)
+    assert (x.shape, x.strides) == (tuple(tensor.shape), tuple(tensor.stride())) or x.size == 0
+    assert (x.typenum, x.itemsize, x.nbytes) == (PAIR["typenum"], 1, tensor.numel())
+    for back in (ah.as_torch(x), torch.from_dlpack(x)):
+        assert (back.dtype, back.shape) == (torch.float4_e2m1fn_x2, tensor.shape)
+        assert bytes_of(back) == bytes_of(tensor)
+        assert back.data_ptr() == tensor.data_ptr() or x.size == 0
+
+
+def test_the_capsule_has_the_lanes_of_the_table():
+    capsule = ah.asarray(pairs()).__dlpack__(max_version=(1, 3))
+    managed = tensor_of(capsule)
+    kind = managed.dl_tensor.dtype
+    assert (kind.code, kind.bits, kind.lanes) == PAIR["dlpack"]
+    assert managed.flags == 0  # neither read-only nor padded: a pair fills its byte
+    assert ah.from_dlpack(capsule).typenum == PAIR["typenum"]
+
+
+def test_pairs_are_copied_and_pickled():
+    tensor = pairs()
+    x = ah.asarray(tensor)[:, 1:3]
+    for made in (
+        x.copy(),
+        x.copy("F"),
+        ah.asarray(x, copy=True),
+        ah.to_host(x, copy=True),
+        pickle.loads(pickle.dumps(x)),
+    ):
+        assert made.ptr != x.ptr
+        assert bytes_of(ah.as_torch(made)) == bytes_of(tensor[:, 1:3])
+
+
+def test_pairs_are_described_by_their_name():
+    x = ah.asarray(pairs())
+    assert ah.datashape(x) == "3 * 4 * float4_e2m1fn_x2"
+    assert "dtype='float4_e2m1fn_x2'" in repr(x)
+    assert ah.check(x) == []
+    with pytest.raises(TypeError, match=r"NumPy nor ml_dtypes \S+ has float4_e2m1fn_x2"):
+        x.dtype  # noqa: B018
