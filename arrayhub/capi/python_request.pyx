@@ -125,8 +125,8 @@ cdef class Request:
                 raise ValueError(f"Request: type is {show(text)}, with the element type {show(name)}; accepted: a name such as"
                                  " float32, complex64 or bfloat16") from error
             if element.dtype.code == <int> USM_ARRAY_NO_DLPACK:
-                raise ValueError(f"Request: type is {show(text)}, and DLPack does not define {show(name)}; accepted: numbers, such"
-                                 " as float32")
+                raise ValueError(f"Request: type is {show(text)}, and DLPack does not define {show(name)}; accepted: numbers,"
+                                 " such as float32")
             self.dtypes[k] = element.dtype
         self.r.dtypes = self.dtypes
         self.r.ndtypes = len(parsed.elements)

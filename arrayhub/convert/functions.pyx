@@ -445,7 +445,8 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
         Anything `asarray` takes.
     to : str
         The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"; or any
-        module that can be imported and has ``from_dlpack``, such as "mlx.core", "warp" or "array_api_strict".
+        module or class that can be imported and has ``from_dlpack``, such as "mlx.core", "array_api_strict" or
+        "onnxruntime.OrtValue".
     copy : bool, optional
         True: a copy. Otherwise zero-copy or BufferError.
     allow_readonly : bool, optional
@@ -486,7 +487,7 @@ cdef object give_by_name(object obj, object to, object copy, bint allow_readonly
 
 
 cdef object from_dlpack_of(object to):
-    """The function of that name in the module that `to` names, which is imported."""
+    """Return ``from_dlpack`` of the module or class that `to` names; its module is imported."""
     module = None
     if isinstance(to, str):
         to = str.__str__(to)
@@ -494,14 +495,24 @@ cdef object from_dlpack_of(object to):
         try:
             module = importlib.import_module(to)
         except ImportError:
-            pass
+            module = class_named(to)
     take = getattr(module, "from_dlpack", None)
     if take is None:
         raise ValueError(
             f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *hooks.NESTED_TAKERS])}, or the name of a"
-            " module that is installed and has from_dlpack, such as 'mlx.core'"
+            " module or class that is installed and has from_dlpack, such as 'mlx.core'"
         )
     return take
+
+
+cdef object class_named(str name):
+    """Return the class of a qualified name such as "onnxruntime.OrtValue", or None."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), attribute, None) if module else None
+    except ImportError:
+        return None
+    return found if isinstance(found, type) else None
 
 
 def _host_copy(array):
@@ -536,7 +547,7 @@ cdef object handed_over(object take, Descriptor a, str to, bint copied):
             refusals.append(error)
     error = refusals[0]
     call = "" if copied else "; pass copy=True"
-    raise BufferError(f"convert: {to}.from_dlpack refuses {a!r}: {error}{call}") from error
+    raise BufferError(f"convert: {to}.from_dlpack refuses {a!r}: {str(error).strip()}{call}") from error
 
 
 cdef int check_view(Descriptor a, object result, str to) except -1:

@@ -1,0 +1,73 @@
+"""A session of onnxruntime that reads and returns the caller's arrays by OrtValue, without a copy."""
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+onnx = pytest.importorskip("onnx", reason="onnx is part of the extra test")
+onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is part of the extra test")
+
+
+@pytest.fixture(scope="module")
+def session():
+    """Return a session of the model y = x + x."""
+    n = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n"]) for name in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "x"], ["y"])], "double", n[:1], n[1:])
+    opsets = [onnx.helper.make_opsetid("", 20)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def run(session, x):
+    """Return the output of a model as an array of the library of `x`."""
+    value = ah.convert(x, "onnxruntime.OrtValue", copy=None)
+    (y,) = session.run_with_ort_values(["y"], {"x": value})
+    return ah.asarray(y), value
+
+
+def test_session_reads_the_callers_memory(session):
+    x = np.arange(3, dtype="f4")
+    y, value = run(session, x)
+    assert value.data_ptr() == x.ctypes.data
+    assert ah.as_numpy(y).tolist() == [0, 2, 4]
+
+
+def test_output_has_one_owner(session):
+    (value,) = session.run_with_ort_values(["y"], {"x": ah.convert(np.ones(3, "f4"), "onnxruntime.OrtValue")})
+    y = ah.as_numpy(value)
+    assert y.ctypes.data == value.data_ptr()
+    del value
+    assert y.tolist() == [2, 2, 2]
+
+
+def test_torch_tensors_are_read_without_a_copy(session):
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    x = torch.arange(3, dtype=torch.float32)
+    y, value = run(session, x)
+    assert value.data_ptr() == x.data_ptr()
+    tensor = ah.as_torch(y, allow_readonly=True)
+    assert tensor.tolist() == [0, 2, 4] and tensor.data_ptr() == y.ptr
+
+
+def test_shared_usm_is_read_without_a_copy(session):
+    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    if not dpctl.get_num_devices():
+        pytest.skip("no SYCL device")
+    x = ah.USMArray(3, "f4", buffer="shared")
+    ah.as_numpy(x)[:] = [1, 2, 3]
+    y, value = run(session, x)
+    assert value.data_ptr() == x.ptr and ah.as_numpy(y).tolist() == [2, 4, 6]
+
+
+def test_other_layouts_are_copied_on_request():
+    x = np.arange(6, dtype="f4")[::2]
+    with pytest.raises(BufferError, match=r"onnxruntime\.OrtValue\.from_dlpack refuses .*; pass copy=True$"):
+        ah.convert(x, "onnxruntime.OrtValue")
+    assert ah.convert(x, "onnxruntime.OrtValue", copy=True).numpy().tolist() == [0, 2, 4]
+
+
+def test_unknown_classes_are_refused():
+    for name in ("onnxruntime.NoClass", "onnxruntime.get_device", "no_module.Class", "onnxruntime."):
+        with pytest.raises(ValueError, match="accepted: numpy, .* module or class"):
+            ah.convert(np.zeros(3), name)
