@@ -283,11 +283,44 @@ def test_queries_of_ibis_are_not_run():
 
     table = ibis.memtable({"i": [1, 2, 3]})
     query = table.select(n=counted(table.i))
-    for at in set(LOOKS) - {"asarray of a list"}:  # of which NumPy asks the query's own __array__
-        look(at, query)
+    for x in (query, query.n, query.n.sum()):
+        for at in LOOKS:
+            look(at, x)
+        for call in ELEMENT_CALLS.values():
+            with pytest.raises((BufferError, TypeError, ValueError), match="computes it"):
+                call(x)
     assert ran == []
     assert rows(query) == [{"n": 1}, {"n": 2}, {"n": 3}]
     assert ran == [1, 2, 3]
+
+
+# NumPy would call `__array__` of an element, which computes the query.
+ELEMENT_CALLS = {
+    "asarray": lambda x: ah.asarray([x]),
+    "asarray with a dtype": lambda x: ah.asarray([1.0, x], dtype="f4"),
+    "asarray of nested lists": lambda x: ah.asarray([[1.0], [x]]),
+    "full": lambda x: ah.full((2,), x),
+    "full with a dtype": lambda x: ah.full((2,), x, dtype="i4"),
+    "from_array": lambda x: ah.from_array([x]),
+    "as_numpy": lambda x: ah.as_numpy([x], copy=True),
+    "an assignment": lambda x: ah.zeros((1, 4)).__setitem__(slice(None), [x]),
+}
+
+
+@pytest.mark.parametrize("call", ELEMENT_CALLS)
+def test_arrays_of_dask_in_a_list_are_not_computed(call):
+    ran = []
+
+    def counted(block):
+        ran.append(1)
+        return block
+
+    x = library("dask.array").from_array(np.arange(4.0)).map_blocks(counted, dtype=float, meta=np.array([]))
+    with pytest.raises((TypeError, ValueError), match=r"pass x(\[\d\])*\.compute\(\)"):
+        ELEMENT_CALLS[call](x)
+    assert ran == []
+    x.compute()
+    assert ran
 
 
 def test_the_call_named_for_an_expression_of_ibis_works():

@@ -24,8 +24,8 @@ def assign(array, key, value):
     text = isinstance(value, bytes) and elements.dtype.kind in "SUV"  # for other element types, bytes are a buffer
     if text or isinstance(value, _VALUES):
         refuse_endless(value, "x[...] = value")
+        hooks.check_values(value)  # before NumPy calls methods of the elements
         given = checked(with_ndarrays(value), elements.dtype, "x[...] = value")
-        hooks.check_values(value)  # after `checked`, because a regular sequence is finite
     else:
         source = hooks.asarray(value)
         if source.memory is target.memory and target.ndim < array.ndim:

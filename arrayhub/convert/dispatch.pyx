@@ -298,15 +298,13 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
     cdef Descriptor a
     if PyCapsule_CheckExact(obj):
         return dlpack.parse_capsule(obj, False, None)
-    if isinstance(obj, VALUES):
+    if issubclass(type(obj), VALUES):      # not isinstance: the object's __class__ may be false
+        numpy_library.refuse_endless(obj, "asarray")
+        check_values(obj)      # before NumPy calls methods of the elements, which may compute a query
         try:
             a = numpy_library.copy_values(obj)
         except OverflowError as error:
             raise no_type_error(obj, error, "asarray") from error
-        except TypeError:
-            refuse_elements(obj)      # the error about an element is more precise
-            raise
-        check_values(obj)      # last: a regular sequence is finite
         if isinstance(obj, (list, tuple)) and may_have_lost(a):
             check_common(numpy_library.with_ndarrays(obj), numpy_library.emit(a), "asarray")
         return a
@@ -405,13 +403,6 @@ cdef int check_value(object item, int level, dict seen) except -1:
         if way_of(record) == WRAPPER or speaks_of(record):
             import_array(item, None)
     return 0
-
-
-cdef int refuse_elements(object obj) except -1:
-    """Raise the error about an element, if `asarray` refuses one of a sequence that NumPy does not convert."""
-    if not isinstance(obj, (list, tuple)):      # the protocols of other sequences were tried already
-        return 0
-    return check_values(obj)
 
 
 cdef Descriptor parse_wrapper(object obj, object stream):

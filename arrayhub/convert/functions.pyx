@@ -97,10 +97,10 @@ cdef Descriptor import_values(object obj, object dtype, object order):
         return import_array(obj, order)
     except (TypeError, OverflowError, ValueError) as error:
         numpy_library.refuse_endless(obj, "asarray")      # before others walk it
+        check_values(obj)      # before NumPy calls methods of the elements
         if not (isinstance(error, OverflowError) or dtype.names or dtype.kind in "mM" or casting.need_a_type(obj)):
             raise
     casting.checked(obj, dtype, "asarray")
-    check_values(obj)
     return ordered(numpy_library.copy_values_as(obj, dtype), order)
 
 

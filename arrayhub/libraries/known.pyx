@@ -103,7 +103,8 @@ cdef Descriptor without_strings(object obj, object stream):
     """
     name = obj.dtype.name
     if name == "string":
-        raise BufferError("tensorflow.Tensor: dtype is 'string'; accepted: numbers. Call arrayhub.asnested(x.numpy().tolist())")
+        call = "arrayhub.asnested(x.numpy().tolist())" if obj.shape.rank else "x.numpy(), which returns its bytes"
+        raise BufferError(f"tensorflow.Tensor: dtype is 'string'; accepted: numbers. Call {call}")
     if name == "variant" or name == "resource":
         raise BufferError(f"tensorflow.Tensor: dtype is {name!r}, a handle without elements; accepted: numbers")
     return None

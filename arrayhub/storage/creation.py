@@ -113,8 +113,8 @@ def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if element.kind == "b" and is_integer(value) and np.asarray(value).dtype != object:
         return np.array(value, element)  # any integer is valid for bool, as in `ones`
     refuse_endless(value, "full")
+    check_values(value)  # before NumPy calls methods of the elements
     given = checked(with_ndarrays(value), element, "fill_value")
-    check_values(value)
     made: np.ndarray[Any, Any] = converted(given, element).astype(element)
     return made
 
