@@ -247,7 +247,7 @@ def test_arrays_without_offsets_in_other_memory_that_the_host_reads(format):
     program = f"""
         import importlib.util
         from arrayhub.nested.concatenate import concatenate
-        from arrayhub.nested.strings import with_views
+        from arrayhub.nested.array import with_views
 
         awkward = importlib.util.find_spec("awkward")
         buffers, children = FORMATS[{format!r}]

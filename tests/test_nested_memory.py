@@ -119,7 +119,7 @@ def test_what_is_followed_lies_without_gaps(name):
 
 
 def test_sizes_are_as_wide_as_offsets():
-    with pytest.raises(TypeError, match="sizes are .*int32 or int64, sizes as the offsets"):
+    with pytest.raises(TypeError, match="sizes are .*int32 or int64, the same for sizes and offsets"):
         make("list_view", 1, offsets=ah.asarray(np.zeros(1, "i8")), sizes=ah.asarray(np.zeros(1, "i4")),
              content=ah.asarray(np.zeros(1)))  # fmt: skip
 

@@ -7,8 +7,17 @@ import numpy as np
 
 from arrayhub._core.kinds import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, check, make, nested_of, part, unpacked, valid_mask
-from arrayhub.nested.strings import with_offsets
+from arrayhub.nested.array import (
+    NestedArray,
+    bitmap_of,
+    check,
+    make,
+    nested_of,
+    part,
+    unpacked,
+    valid_mask,
+    with_offsets,
+)
 from arrayhub.nested.to_device import offsets_on_host, to_host
 
 

@@ -9,9 +9,18 @@ import numpy as np
 from arrayhub._core.device import CPU
 from arrayhub._core.kinds import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, check, check_names, covered, is_on_host, make, part
+from arrayhub.nested.array import (
+    NestedArray,
+    bitmap_of,
+    check,
+    check_names,
+    covered,
+    is_on_host,
+    make,
+    part,
+    with_views,
+)
 from arrayhub.nested.concatenate import in_order
-from arrayhub.nested.strings import with_views
 from arrayhub.nested.to_device import offsets_on_host
 
 

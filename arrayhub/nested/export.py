@@ -18,15 +18,16 @@ from arrayhub.nested.array import (
     check_names,
     is_on_host,
     nested_of,
+    to_string_dtype,
     unpacked,
     unwrapped,
     valid_mask,
+    with_offsets,
 )
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import as_polars_has_it, with_days
 from arrayhub.nested.from_torch import as_jagged
-from arrayhub.nested.strings import to_string_dtype, with_offsets
 from arrayhub.nested.to_device import offsets_on_host
 
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from arrayhub._core.copying import forbidden
 from arrayhub.convert.functions import asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, unwrapped
+from arrayhub.nested.array import NestedArray, bitmap_of, covered, from_string_dtype, make, nested_of, unwrapped
 from arrayhub.nested.from_python import characters, from_python
-from arrayhub.nested.strings import from_string_dtype
 
 
 def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:

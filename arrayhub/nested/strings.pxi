@@ -1,4 +1,4 @@
-"""Strings in other forms: NumPy's StringDType by its C API, and views against offsets. Each is a copy or a new index."""
+"""NumPy's StringDType by its C API, and conversion between strings by offsets and strings by views."""
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from arrayhub._core.tree cimport (
 
 from arrayhub._core.errors import show
 from arrayhub.convert.functions import asarray
-from arrayhub.nested.array import bitmap_of, make, part
 
 cnp.import_array()
 
@@ -45,20 +44,20 @@ cdef extern from "numpy/arrayobject.h":
     int NpyString_pack_null(npy_string_allocator* allocator, npy_packed_static_string* packed) nogil
 
 cdef enum:
-    LARGEST = 0x7fffffff      # of an offset of four bytes
-    MAX_BUFFERS = 64          # of views whose strings are read here
+    LARGEST = 0x7fffffff      # largest offset of four bytes
+    MAX_BUFFERS = 64          # buffers of a string_view that are read here
 
 
 def from_string_dtype(array):
-    """Return NumPy's strings of variable length as a NestedArray: a copy, since NumPy keeps them in an arena of its own.
+    """Return a copy of NumPy's strings of variable length as a NestedArray. NumPy's arena cannot be shared.
 
     Parameters
     ----------
     array : numpy.ndarray
-        Of one dimension and ``StringDType``; what is its ``na_object`` is missing.
+        One-dimensional array of ``StringDType``. Elements that are its ``na_object`` are missing.
     """
     if not isinstance(array, np.ndarray) or type(array.dtype) is not np.dtypes.StringDType or array.ndim != 1:
-        raise TypeError(f"from_string_dtype: {show(array)} is no ndarray of one dimension and StringDType")
+        raise TypeError(f"from_string_dtype: {show(array)} is not a one-dimensional ndarray of StringDType")
     cdef Py_ssize_t n = cnp.PyArray_DIM(<cnp.ndarray> array, 0)
     dtype = array.dtype      # keeps the allocator
     valid = np.ones(n, bool) if hasattr(dtype, "na_object") else None
@@ -75,20 +74,23 @@ cdef enum:
     BLOCK = 1024
 
 
-cdef struct Block:                   # of NumPy's strings
+# Part of an array of StringDType, and where its characters and offsets are written.
+cdef struct Block:
     PyArray_StringDTypeObject* descr
     const char* data
     Py_ssize_t step                  # bytes
-    uint8_t* there                   # 0 for what is missing; NULL: nothing can be
-    char* ends                       # offsets, of the block's first string first; NULL: not asked for
-    bint wide                        # of eight bytes
+    uint8_t* there                   # set to 0 for missing elements; NULL without an na_object
+    char* ends                       # offsets, starting with that of the first string of the block; NULL: not written
+    bint wide                        # offsets of eight bytes
     char* characters                 # of all strings
-    Py_ssize_t capacity              # for them
+    Py_ssize_t capacity              # bytes
 
 
 cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noexcept nogil:
-    """How many bytes the strings have to the end of these `count`, `total` before them; they are copied as far as there is
-    space. -1: NumPy failed."""
+    """Copy `count` strings to offset `total` of the characters, and return the offset of their end, or -1 if NumPy failed.
+
+    Strings beyond the capacity are counted, but not copied.
+    """
     cdef npy_string_allocator* allocator = NpyString_acquire_allocator(block.descr)
     cdef Py_ssize_t k
     cdef npy_static_string text
@@ -115,11 +117,10 @@ cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noe
 
 
 cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
-    """The characters one after another, where each string ends, and which are there; None where the ends need more than
-    the four bytes of an offset.
+    """Return the characters of all strings, and fill in `offsets` and `valid`; None if four bytes are too few for the offsets.
 
-    Each string is loaded once. NumPy's lock is held for a block at a time, in which another thread cannot write, and
-    never while waiting for the GIL. A block that does not fit is loaded again.
+    NumPy's lock, which prevents writes of other threads, is held for a block at a time, and not while waiting for the
+    GIL. A block that exceeds the capacity is loaded again.
     """
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), done = 0, total = 0, count, end, width = cnp.PyArray_ITEMSIZE(offsets)
     cdef Block block
@@ -156,7 +157,7 @@ cdef int check_loaded(Py_ssize_t end) except -1:
 
 
 cdef Py_ssize_t estimated(cnp.ndarray source, Block* block) except -1:
-    """About how many characters there are, and some more, by a look at some of the strings; of a few, at all."""
+    """Return an estimate of the bytes of all characters, with a margin, from at most BLOCK of the strings."""
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), each = (n + BLOCK - 1) // BLOCK, seen
     if n == 0:
         return 0
@@ -174,12 +175,12 @@ cdef cnp.ndarray longer(cnp.ndarray characters, Py_ssize_t total, Py_ssize_t cap
 
 
 def to_string_dtype(Tree t):
-    """Return strings as an ndarray of ``StringDType``: a copy. What is missing is None there.
+    """Return a copy of strings as an ndarray of ``StringDType``. A missing element becomes None.
 
     Raises
     ------
     InterfaceError
-        A string is no UTF-8.
+        A string is not valid UTF-8.
     """
     check_again(t)
     check_utf8(t)
@@ -207,13 +208,14 @@ def to_string_dtype(Tree t):
     return result
 
 
-# ---------------------------------------------------------------------------------------------- where a string's bytes are
+# -------------------------------------------------------------------------------------------------- characters of a node
 
 
-cdef struct Characters:              # of a checked node's characters, so that no object is touched in the loops
+# Addresses of a validated node's characters, for loops that do not use Python objects.
+cdef struct Characters:
     bint views
     Py_ssize_t size             # bytes of an offset
-    const char* offsets         # or the views
+    const char* offsets         # of the views, if `views`
     const char* characters
     const char* buffers[<int> MAX_BUFFERS]
     Py_ssize_t count
@@ -224,7 +226,7 @@ cdef Characters characters_of(Tree t) except *:
     cdef Py_ssize_t k
     memset(&place, 0, sizeof(Characters))
     if not has(t, CHARACTERS):
-        raise BufferError("NestedArray: no strings; accepted: kinds 'string', 'bytes' and their views")
+        raise BufferError("NestedArray: the array does not hold strings; accepted: kinds 'string', 'bytes' and their views")
     place.views = has(t, VIEWS)
     if place.views:
         if len(t.parts) > MAX_BUFFERS:
@@ -255,7 +257,7 @@ cdef inline void find(const Characters* place, Py_ssize_t i, const char** first,
 
 
 cdef int check_utf8(Tree t) except -1:
-    """Refuse strings that are no UTF-8; those that are ASCII are seen at once."""
+    """Raise InterfaceError if a string is not valid UTF-8. ASCII strings are recognized without decoding."""
     cdef Characters place = characters_of(t)
     cdef const char* first = NULL
     cdef Py_ssize_t k, j, length = 0
@@ -276,11 +278,11 @@ cdef int check_utf8(Tree t) except -1:
     return 0
 
 
-# ------------------------------------------------------------------------------------------------ views against offsets
+# ---------------------------------------------------------------------------------------------------- views and offsets
 
 
 def with_offsets(Tree t):
-    """Return strings by offsets into characters of their own, which are a copy of what the views lead to."""
+    """Return strings by offsets into a copy of the characters that the views refer to."""
     check_again(t)
     cdef Characters place = characters_of(t)
     cdef const char* first = NULL
@@ -305,12 +307,12 @@ def with_offsets(Tree t):
 
 
 def with_views(Tree t):
-    """Return strings by views of 16 bytes an element into the same characters.
+    """Return strings by views of 16 bytes per element into the same characters.
 
     Raises
     ------
     BufferError
-        There are 2 GiB of characters or more, of which a view cannot say where one is.
+        The characters have 2 GiB or more, which the offsets of views cannot express.
     """
     check_again(t)
     if not has(t, CHARACTERS) or not has(t, ENDS):
@@ -321,7 +323,7 @@ def with_views(Tree t):
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, 0)
         stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:
-        raise BufferError(f"NestedArray: {stop - start} bytes of characters; accepted as views: less than 2 GiB. Slice it")
+        raise BufferError(f"NestedArray: {stop - start} bytes of characters; accepted for views: less than 2 GiB. Use slices")
     cdef Characters place = characters_of(t)
     cdef const char* base = characters.data_ + start
     cdef const char* first = NULL

@@ -1,0 +1,94 @@
+"""Bitmaps of truth values and of missing elements: eight per byte, least significant bit first."""
+
+import numpy as np
+
+from libc.stdint cimport uint64_t
+
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor
+from arrayhub._core.kinds cimport PACKED
+from arrayhub._core.tree cimport UNCOUNTED, Tree, count_nulls, has, new_tree, wait_for
+
+from arrayhub._core.errors import show
+from arrayhub.convert.functions import as_numpy, asarray
+
+
+cpdef object valid_mask(Tree t):
+    """Return a new NumPy array of truth values: False for missing elements."""
+    if t is None:
+        raise TypeError("valid_mask: None is not a NestedArray")
+    if t.validity is None:
+        return np.ones(t.length, bool)
+    return mask_in(t.validity, t.bit, t.length)
+
+
+cdef object mask_in(Descriptor validity, Py_ssize_t bit, Py_ssize_t length):
+    wait_for(validity, "validity")
+    return np.unpackbits(as_numpy(validity), bitorder="little")[bit : bit + length].astype(bool)
+
+
+cpdef object unpacked(Tree t):
+    """Return a copy of packed truth values with one value per byte."""
+    if t is None or not isinstance(t.content, Descriptor) or not has(t, PACKED):
+        raise TypeError(f"unpacked: {show(t)} is not of kind 'bits'")
+    wait_for(<Descriptor> t.content, "content")
+    bits = np.unpackbits(as_numpy(t.content), bitorder="little")[t.bit : t.bit + t.length]
+    return asarray(bits.astype(bool), copy=True)
+
+
+cpdef object bitmap_of(object mask):
+    """Return the bitmap of NumPy's truth values, for example those of `valid_mask`."""
+    return asarray(np.packbits(mask, bitorder="little"))
+
+
+cpdef object covered(object node, object validity, Py_ssize_t bit):
+    """Return a node in which the elements that a bitmap marks as missing are missing, too.
+
+    A node without missing elements shares the bitmap.
+
+    Parameters
+    ----------
+    node : USMArray or NestedArray
+    validity : USMArray or None
+        Bitmap; 0 marks a missing element. None adds no missing elements.
+    bit : int
+        Number of the first element's bit.
+    """
+    cdef Tree part = copy_node(<Tree> checked_node(node)) if isinstance(node, Tree) else flat(checked_node(node))
+    if validity is None:
+        return part
+    check_bits(validity, bit, part.length)
+    if has(part, PACKED) and bit != part.bit:     # one number counts the bits before both content and validity
+        part = with_validity(flat(unpacked(part)), part)
+    if part.validity is not None and count_nulls(part):
+        validity = bitmap_of(valid_mask(part) & mask_in(validity, bit, part.length))
+        bit = 0
+        if has(part, PACKED):
+            part = flat(unpacked(part))
+    part.validity = never_written(validity)
+    part.bit = bit
+    part.nulls = UNCOUNTED
+    part.checked = False
+    return part
+
+
+cdef int check_bits(Descriptor bits, Py_ssize_t first, Py_ssize_t n) except -1:
+    """Raise ValueError unless `bits` are contiguous bytes with `n` bits from bit `first`."""
+    if (n < 0 or first < 0 or bits.nd_ != 1 or bits.itemsize_ != 1 or not bits.flags_ & C_CONTIGUOUS
+            or (<uint64_t> first + <uint64_t> n + 7) // 8 > <uint64_t> bits.shape_[0]):
+        raise ValueError(
+            f"NestedArray: {n} bits from bit {first} of {bits!r}; accepted: contiguous bytes with as many bits"
+        )
+    return 0
+
+
+cdef Tree with_validity(Tree t, Tree other):
+    t.validity, t.bit, t.nulls = other.validity, other.bit, other.nulls
+    return t
+
+
+cdef Tree copy_node(Tree t):
+    cdef Tree same = new_tree(t.kind, t.length)
+    same.checked, same.width, same.nulls, same.bit = t.checked, t.width, t.nulls, t.bit
+    same.validity, same.offsets, same.sizes, same.indices = t.validity, t.offsets, t.sizes, t.indices
+    same.content, same.parts, same.names, same.meaning = t.content, t.parts, t.names, t.meaning
+    return same

@@ -1,0 +1,162 @@
+"""Elements, slices and fields of a nested array."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy
+
+from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.integers cimport integer
+from arrayhub._core.kinds cimport ENDS, NUMBERS, UTF8
+from arrayhub._core.tree cimport (
+    INLINE_VIEW,
+    VIEW_BYTES,
+    Tree,
+    bit_at,
+    check_tree,
+    count_nulls,
+    false_field_error,
+    has,
+    index_at,
+    integer_at,
+    is_missing,
+    length_of,
+    part_inside,
+    part_of,
+    wait_for,
+)
+
+from arrayhub._core.errors import show
+from arrayhub._core.kinds import KIND_NAMES
+
+
+cdef object indexed(Tree t, object key):
+    cdef Py_ssize_t i, start, stop, step
+    if isinstance(key, str):
+        if t.names is None or key not in t.names:
+            raise KeyError(f"{key!r}: " + (f"accepted: {', '.join(t.names)}" if t.names is not None else
+                                           f"an array of kind {KIND_NAMES[t.kind]!r} does not have fields"))
+        first = t.names.index(key)
+        if key in t.names[first + 1 :]:
+            missing = "" if t.validity is None else ", with x.validity for the missing records"
+            raise KeyError(f"{key!r}: field names are {show(t.names)}; accepted: the name of one field. Use"
+                           f" x.children[{first}]{missing}")
+        field = t.parts[first]
+        return field if t.validity is None else masked_field(t, field)
+    if isinstance(key, slice):
+        start, stop, step = key.indices(t.length)
+        if step != 1:
+            raise IndexError(f"slice with a step of {step}; accepted: 1. Use x.to_list()[...]")
+        return part_of(t, start, max(start, stop))
+    try:
+        i = integer(key, "index")
+    except ValueError:      # beyond 64 bits
+        raise range_error(t, key) from None
+    if i < 0:
+        i += t.length
+    if i < 0 or i >= t.length:
+        raise range_error(t, key)
+    return element(t, i)
+
+
+cpdef int check_names(Tree t, str call, str instead="arrayhub.as_arrow(x)", object error=ValueError) except -1:
+    """Raise an error if two fields of a record have one name, because a dict has one value for each name.
+
+    Parameters
+    ----------
+    t : NestedArray
+        A record.
+    call : str
+        Call or protocol at the start of the message.
+    instead : str
+        Call that the message names.
+    error : type
+        Class of the error.
+    """
+    if len(frozenset(t.names)) != len(t.names):
+        raise error(f"{call}: field names are {show(t.names)}; accepted: a different name for each field. Use {instead}")
+    return 0
+
+
+cdef object range_error(Tree t, object key):
+    return IndexError(f"index {show(key)} is out of range for an array of {t.length} elements")
+
+
+cdef object masked_field(Tree t, object field):
+    """Return a field of records, in which the elements of missing records are missing, too."""
+    return field if count_nulls(t) == 0 else covered(field, t.validity, t.bit)
+
+
+cdef object element(Tree t, Py_ssize_t i):
+    if not has(t, NUMBERS) or t.validity is not None:
+        check_tree(t)
+    return None if is_missing(t, i) else _ELEMENTS[t.kind](t, i)
+
+
+cdef object number_at(Tree t, Py_ssize_t i):
+    return (<object> t.content)[i]
+
+
+cdef object bit_value_at(Tree t, Py_ssize_t i):
+    wait_for(<Descriptor> t.content, "content")
+    return bool(bit_at(<const unsigned char*> (<Descriptor> t.content).data_, t.bit + i))
+
+
+cdef object row_at(Tree t, Py_ssize_t i):
+    cdef Py_ssize_t start = start_of_row(t, i)
+    return part_inside(t, start, start + length_of_row(t, i), f"row {i}")
+
+
+cdef object record_at(Tree t, Py_ssize_t i):
+    check_names(t, f"x[{i}]")
+    return {name: element_of(part, i) for name, part in zip(t.names, t.parts)}
+
+
+cdef object category_at(Tree t, Py_ssize_t i):
+    cdef Py_ssize_t index = index_at(t.indices, i), end = length_of(t.content)
+    if index < 0 or index >= end:
+        raise false_field_error(t, f"indices[{i}]", index, f"0 to {end - 1}, one of the dictionary's elements")
+    return element_of(t.content, index)
+
+
+cdef object element_of(object node, Py_ssize_t i):
+    return element(<Tree> node, i) if isinstance(node, Tree) else node[i]
+
+
+cdef object text_at(Tree t, Py_ssize_t i):
+    """Return a string or bytes. `t` must be validated, and the element must not be missing."""
+    cdef const char* first
+    cdef Py_ssize_t length
+    locate(t, i, &first, &length)
+    if not has(t, UTF8):
+        return PyBytes_FromStringAndSize(first, length)
+    try:
+        return PyUnicode_DecodeUTF8(first, length, NULL)
+    except UnicodeDecodeError as error:
+        raise false_field_error(t, f"element {i}", PyBytes_FromStringAndSize(first, min(length, 80)),
+                                f"UTF-8 ({error.reason} at byte {error.start})") from error
+
+
+cdef int locate(Tree t, Py_ssize_t i, const char** first, Py_ssize_t* length) except -1:
+    """Find the characters of an element. Offsets and views are validated again, because the producer may have changed them."""
+    cdef int32_t view[4]
+    cdef Py_ssize_t start
+    cdef const char* place
+    cdef Descriptor buffer = <Descriptor> t.content
+    if has(t, ENDS):
+        start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
+        length[0] = integer_at(t.offsets.data_, t.offsets.itemsize_, i + 1) - start
+        first[0] = buffer.data_ + start
+    else:
+        place = buffer.data_ + VIEW_BYTES * i
+        memcpy(view, place, VIEW_BYTES)
+        length[0] = view[0]
+        if 0 <= view[0] <= INLINE_VIEW:
+            first[0] = place + 4
+            return 0
+        start = view[3]
+        buffer = <Descriptor> t.parts[view[2]] if 0 <= view[2] < len(t.parts) else None
+        first[0] = NULL if buffer is None else buffer.data_ + start
+    if buffer is None or start < 0 or length[0] < 0 or start > buffer.shape_[0] - length[0]:
+        raise false_field_error(t, f"element {i} (offset, length)", (start, length[0]), "characters within their buffer")
+    return 0

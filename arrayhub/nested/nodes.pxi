@@ -1,0 +1,164 @@
+"""Construction of nodes from arrays and other nodes."""
+
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    NOTSWAPPED,
+    WRITEABLE,
+    Descriptor,
+    host_readable,
+    same_layout,
+    seal,
+    view_of,
+)
+from arrayhub._core.kinds cimport CHARACTERS, FLAT, NUMBERS, PACKED, VIEWS
+from arrayhub._core.tree cimport UNCOUNTED, Tree, check_again, has, length_of, new_tree, part_of, visit_arrays
+from arrayhub.adapters cimport arrow
+
+from arrayhub._core.copying import forbidden
+from arrayhub._core.errors import show
+from arrayhub._core.kinds import KIND_NAMES
+
+
+cdef Tree flat(object array):
+    cdef Tree t = new_tree(FLAT, length_of(array))
+    t.content = array
+    return t
+
+
+def nested_of(node):
+    """Return a NestedArray unchanged, and a USMArray as a flat node."""
+    return rooted(checked_node(node))
+
+
+cdef inline Tree rooted(object node):
+    return <Tree> node if isinstance(node, Tree) else flat(node)
+
+
+cdef object checked_node(object node):
+    """Return `node` if it is a node or an array of one or more dimensions, else raise TypeError."""
+    if not isinstance(node, Tree) and (not isinstance(node, Descriptor) or (<Descriptor> node).nd_ < 1):
+        raise TypeError(f"NestedArray: {show(node)} is neither a NestedArray nor a USMArray of one or more dimensions")
+    return node
+
+
+def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
+         Descriptor indices=None, Descriptor validity=None, Py_ssize_t bit=0, tuple parts=None, tuple names=None,
+         Py_ssize_t width=0, str meaning=None, copy=None):
+    """Return a node made of these parts. Offsets, sizes, indices and views are validated on first use.
+
+    Offsets, sizes, indices, bitmaps, characters and views that are not contiguous are copied, which ``copy=False``
+    forbids. They are read-only in the node.
+
+    A bitmap that starts within a byte is copied if the host can read it, so that it starts at a byte: an Arrow consumer
+    applies an array's offset to all buffers, and the other buffers here start at element 0.
+    """
+    cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
+    t.content = content
+    t.parts = parts
+    if has(t, PACKED | CHARACTERS):
+        t.content = without_gaps(content, "characters", copy)
+        t.parts = None if parts is None else tuple([without_gaps(buffer, "characters", copy) for buffer in parts])
+    if has(t, VIEWS):
+        t.content = never_written(t.content)
+    validity = without_gaps(validity, "validity", copy)
+    t.offsets = never_written(of_offsets(without_gaps(offsets, "offsets", copy), "offsets", 0))
+    t.sizes = never_written(of_offsets(without_gaps(sizes, "sizes", copy), "sizes",
+                                       0 if offsets is None else offsets.itemsize_))
+    t.indices = never_written(without_gaps(indices, "indices", copy))
+    t.validity = never_written(validity)
+    t.bit = bit
+    t.names = names
+    t.width = width
+    t.meaning = meaning
+    t.nulls = 0 if validity is None else UNCOUNTED
+    if validity is not None:
+        check_bits(validity, bit, length)
+    if has(t, PACKED):
+        check_bits(<Descriptor> t.content, bit, length)
+    if bit and validity is not None and not has(t, PACKED) and host_readable(validity):
+        t.validity = never_written(bitmap_of(mask_in(validity, bit, length)))
+        t.bit = 0
+    return t
+
+
+def without_gaps(Descriptor a=None, str what="it", copy=None):
+    """Return `a` if it is C-contiguous, else a copy, which ``copy=False`` forbids."""
+    if a is None or a.flags_ & C_CONTIGUOUS:
+        return a
+    forbidden(copy, "asnested", f"{what} with byte strides {a.byte_strides} need a copy")
+    return (<object> a).copy()
+
+
+cdef int _SIGNED = 0     # DLPack's code of signed integers (kDLInt)
+
+
+cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
+    """Return `a` if it has one dimension of int32 or int64 of `width` bytes (0: any), else raise TypeError."""
+    if a is not None and (a.nd_ != 1 or a.dl_dtype_.code != _SIGNED or a.itemsize_ not in (4, 8) or not a.flags_ & NOTSWAPPED
+                          or width and a.itemsize_ != width):
+        raise TypeError(f"asnested: {what} are {a!r}; accepted: 1-d int32 or int64, the same for sizes and offsets")
+    return a
+
+
+cdef Descriptor never_written(Descriptor a):
+    """Return a read-only view: offsets that change after validation could exceed the content."""
+    if a is None or not a.flags_ & WRITEABLE:
+        return a
+    cdef Descriptor view = same_layout(a)
+    view.flags_ &= ~WRITEABLE
+    return view
+
+
+def unwrapped(Tree t not None):
+    """Return the array of a node of plain numbers without missing elements; return other nodes unchanged."""
+    return t.content if has(t, NUMBERS) and t.validity is None and t.meaning is None else t
+
+
+def part(node, Py_ssize_t start, Py_ssize_t stop):
+    """Return elements `start` to `stop` of a USMArray or a NestedArray, or raise IndexError if they exceed its length."""
+    cdef Py_ssize_t length = length_of(checked_node(node))
+    if not 0 <= start <= stop <= length:
+        raise IndexError(f"NestedArray: elements {start} to {stop} of {length}")
+    return part_of(node, start, stop)
+
+
+def check(Tree t):
+    """Validate offsets, sizes, indices and views. Raises as `NestedArray.__getitem__` does."""
+    check_again(t)
+
+
+def sized(Descriptor a, Py_ssize_t length):
+    """Return `length` elements from the start of `a`, such as characters whose number was known to the device only."""
+    cdef Descriptor view = view_of(a, 1)
+    view.shape_[0] = length
+    view.byte_strides_[0] = a.itemsize_
+    seal(view)
+    return view
+
+
+def is_on_host(node):
+    """Return whether the host can read every array of a node."""
+    cdef bint found = True
+    visit_arrays(checked_node(node), note_elsewhere, &found)
+    return found
+
+
+cdef int note_elsewhere(Descriptor a, void* found) except -1:
+    if not host_readable(a):
+        (<bint*> found)[0] = False
+    return 0
+
+
+def from_arrow(obj):
+    """Import an object by Arrow's interfaces: a list of chunks, or None if the object does not support them.
+
+    A NestedArray is a single chunk.
+    """
+    if isinstance(obj, NestedArray):
+        return [obj]
+    cdef list chunks = arrow.parse_chunks(obj)
+    cdef Py_ssize_t k
+    if chunks is not None:
+        for k in range(len(chunks)):
+            chunks[k] = rooted(chunks[k])
+    return chunks

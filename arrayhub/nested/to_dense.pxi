@@ -1,0 +1,71 @@
+"""Lists of equal lengths as one array with one more dimension."""
+
+from arrayhub._core.descriptor cimport Descriptor, reshape, shape_tuple
+from arrayhub._core.kinds cimport LISTS, NUMBERS, PACKED, SIZES, WIDTH
+from arrayhub._core.tree cimport Tree, check_again, count_nulls, has, integer_at, part_inside
+
+from arrayhub._core.kinds import KIND_NAMES
+from arrayhub.convert.functions import as_numpy, asarray
+
+
+cdef object densified(object node, bint copy):
+    """Return a node as one array. See `NestedArray.to_dense`."""
+    cdef Tree t
+    cdef Py_ssize_t width, k, start, size
+    if not isinstance(node, Tree):
+        return node
+    t = <Tree> node
+    if t.validity is not None and count_nulls(t):
+        raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without missing values")
+    if has(t, NUMBERS):
+        return t.content if t.meaning is None else of_numpys_type(t, copy)
+    if has(t, PACKED):
+        if not copy:
+            raise BufferError("to_dense: eight values share a byte; call to_dense(copy=True), which unpacks them")
+        return unpacked(t)
+    if has(t, WIDTH):
+        dense = <Descriptor> densified(t.content, copy)
+        return reshape(dense, (t.length, t.width) + shape_tuple(dense)[1:])
+    if not has(t, LISTS):
+        raise BufferError(
+            f"to_dense: an array of kind {KIND_NAMES[t.kind]!r} holds no lists of numbers; accepted: lists of equal lengths."
+            " Use its parts, or call to_list()"
+        )
+    check_again(t)
+    width = length_of_row(t, 0) if t.length else 0
+    start = start_of_row(t, 0) if t.length else 0
+    for k in range(t.length):
+        size = length_of_row(t, k)
+        if size != width:
+            raise ValueError(f"to_dense: row {k} has {size} elements, and row 0 has {width}; accepted: equal lengths")
+        if has(t, SIZES) and width and start_of_row(t, k) != start + k * width:
+            raise BufferError(f"to_dense: row {k} does not follow row {k - 1} in memory; call arrayhub.asnested(x,"
+                              " copy=True).to_dense()")
+    dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
+    return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
+
+
+cdef object of_numpys_type(Tree t, bint copy):
+    """Return the numbers of one of Arrow's logical types as NumPy's type for it."""
+    if t.meaning == "tdm":      # date64: the milliseconds of whole days, which datetime64[ms] represents
+        return t.content
+    if t.meaning != "tdD":
+        raise BufferError(
+            f"to_dense: NumPy cannot represent Arrow's type {t.meaning!r}; use x.content and x.meaning, or call as_arrow(x)"
+        )
+    if not copy:
+        raise BufferError("to_dense: Arrow's days have four bytes, and NumPy's have eight; pass copy=True, which converts to"
+                          " datetime64[D], or use x.content")
+    return asarray(as_numpy(t.content).astype("M8[D]"), copy=True)
+
+
+cdef inline Py_ssize_t start_of_row(Tree t, Py_ssize_t k) noexcept:
+    return k * t.width if has(t, WIDTH) else integer_at(t.offsets.data_, t.offsets.itemsize_, k)
+
+
+cdef inline Py_ssize_t length_of_row(Tree t, Py_ssize_t k) noexcept:
+    if has(t, WIDTH):
+        return t.width
+    if has(t, SIZES):
+        return integer_at(t.sizes.data_, t.sizes.itemsize_, k)
+    return start_of_row(t, k + 1) - start_of_row(t, k)

@@ -1,0 +1,77 @@
+"""Elements of a nested array as Python objects."""
+
+from arrayhub._core.kinds cimport KINDS
+from arrayhub._core.tree cimport Tree, check_again, count_nulls, is_missing, part_inside, part_of
+
+from arrayhub.convert.functions import as_numpy
+from arrayhub.nested import logical_types
+
+
+cdef object listed(object node):
+    """Return the elements of a node as Python objects."""
+    cdef Tree t
+    if not isinstance(node, Tree):
+        return as_numpy(node).tolist()
+    t = <Tree> node
+    check_again(t)
+    items = _LISTED[t.kind](t)
+    if t.validity is None or count_nulls(t) == 0:
+        return items
+    return [item if valid else None for item, valid in zip(items, valid_mask(t).tolist())]
+
+
+cdef list list_flat(Tree t):
+    numbers = as_numpy(t.content)
+    return numbers.tolist() if t.meaning is None else logical_types.listed(numbers, t.meaning)
+
+
+cdef list list_lists(Tree t):
+    offsets = as_numpy(t.offsets)
+    first = int(offsets[0]) if len(offsets) else 0
+    items = listed(part_inside(t, first, int(offsets[t.length]) if len(offsets) else 0, "offsets"))
+    ends = (offsets - first).tolist()
+    return [items[ends[k] : ends[k + 1]] for k in range(t.length)]
+
+
+cdef list list_views(Tree t):
+    starts, sizes = as_numpy(t.offsets).tolist(), as_numpy(t.sizes).tolist()
+    items = listed(t.content)
+    return [items[start : start + size] for start, size in zip(starts, sizes)]
+
+
+cdef list list_regular(Tree t):
+    items = listed(t.content)
+    return [items[k * t.width : (k + 1) * t.width] for k in range(t.length)]
+
+
+cdef list list_texts(Tree t):
+    return [None if is_missing(t, k) else text_at(t, k) for k in range(t.length)]
+
+
+cdef list list_records(Tree t):
+    check_names(t, "to_list")
+    if not t.parts:
+        return [{} for _ in range(t.length)]
+    columns = [listed(part_of(part, 0, t.length)) for part in t.parts]
+    return [dict(zip(t.names, row)) for row in zip(*columns)]
+
+
+cdef list list_categories(Tree t):
+    words = listed(t.content)
+    return [None if is_missing(t, k) else words[index] for k, index in enumerate(as_numpy(t.indices).tolist())]
+
+
+cdef list list_bits(Tree t):
+    return as_numpy(unpacked(t)).tolist()
+
+
+ctypedef list (*Lister)(Tree t)
+ctypedef object (*ElementAt)(Tree t, Py_ssize_t i)
+
+# One row for each kind, in the order of `kinds`. Cython rejects other numbers of rows.
+cdef Lister[<int> KINDS] _LISTED
+_LISTED[:] = [list_flat, list_bits, list_lists, list_views, list_regular, list_texts, list_texts, list_texts, list_texts,
+              list_records, list_categories]
+cdef ElementAt[<int> KINDS] _ELEMENTS
+_ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, row_at, text_at, text_at, text_at, text_at, record_at,
+                category_at]
