@@ -1,4 +1,11 @@
-"""USMArray: the descriptor plus the attributes of all protocols. Each attribute calls its adapter."""
+"""The class `USMArray`: the descriptor plus the attributes of all protocols. Each attribute calls its adapter.
+
+- construction: `USMArray(...)` over new or given memory
+- flags: the attribute `flags`
+- ndarray_methods: methods of `numpy.ndarray`: `astype`, `ravel`, `view`
+- scalars: single elements: `item`, `tolist`, iteration, conversion to Python numbers
+- unsupported_ops: operators that raise, with the call that works
+"""
 
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE
@@ -29,15 +36,9 @@ from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport array_interface, arrow, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters cimport buffer as buffer_adapter
-from arrayhub.array.flags cimport flags_of
 from arrayhub.libraries cimport consumer_quirks, dpctl
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.array.unsupported_ops cimport refuse_arithmetic
-from arrayhub.array.construction cimport fill_new
-from arrayhub.array.scalars cimport as_index, formatted, give_item, iterator, only_element, tobytes, tolist
-from arrayhub.array.ndarray_methods cimport astype, ctypes_of, flatten, ravel, reshape_in, view_as
 from arrayhub.runtimes cimport sycl
-
 
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
@@ -49,10 +50,15 @@ from arrayhub._core.strides import Strides
 from arrayhub._core.tracing import copied as tell_copy
 from arrayhub._core.tracing import started
 from arrayhub.adapters import dimensions
-from arrayhub.array.unsupported_ops import names
 from arrayhub.array.assignment import assign
 from arrayhub.libraries import xarray
 from arrayhub.transfer.host_copies import footprint_bytes, gathered, row_boundary
+
+include "construction.pxi"
+include "flags.pxi"
+include "ndarray_methods.pxi"
+include "scalars.pxi"
+include "unsupported_ops.pxi"
 
 cdef extern from *:
     """

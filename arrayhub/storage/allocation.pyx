@@ -25,7 +25,7 @@ from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport BOUNDARY, PAGE, allocate, to_boundary
 from arrayhub._core.runtime cimport runtime_of
 from arrayhub._core.cpython.atomics cimport found
-from arrayhub.array.construction cimport take_usm
+from arrayhub.array.usm_array cimport take_usm
 
 import operator
 

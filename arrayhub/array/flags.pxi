@@ -48,6 +48,7 @@ cdef class Flags:
     num : int
         NumPy's number for all of them.
     """
+    cdef Descriptor array
 
     cdef Descriptor owner(self):
         if self.array is None:

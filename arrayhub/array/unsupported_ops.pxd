@@ -1,1 +1,0 @@
-cdef int refuse_arithmetic(type cls) except -1
