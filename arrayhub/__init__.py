@@ -33,6 +33,7 @@ Not dense
 Beyond Python and one process
     get_include()           the struct of an array for C, C++ and Cython
     pickling, as_mpi        what becomes of a device's memory in a pickle; any layout as one MPI message
+    register_library        add a library that arrayhub does not know
     register_dask           arrays in dask by the way that NumPy's have
     transfer, sycl_runtime  settings of the copies and the memory that they keep; how the SYCL CPU device is found
 
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from arrayhub.inspection.pictures.picture import picture
     from arrayhub.inspection.printout import debug_repr, inspect
     from arrayhub.inspection.tracing import trace
+    from arrayhub.libraries.plugins import register_library
     from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars, asnested
     from arrayhub.storage import (
         Plan,
@@ -121,6 +123,7 @@ _LAZY = {
         "arrayhub.inspection.pictures.picture": ("picture",),
         "arrayhub.inspection.printout": ("debug_repr", "inspect"),
         "arrayhub.inspection.tracing": ("trace",),
+        "arrayhub.libraries.plugins": ("register_library",),
         "arrayhub.nested": ("NestedArray", "as_arrow", "as_awkward", "as_pandas", "as_polars", "asnested"),
         "arrayhub.storage": (
             *("Plan", "plan", "layout_for", "layouts", "from_array"),
@@ -175,6 +178,7 @@ __all__ = [
     "picture",
     "plan",
     "register_dask",
+    "register_library",
     "to_device",
     "to_host",
     "trace",

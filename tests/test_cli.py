@@ -106,6 +106,7 @@ SCHEMA = {
         name: {"status": str, "version": TEXT, "protocols": [str], "asarray": TEXT, "error": TEXT, "fix": TEXT}
         for name in LIBRARIES
     },
+    "plugins": dict,
     "sycl": {
         "platforms": [
             {"name": str, "version": str, "backend": str, "devices": [{"name": str, "kind": str, "driver": str}]}

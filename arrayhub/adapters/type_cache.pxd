@@ -37,9 +37,13 @@ cdef enum:
 
     REMEMBERED_TYPES = 4096          # a type whose two places are occupied replaces one of the entries
 
+    REMEMBERED_WRAPPERS = 256
+
 ctypedef unsigned int (*WorkOut)(type cls) except 0
 
+cdef unsigned int generation      # how often the caches were erased
 cdef TypeNote records[REMEMBERED_TYPES]
+cdef TypeNote wrappers[REMEMBERED_WRAPPERS]      # numbers of rows, which `convert/dispatch` assigns
 
 cdef void register_work_out(WorkOut work_out)
 cdef unsigned int learn(object cls) except 0

@@ -2,10 +2,11 @@
 
 from cpython.object cimport PyTypeObject
 
-from arrayhub._core.cpython.type_notes cimport write_down
+from arrayhub._core.cpython.type_notes cimport write_down, write_note
 from arrayhub._core.cpython.type_version cimport version_tag
 
 cdef WorkOut _work_out = NULL
+generation = 0
 
 
 cdef void register_work_out(WorkOut work_out):
@@ -19,7 +20,20 @@ cdef unsigned int learn(object cls) except 0:
     held = cls                      # code of a metaclass may run and drop the last other reference
     hasattr(held, "__dlpack__")     # a lookup makes the interpreter assign the version tag
     cdef unsigned int version = version_tag(<PyTypeObject*> held)
+    cdef unsigned int computed_in = generation
     cdef unsigned int record = _work_out(<type> held)      # unchecked: a subclass of `type` is one too
     # Code of a metaclass may have changed the type meanwhile: then the version differs, and nothing is cached.
     write_down(records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
+    if computed_in != generation:       # a library was registered meanwhile, and may have changed the record
+        forget_types()
     return record
+
+
+def forget_types():
+    """Erase both caches, so that each entry is computed again: a registered library may add an importer for a known type."""
+    global generation
+    generation += 1
+    for k in range(REMEMBERED_TYPES):
+        write_note(&records[k], 0)
+    for k in range(REMEMBERED_WRAPPERS):
+        write_note(&wrappers[k], 0)

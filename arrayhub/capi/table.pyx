@@ -21,7 +21,7 @@ from arrayhub.runtimes cimport sycl
 from arrayhub.convert import functions
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import interface_error, show
-from arrayhub.libraries import wrappers
+from arrayhub.libraries import plugins, wrappers
 
 include "request.pxi"
 include "spec.pxi"
@@ -175,6 +175,8 @@ cdef object like(object obj, object model, int may_copy):
     if model is None:
         raise like_error(model)
     library = library_among(functions.further_takers(), type(model))      # first, because some of them also wrap NumPy arrays
+    if library is None:
+        library = plugins.emitting_library_of(type(model))
     if library is None:
         inner = model
         while wrappers.unwraps(type(inner)):

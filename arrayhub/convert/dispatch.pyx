@@ -14,7 +14,7 @@ from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.math cimport fabs, isinf
 
 from arrayhub._core cimport layout, tracing
-from arrayhub._core.descriptor cimport Descriptor, get_dtype, size_of
+from arrayhub._core.descriptor cimport COPIED, Descriptor, get_dtype, size_of
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub.adapters cimport array_interface, arrow, buffer, cuda_array, dlpack, sycl_usm
 from arrayhub.adapters.type_cache cimport (
@@ -23,12 +23,16 @@ from arrayhub.adapters.type_cache cimport (
     KNOWN_AT,
     LABELS_AT,
     PROTOCOL_BITS,
+    REMEMBERED_WRAPPERS,
     SAYS_DEVICE,
     WORKED_OUT,
     learn,
     record_of,
     register_work_out,
 )
+from arrayhub.adapters cimport type_cache
+from arrayhub._core.cpython.type_notes cimport recall, write_down
+from arrayhub._core.cpython.type_version cimport version_tag
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport MOST_WAYS, Library, Way, library_of_type, way_of_type, ways
 from arrayhub.runtimes.streams cimport on_stream
@@ -38,7 +42,7 @@ from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_
 from arrayhub.adapters import dimensions
 from arrayhub.adapters.table import BY_VIA, INTERFACES, PROTOCOLS
 from arrayhub.array.casting import check_common, no_type_error
-from arrayhub.libraries import wrappers
+from arrayhub.libraries import plugins, wrappers
 
 cdef extern from *:
     """
@@ -120,6 +124,7 @@ cdef object _DIMS = sys.intern("dims")
 
 cdef unsigned int work_out(type cls) except 0:
     """Compute the record of a type: its importer, the protocols that it may support, and the traits of its library."""
+    plugins.load_libraries_of(cls)
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
     cdef int way = known_way(cls)
     cdef Library library = library_of_type(cls, way) if way < WRAPPER else None
@@ -155,7 +160,11 @@ cdef int known_way(type cls) except -1:
     """Return the number of the importer that is called before any protocol; 0 without one."""
     if cls is USMArray:
         return OWN_ARRAY
-    return WRAPPER if wrappers.unwraps(cls) else way_of_type(cls)     # rows may match subclasses, too
+    row = wrappers.known(cls)
+    cdef int way = 0
+    if row is None or row.asked or row.parse is not None and row.root in plugins.BUILT_IN_ROOTS:
+        way = way_of_type(cls)     # rows may match subclasses, too
+    return WRAPPER if way == 0 and row is not None and not row.asked else way
 
 
 cdef Labelled labels_of_type(type cls, int way, Library library, bint bare) except? UNLABELLED:
@@ -405,10 +414,34 @@ cdef int check_value(object item, int level, dict seen) except -1:
     return 0
 
 
+cdef list _wrappers = [None]      # rows of wrappers by number
+cdef dict _numbers = {}           # numbers of rows by address
+
+
+cdef object wrapper_of(object obj):
+    """Return the row of the type of a wrapper. Its number is cached, because the search compares names."""
+    cdef unsigned int number = recall(type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj))
+    cdef unsigned int version = version_tag(Py_TYPE(obj))
+    cdef unsigned int looked_up_in = type_cache.generation
+    if number != 0:
+        return _wrappers[number]
+    row = wrappers.known(type(obj))
+    if id(row) not in _numbers:
+        _wrappers.append(row)      # a second thread may append the row, too
+        _numbers[id(row)] = min([k for k, other in enumerate(_wrappers) if other is row])
+    if looked_up_in == type_cache.generation:
+        write_down(type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj), version, _numbers[id(row)])
+    return row
+
+
 cdef Descriptor parse_wrapper(object obj, object stream):
     """Import the array in a wrapper of a known type. `wrappers.check` raises if it is not the wrapper's own memory and type."""
     Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
     try:
+        row = wrapper_of(obj)
+        if row.parse is not None:
+            a = parse_registered(obj, row)
+            return a
         inner = wrappers.inside(obj)
         try:
             a = import_array(inner, None)      # without a stream: the caller orders the array
@@ -419,6 +452,51 @@ cdef Descriptor parse_wrapper(object obj, object stream):
         return a
     finally:
         Py_LeaveRecursiveCall()
+
+
+cdef Descriptor parse_registered(object obj, object row):
+    """Import the array that a plug-in's function returns; return None if the plug-in leaves the object to its protocols.
+
+    The function is called twice: if the addresses differ, it copies.
+    """
+    cdef Descriptor a, again
+    cdef object parse = row.parse
+    cdef object inner = None, second
+    try:
+        inner = parse(obj)
+    except MemoryError:
+        raise
+    except Exception as raised:
+        plugins.raise_parse_error(row, obj, raised)
+    if inner is None and (row.root, None) in wrappers.ROWS:
+        return None
+    if type(inner) is type(obj):
+        raise plugins.parse_fault(row, obj, "returned an object of the same type")
+    try:
+        a = import_array(inner, None)      # without a stream: the caller orders the array
+        second = parse(obj)
+        again = a if second is inner else import_array(second, None)
+    except MemoryError:
+        raise
+    except Exception as raised:
+        plugins.raise_result_error(row, obj, inner, raised)
+    if a.data_ != again.data_ and size_of(a) or a.flags_ & COPIED and isinstance(inner, VALUES):
+        raise plugins.parse_fault(row, obj, f"returned {name_of_type(type(inner))} with a copy")
+    if a is not again and a.shape != again.shape:
+        raise plugins.parse_fault(row, obj, "returned arrays of different shapes")
+    check_own_words(row, obj, a)
+    return a
+
+
+cdef int check_own_words(object row, object obj, Descriptor a) except -1:
+    """Compare the array of a plug-in with the object's attributes `shape` and `dtype`, if they are NumPy's."""
+    shape = getattr(obj, "shape", None)
+    if isinstance(shape, tuple) and shape != a.shape:
+        raise plugins.parse_fault(row, obj, f"returned shape {a.shape} for an object of shape {show(shape)}")
+    dtype = getattr(obj, "dtype", None)
+    if isinstance(dtype, numpy.dtype) and dtype != get_dtype(a):
+        raise plugins.parse_fault(row, obj, f"returned elements of {get_dtype(a)} for an object of dtype {dtype}")
+    return 0
 
 
 cdef Descriptor import_via(object obj, object stream, object via):
@@ -450,7 +528,7 @@ cdef Descriptor ask(object obj, object stream, int row):
         a = ways[way_of(record)](obj, stream)
         if a is not None:
             return a
-    if way_of(record) == WRAPPER:     # its protocols omit what the wrapper adds to the memory
+    if way_of(record) == WRAPPER and wrappers.refuses_protocols(type(obj)):
         raise wrappers.wrapper_error(obj, "is not imported by its protocols")
     if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
         numpy_library.refuse_mask(obj)

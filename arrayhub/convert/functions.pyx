@@ -18,11 +18,11 @@ from arrayhub.array.usm_array cimport USMArray
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON, InterfaceError, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.dispatch import check_values
 from arrayhub.array import casting
-from arrayhub.libraries import wrappers
+from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.streams import ordered
 
@@ -446,7 +446,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
     to : str
         The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"; or any
         module or class that can be imported and has ``from_dlpack``, such as "mlx.core", "array_api_strict" or
-        "onnxruntime.OrtValue".
+        "onnxruntime.OrtValue"; or a library that `register_library` added.
     copy : bool, optional
         True: a copy. Otherwise zero-copy or BufferError.
     allow_readonly : bool, optional
@@ -466,12 +466,13 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
     taker = hooks.NESTED_TAKERS.get(name)
     if taker is not None:
         return taker(obj, copy=copy)
-    return give_by_name(obj, to, copy, bool(allow_readonly))
+    emit = None if name is None else plugins.emitter(name)
+    return give_by_name(obj, to, copy, bool(allow_readonly), emit)
 
 
-cdef object give_by_name(object obj, object to, object copy, bint allow_readonly):
-    """`obj` by the ``from_dlpack`` of a module, which is held to what `convert` promises."""
-    take = from_dlpack_of(to)
+cdef object give_by_name(object obj, object to, object copy, bint allow_readonly, object emit):
+    """Return `obj` as an array of a registered library, or of a module with ``from_dlpack``. The result is checked."""
+    take = from_dlpack_of(to) if emit is None else None
     cdef Descriptor a = import_allowed(obj, copy, "convert", None)
     cdef bint copied = copy is not None and copy
     cdef bint unsaid = allow_readonly and not a.flags_ & WRITEABLE
@@ -480,9 +481,27 @@ cdef object give_by_name(object obj, object to, object copy, bint allow_readonly
     elif unsaid:
         a = same_layout(a)
         a.flags_ |= WRITEABLE
+    if emit is not None:
+        return emitted(emit, a, to, copied)
     result = handed_over(take, a, to, copied)
     if not copied:
-        check_view(a, result, to)
+        check_view(a, result, f"{to}.from_dlpack")
+    return result
+
+
+cdef object emitted(object emit, Descriptor a, str root, bint copied):
+    """Return what the function of a registered library makes of an array, if that is an array of the library."""
+    result = None
+    try:
+        result = emit(a)
+    except MemoryError:
+        raise
+    except Exception as error:
+        plugins.raise_emit_error(root, error)
+    if plugins.library_of(type(result)) != root:
+        raise plugins.emit_fault(root, f"returned {name_of_type(type(result))}")
+    if not copied:
+        check_view(a, result, f"{root}.emit")
     return result
 
 
@@ -550,7 +569,7 @@ cdef object handed_over(object take, Descriptor a, str to, bint copied):
     raise BufferError(f"convert: {to}.from_dlpack refuses {a!r}: {str(error).strip()}{call}") from error
 
 
-cdef int check_view(Descriptor a, object result, str to) except -1:
+cdef int check_view(Descriptor a, object result, str call) except -1:
     """BufferError where a library has made another thing of an array than a view of it."""
     cdef Descriptor back
     try:
@@ -559,12 +578,13 @@ cdef int check_view(Descriptor a, object result, str to) except -1:
         raise
     except Exception as error:
         raise BufferError(
-            f"convert: nothing shows whether what {to}.from_dlpack made is a view ({error}); pass copy=True"
+            f"convert: nothing shows whether the result of {call} is a view ({error}); pass copy=True"
         ) from error
     if size_of(a) and back.data_ != a.data_ or back.shape != a.shape or back.dtype != a.dtype:
-        raise BufferError(f"convert: {to}.from_dlpack copies this memory without being asked; pass copy=True")
+        raise BufferError(f"convert: {call} copies this memory without being asked; pass copy=True")
     if back.flags_ & WRITEABLE and not a.flags_ & WRITEABLE:
         raise BufferError(
-            f"convert: the array is read-only, and {to} cannot say so; pass copy=True, or allow_readonly=True and do not write"
+            f"convert: the array is read-only, and {call} makes it writable; pass copy=True, or allow_readonly=True and do not"
+            " write"
         )
     return 0

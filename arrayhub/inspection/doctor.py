@@ -13,6 +13,7 @@ from typing import Any
 
 from arrayhub.inspection.probe import ANSWER
 from arrayhub.libraries import known
+from arrayhub.libraries.plugins import entry_points, words_of
 
 _PATIENCE = 60  # seconds for one library
 
@@ -36,6 +37,9 @@ def examine() -> dict[str, Any]:
         ``libraries``
             By name: ``status`` (``"works"``, ``"missing"`` or ``"broken"``), ``version``, ``protocols``, ``asarray``
             (the protocol that `asarray` uses), ``error`` and ``fix``.
+        ``plugins``
+            Libraries that entry points of the group ``arrayhub.libraries`` add, by name: ``entry_point``, ``types``,
+            ``emits`` (whether `convert` makes its arrays) and ``error``.
         ``sycl``
             ``platforms`` with their ``devices``, ``runtime`` and ``error``.
         ``cuda``
@@ -57,11 +61,21 @@ def examine() -> dict[str, Any]:
             "platform": platform.platform(),
         },
         "libraries": {name: verdict(name, found.get(name), row.install_for(driver)) for name, row in LIBRARIES.items()},
+        "plugins": plugins(),
         "sycl": {"platforms": [], "runtime": None, "error": None, **found.get("sycl", {})},
         "cuda": {"driver": None, "devices": [], "error": None, **found["cuda"]},
     }
     report["problems"] = list(_problems(report))
     return report
+
+
+def plugins() -> dict[str, dict[str, Any]]:
+    """Examine the libraries that entry points add, each in a separate process."""
+    empty: dict[str, Any] = {"types": [], "emits": False, "error": None}
+    return {
+        root: {"entry_point": " and ".join(map(words_of, points)), **empty, **probe(f"plugin:{root}")}
+        for root, points in entry_points().items()
+    }
 
 
 def run(as_json: bool) -> int:
@@ -128,6 +142,10 @@ def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
     for name, library in report["libraries"].items():
         if library["status"] == "broken":
             yield {"what": f"{name} cannot be used: {library['error']}", "fix": library["fix"]}
+    for root, plugin in report["plugins"].items():
+        if plugin["error"] is not None:
+            fix = f"update or uninstall the distribution of {plugin['entry_point']}"
+            yield {"what": f"the plug-in for {root} cannot be used: {plugin['error']}", "fix": fix}
     sycl, cuda = report["sycl"], report["cuda"]
     if report["libraries"]["dpctl"]["status"] == "works" and not _devices(sycl):
         reason = sycl["error"] or sycl["runtime"]["reason"]
@@ -157,6 +175,11 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    if report["plugins"]:
+        yield ""
+        yield "plug-ins"
+    for root, plugin in report["plugins"].items():
+        yield f"  {root}  {plugin['entry_point']}  {_state(plugin)}"
     yield ""
     yield "SYCL"
     yield from (f"  {line}" for line in _sycl_lines(report["sycl"]))
@@ -168,6 +191,13 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"    fix  {problem['fix']}"
     count = len(report["problems"])
     yield f"{count or 'no'} problem{'s' * (count != 1)}"
+
+
+def _state(plugin: dict[str, Any]) -> str:
+    if plugin["error"] is not None:
+        return "BROKEN"
+    types = f"imports {', '.join(plugin['types'])}" if plugin["types"] else "imports no types"
+    return f"{types}; convert makes its arrays" if plugin["emits"] else types
 
 
 def _cells(library: dict[str, Any]) -> tuple[str, str]:

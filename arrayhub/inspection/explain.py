@@ -20,7 +20,7 @@ from arrayhub.convert.dispatch import VALUES, check_values, offer, peek, ways_in
 from arrayhub.convert.functions import CONSUMERS, asarray, convert, further_takers, to_device
 from arrayhub.inspection.datashape.types import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
-from arrayhub.libraries import wrappers
+from arrayhub.libraries import plugins, wrappers
 from arrayhub.runtimes.host import is_host_readable
 
 LONGEST_TEXT = 300  # characters of foreign text
@@ -40,7 +40,8 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     obj : object
         Any object.
     to : {"numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"}, optional
-        Try one library only. By default the last four are tried only if `obj` is not dense.
+        Try one library only, which may also be one that `register_library` added. By default the last four are tried
+        only if `obj` is not dense.
 
     Returns
     -------
@@ -56,13 +57,15 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     if isinstance(to, str):
         to = str.__str__(to)  # a subclass, such as numpy.str_, may compare differently
     if to is not None and (type(to) is not str or to not in CONSUMERS):
-        further = further_takers()
+        further = (*further_takers(), *_registered(to))
         if type(to) is not str or to not in further:
             raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
     name = type_name(type(obj))
     stream, _ = attempt(unread, obj)
     array, taken, why = _way_besides(obj, stream) if stream else _way_in(obj, name)
-    taken_as_wrapper = array is not None and wrappers.unwraps(type(obj))  # its own protocols are not used
+    taken_as_wrapper = (
+        array is not None and taken is None and wrappers.unwraps(type(obj))
+    )  # its own protocols are not used
     offers = tuple(_offers(obj, array, taken, why, stream)) if to is None and not taken_as_wrapper else ()
     if array is None and stream:
         asked = (*CONSUMERS, *further_takers()) if to is None else (to,)
@@ -71,9 +74,16 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         nested = None if issubclass(type(obj), VALUES) else hooks.explain_nested(obj, name, offers, to)
         return nested or _of_what_has_no_memory(obj, name, offers, why, to)
     nested = None if to is None or to in CONSUMERS else hooks.nested_verdict(obj, to)  # of records, say
-    consumers = CONSUMERS if to is None else (to,)
+    consumers = (*CONSUMERS, *plugins.emitting()) if to is None else (to,)
     verdicts = (nested,) if nested else tuple(_verdicts(array, consumers, to))
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, taken, why, verdicts)
+
+
+def _registered(to: Any) -> tuple[str, ...]:
+    """Return the libraries that are registered, after loading the one that the caller names."""
+    if type(to) is str:
+        plugins.emitter(to)
+    return plugins.emitting()
 
 
 # ------------------------------------------------------------------------------------------------------- foreign code
@@ -133,10 +143,12 @@ def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
         return None, None, refusal
     if array is obj:
         return array, None, f"it is a USMArray, imported through {array.protocol}"
-    if wrappers.unwraps(cls):
-        why = f"it is a wrapper; asarray imports its .{wrappers.known(cls).attribute} through {array.protocol}"
-        return array, None, why
-    if _protocols(cls)[0]:
+    row = wrappers.known(cls)
+    if row is not None and row.parse is not None and attempt(row.parse, obj)[0] is not None:
+        return array, None, f"{row.words.rstrip(',')}, returns its array, through {array.protocol}"
+    if row is not None and row.attribute is not None:
+        return array, None, f"it is a wrapper; asarray imports its .{row.attribute} through {array.protocol}"
+    if row is None and _protocols(cls)[0]:
         why = f"asarray handles {name} natively, and reports the protocol as {array.protocol}"
     else:
         why = f"asarray uses {array.protocol}, the first of its protocols that answers"

@@ -13,6 +13,7 @@ from typing import Any
 
 from arrayhub import asarray, sycl_runtime
 from arrayhub.adapters.table import PROTOCOLS
+from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import LIBRARIES
 
 ANSWER = "arrayhub probe: "  # before the JSON
@@ -31,6 +32,13 @@ def library(name: str) -> dict[str, Any]:
         "protocols": [] if sample is None else _protocols(sample),
         "asarray": None if sample is None or isinstance(sample, type) else asarray(sample).protocol,
     }
+
+
+def plugin(root: str) -> dict[str, Any]:
+    """Load the entry point of a library and report what it registers."""
+    plugins.load_library(root)
+    rows = {name: row for (owner, name), row in wrappers.ROWS.items() if owner == root and row.parse is not None}
+    return {"types": sorted(name or "all" for name in rows), "emits": plugins.emitter(root) is not None}
 
 
 def sycl() -> dict[str, Any]:
@@ -91,9 +99,10 @@ _KINDS = {"sycl": sycl, "cuda": cuda}
 
 
 def main(name: str) -> None:
-    """Print the report on a library or a kind of device, or the error that prevents a report."""
+    """Print the report on a library, a kind of device or ``plugin:ROOT``, or the error that prevents a report."""
     try:
-        found = _KINDS[name]() if name in _KINDS else library(name)
+        kind, _, root = name.rpartition(":")
+        found = _KINDS[name]() if name in _KINDS else plugin(root) if kind else library(name)
     except BaseException as error:  # a broken library may raise any exception
         found = {"error": f"{type(error).__name__}: {error}".strip()}
     sys.stdout.write(f"\n{ANSWER}{json.dumps(found)}\n")

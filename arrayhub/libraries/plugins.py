@@ -1,0 +1,338 @@
+"""Libraries that other projects add: `register_library`, and the entry points that call it.
+
+`wrappers` has the rows of registered types next to the built-in ones, and `convert/dispatch` imports both. This module
+checks what is registered, loads entry points, and names the plug-in in every error about it.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from threading import get_ident
+from typing import Any, NoReturn
+
+from arrayhub._core.errors import InterfaceError, first_line, name_of_type, root_of, show
+from arrayhub.adapters.type_cache import forget_types
+from arrayhub.libraries.known import LIBRARIES
+from arrayhub.libraries.wrapper_table import BUILT_IN
+from arrayhub.libraries.wrappers import ROWS, Wrapper, path_getter
+
+GROUP = "arrayhub.libraries"  # of entry points
+
+# Libraries that arrayhub exports to. The last four are in nested/, which is not imported for this.
+_EXPORTED = {row.name for row in LIBRARIES if row.call is not None} | {"arrow", "polars", "pandas", "awkward"}
+BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
+
+# By root: the function that makes the library's arrays, or None. A root is present if a library is registered.
+_emitters: dict[str, Callable[[Any], Any] | None] = {}
+
+# Roots that have no entry point, or whose entry point was loaded.
+_settled = {"", "__main__", "arrayhub", *BUILT_IN_ROOTS, *sys.stdlib_module_names}
+_loading: set[tuple[str, int]] = set()  # with the thread
+_points: dict[str, list[Any]] = {}
+_points_read = False
+
+_mro = type.__dict__["__mro__"].__get__
+
+
+def register_library(
+    root: str,
+    *,
+    types: Mapping[str, Any] | Iterable[str] | None = None,
+    parse: Callable[[Any], Any] | None = None,
+    emit: Callable[[Any], Any] | None = None,
+    advice: Mapping[str, Any] | None = None,
+) -> None:
+    """Add a library that arrayhub does not know.
+
+    A library whose arrays support a protocol does not need this. Objects of a registered library are accepted wherever
+    arrays are, and ``convert(x, root)`` makes its arrays. A second call for the same library replaces the first.
+
+    Parameters
+    ----------
+    root : str
+        Top-level module that defines the library's types, such as ``"mylib"``.
+    types : dict or iterable of str, optional
+        Names of the types that hold an array; their subclasses count. A dict gives for each name the path to the
+        array, such as ``"data"`` or ``"buffer.view()"``, or a function that returns the array. None refuses the type,
+        even if it supports a protocol. Names without a dict are for `parse`.
+    parse : callable, optional
+        ``parse(obj)`` returns the array that an object holds: anything that `asarray` accepts, on the memory of `obj`.
+        Without `types` it is called for all types of the library, and returns None for objects that are not arrays; the
+        object's protocols are tried then. It is called twice for each object, and both results have to share memory.
+    emit : callable, optional
+        ``emit(array)`` returns an array of the library on the memory of a `USMArray`. It raises a BufferError if the
+        library does not support the array.
+    advice : dict, optional
+        The call to make instead for each name of a type, for error messages: an expression in ``x`` such as
+        ``"x.compute()"``, or a function that returns one for an object.
+
+    Raises
+    ------
+    TypeError, ValueError
+        An argument is not accepted, or replaces what arrayhub does itself: of the libraries that it knows, types can be
+        added, not changed.
+
+    Notes
+    -----
+    An installed library registers itself by an entry point of the group ``arrayhub.libraries``. Its name is `root`, and
+    its value is a function without arguments that calls `register_library`. The entry point is loaded when the first
+    object of the library is imported, or when `convert` first names the library.
+
+    Examples
+    --------
+    >>> import sys, types
+    >>> import arrayhub, numpy
+    >>> class Field:
+    ...     def __init__(self, values):
+    ...         self.values = values
+    >>> Field.__module__ = "mylib"
+    >>> arrayhub.register_library("mylib", types={"Field": "values"}, emit=lambda x: Field(arrayhub.as_numpy(x)))
+    >>> arrayhub.asarray(Field(numpy.arange(3.0))).shape
+    (3,)
+    >>> type(arrayhub.convert(numpy.arange(3.0), "mylib")).__name__
+    'Field'
+    """
+    if not isinstance(root, str) or not root.isidentifier():
+        raise TypeError(f"register_library: root is {show(root)}; accepted: the name of a top-level module")
+    for name, function in (("parse", parse), ("emit", emit)):
+        if function is not None and not callable(function):
+            raise TypeError(f"register_library: {name} is {show(function)}; accepted: a function of one argument")
+    if types is None and parse is None and emit is None and advice is None:
+        raise TypeError("register_library: types, parse, emit and advice are omitted; accepted: one or more of them")
+    rows = dict(_rows(root, types, parse, _advice(advice)))
+    _refuse_built_in(root, rows, emit)
+    for key in [key for key, row in ROWS.items() if key[0] == root and key not in _BUILT_IN_ROWS]:
+        del ROWS[key]
+    ROWS.update(rows)
+    _emitters[root] = emit
+    _settled.add(root)
+    forget_types()  # objects of the library may have been met already
+
+
+_BUILT_IN_ROWS = {(root, name) for root, entry in BUILT_IN.items() for names in entry.values() for name in names}
+
+
+def _advice(advice: Any) -> dict[str, Any]:
+    if advice is None:
+        return {}
+    if not isinstance(advice, Mapping):
+        raise TypeError(f"register_library: advice is {show(advice)}; accepted: a dict of type names and calls")
+    for name, call in advice.items():
+        if not isinstance(name, str) or not (isinstance(call, str) or callable(call)):
+            raise TypeError(
+                f"register_library: advice[{show(name)}] is {show(call)}; accepted: an expression such as"
+                " 'x.compute()', or a function that returns one"
+            )
+    return dict(advice)
+
+
+def _rows(root: str, types: Any, parse: Any, advice: dict[str, Any]) -> Iterable[tuple[Any, Wrapper]]:
+    """Yield the rows of a library, with their keys."""
+    ways = _ways(types, parse)
+    for name, way in ways.items():
+        call = None if name is None else advice.pop(name, None)
+        if way is None:
+            yield (root, name), Wrapper(root, advice=call)
+        elif isinstance(way, str):
+            words = f"the attribute {way!r}, registered for {root!r},"
+            yield (root, name), Wrapper(root, way, advice=call, parse=path_getter(way), words=words)
+        else:
+            yield (root, name), Wrapper(root, advice=call, parse=way, words=_words(way, root))
+    for name, call in advice.items():
+        yield (root, name), Wrapper(root, advice=call, asked=True)
+
+
+def _ways(types: Any, parse: Any) -> dict[str | None, Any]:
+    """Return the path or function of each type name; None as the name stands for all types."""
+    if types is None:
+        return {} if parse is None else {None: parse}
+    if isinstance(types, str) or not isinstance(types, Iterable):
+        raise TypeError(f"register_library: types is {show(types)}; accepted: names of types, or a dict by name")
+    if isinstance(types, Mapping):
+        if parse is not None:
+            raise TypeError("register_library: types is a dict, which has a path or function for each type; omit parse")
+        ways = dict(types)
+    else:
+        if parse is None:
+            raise TypeError("register_library: types has names only; accepted: a dict of paths, or names and parse")
+        ways = dict.fromkeys(types, parse)
+    for name, way in ways.items():
+        path = isinstance(way, str) and all(part.removesuffix("()").isidentifier() for part in way.split("."))
+        if not isinstance(name, str) or not (way is None or path or callable(way)):
+            raise TypeError(
+                f"register_library: types[{show(name)}] is {show(way)}; accepted: a path such as 'data' or"
+                " 'buffer.view()', a function of one argument, or None"
+            )
+    return ways
+
+
+def _words(function: Any, root: str) -> str:
+    module = getattr(function, "__module__", None) or "?"
+    return f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}, registered for {root!r},"
+
+
+def _refuse_built_in(root: str, rows: Mapping[Any, Wrapper], emit: Any) -> None:
+    if emit is not None and root in _EXPORTED:
+        raise ValueError(
+            f"register_library: emit is given for {root!r}, to which arrayhub.convert exports itself; omit it"
+        )
+    if (root, None) in rows and root in BUILT_IN_ROOTS:
+        raise ValueError(
+            f"register_library: parse is given for all types of {root!r}, which arrayhub imports itself;"
+            " accepted: types= with the names of further types"
+        )
+    names = sorted(name for key in rows if key in _BUILT_IN_ROWS for name in key[1:])
+    if names:
+        raise ValueError(
+            f"register_library: arrayhub describes {', '.join(names)} of {root!r} itself; accepted: names of"
+            " further types"
+        )
+
+
+# -------------------------------------------------------------------------------------------------------- entry points
+
+
+def load_libraries_of(cls: type) -> None:
+    """Load the entry points of the libraries that define a type and its bases.
+
+    Raises
+    ------
+    InterfaceError
+        An entry point fails. The next call tries again.
+    """
+    for base in _mro(cls):
+        root = root_of(base)
+        if root not in _settled:
+            load_library(root)
+
+
+def load_library(root: str) -> None:
+    """Load the entry point of a library, unless that was done already."""
+    if root in _settled or (root, get_ident()) in _loading:  # the plug-in itself may import arrays of the library
+        return
+    points = entry_points().get(root, [])
+    if len(points) > 1:
+        raise InterfaceError(
+            f"arrayhub.libraries: {root!r} has several entry points: {', '.join(map(words_of, points))}; accepted: one."
+            " Uninstall the others"
+        )
+    for point in points:
+        _loading.add((root, get_ident()))
+        try:
+            _load(point)
+        finally:
+            _loading.discard((root, get_ident()))
+    _settled.add(root)
+
+
+def entry_points() -> dict[str, list[Any]]:
+    """Return the entry points of all installed distributions, by root. They are read once, on the first call."""
+    global _points_read
+    if not _points_read:
+        import importlib.metadata
+
+        for point in importlib.metadata.entry_points(group=GROUP):
+            _points.setdefault(point.name, []).append(point)
+        _points_read = True
+    return _points
+
+
+def words_of(point: Any) -> str:
+    """Return an entry point and its distribution, for messages."""
+    dist = point.dist
+    return f"{point.value!r}" + ("" if dist is None else f" of {dist.name} {dist.version}")
+
+
+def _load(point: Any) -> None:
+    try:
+        point.load()()
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise InterfaceError(
+            f"arrayhub.libraries: the entry point {words_of(point)} for {point.name!r} raised {_said(error)}"
+        ) from error
+    if point.name not in _emitters:
+        raise InterfaceError(
+            f"arrayhub.libraries: the entry point {words_of(point)} does not call register_library({point.name!r}, ...)"
+        )
+
+
+# -------------------------------------------------------------------------------------------------------------- export
+
+
+def emitter(root: str) -> Callable[[Any], Any] | None:
+    """Return the function that makes arrays of a registered library; None if there is none."""
+    if root not in _emitters:
+        load_library(root)
+    return _emitters.get(root)
+
+
+def emitting() -> tuple[str, ...]:
+    """Return the names of the registered libraries that `convert` exports to."""
+    return tuple(root for root, emit in _emitters.items() if emit is not None)
+
+
+def library_of(cls: type) -> str | None:
+    """Return the name of the registered library that defines a type or one of its bases; None if there is none."""
+    load_libraries_of(cls)
+    return next((root for root in map(root_of, _mro(cls)) if root in _emitters), None)
+
+
+def emitting_library_of(cls: type) -> str | None:
+    """Return the name of the registered library of a type if `convert` exports to it, else None."""
+    root = library_of(cls)
+    return None if root is None or _emitters[root] is None else root
+
+
+# -------------------------------------------------------------------------------------------------------------- errors
+
+
+def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
+    """Raise the error about a function that raises. A BufferError or TypeError is its refusal, and keeps its type."""
+    kind = type(error) if type(error) in (BufferError, TypeError) else InterfaceError
+    _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_said(error)}", row.root)
+
+
+def raise_result_error(row: Wrapper, obj: Any, result: Any, error: Exception) -> NoReturn:
+    """Raise the error about a result that `asarray` does not import."""
+    kind = BufferError if type(error) is BufferError else InterfaceError
+    text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_said(error)}"
+    _raise(error, kind, text, row.root)
+
+
+def _raise(error: Exception, kind: type[Exception], text: str, root: str) -> NoReturn:
+    if getattr(error, "plugin", None) is not None:  # it names the plug-in of an object inside
+        raise error
+    raise _marked(kind(text), root) from error
+
+
+def parse_fault(row: Wrapper, obj: Any, why: str) -> Exception:
+    """Return the error about the result of a function."""
+    text = f"{name_of_type(type(obj))}: {row.words} {why}; accepted: an array on the memory of the object"
+    return _marked(InterfaceError(text), row.root)
+
+
+def raise_emit_error(root: str, error: Exception) -> NoReturn:
+    """Raise the error about an `emit` that raises. A BufferError or TypeError is its refusal, and keeps its type."""
+    kind = type(error) if type(error) in (BufferError, TypeError, ImportError) else InterfaceError
+    _raise(error, kind, f"{root}: {_words(_emitters.get(root), root)} raised {_said(error)}", root)
+
+
+def emit_fault(root: str, why: str) -> Exception:
+    """Return the error about the result of an `emit`."""
+    text = (
+        f"{root}: {_words(_emitters.get(root), root)} {why}; accepted: an array of {root} on the memory of its argument"
+    )
+    return _marked(InterfaceError(text), root)
+
+
+def _marked(error: Exception, root: str) -> Exception:
+    error.plugin = root
+    return error
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "RecursionError: it calls arrayhub with its own object, or with an object that leads back to it"
+    text = first_line(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

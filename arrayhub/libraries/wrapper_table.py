@@ -1,0 +1,682 @@
+"""The built-in table of types that hold an array or resemble one: data, with functions only where an object decides.
+
+Each entry has the form of the arguments of `arrayhub.register_library`. `wrappers` applies the table, and
+docs/howto/plug_in.md describes the form.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.errors import PASSES_ON
+from arrayhub.adapters import arrow
+
+LOOKED_AT = 1000  # elements, to judge objects of possibly different types
+
+
+def otherwise(function: Callable[[Any], str | None], call: str) -> Callable[[Any], str]:
+    """Return a function that returns the expression of `function` for an object, or `call` if that is None."""
+    return lambda obj: function(obj) or call
+
+
+# OpenVINO's names of element types that its `data` returns correctly. It returns others as bytes or as another type.
+_OPENVINO = {
+    "boolean": "bool",
+    **{f"{code}{bits}": f"{name}{bits}" for code, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": f"float{bits}" for bits in (16, 32, 64)},
+}
+
+_OPENVINO_BITS = {
+    "bf16": "bfloat16",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "f8e8m0": "float8_e8m0fnu",
+}
+
+
+def _dtype_of_openvino(obj: Any) -> Any:
+    name = _OPENVINO.get(obj.get_element_type().get_type_name())
+    return obj.get_element_type() if name is None else np.dtype(name)
+
+
+def _bits_of_openvino(obj: Any) -> str | None:
+    """Return the expression for an element type of ml_dtypes, which `data` returns as another one of the same size."""
+    name = _OPENVINO_BITS.get(obj.get_element_type().get_type_name())
+    return None if name is None else f"x.data.view(ml_dtypes.{name})"
+
+
+def _number_of_sympy(obj: Any) -> str | None:
+    return "complex(x), or float(x) of a real number" if obj.is_number else None
+
+
+def _constant_of_casadi(obj: Any) -> str | None:
+    return "casadi.DM(x).full(), a copy" if obj.is_constant() else None
+
+
+def _values_of_ndonnx(obj: Any) -> str | None:
+    try:
+        obj.unwrap_numpy()
+    except ValueError:
+        return None
+    return "x.unwrap_numpy()"
+
+
+def _dtype_of_frame(obj: Any) -> Any:
+    dtypes = set(obj.dtypes)
+    if len(dtypes) != 1:
+        return "several types"
+    return "Python objects" if np.dtype(object) in dtypes else dtypes.pop()
+
+
+def _dtype_of_extension(obj: Any) -> Any:
+    return getattr(obj.dtype, "numpy_dtype", obj.dtype)
+
+
+def _dtype_of_masked(obj: Any) -> Any:
+    return f"{obj.dtype}, some of them missing" if obj.isna().any() else obj.dtype.numpy_dtype
+
+
+def _dtype_of_arrow(obj: Any) -> Any:
+    if obj.isna().any():
+        return f"{obj.dtype}, some of them missing"
+    chunks = obj.__arrow_array__().num_chunks
+    if chunks > 1:
+        return f"{obj.dtype} in {chunks} chunks"
+    dtype = getattr(obj.dtype, "numpy_dtype", None)  # of objects for strings and decimals; Arrow packs booleans
+    return dtype if dtype is not None and dtype.kind in "iufmM" else obj.dtype
+
+
+_DTYPE_OF_PANDAS = {
+    "ArrowExtensionArray": _dtype_of_arrow,
+    "BaseMaskedArray": _dtype_of_masked,
+    "DatetimeArray": _dtype_of_extension,
+    "NumpyExtensionArray": _dtype_of_extension,
+    "TimedeltaArray": _dtype_of_extension,
+}
+
+
+def _dtype_of_series(obj: Any) -> Any:
+    if obj.dtype == object:
+        return "Python objects"
+    names = () if isinstance(obj.dtype, np.dtype) else [base.__name__ for base in type(obj.array).__mro__]
+    for name in names:
+        if name in _DTYPE_OF_PANDAS:
+            return _DTYPE_OF_PANDAS[name](obj.array)
+    return obj.dtype
+
+
+def _nested_of_pandas(obj: Any) -> str | None:
+    """Return the lossless call, and ``to_numpy()`` unless it creates Python objects, which one or two rows show."""
+    try:
+        objects = _gives_objects(obj, [0][: len(obj)])
+        missing = np.asarray(obj.isna()) if hasattr(obj, "isna") else np.zeros(len(obj), bool)
+        rows = missing.any(axis=1) if missing.ndim > 1 else missing
+        if not objects:  # some types become objects only if elements are missing
+            objects = bool(rows.any()) and _gives_objects(obj, [int(rows.argmax())])
+        has_form = len(obj) > 0 and _has_form(obj) if not objects else _has_form(obj)
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
+    if not has_form:
+        return "x.to_numpy(dtype), with a dtype that fits all elements, such as float or str" if objects else None
+    speaks = any(hasattr(type(obj), name) for name in ("__arrow_c_stream__", "__arrow_array__"))
+    nested = f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'})"
+    if objects:
+        return nested
+    return f"{nested}, or {'x.fillna(value) or ' if rows.any() else ''}x.to_numpy(), a copy that may change the type"
+
+
+def _has_form(obj: Any) -> bool:
+    """Return whether `asnested` supports the object, judged by its first rows."""
+    first = obj.take(range(min(len(obj), LOOKED_AT)))
+    return bool(arrow.has_form(first if hasattr(first, "__arrow_c_stream__") else sys.modules["pandas"].Series(first)))
+
+
+def _gives_objects(obj: Any, rows: list[int]) -> bool:
+    return bool(obj.take(rows).to_numpy().dtype == object)
+
+
+def _dtype_of_awkward(obj: Any) -> Any:
+    layout = inner = getattr(obj, "layout", obj)
+    while type(inner).__qualname__ == "RegularArray" and not inner.parameters:
+        inner = inner.content
+    flat = type(inner).__qualname__ == "NumpyArray" and not inner.parameters
+    return np.dtype(inner.dtype) if flat else layout.form.type
+
+
+def _union_of_awkward(obj: Any) -> str | None:
+    layout = getattr(obj, "layout", obj)
+    if type(layout).__qualname__ == "UnionArray":
+        return f"x{'' if layout is obj else '.layout'}.content(i), its elements of one type"
+    return "one of its parts without a union" if "union[" in str(layout.form.type) else None
+
+
+def _masked_table(obj: Any) -> str | None:
+    return "x.filled(value).as_array(), a copy" if getattr(obj, "has_masked_columns", False) else None
+
+
+def _strings_of_h5py(obj: Any) -> str | None:
+    dtype = getattr(obj, "dtype", None)
+    if dtype is None or (not np.dtype(dtype).hasobject and np.dtype(dtype).kind not in "TU"):
+        return None
+    return f"arrayhub.asnested({_READ_CALL})" if getattr(obj, "shape", True) else "x[()], its only value"
+
+
+def _binned(obj: Any) -> str | None:
+    return None if obj.data is not None else "x.get_label(); the data is binned unless free_raw_data=False"
+
+
+def _strings_of_tensorflow(obj: Any) -> str | None:
+    if obj.dtype.name != "string":
+        return None
+    if hasattr(obj, "to_list"):
+        return "arrayhub.asnested(x.to_list()), a copy"
+    array = "x.numpy()" if hasattr(obj, "numpy") else "tensorflow.sparse.to_dense(x).numpy()"
+    return f"arrayhub.asnested({array}.tolist()), a copy" if obj.shape.rank else "x.numpy(), which returns its bytes"
+
+
+def _dtype_of_xarray(obj: Any) -> Any:
+    return obj.dtype if isinstance(obj.dtype, np.dtype) else None  # otherwise the wrapped object determines the type
+
+
+_ASNUMPY = "numpy.asarray(x), a copy"
+_AWKWARD = "arrayhub.asnested(x), or awkward.to_numpy(x) if its lists have equal lengths"
+_CONTENT = "arrayhub.asnested(awkward.Array(x)), or awkward.to_numpy(x) if its lists have equal lengths"
+_DATA_AND_MASK = "x.data, and x.mask for the validity"
+_DATATABLE = "x.to_numpy(), a copy, or arrayhub.asnested(x.to_arrow()) if values are missing"
+_DECOMPRESS = "x[:], which decompresses or computes a copy"
+_GET_BUFFER = "x.buffer_rgba()"
+_MAPPED = "x.get(), a copy, or x.map_to_host(), a view until it is released, unless x lies in SVM"
+_OPENCL = "the result of pyopencl.enqueue_map_buffer(queue, x, ...), a view until it is released"
+_LIST = "list(x), a copy"
+_OPENVINO_CALL = "x.data, which returns types that NumPy does not have as other types or as bytes"
+_PANDAS = "x.to_numpy(), a copy that may change the type"
+_QT_IMAGE = "x.bits(), or the read-only x.constBits(): its bytes, with x.bytesPerLine() per row; keep x alive"
+_READ_CALL = "x[...]"
+_READ = f"{_READ_CALL}, which reads a copy into memory"
+_READ_ALL = "x[:], which reads a copy into memory"
+_SHAPES = "shapely.get_coordinates(x), a copy of the coordinates of its points"
+_SPARSE = "x.toarray(), a dense copy"
+_SYMBOLS = "numpy.array(x, float), a copy, if its elements are numbers"
+_SVM = "the result of x.map_rw(queue=queue) in a with statement, or x.buf if the memory is fine-grained"
+_TAICHI = "x.to_numpy(), a copy"
+_TINYGRAD = "x.numpy(), a copy"
+_VTK = "vtk.util.numpy_support.vtk_to_numpy(y), with y one of its arrays, such as y = x.GetPointData().GetScalars()"
+_WARP = "x.contiguous(), a copy"
+_XARRAY = "x.load(), which reads it into memory, or x.to_numpy()"
+
+_MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
+    types={
+        "SharedMemory": "buf",
+        "SynchronizedBase": "get_obj()",
+        **dict.fromkeys(["BaseProxy", "ShareableList"]),
+    },
+    advice={
+        "BaseProxy": "x[:], a copy of the data in its manager's process",
+        "ShareableList": "list(x), a copy, or x.shm.buf, its bytes",
+        "SharedMemory": "x.buf",
+        "SynchronizedBase": "x.get_obj()",
+    },
+)
+
+# The arguments of `register_library` for each root, which is the first part of the names of a library's modules. Keys
+# are names of classes; subclasses count.
+#
+# types: the path from an object to its array, such as "data", "a.b" or "get()"; or a pair of the path and a function
+#     that returns the object's own element type, None if NumPy does not have it. None in place of the path: the type is
+#     not imported, not even by its protocols.
+# advice: an expression that returns an array, for error messages; "" for symbolic objects, which have no values. The
+#     protocols of types that only `advice` lists are tried first.
+BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
+    "MDAnalysis": dict(advice={"AtomGroup": "x.positions, a copy", "Timestep": "x.positions"}),
+    "PyQt6": dict(
+        types={"QImage": None},
+        advice={
+            "QImage": _QT_IMAGE + "; PyQt's bits() get their size by setsize(x.sizeInBytes())",
+            "voidptr": "it after x.setsize(n), with n the number of bytes",
+        },
+    ),
+    "PySide6": dict(types={"QImage": None}, advice={"QImage": _QT_IMAGE}),
+    "SimpleITK": dict(
+        types={"Image": None},
+        advice={
+            "Image": "SimpleITK.GetArrayViewFromImage(x), read-only and valid only while x exists and is not written,"
+            " or SimpleITK.GetArrayFromImage(x), a copy",
+        },
+    ),
+    "_cffi_backend": dict(
+        advice={"_CDataBase": "cffi.FFI().buffer(x), the bytes of an array or of a pointer's target"}
+    ),
+    "_ctypes": dict(
+        advice={
+            "Array": _LIST,  # of Python objects or pointers
+        }
+    ),
+    "_io": dict(types={"BytesIO": "getbuffer()"}, advice={"BytesIO": "x.getbuffer()"}),
+    "arro3": dict(
+        types={"Scalar": None},
+        advice={
+            "Scalar": "x.as_py()",  # an array of one element in Arrow's interface
+        },
+    ),
+    "astropy": dict(
+        types=dict.fromkeys(["FITS_rec", "FITS_record", "NDData", "Table"]),
+        advice={
+            "FITS_rec": "arrayhub.asnested(x), or x['name'] for a column; stored values are not scaled",
+            "FITS_record": "x['name'], one of its fields",
+            "NDData": _DATA_AND_MASK + "; x.unit and x.uncertainty are not included",
+            "Table": otherwise(_masked_table, "x.as_array(), a copy, or x['name'] for a column"),
+        },
+    ),
+    "autograd": dict(types={"Box": None}, advice={"Box": "x._value, which is not traced"}),
+    "av": dict(
+        types=dict.fromkeys(["AudioFrame", "VideoFrame"]),
+        advice={
+            "AudioFrame": "x.to_ndarray(), a copy, or x.planes[i], the bytes of a plane",
+            "VideoFrame": "x.to_ndarray(), a copy, or x.planes[i], a view of a plane",
+        },
+    ),
+    "awkward": dict(
+        types={
+            "Array": ("layout.to_backend_array()", _dtype_of_awkward),
+            "Index": "data",
+            "NumpyArray": ("data", _dtype_of_awkward),
+            "RegularArray": ("to_backend_array()", _dtype_of_awkward),
+            **dict.fromkeys(["ArrayBuilder", "Content", "Record", "TypeTracerArray"]),
+        },
+        advice={
+            "Array": otherwise(_union_of_awkward, _AWKWARD),
+            "ArrayBuilder": "x.snapshot()",
+            "Content": otherwise(_union_of_awkward, _CONTENT),
+            "Index": "x.data",
+            "NumpyArray": _CONTENT,
+            "Record": "x['name'], one of its fields",
+            "RegularArray": otherwise(_union_of_awkward, _CONTENT),
+            "TypeTracerArray": "the array that it represents: a type tracer has a type but no elements",
+        },
+    ),
+    "bitarray": dict(
+        types={"bitarray": None},
+        advice={"bitarray": "numpy.frombuffer(x.unpack(), bool), a copy with one byte per bit"},
+    ),
+    "bitstring": dict(advice={"Array": "x.tolist(), a copy", "Bits": "x.tobytes(), a copy"}),
+    "blosc2": dict(
+        types=dict.fromkeys(["Operand", "SChunk"]),
+        advice={
+            "Operand": _DECOMPRESS,
+            "SChunk": "x[:], its decompressed bytes",
+            "SimpleProxy": _DECOMPRESS,
+        },
+    ),
+    "boost_histogram": dict(advice={"Histogram": "x.view(), a view without the overflow bins"}),
+    "builtins": dict(
+        types={"PySafeSlice": None},
+        advice={
+            "PySafeSlice": _READ_ALL,  # safetensors
+            "Tensor": "x.values(), a list, if it is a tensor of candle",
+            "ZBytes": "bytes(x), a copy",  # zenoh
+        },
+    ),
+    "capnp": dict(advice={"_DynamicListBuilder": _LIST, "_DynamicListReader": _LIST}),
+    "casadi": dict(
+        advice={
+            "DM": "x.full(), a dense copy",
+            "MX": otherwise(_constant_of_casadi, ""),
+            "SX": otherwise(_constant_of_casadi, ""),
+        }
+    ),
+    "collections": dict(types={"deque": None}, advice={"deque": "list(x)"}),
+    "cupyx": dict(types={"spmatrix": None}, advice={"spmatrix": _SPARSE}),
+    "cv2": dict(types={"UMat": None}, advice={"UMat": "x.get(), a copy"}),
+    "cvxopt": dict(types={"spmatrix": None}, advice={"spmatrix": "cvxopt.matrix(x), a dense copy"}),
+    "dask": dict(
+        types={"Array": None},
+        advice={
+            "Array": "x.compute()",
+            "Bag": "x.compute(), a list",
+            "Delayed": "x.compute()",
+        },
+    ),
+    "datasets": dict(advice={"Column": "x[:], a copy", "Dataset": "x['name'][:], a copy of one of its columns"}),
+    "datatable": dict(
+        types={"Frame": None},
+        advice={
+            "Frame": _DATATABLE,  # its buffer copies columns, with missing values as -128
+        },
+    ),
+    "decord": dict(advice={"NDArray": "x.asnumpy(), a copy"}),
+    "flax": dict(advice={"Variable": "x[...]"}),
+    "flint": dict(advice={"flint_mat": "numpy.array(x.tolist(), float), a copy, if its elements are real"}),
+    "gemmi": dict(types={"GridMeta": "array"}, advice={"GridMeta": "x.array"}),
+    "geopandas": dict(
+        types=dict.fromkeys(["GeoDataFrame", "GeoSeries", "GeometryArray"]),
+        advice={
+            "GeoDataFrame": _SHAPES.replace("x", "x.geometry"),
+            "GeoSeries": _SHAPES,
+            "GeometryArray": _SHAPES,
+        },
+    ),
+    "gguf": dict(types={"ReaderTensor": None}, advice={"ReaderTensor": "x.data; for a quantized type, its bytes"}),
+    "google": dict(advice={"ListValue": _LIST, "RepeatedScalarContainer": _LIST}),
+    "graphblas": dict(advice={"Matrix": "x.to_dense(fill_value), a copy", "Vector": "x.to_dense(fill_value), a copy"}),
+    "gt4py": dict(types={"NdArrayField": "ndarray"}, advice={"NdArrayField": "x.ndarray"}),
+    "h5py": dict(
+        types=dict.fromkeys(["AbstractView", "Dataset", "HLObject"]),
+        advice={
+            "AbstractView": otherwise(_strings_of_h5py, _READ),
+            "Dataset": otherwise(_strings_of_h5py, _READ),
+            "HLObject": "x['name'][...], which reads a copy of one of its datasets",
+        },
+    ),
+    "ibis": dict(
+        types=dict.fromkeys(["Column", "Scalar"]),
+        advice={
+            "Column": "arrayhub.asnested(x.to_pyarrow()), which computes it",
+            "Scalar": "x.execute(), which computes it",
+        },
+    ),
+    "igraph": dict(advice={"Matrix": _LIST, "Layout": _LIST}),
+    "iminuit": dict(advice={"Minuit": "list(x.values), a copy", "BasicView": _LIST}),
+    "itk": dict(
+        advice={
+            "itkImageBase2": "itk.array_view_from_image(x)",
+            "itkImageBase3": "itk.array_view_from_image(x)",
+            "itkImageBase4": "itk.array_view_from_image(x)",
+        }
+    ),
+    "jax": dict(
+        types={"JAXSparse": None, "Shard": "data"},
+        advice={
+            "JAXSparse": "x.todense(), a dense copy",
+            "PRNGKeyArray": "jax.random.key_data(x), its numbers",
+            "Tracer": "x outside of the transformed function: arrays that jax traces for jit, vmap and grad lack"
+            " memory",
+            "Ref": "x[...], a copy",
+            "Shard": "x.data",
+        },
+    ),
+    "keras": dict(types={"Variable": None}, advice={"KerasTensor": "", "Variable": "keras.ops.convert_to_numpy(x)"}),
+    "lightgbm": dict(types={"Dataset": None}, advice={"Dataset": otherwise(_binned, "x.data")}),
+    "marray": dict(
+        types={"masked_namespace.<locals>.MArray": None}, advice={"masked_namespace.<locals>.MArray": _DATA_AND_MASK}
+    ),
+    "matplotlib": dict(
+        types=dict.fromkeys(["AxesImage", "FigureCanvasAgg", "Path", "RendererAgg", "TransformNode"]),
+        advice={
+            "AxesImage": "x.get_array()",
+            "FigureCanvasAgg": _GET_BUFFER,
+            "Path": "x.vertices",
+            "RendererAgg": _GET_BUFFER,
+            "TransformNode": _ASNUMPY,
+        },
+    ),
+    "mpmath": dict(advice={"_matrix": "numpy.array(x.tolist(), float), a copy"}),
+    "multiprocess": _MULTIPROCESSING,  # dill's
+    "multiprocessing": _MULTIPROCESSING,
+    "ndindex": dict(types={"ArrayIndex": None}, advice={"ArrayIndex": "x.array"}),
+    "ndonnx": dict(advice={"Array": otherwise(_values_of_ndonnx, "")}),
+    "netCDF4": dict(
+        types=dict.fromkeys(["Dataset", "Variable"]),
+        advice={"Dataset": "x['name'][...], which reads a copy of one of its variables", "Variable": _READ},
+    ),
+    "nibabel": dict(
+        types=dict.fromkeys(["ArrayProxy", "DataobjImage"]),
+        advice={
+            "ArrayProxy": "numpy.asarray(x), which reads a copy",
+            "DataobjImage": "numpy.asarray(x.dataobj), which reads a copy of the file's data",
+        },
+    ),
+    "numba": dict(types={"List": None}, advice={"List": "list(x)"}),
+    "numpy": dict(
+        advice={
+            "ABCPolyBase": "x.coef; its domain and window are not included",
+            "NpzFile": "x['name'], one of its arrays",
+        }
+    ),
+    "onnx": dict(types={"TensorProto": None}, advice={"TensorProto": "onnx.numpy_helper.to_array(x)"}),
+    "openmm": dict(
+        types={"Quantity": None}, advice={"Quantity": "x.value_in_unit(x.unit), a copy; the unit is not included"}
+    ),
+    "openvino": dict(
+        types={"Constant": ("data", _dtype_of_openvino), "Tensor": ("data", _dtype_of_openvino)},
+        advice={
+            "Constant": otherwise(_bits_of_openvino, _OPENVINO_CALL),
+            "Tensor": otherwise(_bits_of_openvino, _OPENVINO_CALL),
+            "Shape": _LIST,
+            "Strides": _LIST,
+        },
+    ),
+    "paddle": dict(advice={"DenseTensor": _ASNUMPY}),
+    "pandas": dict(
+        types={
+            "ArrowExtensionArray": ("__arrow_array__()", _dtype_of_arrow),
+            "BaseMaskedArray": ("to_numpy()", _dtype_of_masked),
+            "DataFrame": ("values", _dtype_of_frame),
+            "DatetimeArray": ("to_numpy()", _dtype_of_extension),
+            "Index": ("values", _dtype_of_series),
+            "NumpyExtensionArray": ("to_numpy()", _dtype_of_extension),
+            "Series": ("values", _dtype_of_series),
+            "TimedeltaArray": ("to_numpy()", _dtype_of_extension),
+            **dict.fromkeys(["ExtensionArray", "MultiIndex"]),
+        },
+        advice={
+            "ArrowExtensionArray": otherwise(_nested_of_pandas, _PANDAS),
+            "BaseMaskedArray": otherwise(_nested_of_pandas, _PANDAS),
+            "DataFrame": otherwise(_nested_of_pandas, _PANDAS),
+            "DatetimeArray": otherwise(_nested_of_pandas, _PANDAS),
+            "ExtensionArray": otherwise(_nested_of_pandas, _PANDAS),
+            "Index": otherwise(_nested_of_pandas, _PANDAS),
+            "MultiIndex": "x.get_level_values(i).to_numpy()",
+            "NumpyExtensionArray": otherwise(_nested_of_pandas, _PANDAS),
+            "Series": otherwise(_nested_of_pandas, _PANDAS),
+            "TimedeltaArray": otherwise(_nested_of_pandas, _PANDAS),
+        },
+    ),
+    "pint": dict(types={"Quantity": None}, advice={"Quantity": "x.magnitude; the unit is not included"}),
+    "polars": dict(
+        types={"LazyFrame": None},
+        advice={
+            "DataFrame": "x['name'] for a column",
+            "LazyFrame": "x.collect()",
+            "Series": "x.cast(polars.Float64)",
+        },
+    ),
+    "pvectorc": dict(advice={"PVector": _LIST}),
+    "pyarrow": dict(
+        advice={
+            "SparseCOOTensor": "x.to_tensor(), a dense copy",
+            "SparseCSCMatrix": "x.to_tensor(), a dense copy",
+            "SparseCSFTensor": "x.to_tensor(), a dense copy",
+            "SparseCSRMatrix": "x.to_tensor(), a dense copy",
+        }
+    ),
+    "pydicom": dict(advice={"MultiValue": _LIST}),
+    "pygame": dict(
+        types={"Surface": None},
+        advice={
+            "Surface": "x.get_view('2') or pygame.surfarray.pixels2d(x), which lock x while they exist",
+            "Vector2": _LIST,
+            "Vector3": _LIST,
+        },
+    ),
+    "pymupdf": dict(advice={"Pixmap": "x.samples_mv, a view of its bytes, with x kept alive"}),
+    "pyopencl": dict(
+        types=dict.fromkeys(["Array", "Image", "MemoryObjectHolder", "SVM", "SVMPointer"]),
+        advice={
+            "Array": _MAPPED,
+            "Image": "the result of pyopencl.enqueue_map_image(queue, x, ...)",
+            "MemoryObjectHolder": _OPENCL,
+            "SVM": "x.mem, or the result of x.map_rw(queue) in a with statement",
+            "SVMPointer": _SVM,
+        },
+    ),
+    "pypdfium2": dict(advice={"PdfBitmap": "x.to_numpy()"}),
+    "pyroaring": dict(advice={"AbstractBitMap": _LIST, "AbstractBitMap64": _LIST}),
+    "pyrsistent": dict(
+        advice={
+            "PDeque": _LIST,
+            "PList": _LIST,
+            "PythonPVector": _LIST,
+        }
+    ),
+    "pytensor": dict(
+        advice={
+            "SharedVariable": "x.get_value(), a copy",
+            "TensorConstant": "x.data",
+            "Variable": "",
+        }
+    ),
+    "qiskit": dict(advice={"QuantumCircuit": "qiskit.quantum_info.Operator(x).data, its matrix"}),
+    "quaternion": dict(advice={"quaternion": "quaternion.as_float_array(x)"}),
+    "qutip": dict(advice={"Data": "x.to_array(), a dense copy", "Qobj": "x.full(), a dense copy"}),
+    "rasterio": dict(
+        types=dict.fromkeys(["Band", "DatasetBase", "MemoryFile"]),
+        advice={
+            "Band": "x.ds.read(x.bidx), a copy",
+            "DatasetBase": "x.read(), a copy",
+            "MemoryFile": "x.getbuffer(), its bytes",
+        },
+    ),
+    "rdkit": dict(advice={"ExplicitBitVect": _LIST}),
+    "scipy": dict(
+        types=dict.fromkeys(["KDTree", "cKDTree", "sparray", "spmatrix"]),
+        advice={
+            "KDTree": "x.data for its points",
+            "cKDTree": "x.data for its points",
+            "sparray": _SPARSE,
+            "spmatrix": _SPARSE,
+        },
+    ),
+    "shapely": dict(advice={"Geometry": _SHAPES}),
+    "skia": dict(
+        types=dict.fromkeys(["Pixmap", "Surface"]),
+        advice={
+            "Pixmap": "x.tobytes(), a copy, or the bitmap or array that holds its pixels",
+            "Surface": "x.toarray(), a copy, or the array that it was created on",
+        },
+    ),
+    "skimage": dict(
+        types=dict.fromkeys(["ArrayMap", "ImageCollection", "RegionProperties"]),
+        advice={
+            "ArrayMap": _ASNUMPY,
+            "ImageCollection": "x.concatenate(), a copy",
+            "RegionProperties": "x.image, or another of its properties",
+        },
+    ),
+    "sklearn": dict(
+        types=dict.fromkeys(["BallTree", "Bunch", "KDTree"]),
+        advice={
+            "BallTree": "x.data for its points",
+            "Bunch": "x['data'], or another of its keys",
+            "KDTree": "x.data for its points",
+        },
+    ),
+    "sortedcontainers": dict(advice={"SortedList": _LIST}),
+    "sparse": dict(types={"SparseArray": None}, advice={"SparseArray": "x.todense(), a dense copy"}),
+    "sqlite3": dict(advice={"Blob": "x.read(), a copy"}),
+    "stim": dict(
+        advice={"Tableau": "x.to_numpy(), a tuple of arrays", "PauliString": "x.to_numpy(), a tuple of arrays"}
+    ),
+    "sympy": dict(
+        types=dict.fromkeys(["MatrixBase", "NDimArray"]),
+        advice={
+            "Basic": otherwise(_number_of_sympy, ""),
+            "MatrixBase": _SYMBOLS,
+            "NDimArray": _SYMBOLS,
+        },
+    ),
+    "tables": dict(
+        types=dict.fromkeys(["Column", "Leaf", "VLArray"]),
+        advice={
+            "Column": _READ_ALL,
+            "Leaf": _READ_ALL,
+            "VLArray": "arrayhub.asnested(x[:])",
+        },
+    ),
+    "taichi": dict(
+        types=dict.fromkeys(["Field", "Matrix", "Ndarray", "StructField", "Texture"]),
+        advice={
+            "Field": _TAICHI,
+            "Matrix": _TAICHI,
+            "Ndarray": _TAICHI,
+            "StructField": "x.to_numpy()['name'], a copy of one of its members",
+            "Texture": "numpy.asarray(x.to_image()), a copy",
+        },
+    ),
+    "tensordict": dict(types={"TensorDictBase": None}, advice={"TensorDictBase": "x['name'], one of its tensors"}),
+    "tensorflow": dict(
+        types=dict.fromkeys(["IndexedSlices", "RaggedTensor", "SparseTensor", "Variable"]),
+        advice={
+            "EagerTensor": "x.numpy()",
+            "IndexedSlices": "tensorflow.convert_to_tensor(x), a dense copy",
+            "RaggedTensor": otherwise(
+                _strings_of_tensorflow, "x.flat_values, and x.nested_row_splits for the starts of its rows"
+            ),
+            "SparseTensor": otherwise(_strings_of_tensorflow, "tensorflow.sparse.to_dense(x), a dense copy"),
+            "SymbolicTensor": "",
+            "Variable": otherwise(_strings_of_tensorflow, "x.value(), which is read-only"),
+        },
+    ),
+    "tifffile": dict(advice={"TiffPage": "x.asarray(), a copy"}),
+    "tinygrad": dict(types={"Tensor": None}, advice={"Tensor": _TINYGRAD}),
+    "torch": dict(
+        types=dict.fromkeys(["PackedSequence", "TypedStorage", "UntypedStorage"]),
+        advice={
+            "PackedSequence": "x.data, and x.batch_sizes for the ends of its steps",
+            "TypedStorage": "torch.empty(0, dtype=x.dtype).set_(x), a view",
+            "UntypedStorage": "torch.empty(0, dtype=torch.uint8).set_(x), a view of its bytes",
+        },
+    ),
+    "tvm_ffi": dict(advice={"Array": _LIST}),
+    "uncertainties": dict(
+        advice={
+            "AffineScalarFunc": "uncertainties.unumpy.nominal_values(x), and uncertainties.unumpy.std_devs(x)",
+        }
+    ),
+    "uproot": dict(advice={"Histogram": "x.values(), or x.to_numpy() for its values and its edges"}),
+    "vtkmodules": dict(
+        types=dict.fromkeys(["vtkBitArray", "vtkCellArray", "vtkDataSet", "vtkPoints"]),
+        advice={
+            "vtkBitArray": "vtk.util.numpy_support.vtk_to_numpy(x), a copy with one byte per bit",
+            "vtkCellArray": "x.GetConnectivityArray(), and x.GetOffsetsArray() for cell starts",
+            "vtkDataArray": "vtk.util.numpy_support.vtk_to_numpy(x), a copy",
+            "vtkDataSet": _VTK,
+            "vtkPoints": "x.GetData()",
+        },
+    ),
+    "warp": dict(
+        types=dict.fromkeys(["StructInstance", "fabricarray", "indexedarray", "indexedfabricarray"]),
+        advice={
+            "StructInstance": "x.numpy_value(), a copy",
+            "fabricarray": _WARP,
+            "indexedarray": _WARP,
+            "indexedfabricarray": _WARP,
+        },
+    ),
+    "xarray": dict(
+        types={
+            "DataArray": ("data", _dtype_of_xarray),
+            "NamedArray": ("data", _dtype_of_xarray),
+            **dict.fromkeys(["CFTimeIndex", "DataTree", "Dataset"]),
+        },
+        advice={
+            "CFTimeIndex": "x.to_datetimeindex(), if NumPy supports its calendar",
+            "DataArray": _XARRAY,
+            "DataTree": "x['name'] for one of its variables",
+            "Dataset": "x['name'] for one of its variables",
+            "NamedArray": _XARRAY,
+        },
+    ),
+    "zarr": dict(
+        types={"Buffer": "as_array_like()", "NDBuffer": "as_ndarray_like()"},
+        advice={
+            "Array": _READ,
+            "AsyncArray": "await x.getitem(...), which reads a copy into memory",
+            "Buffer": "x.as_array_like()",
+            "NDBuffer": "x.as_ndarray_like()",
+        },
+    ),
+}
