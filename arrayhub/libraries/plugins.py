@@ -24,7 +24,7 @@ BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 # By root: the function that makes the library's arrays, or None. A root is present if a library is registered.
 _emitters: dict[str, Callable[[Any], Any] | None] = {}
 
-# Roots that have no entry point, or whose entry point was loaded.
+# Roots without an entry point, and those whose entry point was loaded.
 _settled = {"", "__main__", "arrayhub", *BUILT_IN_ROOTS, *sys.stdlib_module_names}
 _loading: set[tuple[str, int]] = set()  # with the thread
 _points: dict[str, list[Any]] = {}
@@ -261,7 +261,7 @@ def _load(point: Any) -> None:
 
 
 def emitter(root: str) -> Callable[[Any], Any] | None:
-    """Return the function that makes arrays of a registered library; None if there is none."""
+    """Return the function that makes arrays of a registered library, or None."""
     if root not in _emitters:
         load_library(root)
     return _emitters.get(root)
@@ -273,7 +273,7 @@ def emitting() -> tuple[str, ...]:
 
 
 def library_of(cls: type) -> str | None:
-    """Return the name of the registered library that defines a type or one of its bases; None if there is none."""
+    """Return the name of the registered library that defines a type or one of its bases, or None."""
     load_libraries_of(cls)
     return next((root for root in map(root_of, _mro(cls)) if root in _emitters), None)
 

@@ -17,7 +17,7 @@ LOOKED_AT = 1000  # elements, to judge objects of possibly different types
 
 
 def otherwise(function: Callable[[Any], str | None], call: str) -> Callable[[Any], str]:
-    """Return a function that returns the expression of `function` for an object, or `call` if that is None."""
+    """Return a function that returns the expression of `function` for an object, or else `call`."""
     return lambda obj: function(obj) or call
 
 
