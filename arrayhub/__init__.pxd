@@ -1,5 +1,7 @@
-"""What ``from arrayhub cimport USMArray`` gives: the public C struct of an array, and the functions that take and make
-arrays. See docs/c_interface.md and docs/howto/cython_author.md."""
+"""Public C struct of an array, and the functions of the C interface, for ``from arrayhub cimport USMArray``.
+
+See docs/c_interface.md and docs/howto/cython_author.md.
+"""
 
 cimport cython
 from libc.stdint cimport uint8_t
@@ -8,16 +10,16 @@ from arrayhub.capi.structs cimport *
 
 cdef extern from "arrayhub.h":
     # Fields are added at the end, so an installed arrayhub may be larger than this declaration.
-    @cython.final      # a subclass would lay its own fields over the private ones
+    @cython.final      # the fields of a subclass would overlap the private ones
     class arrayhub.USMArray [object PyUSMArrayObject, check_size ignore]:
         cdef int nd
         cdef char* data                    # element zero
         cdef Py_ssize_t* shape
-        cdef Py_ssize_t* strides           # elements; NULL where a byte stride is no multiple of itemsize
-        cdef int typenum                   # NumPy's, or 4096 and up
+        cdef Py_ssize_t* strides           # elements; NULL if a byte stride is not a multiple of itemsize
+        cdef int typenum                   # NumPy's, or 4096 and above
         cdef int flags                     # USM_ARRAY_*
-        cdef object base                   # what owns the memory
-        cdef Py_ssize_t* byte_strides      # NULL where flags has USM_ARRAY_PACKED
+        cdef object base                   # owner of the memory
+        cdef Py_ssize_t* byte_strides      # NULL if flags has USM_ARRAY_PACKED
         cdef Py_ssize_t itemsize           # bytes
         cdef PyUSMArrayDevice device
         cdef PyUSMArrayDataType dl_dtype

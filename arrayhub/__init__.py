@@ -1,44 +1,45 @@
-"""A hub between array protocols: any foreign array in, one descriptor that every consumer understands out.
+"""Exchange arrays between libraries without copies: import an array of any library, export it by any protocol.
 
-In
-    asarray(obj)            any array of any library, without a copy, as a USMArray
-    from_dlpack(obj)        the same by DLPack alone
-    asarray(obj, device=d)  there; also to_device(obj, d), to_host(obj): the explicit copies
+Import
+    asarray(obj)            import an array of any library, without a copy, as a USMArray
+    from_dlpack(obj)        import by DLPack only
+    to_host, to_device      copy to the host or to a device, on request
 
-Out
+Export
     as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba
-                            an array of that library on the same memory; convert(obj, "torch") says it by name
+                            return an array of the library on the same memory; convert(obj, "torch") takes its name
     x.__dlpack__, x.__array_interface__, x.__cuda_array_interface__, x.__sycl_usm_array_interface__, memoryview(x)
-                            what consumers ask a USMArray x themselves
+                            protocols by which other libraries import a USMArray x
 
 New arrays
-    empty, zeros, ones, full, from_array and their _like
-                            over host, CUDA or SYCL memory, with layout, alignment, halo and named dimensions;
-                            plan says where the elements would lie, layout_for which order a backend wants,
-                            layouts.register what a further backend wants
-    USMArray(shape, dtype)  the specification's own constructor
+    empty, zeros, ones, full, from_array, and the functions with _like
+                            allocate host, CUDA or SYCL memory with a layout, an alignment, a halo and named dimensions
+    plan, layout_for, layouts.register
+                            compute a layout without allocating; return or register the layout of a backend
+    USMArray(shape, dtype)  constructor of the USM array specification
 
-Questions
-    explain(obj)            why it can or cannot reach a library
-    trace()                 which lines of a program hand arrays over, copy and wait
-    check(obj)              where its several interfaces disagree
-    inspect, debug_repr, picture, datashape
-                            an array taken apart, drawn, and its type in words, which parse_type reads
+Description
+    explain(obj)            explain which libraries an object can reach, and why
+    trace()                 list the lines of a program that import, export, copy or wait for arrays
+    check(obj)              compare the descriptions that an object gives through its protocols
+    inspect, debug_repr, picture, datashape, parse_type
+                            describe metadata, draw a layout, write and parse the type of an array
     Device, get_dims, get_origin
 
-Not dense
-    asnested(obj)           lists, strings, missing values and records, as a NestedArray; out by
+Nested data
+    asnested(obj)           import lists, strings, missing values and records as a NestedArray
     as_arrow, as_polars, as_pandas, as_awkward
+                            export a NestedArray
 
-Beyond Python and one process
-    get_include()           the struct of an array for C, C++ and Cython
-    pickling, as_mpi        what becomes of a device's memory in a pickle; any layout as one MPI message
+C, C++, and other processes
+    get_include(), Request  headers of the C interface; its request for an array, in Python
+    pickling, as_mpi        pickling of device memory; an array of any layout as one MPI message
     register_library        add a library that arrayhub does not know
-    register_dask           arrays in dask by the way that NumPy's have
-    transfer, sycl_runtime  settings of the copies and the memory that they keep; how the SYCL CPU device is found
+    register_dask           send arrays in dask without pickling their elements
+    transfer, sycl_runtime  settings and memory of copies; detection of the SYCL CPU device
 
-An array computes nothing: take as_numpy(x), or another library's array, to do so. USM is SYCL's unified shared memory.
-``python -m arrayhub doctor`` says what works on this machine.
+`USMArray` does not implement arithmetic. Convert it first, for example with `as_numpy(x)`. USM is SYCL's unified shared
+memory. ``python -m arrayhub doctor`` reports what works on a machine.
 """
 
 from importlib import import_module
@@ -47,7 +48,7 @@ from typing import TYPE_CHECKING
 from arrayhub import _clone, sycl_runtime
 
 __path__[:] = _clone.compiled_path(__path__)
-sycl_runtime.configure()  # before anybody imports dpctl, whose loader reads the environment once
+sycl_runtime.configure()  # before dpctl is imported, because its loader reads the environment only once
 _clone.check_compiled()
 
 from arrayhub._core.device import Device  # noqa: E402
@@ -55,7 +56,7 @@ from arrayhub._core.errors import InterfaceError  # noqa: E402
 from arrayhub._core.include import get_include  # noqa: E402
 from arrayhub.adapters.dimensions import get_dims, get_origin  # noqa: E402
 from arrayhub.array.usm_array import USMArray  # noqa: E402
-from arrayhub.capi import table as _table  # noqa: E402, F401 (fills in the functions that C code calls)
+from arrayhub.capi import table as _table  # noqa: E402, F401 (fills in the function table of the C interface)
 from arrayhub.convert.functions import (  # noqa: E402
     as_cupy,
     as_dpnp,
@@ -106,7 +107,7 @@ if TYPE_CHECKING:
     from arrayhub.transport.pickling import _unpickle as _unpickle
     from arrayhub.transport.policy import pickling
 
-# Public names whose modules are imported when they are first asked for: who only passes arrays on has no need of them.
+# Public names whose modules are imported on first use, to keep `import arrayhub` fast.
 _LAZY = {
     name: module
     for module, names in {
@@ -187,7 +188,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # which would then take any name for one of arrayhub's
+if not TYPE_CHECKING:  # with a module __getattr__, type checkers would accept any name
 
     def __getattr__(name):
         if name not in _LAZY:

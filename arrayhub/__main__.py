@@ -1,15 +1,15 @@
-"""The command line: ``python -m arrayhub COMMAND``. One row per command: its name, what it is for, its function."""
+"""The command line: ``python -m arrayhub COMMAND``. One row per command: name, purpose, function."""
 
 import sys
 
 from arrayhub import cli
 
 COMMANDS = (
-    cli.Command("config", "say where compilers and build systems find the headers", cli.config),
-    cli.Command("demo", "send real arrays through every installed library and print what happened", cli.demo),
-    cli.Command("doctor", "say what is installed, what works, and which command fixes what does not", cli.doctor),
-    cli.Command("explain", "say what an object offers, and which libraries can have it without a copy", cli.explain),
-    cli.Command("trace", "run a script and say which lines of it hand arrays over, copy and wait", cli.trace),
+    cli.Command("config", "print the paths of the headers for compilers and build systems", cli.config),
+    cli.Command("demo", "pass arrays through every installed library and print the results", cli.demo),
+    cli.Command("doctor", "report installed libraries, devices and problems, with commands that fix them", cli.doctor),
+    cli.Command("explain", "explain how an object is imported, and which libraries can share its memory", cli.explain),
+    cli.Command("trace", "run a script and list the lines that import, export, copy or wait for arrays", cli.trace),
 )
 
 if __name__ == "__main__":

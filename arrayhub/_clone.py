@@ -1,4 +1,4 @@
-"""In the root of a clone, ``python -m`` finds the sources before the installed package; this finds the latter."""
+"""Find the installed package if Python imports the sources first, as ``python -m`` does in the root of a clone."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 
 
 def compiled_path(package_path: Iterable[str]) -> list[str]:
-    """Return the folders in which the package's modules are found.
+    """Return the folders of the package's compiled modules.
 
     Parameters
     ----------
@@ -18,8 +18,8 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
     Returns
     -------
     list of str
-        `package_path`, or the installed package's folder if `package_path` is a source tree (it has a ``meson.build``)
-        without modules that were compiled for this interpreter. An editable installation finds its modules by itself.
+        The installed package's folder if `package_path` is a source tree (with a ``meson.build``) without modules
+        compiled for this interpreter, else `package_path`. Editable installations find their modules themselves.
     """
     here = list(package_path)
     compiled = (os.path.join(here[0], "_core", f"device{suffix}") for suffix in EXTENSION_SUFFIXES)
@@ -31,13 +31,7 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
 
 
 def check_compiled() -> None:
-    """See that the package's modules are compiled, which those of a clone are not at first.
-
-    Raises
-    ------
-    ImportError
-        They are not; the message says how that is done.
-    """
+    """Raise ImportError with instructions if the package's modules are not compiled, as in a fresh clone."""
     try:
         import_module("arrayhub._core.device")
     except ModuleNotFoundError as error:
@@ -45,6 +39,6 @@ def check_compiled() -> None:
             raise
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         raise ImportError(
-            f"arrayhub: the sources in {root} are not compiled; there, run `pip install .`, which takes minutes, or"
-            " `python tools/build_inplace.py`"
+            f"arrayhub: the sources in {root} are not compiled; run `pip install .`, which takes minutes, or"
+            " `python tools/build_inplace.py` in this folder"
         ) from error

@@ -1,6 +1,6 @@
-"""The commands of ``python -m arrayhub``: their arguments, what they print, and their exit status.
+"""Commands of ``python -m arrayhub``.
 
-0 is success; 1 a demo or a doctor with something to report; 2 arguments that are not understood.
+The exit status is 0 for success, 1 if ``demo`` or ``doctor`` has found a problem, and 2 for invalid arguments.
 """
 
 import argparse
@@ -21,7 +21,7 @@ Run = Callable[[argparse.Namespace], int]
 
 
 class Command(NamedTuple):
-    """One command: `prepare` declares its arguments, and returns the function that runs it."""
+    """One command. `prepare` declares its arguments and returns the function that runs the command."""
 
     name: str
     purpose: str
@@ -29,7 +29,7 @@ class Command(NamedTuple):
 
 
 def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; without one, say which there are."""
+    """Run one command and return its exit status. Without a command, print the list of commands."""
     parser = argparse.ArgumentParser(prog="python -m arrayhub", description="A hub between array protocols.")
     parser.add_argument("--version", action="version", version=f"arrayhub {__version__}")
     choices = parser.add_subparsers(dest="command", metavar="command")
@@ -44,8 +44,8 @@ def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) ->
     try:
         status = run(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads the output, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what the interpreter flushes at its end
+    except BrokenPipeError:  # the reader of the output, such as head, has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes stdout when it ends
         return 1
     return status
 
@@ -55,12 +55,12 @@ def _sentence(purpose: str) -> str:
 
 
 def config(parser: argparse.ArgumentParser) -> Run:
-    """Where compilers and build systems find the headers."""
+    """Print the paths of the headers for compilers and build systems."""
     from arrayhub.capi.config import OPTIONS
 
     chosen = parser.add_mutually_exclusive_group(required=True)
-    for name, (what, _) in OPTIONS.items():
-        chosen.add_argument(f"--{name}", dest="option", action="store_const", const=name, help=what)
+    for name, (description, _) in OPTIONS.items():
+        chosen.add_argument(f"--{name}", dest="option", action="store_const", const=name, help=description)
 
     def run(options: argparse.Namespace) -> int:
         print(OPTIONS[options.option][1])
@@ -70,7 +70,7 @@ def config(parser: argparse.ArgumentParser) -> Run:
 
 
 def demo(parser: argparse.ArgumentParser) -> Run:
-    """Real arrays through every installed library."""
+    """Pass arrays through every installed library."""
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub.examples import demo
@@ -81,9 +81,9 @@ def demo(parser: argparse.ArgumentParser) -> Run:
 
 
 def doctor(parser: argparse.ArgumentParser) -> Run:
-    """What is installed and what works."""
+    """Report installed libraries, devices and problems."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.epilog = "Exit status: 0 where all that is installed works, 1 where there is a problem."
+    parser.epilog = "Exit status: 0 without problems, else 1."
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub.inspection import doctor
@@ -94,12 +94,12 @@ def doctor(parser: argparse.ArgumentParser) -> Run:
 
 
 def explain(parser: argparse.ArgumentParser) -> Run:
-    """What an object offers and whom it can reach."""
+    """Explain how an object is imported, and which libraries it can reach."""
     parser.add_argument("target", metavar="package.module:object", help="for example mylib.data:images")
-    parser.add_argument("--to", metavar="library", help="ask about one consumer, such as torch, only")
+    parser.add_argument("--to", metavar="library", help="try one library only, such as torch")
     parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
     parser.epilog = (
-        "The module is imported, from the current folder too; the object is what its attribute is, uncalled."
+        "The module is imported, also from the current folder. The object is its attribute, which is not called."
     )
 
     def run(options: argparse.Namespace) -> int:
@@ -107,28 +107,28 @@ def explain(parser: argparse.ArgumentParser) -> Run:
 
         target = _find(parser, options.target)
         try:
-            found = explain(target, to=options.to)
-        except (TypeError, ValueError) as error:  # only `to` can be wrong here: explain takes any object
+            explanation = explain(target, to=options.to)
+        except (TypeError, ValueError) as error:  # only `to` can be invalid: explain accepts any object
             parser.error(f"argument --to: {error}")
-        print(json.dumps(dataclasses.asdict(found), indent=2) if options.json else found)
+        print(json.dumps(dataclasses.asdict(explanation), indent=2) if options.json else explanation)
         return 0
 
     return run
 
 
 def trace(parser: argparse.ArgumentParser) -> Run:
-    """A script, and what happens at its borders between libraries."""
-    parser.add_argument("--json", metavar="FILE", help="write every single event there as JSON, instead of the table")
+    """Run a script and list its imports, exports, copies and waits."""
+    parser.add_argument("--json", metavar="FILE", help="write each event to FILE as JSON, instead of the table")
     parser.add_argument("script", help="the script to run")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
-    parser.epilog = "The table goes to stderr, whatever ends the script; the exit status is the script's."
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    parser.epilog = "The table is printed to stderr, also if the script fails. The exit status is that of the script."
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub import trace
 
         if not os.path.isfile(options.script):
-            parser.error(f"argument script: there is no file {options.script!r}")
-        file = _opened(parser, options.json) if options.json else None  # before the script: its run cannot be had again
+            parser.error(f"argument script: file {options.script!r} does not exist")
+        file = _opened(parser, options.json) if options.json else None  # fail before the script runs
         sys.argv = [options.script, *options.arguments]
         sys.path[0] = os.path.dirname(os.path.abspath(options.script))
         traced = trace()
@@ -154,21 +154,22 @@ def _opened(parser: argparse.ArgumentParser, path: str) -> TextIO:
 
 
 def _find(parser: argparse.ArgumentParser, target: str) -> Any:
-    """The object that ``package.module:object`` names; anything else ends the program with status 2."""
+    """Return the object that ``package.module:object`` names, or exit with status 2."""
     module_name, colon, path = target.partition(":")
     if not (module_name and colon and path):
         parser.error(
-            f"argument package.module:object: {target!r} names no object; accepted: numpy:pi, mylib.data:images"
+            f"argument package.module:object: {target!r} does not name an object; accepted, for example: numpy:pi,"
+            " mylib.data:images"
         )
     try:
         module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:  # whatever a module raises when it is imported; a script may just exit
+    except (Exception, SystemExit) as error:  # a module may raise any exception, and a script may exit
         parser.error(
             f"argument package.module:object: {module_name} cannot be imported: {type(error).__name__}: {error}"
         )
     try:
         return reduce(getattr, path.split("."), module)
-    except Exception as error:  # whatever a module's own __getattr__ or a property raises
+    except Exception as error:  # a module's __getattr__ or a property may raise any exception
         names = [name for name in dir(module) if not name.startswith("_")]
         known = ", ".join(difflib.get_close_matches(path, names) or names[:8]) or "nothing public"
         parser.error(f"argument package.module:object: {target}: {error}; accepted, for example: {known}")

@@ -1,11 +1,11 @@
-"""Make the SYCL CPU device that pip installed visible, before dpctl is first imported.
+"""Make the SYCL CPU device that pip installs visible, before dpctl is first imported.
 
-``pip install 'arrayhub[sycl]'`` brings Intel's OpenCL CPU runtime along, but no loader finds it: the vendor file that
-pip installs next to it names a folder that does not exist, and the loader would not read that file in a virtual
-environment anyway. Naming the library in ``OCL_ICD_FILENAMES`` is the loader's own way to add one. ``import arrayhub``
-does that through `configure`, unless the user has decided otherwise; docs/sycl_runtime.md has the rules.
+``pip install 'arrayhub[sycl]'`` installs Intel's OpenCL CPU runtime, but OpenCL loaders do not find it: the vendor file
+of the package names a folder that does not exist, and loaders do not read vendor files in a virtual environment.
+``import arrayhub`` therefore calls `configure`, which names the library in ``OCL_ICD_FILENAMES`` unless the user has
+configured OpenCL. docs/sycl_runtime.md lists the rules.
 
-Only ``os`` and ``sys`` are imported here, since every ``import arrayhub`` pays for this module.
+This module imports only ``os`` and ``sys``, because every ``import arrayhub`` imports it.
 """
 
 import os
@@ -22,8 +22,8 @@ SWITCH = "ARRAYHUB_SYCL_RUNTIME"
 SWITCHED_ON = ("", "on", "1", "true", "yes")
 SWITCHED_OFF = ("off", "0", "false", "no")
 
-# What makes an OpenCL loader look elsewhere. Khronos' loader (the one that pip installs) reads the first two, ocl-icd
-# (the one of most Linux distributions) all three; Intel's setvars.sh sets the first.
+# Variables that configure OpenCL loaders. Khronos' loader, which pip installs, reads the first two. ocl-icd, the loader
+# of most Linux distributions, reads all three. Intel's setvars.sh sets the first.
 LOADER_VARIABLES = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
 
 SYSTEM_VENDOR_FOLDER = "/etc/OpenCL/vendors"
@@ -34,16 +34,15 @@ _status = {"action": "left", "reason": "configure() has not run", "library": Non
 
 
 def configure():
-    """Name the pip-installed OpenCL CPU runtime in ``OCL_ICD_FILENAMES``, if nobody else has decided.
+    """Name the pip-installed OpenCL CPU runtime in ``OCL_ICD_FILENAMES``, unless OpenCL is already configured.
 
-    Called once by ``import arrayhub``. It never raises, and never changes a variable that is already set; `status`
-    says what came of it. Calling it again is harmless.
+    ``import arrayhub`` calls this function once. It does not raise exceptions, does not change variables that are set,
+    and has no effect if it is called again. `status` returns the result.
     """
     if _status["action"] == "set":
-        # What a second call would find in the environment is our own setting, not the user's.
-        return
+        return  # the environment now contains the setting of the first call
     if "dpctl" in sys.modules:
-        library, reason = None, "dpctl was imported first, and may have loaded its devices already"
+        library, reason = None, "dpctl was imported first, and may already have loaded its devices"
         fix = "import arrayhub before dpctl and dpnp"
     else:
         library, reason, fix = _decide(os.environ, sys.path, SYSTEM_VENDOR_FOLDER)
@@ -53,31 +52,36 @@ def configure():
 
 
 def status():
-    """Say what `configure` did, and why.
+    """Return the result of `configure`, and the reason for it.
 
     Returns
     -------
     dict
-        ``action`` is 'set' or 'left', ``reason`` a sentence for people, and ``library`` the path that was written to
-        ``OCL_ICD_FILENAMES`` (None where the environment was left as it was). ``fix`` is what helps where no device is
-        found all the same, for people.
+        ``action``
+            ``"set"`` if `configure` has set ``OCL_ICD_FILENAMES``, else ``"left"``.
+        ``reason``
+            Reason for the action, as text.
+        ``library``
+            Path that was written to ``OCL_ICD_FILENAMES``, or None.
+        ``fix``
+            Remedy to try if dpctl does not find a device, as text.
     """
     return dict(_status)
 
 
 def cause():
-    """Say in one sentence why dpctl may find no device, and what helps."""
+    """Return a sentence with the probable reason why dpctl does not find a device, and the remedy."""
     other = _foreign_tbb(os.environ.get("OCL_ICD_FILENAMES", ""))
     if other is not None:
         return (
-            f"the CPU runtime cannot be loaded beside {other}, an older TBB that another library has brought;"
-            " call dpctl.get_devices() before that library is imported"
+            f"the CPU runtime cannot be loaded with {other}, an older TBB that another library has loaded; call"
+            " dpctl.get_devices() before that library is imported"
         )
     return f"{_status['reason']}; {_status['fix']}"
 
 
 def _foreign_tbb(runtime):
-    """Return the path of a loaded TBB that is not the one beside the CPU runtime, where there is one, else None."""
+    """Return the path of a loaded TBB other than the one that belongs to the CPU runtime, or None."""
     own = os.path.dirname(os.path.realpath(runtime))
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
@@ -88,24 +92,23 @@ def _foreign_tbb(runtime):
 
 
 def _decide(environ, search_path, vendor_folder):
-    """Return ``(library, reason, fix)``; the library is None where the environment is to be left alone."""
+    """Return ``(library, reason, fix)``. The library is None if the environment must not be changed."""
     switch = environ.get(SWITCH, "").strip().lower()
     if switch in SWITCHED_OFF:
         return None, f"{SWITCH}={environ[SWITCH]} switches it off", f"unset {SWITCH}"
     if switch not in SWITCHED_ON:
-        # A value we do not know was meant to change something, so do the least.
+        # the user has set the variable for a purpose, so leave the environment unchanged
         return (
             None,
-            f"{SWITCH}={environ[SWITCH]} is not understood; use on, 1, true, yes, or off, 0, false, no",
+            f"{SWITCH} is {environ[SWITCH]}; accepted: on, 1, true, yes, off, 0, false, no",
             f"unset {SWITCH}",
         )
 
     for name in LOADER_VARIABLES:
-        # Set but empty is a setting too: it is how a shell says "none of them".
-        if name in environ:
+        if name in environ:  # also if it is empty, which selects no driver
             return (
                 None,
-                f"{name} is set, and whoever set it chose the OpenCL drivers",
+                f"{name} is set, which selects the OpenCL drivers",
                 f"unset {name}, or name a driver in it",
             )
 
@@ -113,7 +116,7 @@ def _decide(environ, search_path, vendor_folder):
     if _selects_by_number(selector):
         return (
             None,
-            f"ONEAPI_DEVICE_SELECTOR={selector} counts devices, and one more would change the numbers",
+            f"ONEAPI_DEVICE_SELECTOR={selector} selects devices by number, and another device would change the numbers",
             "unset ONEAPI_DEVICE_SELECTOR",
         )
 
@@ -131,18 +134,18 @@ def _decide(environ, search_path, vendor_folder):
     if os.pathsep in library:
         return (
             None,
-            f"the loader cannot be given {library}: it takes the {os.pathsep!r} for the start of a second name",
+            f"the loader does not support the {os.pathsep!r} in {library}, because it separates names",
             f"move the environment to a path without {os.pathsep!r}",
         )
     return library, "this is the OpenCL CPU runtime that pip installed", "pip install --force-reinstall intel-opencl-rt"
 
 
 def _find_runtime(search_path):
-    """Return the path of the first pip-installed CPU runtime that belongs to a folder of ``search_path``, or None.
+    """Return the path of the first pip-installed CPU runtime for a folder of ``search_path``, or None.
 
-    pip unpacks the runtime beside ``site-packages``, two levels up, where dpctl's own RPATH looks for SYCL too. So the
-    import path leads to it in a virtual environment, in the user's site and in the system's Python, and in the order in
-    which they count.
+    pip installs the runtime two levels above ``site-packages``, where dpctl's RPATH also searches for SYCL. The folders
+    of the import path therefore lead to it in a virtual environment, in the user's site and in the system's Python, in
+    the order of precedence.
     """
     for folder in search_path:
         if os.path.basename(folder) not in ("site-packages", "dist-packages"):
@@ -156,7 +159,7 @@ def _find_runtime(search_path):
 def _system_cpu_runtime(vendor_folder):
     """Return the Intel CPU runtime that the system's vendor folder names, if it exists, else None.
 
-    A second copy would show the same CPU as a second device, and put itself before the administrator's choice.
+    A second runtime would present the same CPU as a second device, before that of the administrator.
     """
     try:
         names = sorted(os.listdir(vendor_folder))
@@ -170,18 +173,18 @@ def _system_cpu_runtime(vendor_folder):
                 library = file.readline().strip()
         except OSError:
             continue
-        # The dot leaves out libintelocl_emu.so, the FPGA emulator, which is no CPU device. An entry without a folder
-        # is not counted: finding out whether it can be loaded would take loading it.
+        # The dot excludes libintelocl_emu.so, the FPGA emulator, which is not a CPU device. An entry without a folder
+        # is ignored, because only loading it would show whether it exists.
         if os.path.basename(library).startswith("libintelocl.") and os.path.isabs(library) and os.path.isfile(library):
             return library
     return None
 
 
 def _selects_by_number(selector):
-    """Tell whether ``ONEAPI_DEVICE_SELECTOR`` counts OpenCL devices, as ``*:0`` and ``!opencl:1`` do.
+    """Return whether ``ONEAPI_DEVICE_SELECTOR`` selects OpenCL devices by number, as in ``*:0`` and ``!opencl:1``.
 
-    The loader puts the added runtime first, so such a number would come to mean another device. Other backends' devices
-    (``level_zero:0``) and device types (``*:gpu``) stay what they are.
+    The loader inserts the added runtime first, so such a number would select another device. Devices of other backends
+    (``level_zero:0``) and device types (``*:gpu``) are not affected.
     """
     for term in selector.split(";"):
         backend, _, devices = term.strip().lstrip("!").partition(":")

@@ -92,7 +92,7 @@ def test_every_request_is_answered_as_cpython_answers_it(request_, layout, writa
         (C_CONTIGUOUS, "F", "a C-contiguous buffer"),
         (F_CONTIGUOUS, "C", "a Fortran-contiguous buffer"),
         (ANY_CONTIGUOUS, "sliced", "a contiguous buffer"),
-        (FORMAT, "C", "PyBUF_FORMAT was asked for without PyBUF_ND"),
+        (FORMAT, "C", "the request has PyBUF_FORMAT without PyBUF_ND"),
     ],
 )
 def test_refusals_say_what_to_do(request_, layout, words):

@@ -51,7 +51,7 @@ def library(tmp_path):
         (["draw"], "'demo', 'doctor', 'explain'"),
         (["doctor", "--yaml"], "unrecognized arguments: --yaml"),
         (["explain"], "required: package.module:object"),
-        (["explain", "numpy"], "'numpy' names no object; accepted: numpy:pi"),
+        (["explain", "numpy"], "'numpy' does not name an object; accepted, for example: numpy:pi"),
         (["explain", "no_such_module:a"], "no_such_module cannot be imported: ModuleNotFoundError"),
         (["explain", "..:a"], "cannot be imported"),
         (["explain", "numpy:linalg.inverse"], "numpy:linalg.inverse: "),

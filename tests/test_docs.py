@@ -168,7 +168,7 @@ def test_sources_that_are_not_compiled_say_so(tmp_path):
     shutil.copytree(ROOT / "arrayhub", tmp_path / "arrayhub", ignore=sources)
     done = run("-S", "-c", "import arrayhub", cwd=tmp_path, PYTHONPATH="")
     assert done.returncode == 1
-    assert "are not compiled; there, run `pip install .`" in done.stderr
+    assert "are not compiled; run `pip install .`" in done.stderr
 
 
 def test_every_public_name_is_there():

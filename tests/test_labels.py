@@ -501,9 +501,9 @@ def test_attributes_exist_where_stencils_can_read_them():
     for missing in (a, a.with_dims("xy"), a.with_dims(("I", "lat"))):
         assert not hasattr(missing, "__gt_dims__")
         assert not hasattr(missing, "__gt_origin__")
-    with pytest.raises(AttributeError, match=r"__gt_dims__: dims is \('x', 'y'\); GT4Py knows 'I', 'J', 'K'"):
+    with pytest.raises(AttributeError, match=r"__gt_dims__: dims is \('x', 'y'\); accepted by GT4Py: 'I', 'J', 'K'"):
         _ = a.with_dims("xy").__gt_dims__
-    with pytest.raises(AttributeError, match=r"__gt_origin__: the array has no origin"):
+    with pytest.raises(AttributeError, match=r"__gt_origin__: the array does not have an origin"):
         _ = a.with_dims("IJ").__gt_origin__
     assert a.with_dims("IJ").__gt_dims__ == ("I", "J")
     assert a.with_dims("KJ", (1, 2))[1:].__gt_origin__ == (2, 0)

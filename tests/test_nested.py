@@ -242,7 +242,7 @@ def test_torch_jagged_both_ways():
     assert [row.tolist() for row in shared.unbind()] == RAGGED[1:]
     copied = ah.as_torch(ah.asnested(pa.array(RAGGED)), copy=True)
     assert [row.tolist() for row in copied.unbind()] == RAGGED
-    with pytest.raises(BufferError, match="no ragged array of numbers"):
+    with pytest.raises(BufferError, match=r"the type is .*; accepted: n \* var \* number"):
         ah.as_torch(ah.asnested([["a"]]))
 
 
@@ -312,9 +312,9 @@ def test_new_parts_need_nothing_in_front():
     """A bitmap of a slice starts within a byte, and new offsets have no elements in front of their first."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
-    assert na.c_array(conform.as_polars_has_it(x)).offset == 0
+    assert na.c_array(conform.for_polars(x)).offset == 0
     words = ah.asnested(pa.array([None, None, "a", "b"]))[1:]
-    assert na.c_array(conform.as_polars_has_it(words)).offset == 0
+    assert na.c_array(conform.for_polars(words)).offset == 0
     assert ah.as_polars(words).to_list() == [None, "a", "b"]
 
 
@@ -360,7 +360,7 @@ def test_polars_takes_slices_of_rows_of_one_length(x):
 )
 @pytest.mark.parametrize("copy", [None, True])
 def test_polars_takes_no_rows_of_length_0(make, copy):
-    with pytest.raises(BufferError, match="polars: it takes in no rows of a fixed length of 0; take arrayhub.as_arrow"):
+    with pytest.raises(BufferError, match="polars: rows of fixed length 0 are not supported. Use arrayhub.as_arrow"):
         ah.as_polars(make(), copy=copy)
 
 
@@ -399,17 +399,17 @@ def test_records_without_fields_keep_their_rows():
 
 def test_what_records_of_numpy_cannot_say_is_named():
     x = ah.asnested([{"a": 1, "b": {"c": 2.5}}, {"a": 3, "b": {"c": None}}])
-    says = r"1 of 2 elements of x\['b'\]\['c'\] are missing.*take x\['b'\]\['c'\].content and x\['b'\]\['c'\].validity"
+    says = r"1 of 2 elements of x\['b'\]\['c'\] are missing.*Use x\['b'\]\['c'\].content and x\['b'\]\['c'\].validity"
     with pytest.raises(BufferError, match=says):
         ah.as_numpy(x, copy=True)
     assert ah.as_numpy(x["b"]["c"].content).tolist()[0] == 2.5 and ah.as_numpy(x["b"]["c"].validity)[0] & 3 == 1
     with pytest.raises(
-        BufferError, match=r"strings of variable length, which x\['s'\] has.*as_numpy\(x\['s'\], copy=True"
+        BufferError, match=r"strings of variable length, and x\['s'\] has them.*as_numpy\(x\['s'\], copy=True"
     ):
         ah.as_numpy(ah.asnested([{"s": "a"}]), copy=True)
     with pytest.raises(ValueError, match=r"^numpy: x\['r'\]: row 1 has 0 elements"):
         ah.as_numpy(ah.asnested([{"r": [1]}, {"r": []}]), copy=True)
-    with pytest.raises(BufferError, match=r"elements of x are missing.*take x\.to_list\(\)"):
+    with pytest.raises(BufferError, match=r"elements of x are missing.*Use x\.to_list\(\)"):
         ah.as_numpy(ah.asnested([[1], None]), copy=True)
 
 
@@ -512,7 +512,7 @@ def test_masked_strings_are_strings_of_which_some_are_missing(dtype, kind):
         assert ah.as_arrow(x).to_pylist() == ah.as_polars(x).to_list() == expected
     assert ah.asnested(np.ma.array(strings, mask=[False, True])).content.size == 1
     assert ah.asnested(np.ma.array(strings[:0])).kind == ah.asnested(strings[:0]).kind == kind
-    with pytest.raises(BufferError, match="strings are in another form"):
+    with pytest.raises(BufferError, match="NumPy stores strings in another layout"):
         ah.asnested(np.ma.array(strings, mask=[False, True]), copy=False)
 
 
@@ -526,7 +526,7 @@ def test_masked_strings_and_those_that_are_missing_already():
 @pytest.mark.parametrize("make", [list, np.array, np.ma.array, lambda texts: np.array([(texts[1],)], [("s", "U1")])])
 def test_text_that_utf8_does_not_have(make):
     with pytest.raises(
-        ValueError, match=r"^asnested: '\\ud800' is no text that UTF-8 has .*as bytes it is text.encode"
+        ValueError, match=r"^asnested: '\\ud800' cannot be encoded as UTF-8 .*Pass the bytes of text.encode"
     ):
         ah.asnested(make(["a", "\ud800"]))
 
@@ -636,7 +636,7 @@ def test_rows_of_ml_dtypes_types():
 def test_the_refusal_of_ragged_rows_is_that_of_the_call():
     x = ah.asnested(RAGGED)
     with pytest.raises(
-        ValueError, match=r"^numpy: row 1 has .* Take x\.to_list\(\), or arrayhub\.as_awkward\(x\)"
+        ValueError, match=r"^numpy: row 1 has .* Use x\.to_list\(\), or arrayhub\.as_awkward\(x\)"
     ) as raised:
         ah.as_numpy(x)
     assert "to_dense" not in str(raised.value)
@@ -757,9 +757,9 @@ def test_an_index_comes_in_as_its_series_does(name):
 
 
 def test_an_index_without_a_type_of_arrows_is_refused():
-    with pytest.raises(BufferError, match="pyarrow makes no array"):
+    with pytest.raises(BufferError, match="pyarrow cannot convert"):
         ah.asnested(pd.Index([1, "a"]))
-    with pytest.raises(BufferError, match=r"x\.to_numpy\(\) of a sparse one"):
+    with pytest.raises(BufferError, match=r"x\.to_numpy\(\) of a sparse column"):
         ah.asnested(pd.arrays.SparseArray([0, 1]))
     with pytest.raises(TypeError, match="get_level_values"):
         ah.asnested(pd.MultiIndex.from_tuples([(1, "a")]))
@@ -901,7 +901,7 @@ def test_masks_in_lists_are_missing_values():
     masked = np.ma.masked_array([1.0, 2.0], [False, True])
     assert ah.as_arrow(ah.asnested([masked, masked[:1]])).to_pylist() == [[1.0, None], [1.0]]
     assert ah.as_arrow(ah.asnested([{"a": masked}])).to_pylist() == [{"a": [1.0, None]}]
-    with pytest.raises(TypeError, match="without dimensions"):
+    with pytest.raises(TypeError, match="0 dimensions"):
         ah.asnested([np.ma.masked_array(5.0, mask=True)])
 
 
@@ -915,7 +915,7 @@ def test_zones_of_times_in_lists_are_kept():
         given = ah.as_arrow(ah.asnested([value, None]))
         assert given.type == pa.timestamp("us", zone)
         assert given.to_pylist()[0] == value
-    with pytest.raises(TypeError, match="several zones"):
+    with pytest.raises(TypeError, match="several time zones"):
         ah.asnested([zurich, datetime.datetime(2020, 1, 1)])
 
 
@@ -958,7 +958,7 @@ def test_times_beyond_64_bits_are_refused():
 def test_times_whose_utc_python_does_not_have_are_refused_by_name(moment, hours):
     zone = datetime.timezone(datetime.timedelta(hours=hours))
     with pytest.raises(
-        OverflowError, match=r"asnested: (0001-01-01|9999-12-31)T.* before the year 1 or after 9999 in UTC"
+        OverflowError, match=r"asnested: (0001-01-01|9999-12-31)T.* outside of the years 1 to 9999 in UTC"
     ):
         ah.asnested([moment.replace(tzinfo=zone)])
 
@@ -972,7 +972,7 @@ def test_a_zone_of_a_fixed_offset_is_its_offset():
         taken = ah.as_arrow([value])
         assert taken.type == pa.timestamp("us", "+02:00" if name == "CEST" else "-02:30")
         assert taken.to_pylist() == [value]
-    with pytest.raises(TypeError, match="whole minutes"):
+    with pytest.raises(TypeError, match="UTC offset of .* has seconds"):
         ah.asnested([NOON.replace(tzinfo=datetime.timezone(datetime.timedelta(seconds=5)))])
 
 
@@ -1094,7 +1094,7 @@ def test_times_that_others_have_no_words_for_are_refused(kind):
     "source", [np.array([["a"]], StringDType()), np.array("a", StringDType()), np.array("a"), np.array(1)]
 )
 def test_ndarrays_of_other_dimensions_are_told_what_helps(source):
-    with pytest.raises(TypeError, match=rf"of {source.ndim} dimensions.*reshape\(-1\)"):
+    with pytest.raises(TypeError, match=rf"has {source.ndim} dimensions.*reshape\(-1\)"):
         ah.asnested(source)
     assert len(ah.asnested(source.reshape(-1))) == 1
 
@@ -1103,7 +1103,7 @@ def test_arrays_without_a_dimension_are_told_what_helps():
     x = ah.asarray(np.array(1))
     for take in (ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward):
         for source in (x, 1, np.float32(1)):
-            with pytest.raises(TypeError, match=r"no dimension.*Take asarray\(x\)\.reshape\(-1\)"):
+            with pytest.raises(TypeError, match=r"0 dimensions.*Use arrayhub\.asarray\(x\)\.reshape\(-1\)"):
                 take(source)
             assert take(ah.asarray(source).reshape(-1)) is not None
 
@@ -1112,7 +1112,7 @@ def test_columns_that_pyarrow_has_no_array_of():
     assert ah.asnested(pd.Series([1j, 2])).to_list() == [1j, 2]
     sparse = pd.Series(pd.arrays.SparseArray([0, 1]))
     for source in (sparse, pd.Series([1, "a"]), pd.DataFrame({"a": [1j]})):
-        with pytest.raises(BufferError, match=r"pyarrow makes no array of this .*x\.to_numpy\(\) of a sparse one"):
+        with pytest.raises(BufferError, match=r"pyarrow cannot convert .*x\.to_numpy\(\) of a sparse column"):
             ah.asnested(source)
     assert ah.asnested(sparse.to_numpy()).to_list() == [0, 1]
 
@@ -1123,12 +1123,12 @@ def test_a_tensor_alone():
 
 
 def test_records_of_which_one_is_missing_name_their_fields():
-    with pytest.raises(BufferError, match=r"x\[name\] of each field"):
+    with pytest.raises(BufferError, match=r"x\[field\] for each field"):
         ah.as_numpy(ah.asnested([{"a": 1}, None]), copy=True)
 
 
 def test_half_a_character_is_no_text():
-    with pytest.raises(ValueError, match=r"asnested: '\\ud800x' is no text that UTF-8 has .*surrogatepass"):
+    with pytest.raises(ValueError, match=r"asnested: '\\ud800x' cannot be encoded as UTF-8 .*surrogatepass"):
         ah.asnested(["a", "\ud800x"])
     with pytest.raises(ValueError, match="asarray: dtype is"):
         ah.asarray(["\ud800"], dtype="M8[s]")

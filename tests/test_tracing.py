@@ -265,7 +265,7 @@ def test_a_script_as_json(script):
 def test_a_script_that_is_not_there(tmp_path):
     done = run("nowhere.py", cwd=tmp_path)
     assert done.returncode == 2
-    assert "there is no file 'nowhere.py'" in done.stderr
+    assert "file 'nowhere.py' does not exist" in done.stderr
 
 
 def test_a_trace_within_itself_hears_everything_once():

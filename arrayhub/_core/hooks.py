@@ -22,8 +22,8 @@ UPWARD = {
     "NestedArray": "arrayhub.nested.array:NestedArray",
     # called by convert/ and inspection/
     "asnested": "arrayhub.nested.asnested:asnested",
-    "NESTED_WAYS": "arrayhub.nested.export:WAYS",
-    "NESTED_TAKERS": "arrayhub.nested.export:TAKERS",
+    "DENSE_CONSUMERS": "arrayhub.nested.export:DENSE_CONSUMERS",
+    "NESTED_CONSUMERS": "arrayhub.nested.export:NESTED_CONSUMERS",
     "nested_view": "arrayhub.nested.explain:view_of",
     "explain_nested": "arrayhub.nested.explain:explain_nested",
     "nested_verdict": "arrayhub.nested.explain:verdict_of",
@@ -46,10 +46,10 @@ class Hooks:
     def __getattr__(self, name: str) -> Any:
         if name not in UPWARD:
             raise AttributeError(f"hooks.{name}: accepted: the names of arrayhub._core.hooks.UPWARD")
-        module, _, there = UPWARD[name].partition(":")
-        found = getattr(import_module(module), there)
-        setattr(self, name, found)
-        return found
+        module, _, attribute = UPWARD[name].partition(":")
+        value = getattr(import_module(module), attribute)
+        setattr(self, name, value)
+        return value
 
 
 hooks = Hooks()

@@ -1,5 +1,7 @@
-"""``__array_interface__`` version 3 and ``__array_struct__``: parse and emit. Source of every rule: NumPy's "The array
-interface protocol"."""
+"""Import and export ``__array_interface__`` version 3 and ``__array_struct__``.
+
+Source of the rules: "The array interface protocol" in NumPy's documentation.
+"""
 
 from cpython.bytearray cimport PyByteArray_CheckExact
 from cpython.buffer cimport PyBUF_SIMPLE, PyObject_CheckBuffer
@@ -52,9 +54,9 @@ cdef extern from "Python.h":
     const int INT_MAX
     Py_ssize_t Py_REFCNT(PyObject* obj) noexcept
 
-# NumPy's PyArrayInterface, as its documentation lays it out.
+# NumPy's PyArrayInterface
 cdef struct ArrayStruct:
-    int two                   # 2, a sanity check
+    int two                   # always 2, to validate the struct
     int nd
     char typekind
     int itemsize              # bytes
@@ -64,47 +66,48 @@ cdef struct ArrayStruct:
     void* data
     PyObject* descr           # only with HAS_DESCR
 
-# C, F, aligned, native order: the struct's numbers are those of ArrayFlags. These two are its own.
+# The flags for C order, F order, alignment and native byte order have the values of ArrayFlags. These two do not exist
+# there.
 cdef enum:
     STRUCT_WRITEABLE = 0x400
     STRUCT_HAS_DESCR = 0x800
 
-# A struct as it was when it was looked at: whatever runs afterwards may change the producer's, and free it.
-cdef struct Look:
-    ArrayStruct said                        # its shape and strides are those below
+# Copy of a producer's struct, which code that runs later may change or free.
+cdef struct StructCopy:
+    ArrayStruct fields                      # its shape and strides point to the arrays below
     intptr_t shape[layout.MAX_NDIM]
     intptr_t strides[layout.MAX_NDIM]
 
-# What a capsule of ours carries: the struct, and the array that shape, strides and data belong to.
+# Content of an exported capsule: the struct, and the array that owns shape, strides and data.
 cdef struct OwnedStruct:
-    ArrayStruct seen
+    ArrayStruct fields
     PyObject* owner
 
 
-# -------------------------------------------------------------------------------------------------- the dict, inwards
+# -------------------------------------------------------------------------------------------------- import of the dict
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on the memory that ``obj.__array_interface__`` describes, or None where `obj` has no such attribute.
+    """Import the memory that ``obj.__array_interface__`` describes. Return None if `obj` does not have the attribute.
 
-    The memory is host memory, so `stream` has no meaning here and is not read.
+    The protocol describes host memory, so `stream` is not used.
 
     Raises
     ------
     InterfaceError
-        A key is missing, of the wrong type, or says what cannot be.
+        A key is missing, has the wrong type, or an invalid value.
     TypeError
         The elements are Python objects.
     BufferError
-        ``data`` is an object with a buffer, and it refuses.
+        ``data`` is an object with a buffer, and its export fails.
     """
-    if PyType_Check(obj):      # the attribute of a class is meant for its instances
+    if PyType_Check(obj):      # the attribute of a class describes its instances
         return None
     return parse_as(obj, own_dtype(obj))
 
 
 cdef Descriptor parse_as(object obj, object dtype):
-    """The same with elements of a dtype that is known; None: of the type that the dict says."""
+    """Import an interface dict like `parse`. `dtype` replaces the element type of the dict unless it is None."""
     interface = getattr(obj, "__array_interface__", None)
     if interface is None:
         return None
@@ -114,7 +117,7 @@ cdef Descriptor parse_as(object obj, object dtype):
     begin(&entries)
     try:
         read(interface, ARRAY_INTERFACE, &entries)
-        copied = is_made_for_a_look(obj, <PyObject*> interface, entries.values[<int> DATA])
+        copied = is_temporary(obj, <PyObject*> interface, entries.values[<int> DATA])
         a = described(obj, &entries, dtype)
     finally:
         let_go(&entries)
@@ -123,11 +126,11 @@ cdef Descriptor parse_as(object obj, object dtype):
     return a
 
 
-cdef bint is_made_for_a_look(object obj, PyObject* interface, PyObject* data) except -1:
-    """Whether `data` are bytes that nobody has but a dict which nobody has but the caller, as an image of PIL's gives them.
+cdef bint is_temporary(object obj, PyObject* interface, PyObject* data) except -1:
+    """Return whether `data` is a bytes object that only the dict refers to, in a dict that only the caller refers to.
 
-    Python has one object for each ``bytes`` of one byte, so that its references say nothing: those are the producer's own
-    where it refers to the object itself. Of no bytes there is no copy.
+    ``PIL.Image`` makes such a copy of its pixels for each access. Python shares the ``bytes`` objects of length 1, so their
+    reference counts are not conclusive: such an object is temporary if `obj` does not refer to it.
     """
     if data == NULL or not (PyBytes_CheckExact(<object> data) or PyByteArray_CheckExact(<object> data)):
         return False
@@ -135,19 +138,19 @@ cdef bint is_made_for_a_look(object obj, PyObject* interface, PyObject* data) ex
         return False
     if PyBytes_CheckExact(<object> data) and PyBytes_GET_SIZE(<object> data) <= 1:
         return PyBytes_GET_SIZE(<object> data) == 1 and not refers_to(obj, <object> data)
-    return Py_REFCNT(data) <= 2      # the dict's reference and that of the entries
+    return Py_REFCNT(data) <= 2      # the references of the dict and of the entries
 
 
 cdef bint refers_to(object obj, object held) except -1:
-    """Whether an object, or the dict of its attributes, has `held`."""
-    for found in get_referents(obj):
-        if found is held or type(found) is dict and any([value is held for value in list((<dict> found).values())]):
+    """Return whether an object or the dict of its attributes refers to `held`."""
+    for other in get_referents(obj):
+        if other is held or type(other) is dict and any([value is held for value in list((<dict> other).values())]):
             return True
     return False
 
 
 cdef Descriptor described(object obj, const Entries* entries, object dtype):
-    """The array that the entries of an interface dict describe."""
+    """Return the array that the entries of an interface dict describe."""
     cdef Descriptor a = new_from_dict(entries, ARRAY_INTERFACE, dtype)
     data = entry(entries, DATA)
     offset = entry(entries, OFFSET)
@@ -157,15 +160,17 @@ cdef Descriptor described(object obj, const Entries* entries, object dtype):
         return a
     set_pointer(a, data)
     if offset is not None and whole(offset, ARRAY_INTERFACE, "offset", -1) != 0:
-        raise dict_error(ARRAY_INTERFACE, "offset", offset, "none or 0 where data is an address: add it to the address")
+        raise dict_error(ARRAY_INTERFACE, "offset", offset, "None or 0 if data is an address. Add the offset to the address")
     a.base_ = obj
     seal(a)
     return a
 
 
 cdef object own_dtype(object obj):
-    """The dtype of an ndarray of one of ml_dtypes' types, or of records with such fields, else None: its dict says ``<V2``,
-    or ``<f1`` for a float8."""
+    """Return the dtype of an ndarray whose elements or fields have types of ml_dtypes, else None.
+
+    The dict of such an array only has ``<V2``, or ``<f1`` for a float8.
+    """
     if not isinstance(obj, numpy.ndarray):
         return None
     dtype = obj.dtype
@@ -173,12 +178,12 @@ cdef object own_dtype(object obj):
 
 
 cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -1:
-    """Lay the array over the buffer of `exporter`, which is held; `offset` is where element zero starts, in bytes."""
+    """Set the memory of `a` to the buffer of `exporter`. `offset` is the position of element zero, in bytes."""
     cdef Py_ssize_t low, high
     cdef Py_ssize_t start = whole(offset, ARRAY_INTERFACE, "offset", -1)
     if not PyObject_CheckBuffer(exporter):
         raise dict_error(ARRAY_INTERFACE, "data", exporter,
-                         "a pair (address, read-only), an object with a buffer, or nothing where the producer has one")
+                         "a pair (address, read-only), an object with a buffer, or None if the producer has a buffer")
     cdef MemoryBlock block = buffer.hold(exporter, PyBUF_SIMPLE)
     cdef Py_buffer* view = <Py_buffer*> block.resource
     if start < 0 or start > view.len:
@@ -192,24 +197,24 @@ cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -
     if start + low < 0 or high > view.len - start:
         raise dict_error(
             ARRAY_INTERFACE, "shape", shape_tuple(a),
-            f"what fits the buffer: its {view.len} bytes end before byte {start + high}" if high > view.len - start
-            else f"what fits the buffer: with these strides it starts {-low - start} bytes before it",
+            f"a shape within the buffer, whose {view.len} bytes end before byte {start + high}" if high > view.len - start
+            else f"a shape within the buffer; with these strides the array starts {-low - start} bytes before the buffer",
         )
     return 0
 
 
-# ------------------------------------------------------------------------------------------------- the dict, outwards
+# ------------------------------------------------------------------------------------------------- export of the dict
 
 
 cdef object emit(Descriptor a):
-    """The dict that ``__array_interface__`` gives.
+    """Return the value of ``__array_interface__``.
 
-    ``strides`` is None for C order, as in NumPy's own dict: that is the form which every reader understands.
+    ``strides`` is None for C order, as in NumPy's dict, because every consumer supports None.
 
     Raises
     ------
     AttributeError
-        The host cannot read the memory, or the protocol cannot say the elements.
+        The host cannot read the memory, or the protocol cannot represent the elements.
     """
     check_host(a, "__array_interface__")
     if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM:
@@ -228,10 +233,11 @@ cdef object emit(Descriptor a):
 
 
 cdef list record_descr(Descriptor a, object dtype):
-    """The fields of a record, padding as unnamed void, which is how the protocol has it.
+    """Return the fields of a record, with padding as unnamed void, which the protocol prescribes.
 
-    NumPy's reader makes fields of that padding. It asks for a buffer first, so it comes here only for a record that has
-    no format: then no dict at all leads it to ``__array__``, which gives the right type.
+    NumPy's reader makes fields of the padding. It requests a buffer first, so it reads the dict only if the record does
+    not have a PEP 3118 format. For such a record this function raises, and NumPy calls ``__array__``, which returns the
+    right type.
     """
     from arrayhub.adapters.format_writer import write_format
 
@@ -241,7 +247,7 @@ cdef list record_descr(Descriptor a, object dtype):
         descr = dtype.descr
         if numpy.dtype(descr) != dtype:
             write_format(dtype)
-    except (ValueError, BufferError):      # fields that overlap or are out of order; no format
+    except (ValueError, BufferError):      # fields overlap or are out of order, or there is no format
         raise emit_error(a, "__array_interface__") from None
     return descr
 
@@ -255,25 +261,25 @@ cdef int check_host(Descriptor a, str attribute) except -1:
 
 
 cdef object emit_error(Descriptor a, str attribute):
-    """The error where a protocol has no words for the elements."""
+    """Return the error for elements that a protocol cannot represent."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     kind = row.name.decode() if a.dtype_ is None else repr(a.dtype_)
-    return AttributeError(f"{attribute}: cannot say {kind} without losing something; call arrayhub.as_numpy(x)")
+    return AttributeError(f"{attribute}: the protocol cannot represent elements of {kind}; call arrayhub.as_numpy(x)")
 
 
-# ------------------------------------------------------------------------------------------------ the struct, inwards
+# ------------------------------------------------------------------------------------------------ import of the struct
 
 
 cdef Descriptor parse_struct(object obj, object stream):
-    """An array on the memory that ``obj.__array_struct__`` describes, or None where `obj` has no such attribute.
+    """Import the memory that ``obj.__array_struct__`` describes. Return None if `obj` does not have the attribute.
 
-    The struct has no words for units, and fields only with HAS_DESCR: where it does not say them, the producer's dict
-    is read instead.
+    The struct cannot represent the units of times, and fields only with HAS_DESCR. For such types without a description,
+    the producer's dict is imported instead.
 
     Raises
     ------
     InterfaceError
-        No capsule without a name, or a struct that says what cannot be.
+        The attribute is not a capsule without a name, or the struct is invalid.
     TypeError
         The elements are Python objects.
     """
@@ -284,9 +290,9 @@ cdef Descriptor parse_struct(object obj, object stream):
         return None
     if not PyCapsule_CheckExact(<object> block.resource) or not PyCapsule_IsValid(<object> block.resource, NULL):
         raise dict_error(ARRAY_STRUCT, "the attribute", <object> block.resource, "a capsule without a name")
-    cdef Look look
-    take(&look, <ArrayStruct*> PyCapsule_GetPointer(<object> block.resource, NULL))
-    cdef ArrayStruct* seen = &look.said
+    cdef StructCopy copied
+    copy_struct(&copied, <ArrayStruct*> PyCapsule_GetPointer(<object> block.resource, NULL))
+    cdef ArrayStruct* seen = &copied.fields
     descr = <object> seen.descr if seen.flags & STRUCT_HAS_DESCR and seen.descr != NULL else None
     if seen.typekind in (c"V", c"M", c"m") and descr is None or own_dtype(obj) is not None:
         a = parse(obj, stream)
@@ -295,23 +301,23 @@ cdef Descriptor parse_struct(object obj, object stream):
     return describe(obj, block, seen, descr)
 
 
-cdef int take(Look* look, const ArrayStruct* seen) except -1:
-    """Look at a struct once, before anything runs that could change it."""
-    check_struct(seen)
-    look.said = seen[0]
-    if seen.shape != NULL:
-        memcpy(look.shape, seen.shape, seen.nd * sizeof(intptr_t))
-        look.said.shape = look.shape
-    if seen.strides != NULL:
-        memcpy(look.strides, seen.strides, seen.nd * sizeof(intptr_t))
-        look.said.strides = look.strides
+cdef int copy_struct(StructCopy* target, const ArrayStruct* source) except -1:
+    """Copy a struct, before other code runs that could change it."""
+    check_struct(source)
+    target.fields = source[0]
+    if source.shape != NULL:
+        memcpy(target.shape, source.shape, source.nd * sizeof(intptr_t))
+        target.fields.shape = target.shape
+    if source.strides != NULL:
+        memcpy(target.strides, source.strides, source.nd * sizeof(intptr_t))
+        target.fields.strides = target.strides
     return 0
 
 
 cdef int check_struct(const ArrayStruct* seen) except -1:
-    """Refuse what must not even be read."""
+    """Validate the fields that are needed to read the struct."""
     if seen.two != 2:
-        raise dict_error(ARRAY_STRUCT, "two", seen.two, "2: anything else is another struct")
+        raise dict_error(ARRAY_STRUCT, "two", seen.two, "2, which every PyArrayInterface has")
     if seen.nd < 0 or seen.nd > layout.MAX_NDIM:
         raise dict_error(ARRAY_STRUCT, "nd", seen.nd, f"0 to {layout.MAX_NDIM}")
     if seen.nd > 0 and seen.shape == NULL:
@@ -333,11 +339,9 @@ describe_release(_drop_capsule, b"Py_DECREF", _capsule_itself)
 
 
 cdef MemoryBlock capsule_of(object obj):
-    """A block that holds `obj` and what it gave as ``__array_struct__``: the memory may belong to either. None without
-    the attribute.
+    """Return a block that holds `obj` and its capsule, or None without the attribute. Either may own the memory.
 
-    Nothing else holds the capsule, so its end is the block's, which keeps an exception on its way from the producer's
-    destructor.
+    The block releases the capsule, and preserves a pending exception while the producer's destructor runs.
     """
     capsule = getattr(obj, "__array_struct__", None)
     if capsule is None:
@@ -350,7 +354,7 @@ cdef MemoryBlock capsule_of(object obj):
 
 
 cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen, object descr):
-    """The array of a struct that `block` holds, and of its description, None where it has none."""
+    """Return the array of a struct that `block` holds. `descr` is the description of the fields, or None."""
     cdef Py_ssize_t low, high
     cdef Descriptor a = new_array(seen.nd)
     a.protocol_ = ARRAY_STRUCT
@@ -359,7 +363,7 @@ cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen,
     a.data_ = <char*> seen.data
     if seen.flags & STRUCT_WRITEABLE:
         a.flags_ |= WRITEABLE
-    if seen.nd > 0:       # without dimensions the pointers may be NULL, which memcpy must not get
+    if seen.nd > 0:       # without dimensions the pointers may be NULL, which is invalid for memcpy
         memcpy(a.shape_, seen.shape, seen.nd * sizeof(Py_ssize_t))
     set_struct_type(a, seen, descr)
     set_struct_strides(a, seen)
@@ -372,7 +376,7 @@ cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen,
 
 
 cdef int set_struct_strides(Descriptor a, const ArrayStruct* seen) except -1:
-    """Byte strides; none at all means compact order, and only then a flag decides which."""
+    """Set the byte strides. Without strides the array is contiguous, and a flag selects the order."""
     cdef bint fortran = seen.flags & F_CONTIGUOUS and not seen.flags & C_CONTIGUOUS
     if seen.strides != NULL and seen.nd > 0:
         memcpy(a.byte_strides_, seen.strides, seen.nd * sizeof(Py_ssize_t))
@@ -383,7 +387,7 @@ cdef int set_struct_strides(Descriptor a, const ArrayStruct* seen) except -1:
 
 
 cdef int set_struct_type(Descriptor a, const ArrayStruct* seen, object descr) except -1:
-    """The element type of kind, size and byte order; for V, M and m the description where there is one."""
+    """Set the element type from kind, size and byte order, or from the description for V, M and m."""
     cdef bint native = seen.flags & NOTSWAPPED or seen.itemsize == 1
     cdef const dtypes.ElementType* row = dtypes.by_typestr(seen.typekind, seen.itemsize)
     cdef int kind = seen.typekind & 0xFF
@@ -398,53 +402,53 @@ cdef int set_struct_type(Descriptor a, const ArrayStruct* seen, object descr) ex
     if row == NULL and (kind not in (c"S", c"U", c"V") or seen.itemsize % unit != 0):
         raise dict_error(
             ARRAY_STRUCT, "typekind and itemsize", (chr(kind), seen.itemsize),
-            "a kind of b i u f c S U V and a size NumPy has for it; M and m need a unit: see __array_interface__",
+            "a kind of b i u f c S U V with a size that NumPy supports. M and m need a unit: use __array_interface__",
         )
     dtype = numpy.dtype(f"{chr(kind)}{seen.itemsize // unit}")
     return set_dtype(a, dtype if native or kind == c"V" else dtype.newbyteorder("S"))
 
 
-# ----------------------------------------------------------------------------------------------- the struct, outwards
+# ----------------------------------------------------------------------------------------------- export of the struct
 
 
 cdef object emit_struct(Descriptor a):
-    """The capsule that ``__array_struct__`` gives; it keeps the array alive.
+    """Return the capsule of ``__array_struct__``, which keeps the array alive.
 
-    Only for numbers and byte strings. NumPy prefers this struct to the dict, and the struct cannot say units or fields;
-    for U NumPy reads the size in bytes as a number of characters, four times the memory.
+    Only numbers and byte strings are exported. NumPy prefers the struct to the dict, and the struct cannot represent units
+    or fields. For U, NumPy reads the size in bytes as a number of characters, which is four times the memory.
 
     Raises
     ------
     AttributeError
-        The host cannot read the memory, or the struct cannot say the elements.
+        The host cannot read the memory, or the struct cannot represent the elements.
     """
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     check_host(a, "__array_struct__")
     if row.kind not in (c"b", c"i", c"u", c"f", c"c", c"S") or a.itemsize_ > INT_MAX:
         raise emit_error(a, "__array_struct__")
     host_ready(a)
-    cdef OwnedStruct* said = <OwnedStruct*> PyMem_RawMalloc(sizeof(OwnedStruct))
-    if said == NULL:
+    cdef OwnedStruct* exported = <OwnedStruct*> PyMem_RawMalloc(sizeof(OwnedStruct))
+    if exported == NULL:
         raise MemoryError
-    said.seen = ArrayStruct(
+    exported.fields = ArrayStruct(
         two=2, nd=a.nd_, typekind=row.kind, itemsize=<int> a.itemsize_,
         flags=a.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED | NOTSWAPPED),
         shape=<intptr_t*> a.shape_, strides=<intptr_t*> a.byte_strides_, data=a.data_, descr=NULL,
     )
     if a.flags_ & WRITEABLE:
-        said.seen.flags |= STRUCT_WRITEABLE
-    said.owner = <PyObject*> a
+        exported.fields.flags |= STRUCT_WRITEABLE
+    exported.owner = <PyObject*> a
     try:
-        capsule = PyCapsule_New(said, NULL, _free_struct)
+        capsule = PyCapsule_New(exported, NULL, _free_struct)
     except BaseException:
-        PyMem_RawFree(said)
+        PyMem_RawFree(exported)
         raise
     Py_INCREF(a)
     return capsule
 
 
 cdef void _free_struct(object capsule) noexcept:
-    """Give back what a capsule carries; Python calls it once."""
-    cdef OwnedStruct* said = <OwnedStruct*> PyCapsule_GetPointer(capsule, NULL)
-    Py_DECREF(<object> said.owner)
-    PyMem_RawFree(said)
+    """Release the content of a capsule. Python calls this function once."""
+    cdef OwnedStruct* exported = <OwnedStruct*> PyCapsule_GetPointer(capsule, NULL)
+    Py_DECREF(<object> exported.owner)
+    PyMem_RawFree(exported)

@@ -12,7 +12,7 @@ cdef object first_exporter(object obj)
 
 
 cdef inline void release(Py_buffer* view) noexcept:
-    """Give back what `emit` kept for this view."""
+    """Release the format that `emit` keeps alive for this view."""
     if view.internal != NULL:
         Py_DECREF(<object> view.internal)
         view.internal = NULL

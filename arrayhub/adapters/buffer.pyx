@@ -1,4 +1,4 @@
-"""PEP 3118, the buffer protocol: parse(exporter) and emit(array, request)."""
+"""Import and export by the buffer protocol (PEP 3118): parse(exporter) and emit(array, request)."""
 
 import sys
 
@@ -55,16 +55,16 @@ from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
 
 cnp.import_array()
 
-# Types whose exports nobody can write, ever: the memory belongs to a Python value.
+# Types whose memory never changes
 cdef tuple IMMUTABLE_TYPES = (bytes,)
 
-# What the parser of the format language made of the formats met so far. Bounded: a producer can invent formats.
+# Caches of parsed and written formats. Bounded, because the number of formats is unlimited.
 cdef dict _parsed = {}
 cdef dict _written = {}
 cdef enum:
     REMEMBERED_FORMATS = 256
 
-# Where an export without elements points: some readers abort on a null pointer.
+# Address of exports without elements, because some consumers abort on a null pointer.
 cdef char[16] _NOTHING
 
 
@@ -81,28 +81,28 @@ cdef extern from *:
 
 cdef extern from *:
     """
-    /* CPython's collector clears a memoryview of which a buffer is held, and the process ends when that is given back.
-       So a buffer is taken of a memoryview of our own on the same memory, which the collector does not know; what it
-       is told in its place is the managed buffer that all memoryviews on that memory refer to. */
-    static inline int arrayhub_is_ours(PyObject *exporter) {
+    /* CPython's garbage collector may clear a memoryview whose buffer is held, and releasing the buffer then aborts the
+       process. Therefore the buffer is requested from a new memoryview on the same memory, which the collector does not
+       track. The collector visits the managed buffer, which all memoryviews on the memory refer to, in its place. */
+    static inline int arrayhub_is_untracked_view(PyObject *exporter) {
         return exporter != NULL && PyMemoryView_Check(exporter) && !PyObject_GC_IsTracked(exporter);
     }
-    static inline PyObject *arrayhub_seen_behind(Py_buffer *view) {
+    static inline PyObject *arrayhub_visited_exporter(Py_buffer *view) {
         if (view->obj == NULL || !PyMemoryView_Check(view->obj))
             return view->obj;
-        /* Another's, as a PickleBuffer hands it out, is not told: such cycles stay. */
-        return arrayhub_is_ours(view->obj) ? (PyObject *) ((PyMemoryViewObject *) view->obj)->mbuf : NULL;
+        /* The memoryview of another object, such as a PickleBuffer, is not visited: cycles through it are not collected. */
+        return arrayhub_is_untracked_view(view->obj) ? (PyObject *) ((PyMemoryViewObject *) view->obj)->mbuf : NULL;
     }
     """
-    bint is_ours "arrayhub_is_ours"(PyObject* exporter) noexcept
-    PyObject* seen_behind "arrayhub_seen_behind"(Py_buffer* view) noexcept
+    bint is_untracked_view "arrayhub_is_untracked_view"(PyObject* exporter) noexcept
+    PyObject* visited_exporter "arrayhub_visited_exporter"(Py_buffer* view) noexcept
     PyObject* memoryview_of "PyMemoryView_FromObject"(object exporter) noexcept   # NULL with an exception set
-    void hide "PyObject_GC_UnTrack"(PyObject* o) noexcept
-    void show "PyObject_GC_Track"(PyObject* o) noexcept
+    void gc_untrack "PyObject_GC_UnTrack"(PyObject* o) noexcept
+    void gc_track "PyObject_GC_Track"(PyObject* o) noexcept
 
 
 cdef inline Py_buffer* new_view() except NULL:
-    """Memory for a Py_buffer."""
+    """Allocate a Py_buffer."""
     cdef Py_buffer* view = allocate_view(sizeof(Py_buffer))
     if view == NULL:
         raise MemoryError
@@ -111,45 +111,45 @@ cdef inline Py_buffer* new_view() except NULL:
 
 cdef void _release_held(void* held) noexcept:
     aside = put_aside()
-    if is_ours(<PyObject*> (<Py_buffer*> held).obj):
-        show(<PyObject*> (<Py_buffer*> held).obj)      # which its end takes for granted
+    if is_untracked_view(<PyObject*> (<Py_buffer*> held).obj):
+        gc_track(<PyObject*> (<Py_buffer*> held).obj)      # the deallocation of a memoryview requires it
     PyBuffer_Release(<Py_buffer*> held)
     put_back(aside)
     free_view(<Py_buffer*> held)
 
 
 cdef PyObject* _exporter_of(void* held) noexcept:
-    """The object that a held buffer refers to, for the collector."""
-    return seen_behind(<Py_buffer*> held)
+    """Return the object that the garbage collector visits for a held buffer."""
+    return visited_exporter(<Py_buffer*> held)
 
 
 describe_release(_release_held, b"PyBuffer_Release", _exporter_of)
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on the memory that `obj` exports, or None where it exports none.
+    """Import the memory that `obj` exports. Return None if `obj` does not support the protocol.
 
-    One full read-only request is held for the life of the memory block, which also keeps a ``bytearray`` from being
-    resized underneath. Source: PEP 3118 and the C API's buffer documentation.
+    The memory block holds one PyBUF_FULL_RO buffer until its end. This also prevents resizing a ``bytearray``. Source: PEP
+    3118 and "Buffer Protocol" in the documentation of the C API.
 
     Raises
     ------
     InterfaceError
-        The exporter contradicts itself.
+        The exported description is inconsistent.
     BufferError
-        The exporter refuses.
+        The exporter rejects the request.
     """
     if not PyObject_CheckBuffer(obj):
         return None
     cdef Descriptor a = bare_array()
     cdef Py_buffer* view = get_view(obj, PyBUF_FULL_RO)
-    hold_resource(a, BUFFER, view, _release_held)      # from here on the array gives the buffer back, whatever happens
+    hold_resource(a, BUFFER, view, _release_held)      # from here on the array releases the buffer, also after an error
     describe(a, obj, view)
     return a
 
 
 cdef Descriptor parse_bytes(object obj, object stream):
-    """An array on a ``bytes`` object, whose memory never moves and is never written: nothing needs to be held but it."""
+    """Import a ``bytes`` object without a buffer request: its memory never moves or changes while the object exists."""
     cdef Descriptor a = new_array(1)
     a.base_ = obj
     a.device_ = DLDevice(kDLCPU, 0)
@@ -164,7 +164,7 @@ cdef Descriptor parse_bytes(object obj, object stream):
 
 
 cdef inline Py_buffer* get_view(object exporter, int request) except NULL:
-    """A buffer of `exporter`, to be given back with `_release_held`. Its refusal passes through."""
+    """Request a buffer of `exporter`, to be released by `_release_held`. Errors of the exporter propagate."""
     cdef Py_buffer* view = new_view()
     if type(exporter) is memoryview:
         return get_shared_view(exporter, view, request)
@@ -175,12 +175,12 @@ cdef inline Py_buffer* get_view(object exporter, int request) except NULL:
 
 
 cdef Py_buffer* get_shared_view(object exporter, Py_buffer* view, int request) except NULL:
-    """The same of a memoryview: by one of our own on its memory, see above."""
-    cdef PyObject* ours = memoryview_of(exporter)
-    cdef int failed = ours == NULL or get_buffer(<object> ours, view, request) != 0
+    """Request the buffer of a memoryview through a new, untracked memoryview; see `is_untracked_view`."""
+    cdef PyObject* untracked = memoryview_of(exporter)
+    cdef int failed = untracked == NULL or get_buffer(<object> untracked, view, request) != 0
     if not failed:
-        hide(ours)
-    Py_XDECREF(ours)
+        gc_untrack(untracked)
+    Py_XDECREF(untracked)
     if failed:
         free_view(view)
         refuse(exporter)
@@ -188,21 +188,26 @@ cdef Py_buffer* get_shared_view(object exporter, Py_buffer* view, int request) e
 
 
 cdef int refuse(object exporter) except -1:
-    """Raise what an exporter has raised. Some raise nothing, and a memoryview does not say what it is."""
+    """Raise the exporter's error, or a BufferError for an exporter that fails without an exception.
+
+    The error of a memoryview does not name the memoryview, so the name is added.
+    """
     if type(exporter) is memoryview:
         try:
             raise_on()
         except ValueError as error:
-            raise BufferError(f"PEP 3118 buffer: memoryview: {error}; accepted: one that was not released") from None
+            raise BufferError(f"PEP 3118 buffer: memoryview: {error}; accepted: a memoryview that is not released") from None
     if PyErr_Occurred() == NULL:
         raise BufferError(f"PEP 3118 buffer: {type(exporter).__name__} failed without an exception; accepted: a buffer,"
-                          " or an exception that says why there is none")
+                          " or an exception with the reason")
     return raise_on()
 
 
 cdef MemoryBlock hold(object exporter, int request):
-    """A memory block that holds a buffer of `exporter` and gives it back exactly once; ``block.resource`` is the
-    Py_buffer. The exporter's refusal, usually a BufferError, passes through."""
+    """Return a memory block that holds a buffer of `exporter` and releases it exactly once.
+
+    ``block.resource`` is the Py_buffer. Errors of the exporter, usually a BufferError, propagate.
+    """
     cdef MemoryBlock block = new_block(BUFFER, exporter, NULL, -1, DLDevice(kDLCPU, 0))
     cdef Py_buffer* view = get_view(exporter, request)
     block.resource = view
@@ -213,14 +218,14 @@ cdef MemoryBlock hold(object exporter, int request):
 
 
 cdef int access_of(object exporter, Py_buffer* view) noexcept:
-    """WRITEABLE, IMMUTABLE or neither, for memory that a held buffer of `exporter` shows."""
+    """Return WRITEABLE, IMMUTABLE or 0 for the memory of a buffer of `exporter`."""
     if not view.readonly:
         return WRITEABLE
     return IMMUTABLE if type(exporter) in IMMUTABLE_TYPES else 0
 
 
 cdef object first_exporter(object obj):
-    """The object whose memory it is, behind any number of memoryviews."""
+    """Return the object that owns the memory behind any number of memoryviews."""
     while type(obj) is memoryview:
         obj = obj.obj
     return obj
@@ -240,7 +245,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
     if row != NULL:
         reserve(a, view.ndim)
         set_type(a, row)
-        if view.ndim == 1 and view.shape != NULL and view.strides != NULL and view.suboffsets == NULL:    # as most are
+        if view.ndim == 1 and view.shape != NULL and view.strides != NULL and view.suboffsets == NULL:    # the common case
             a.shape_[0] = view.shape[0]
             a.byte_strides_[0] = view.strides[0]
         else:
@@ -248,7 +253,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
     else:
         describe_by_dtype(a, first_exporter(obj), view)
     seal(a)
-    # By PEP 3118 `len` counts the elements, not the holes between them, whatever the strides are.
+    # In PEP 3118, `len` is the size of the elements without the gaps between them, for any strides.
     needed = layout.count(a.nd_, a.shape_) * a.itemsize_
     if view.len < needed:
         raise interface_error("PEP 3118 buffer", "len", view.len, f"at least the {needed} bytes of shape and item size")
@@ -256,7 +261,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
 
 
 cdef int describe_by_dtype(Descriptor a, object exporter, Py_buffer* view) except -1:
-    """Type and layout where the format is more than a native character; it may add the dimensions of a sub-array."""
+    """Set type and layout for a format other than a native character. It may add the dimensions of a sub-array."""
     cdef object dtype = described_type(exporter, view)
     cdef tuple inner = dtype.shape
     if view.ndim + len(inner) > layout.MAX_NDIM:
@@ -268,14 +273,14 @@ cdef int describe_by_dtype(Descriptor a, object exporter, Py_buffer* view) excep
 
 
 cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
-    """Shape and byte strides of a held buffer; `inner` are the lengths of a sub-array that its format adds."""
+    """Set shape and byte strides from a held buffer. `inner` is the shape of a sub-array in its format."""
     cdef int k
     if view.suboffsets != NULL:
         for k in range(view.ndim):
             if view.suboffsets[k] >= 0:
                 raise BufferError(
-                    f"PEP 3118 buffer: suboffsets[{k}] is {view.suboffsets[k]}; accepted: memory without suboffsets, which are"
-                    " pointers to rows. Call numpy.array(memoryview(x).tolist(), memoryview(x).format), a copy"
+                    f"PEP 3118 buffer: suboffsets[{k}] is {view.suboffsets[k]}; accepted: memory without suboffsets"
+                    " (pointers to rows). Copy the values: numpy.array(memoryview(x).tolist(), memoryview(x).format)"
                 )
     if view.ndim == 1 and view.shape == NULL:
         a.shape_[0] = view.len // view.itemsize if view.itemsize > 0 else 0
@@ -296,7 +301,7 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
     return 0
 
 
-# Characters whose standard size, which `=` asks for, is the native one; `l` is 4 bytes in one and 8 in the other.
+# Characters with equal standard and native sizes. `l` has a standard size of 4 bytes and a native size of 8.
 cdef const char* SAME_SIZE_EVERYWHERE = b"?bBhHiIqQefd"
 
 
@@ -308,7 +313,7 @@ cdef inline const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
         letters = b"B"
     elif letters[0] == c"@" or (letters[0] == c"<" and letters[1] in (c"b", c"B")):
         letters += 1
-    elif letters[0] == c"=" and strchr(SAME_SIZE_EVERYWHERE, letters[1]) != NULL:    # as jax writes them
+    elif letters[0] == c"=" and strchr(SAME_SIZE_EVERYWHERE, letters[1]) != NULL:    # written by jax
         letters += 1
     if letters[0] == 0 or letters[1] != 0:
         return NULL
@@ -317,21 +322,21 @@ cdef inline const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
 
 
 cdef object described_type(object exporter, Py_buffer* view):
-    """The dtype of a held buffer, by the parser of the format language, or from the ctypes type itself."""
+    """Return the dtype of a held buffer, from its format or, for ctypes memory, from the ctypes type."""
     if view.itemsize <= 0 and view.format == NULL:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
-    # A single native character on ctypes memory comes from memoryview.cast, unless it is a packed structure's 'B'.
+    # memoryview.cast gives ctypes memory a format of one character. Packed structures have the format 'B', too.
     if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
         cls = type(exporter)
         return ctypes_element(cls, view)
     if cnp.PyArray_Check(exporter) and view.format != NULL and view.format[0] == c"T":
-        dtype = <object> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> exporter)      # its own, not what a property says
+        dtype = <object> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> exporter)     # not a subclass's property
         if dtype.itemsize == view.itemsize:
-            return dtype      # NumPy's writer leaves trailing padding out, and its reader then misplaces fields
+            return dtype      # NumPy's format omits trailing padding, so its reader gets wrong offsets
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
     dtype = found(_parsed, key)
     if dtype is None:
-        from arrayhub.adapters.format_reader import parse_format    # read only once a format needs it: see import time
+        from arrayhub.adapters.format_reader import parse_format    # imported on first use, to keep `import arrayhub` fast
 
         dtype = parse_format(key[0].decode("utf-8", "surrogateescape"), view.itemsize)
         if len(_parsed) >= REMEMBERED_FORMATS:
@@ -341,49 +346,49 @@ cdef object described_type(object exporter, Py_buffer* view):
 
 
 cdef bint is_ctypes(object exporter) except -1:
-    """Whether the memory belongs to a ctypes object; nobody has one before ctypes is imported."""
+    """Return whether `exporter` is a ctypes object, without importing ctypes."""
     ctypes = sys.modules.get("_ctypes")
     return ctypes is not None and isinstance(exporter, ctypes._SimpleCData.__base__)
 
 
 cdef object ctypes_element(object ctype, Py_buffer* view):
-    """The dtype of a ctypes object's elements, from its type.
+    """Return the dtype of a ctypes object's elements from its type.
 
-    Its format is wrong for packed structures ('B' for nine bytes) and leaves out trailing padding before 3.12.
+    The format of ctypes is wrong for packed structures ('B' for nine bytes), and omits trailing padding before Python 3.12.
     """
     import ctypes
 
-    for _ in range(layout.MAX_NDIM + 1):      # a type that is its own element never ends
+    for _ in range(layout.MAX_NDIM + 1):      # bounded, because a type may be its own element
         if not issubclass(ctype, ctypes.Array):
             break
         ctype = ctype._type_
     else:
-        raise interface_error("PEP 3118 buffer", "the ctypes type", ctype, f"arrays in at most {layout.MAX_NDIM} arrays")
+        raise interface_error("PEP 3118 buffer", "the ctypes type", ctype, f"at most {layout.MAX_NDIM} nested arrays")
     try:
-        # A C wide character is NumPy's where it has four bytes; NumPy itself does not know the type.
+        # NumPy does not support c_wchar, but its unicode character has the same layout if c_wchar has four bytes.
         wide = issubclass(ctype, ctypes.c_wchar) and view.itemsize == 4
         dtype = numpy.dtype("U1" if wide else ctype)
     except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
         raise interface_error("PEP 3118 buffer", "the ctypes type", ctype,
-                              f"a type that NumPy has too ({error})") from None
+                              f"a type that NumPy supports ({error})") from None
     if dtype.itemsize != view.itemsize:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, f"the {dtype.itemsize} bytes of {ctype}")
     return dtype
 
 
 cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
-    """Answer a buffer request for `a`: every combination of the PyBUF flags, or BufferError.
+    """Export `a` for any combination of the PyBUF flags, or raise BufferError.
 
-    Shape and strides point into the array, so nothing is allocated but the text of an unusual format.
+    Shape and strides point into the array, so only the text of an unusual format is allocated.
     """
     cdef int nd = a.nd_
     if not host_readable(a):
-        # A constant: NumPy discards what a request raises, an interrupt that Python code would meet here included.
+        # A constant message: NumPy discards errors of a request. Formatting could receive Ctrl-C, which would be lost.
         raise BufferError("buffer protocol: the host cannot read this memory; call arrayhub.to_host(x)")
     if a.flags_ & PACKED:
         raise BufferError(f"buffer protocol: {PACKED_ELEMENTS}")
     if request & PyBUF_WRITABLE and not a.flags_ & WRITEABLE:
-        raise BufferError("buffer protocol: a writable buffer was asked for of a read-only array; call x.copy() first")
+        raise BufferError("buffer protocol: the request is for a writable buffer of a read-only array; call x.copy() first")
     if not a.flags_ & C_CONTIGUOUS or not request & PyBUF_ND or request & FORTRAN:
         check_contiguity(a, request)
     if a.device_.device_type != kDLCPU:
@@ -396,7 +401,7 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     out.buf = a.data_ if a.data_ != NULL else <void*> _NOTHING
     out.itemsize = a.itemsize_
     out.readonly = not a.flags_ & WRITEABLE
-    # Without PyBUF_ND the reader sees one run of bytes, as memoryview's own exports do.
+    # Without PyBUF_ND the consumer gets one run of bytes, as from a memoryview.
     out.ndim = nd if request & PyBUF_ND else 1
     out.shape = a.shape_ if request & PyBUF_ND and nd > 0 else NULL
     out.strides = a.byte_strides_ if (request & PyBUF_STRIDES) == PyBUF_STRIDES and nd > 0 else NULL
@@ -406,16 +411,16 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
 
 
 cdef enum:
-    FORTRAN = PyBUF_F_CONTIGUOUS & ~PyBUF_STRIDES     # the bit that asks for it
+    FORTRAN = PyBUF_F_CONTIGUOUS & ~PyBUF_STRIDES     # the bit that requests Fortran order
 
 
 cdef int check_contiguity(Descriptor a, int request) except -1:
-    """Refuse a request that the layout cannot serve, and the one that contradicts itself."""
+    """Raise BufferError for a request that the layout does not satisfy, or that is inconsistent."""
     cdef bint c_order = a.flags_ & C_CONTIGUOUS
     cdef bint f_order = a.flags_ & F_CONTIGUOUS
     cdef str wanted
     if request & PyBUF_FORMAT and not request & PyBUF_ND:
-        raise BufferError("buffer protocol: PyBUF_FORMAT was asked for without PyBUF_ND, which means plain bytes")
+        raise BufferError("buffer protocol: the request has PyBUF_FORMAT without PyBUF_ND, which is for plain bytes")
     if (request & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS and not c_order:
         wanted = "a C-contiguous buffer"
     elif (request & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not f_order:
@@ -426,11 +431,12 @@ cdef int check_contiguity(Descriptor a, int request) except -1:
         wanted = "a buffer without strides"
     else:
         return 0
-    raise BufferError(f"buffer protocol: {wanted} was asked for, and the array is not laid out so; call x.copy() first")
+    raise BufferError(f"buffer protocol: the request is for {wanted}, and the array has another layout; call x.copy()"
+                      " first")
 
 
 cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
-    """Point `out` at the format of the element type; an unusual one is kept alive by ``out.internal``."""
+    """Set `out.format` to the format of the element type. ``out.internal`` keeps an unusual format alive."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     cdef const char* text = row.format if a.flags_ & ALIGNED else row.packed_format
     if text != NULL and a.flags_ & NOTSWAPPED:
@@ -438,15 +444,15 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
         return 0
     if row.kind == c"E":
         raise BufferError(
-            f"buffer protocol: PEP 3118 has no format for {row.name.decode()}; {dtypes.names_of('own')} can say it"
+            f"buffer protocol: PEP 3118 does not have a format for {row.name.decode()}; use {dtypes.names_of('own')}"
         )
     dtype = get_dtype(a)
-    key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # the types of characters "S" and "c" are equal
+    key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # dtypes with the characters "S" and "c" are equal
     if row.kind == c"V" and dtype.names is None:
-        # `6x` would say it, but NumPy reads that as a record without fields, and it tries the buffer first.
+        # NumPy reads `6x` as a record without fields, and it tries the buffer protocol first.
         raise BufferError(
-            f"buffer protocol: no format for plain void ({dtype.str}) that its readers agree on; __array_interface__"
-            " can say it, and a request without PyBUF_FORMAT is served"
+            f"buffer protocol: consumers interpret the format of plain void ({dtype.str}) differently; use"
+            " __array_interface__, or a request without PyBUF_FORMAT"
         )
     written = found(_written, key)
     if written is None:

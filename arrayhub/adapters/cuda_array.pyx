@@ -1,6 +1,6 @@
-"""``__cuda_array_interface__``, versions 0 to 3: parse(producer) and emit(array). Source: numba's specification of it.
+"""Import and export ``__cuda_array_interface__``, versions 0 to 3. Source: numba's specification.
 
-Parsing needs neither a driver nor a GPU; where there is a driver it is asked what kind of memory the pointer is.
+The import does not require a driver or a GPU. If there is a driver, it reports the kind of memory behind the pointer.
 """
 
 from libc.stdint cimport intptr_t
@@ -30,19 +30,19 @@ cdef enum:
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on the memory that ``obj.__cuda_array_interface__`` describes, or None where it has no such attribute.
+    """Import the memory that ``obj.__cuda_array_interface__`` describes, or return None without the attribute.
 
     Parameters
     ----------
     obj : object
-        The producer; it is kept, and with it, by the specification, memory and stream.
+        The producer. The array keeps it alive, and by the specification thereby its memory and its stream.
     stream : object
-        Not used: the dict says all that a stream can be ordered behind.
+        Not used: the dict names the stream of the producer.
 
     Raises
     ------
     InterfaceError
-        A key is missing, of the wrong type, or says what cannot be.
+        A key is missing, has the wrong type, or an invalid value.
     """
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is None:
@@ -51,7 +51,7 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_as(object interface, object obj, object dtype):
-    """The same of a dict in hand, with elements of a dtype that is known; None: of the type that the dict says."""
+    """Import an interface dict. `dtype` replaces the element type of the dict unless it is None."""
     cdef Entries entries
     begin(&entries)
     try:
@@ -62,7 +62,7 @@ cdef Descriptor parse_as(object interface, object obj, object dtype):
 
 
 cdef Descriptor described(object obj, const Entries* entries, object dtype):
-    """The array that the entries of an interface dict describe."""
+    """Return the array that the entries of an interface dict describe."""
     cdef Descriptor a = new_from_dict(entries, CUDA_DICT, dtype)
     a.base_ = obj
     a.device_.device_type = kDLCUDA
@@ -74,7 +74,7 @@ cdef Descriptor described(object obj, const Entries* entries, object dtype):
 
 
 cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
-    """What the producer says of work in flight: on which stream, none, or (before version 3) nothing."""
+    """Set the producer's stream. Before version 3 the dict does not name one, so the producer is stored instead."""
     cdef Py_ssize_t handle
     if whole(entry(entries, VERSION), CUDA_DICT, "version", -1) < FIRST_WITH_STREAM:
         a.producer_ = obj
@@ -87,27 +87,27 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
                              " (per-thread default stream) or the handle of a stream; 0 could be either default stream")
         a.stream_ = <void*> <intptr_t> handle
         return 0
-    cls = type(obj)      # held: code of a metaclass may run, and give the object another class
-    if record_of_type(cls) & SILENT_ON_DEFAULT:      # which is not what version 3 means by None
+    cls = type(obj)      # keep a reference: code of a metaclass may assign another class to the object
+    if record_of_type(cls) & SILENT_ON_DEFAULT:      # in version 3, None means that no stream is used
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     return 0
 
 
 cdef object emit(Descriptor a):
-    """The dict of version 3, for memory that a CUDA kernel can reach.
+    """Return the dict of version 3, for memory that CUDA kernels can access.
 
-    Consumers decide by ``hasattr``, so whatever makes the dict untrue is an AttributeError. ``stream`` is a stream in
-    whose order the memory is safe to read, or None where nothing is in flight.
+    Consumers test the attribute with ``hasattr``, so the function raises AttributeError if the dict would be invalid.
+    ``stream`` is a stream in whose order the memory can be read, or None if no work is pending.
     """
     cdef intptr_t stream
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
-        raise AttributeError("__cuda_array_interface__: a CUDA kernel cannot reach this memory; call"
-                             " x.to_device('cuda:0'), which copies")
+        raise AttributeError("__cuda_array_interface__: CUDA kernels cannot access this memory; call"
+                             " x.to_device('cuda:0'), which copies it")
     typestr, descr = type_keys(a)
     try:
         stream = safe_stream(a)
     except BufferError as error:
-        raise AttributeError(f"__cuda_array_interface__: no stream can be named; {error}") from error
+        raise AttributeError(f"__cuda_array_interface__: the stream cannot be exported; {error}") from error
     cdef dict keys = {
         "shape": shape_tuple(a),
         "typestr": typestr,
@@ -122,17 +122,18 @@ cdef object emit(Descriptor a):
 
 
 cdef tuple type_keys(Descriptor a):
-    """typestr and descr (None unless there are fields); AttributeError where the protocol cannot say the type."""
+    """Return typestr and descr (None without fields). Raise AttributeError if they cannot represent the type."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row.kind == c"E" or a.flags_ & PACKED:
-        raise AttributeError(f"__cuda_array_interface__: no typestr says {row.name.decode()};"
-                             f" {dtypes.names_of('own')} can")
+        raise AttributeError(f"__cuda_array_interface__: typestr cannot represent {row.name.decode()};"
+                             f" use {dtypes.names_of('own')}")
     dtype = get_dtype(a)
     if dtype.names is None:
         return dtype.str, None
     if dtypes.has_user_types(dtype):
-        raise AttributeError(f"__cuda_array_interface__: no descr says {dtype!r}; view the memory as bytes, or field by field")
+        raise AttributeError(f"__cuda_array_interface__: descr cannot represent {dtype!r}; export the fields one by one, or"
+                             " view the memory as bytes")
     try:
         return dtype.str, dtype.descr
     except ValueError as error:      # overlapping fields, or fields out of order
-        raise AttributeError(f"__cuda_array_interface__: no descr says {dtype!r}; {error}") from None
+        raise AttributeError(f"__cuda_array_interface__: descr cannot represent {dtype!r}; {error}") from None

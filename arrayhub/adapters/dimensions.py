@@ -1,6 +1,6 @@
-"""Names of dimensions and the origin: GT4Py's ``__gt_dims__`` and ``__gt_origin__``, and ``dims`` as xarray has it.
+"""Import and export dimension names and origins: GT4Py's ``__gt_dims__`` and ``__gt_origin__``, and xarray's ``dims``.
 
-Source of the rules: GT4Py's "Allocation and Array Interfaces", and what its cartesian stencils do with the two.
+Sources: GT4Py's "Allocation and Array Interfaces", and the behavior of its cartesian stencils.
 """
 
 import operator
@@ -11,16 +11,16 @@ from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.integers import is_bool
 from arrayhub._core.labels import relabelled
 
-# What an object may have for us; `dispatch` remembers of a type whether its instances are worth asking.
+# Attributes that carry labels. `dispatch` records for each type whether its instances may have one of them.
 ATTRIBUTES = ("__gt_dims__", "__gt_origin__", "dims")
 _NAMES = ("__gt_dims__", "dims")
 GRID = ("I", "J", "K")
 
 
 def parse(obj, array):
-    """Return `array` with the labels that `obj`, which it was made from, has for it; `array` itself without any.
+    """Return `array` with the labels of `obj`, from which it was imported, or `array` itself if there are no labels.
 
-    Labels are no part of the memory, so one that is wrong is left out and never an error.
+    Invalid labels are ignored, because they do not affect the memory.
     """
     dims = _dims_of(obj, array.ndim)
     origin = _origin_of(obj, array.ndim)
@@ -30,20 +30,22 @@ def parse(obj, array):
 
 
 def emit_dims(array):
-    """Return what ``__gt_dims__`` gives; AttributeError where GT4Py could not read the names."""
+    """Return the value of ``__gt_dims__``. Raise AttributeError if GT4Py does not support the names."""
     dims = array.dims
     if dims is None or not _stencils_know(dims):
         raise AttributeError(
-            f"__gt_dims__: dims is {dims!r}; GT4Py knows 'I', 'J', 'K', '0', '1', ...; name them with x.with_dims(...)"
+            f"__gt_dims__: dims is {dims!r}; accepted by GT4Py: 'I', 'J', 'K', '0', '1', ..., set by x.with_dims(...)"
         )
     return dims
 
 
 def emit_origin(array):
-    """Return what ``__gt_origin__`` gives, in the order that GT4Py reads it in; AttributeError without an origin."""
+    """Return the value of ``__gt_origin__`` in GT4Py's order of dimensions. Raise AttributeError without an origin."""
     origin, dims = array.origin, array.dims
     if origin is None:
-        raise AttributeError("__gt_origin__: the array has no origin; give it one with x.with_dims(dims, origin=...)")
+        raise AttributeError(
+            "__gt_origin__: the array does not have an origin. Set it by x.with_dims(dims, origin=...)"
+        )
     return origin if dims is None else tuple(origin[axis] for axis in _stencil_order(dims))
 
 
@@ -53,19 +55,19 @@ def get_dims(obj: Any, /, annotation: Any = None) -> tuple[str, ...] | None:
     Parameters
     ----------
     obj : object
-        Any array. Its ``__gt_dims__`` is asked first, then its ``dims``.
+        Any array. ``__gt_dims__`` takes precedence over ``dims``.
     annotation : object, optional
-        What says the names where `obj` does not: GT4Py's ``Field[IJK, dtype]``, or a sequence of names.
+        Names to use if `obj` has none: GT4Py's ``Field[IJK, dtype]``, or a sequence of names.
 
     Returns
     -------
     tuple of str or None
-        None where neither says them.
+        None if neither argument has names.
 
     Raises
     ------
     TypeError
-        An annotation that is neither.
+        `annotation` is neither a field nor a sequence of names.
     """
     dims = _dims_of(obj, _ndim_of(obj))
     if dims is not None or annotation is None:
@@ -80,27 +82,27 @@ def get_dims(obj: Any, /, annotation: Any = None) -> tuple[str, ...] | None:
 
 
 def get_origin(obj: Any, /) -> tuple[int, ...] | None:
-    """Return the origin of `obj` as a GT4Py stencil takes it, or None where it has none.
+    """Return the origin of `obj` in the order that GT4Py's stencils use, or None if it does not have an origin.
 
     Parameters
     ----------
     obj : object
-        Any array; its ``__gt_origin__`` is asked.
+        Any array. The origin is its ``__gt_origin__``.
 
     Returns
     -------
     tuple of int or None
-        Where `obj` names its dimensions I, J, K, 0, 1, ... the entries are in this order, whatever the order of its
-        indices: so GT4Py reads them. ``USMArray.origin`` is in the order of the indices.
+        If `obj` names its dimensions I, J, K, 0, 1, ..., the entries are in this order, because GT4Py reads them so.
+        ``USMArray.origin`` is in the order of the array's indices.
     """
     return _origin_of(obj, _ndim_of(obj))
 
 
-# --------------------------------------------------------------------------------------------- asking foreign objects
+# --------------------------------------------------------------------------------------------- foreign attributes
 
 
-def _ask(obj: Any, name: str) -> Any:
-    """An attribute of anybody's, whose getter may raise anything."""
+def _attribute(obj: Any, name: str) -> Any:
+    """Return an attribute of a foreign object, or None if its getter raises."""
     try:
         return getattr(obj, name, None)
     except PASSES_ON:
@@ -110,28 +112,28 @@ def _ask(obj: Any, name: str) -> Any:
 
 
 def _ndim_of(obj: Any) -> int | None:
-    ndim = _ask(obj, "ndim")
+    ndim = _attribute(obj, "ndim")
     return ndim if type(ndim) is int else None
 
 
 def _dims_of(obj: Any, ndim: int | None) -> tuple[str, ...] | None:
     for attribute in _NAMES:
-        dims = _ask(obj, attribute)
+        dims = _attribute(obj, attribute)
         if type(dims) is not tuple or (ndim is not None and len(dims) != ndim):
             continue
         if all(isinstance(name, str) for name in dims):
-            names = tuple(str.__str__(name) for name in dims)  # of a subclass only the characters
+            names = tuple(str.__str__(name) for name in dims)  # exact str for instances of subclasses
             if len(set(names)) == len(names):
                 return names
     return None
 
 
 def _origin_of(obj: Any, ndim: int | None) -> tuple[int, ...] | None:
-    given = _ask(obj, "__gt_origin__")
-    if type(given) not in (tuple, list) or (ndim is not None and len(given) != ndim):
+    values = _attribute(obj, "__gt_origin__")
+    if type(values) not in (tuple, list) or (ndim is not None and len(values) != ndim):
         return None
     try:
-        origin = tuple(_index(value) for value in given)
+        origin = tuple(_index(value) for value in values)
     except PASSES_ON:
         raise
     except Exception:
@@ -142,7 +144,7 @@ def _origin_of(obj: Any, ndim: int | None) -> tuple[int, ...] | None:
 def _index(value: SupportsIndex) -> int:
     index = int(operator.index(value))
     if is_bool(value) or not -(2**63) <= index < 2**63:
-        raise ValueError(f"__gt_origin__: {index} is no index")
+        raise ValueError(f"__gt_origin__: {index} is not an index within 64 bits")
     return index
 
 
@@ -150,7 +152,7 @@ def _index(value: SupportsIndex) -> int:
 
 
 def is_known(name: str | None) -> bool:
-    """Whether `name` is that of a dimension which GT4Py's stencils have."""
+    """Return whether `name` is the name of a dimension of GT4Py's stencils."""
     return name is not None and (name in GRID or _is_number(name))
 
 
@@ -159,15 +161,15 @@ def _stencils_know(dims: Sequence[str]) -> bool:
 
 
 def _is_number(name: str) -> bool:
-    """Whether `name` is a data dimension's, in the one way that GT4Py writes it; longer than any of its numbers, no."""
+    """Return whether `name` is a data dimension of GT4Py: a decimal number without leading zeros, below 10 digits."""
     return name.isascii() and name.isdecimal() and len(name) < 10 and (name == "0" or name[0] != "0")
 
 
 def _stencil_order(dims: Sequence[str]) -> list[int]:
-    """The axes in the order that a stencil brings them in: I, J, K, then data dimensions by their number.
+    """Return the axes in the order of a stencil: I, J, K, then data dimensions by their number.
 
-    GT4Py transposes the array by its ``__gt_dims__`` and takes ``__gt_origin__`` as the origin of what comes out.
-    Of names that it does not know it is told nothing, so that it leaves the axes where they are.
+    GT4Py transposes the array by ``__gt_dims__``, and interprets ``__gt_origin__`` as the origin of the transposed
+    array. Names that GT4Py does not support are not exported, so that it keeps the order of the axes.
     """
     axes = list(range(len(dims)))
     return sorted(axes, key=lambda axis: _rank(dims[axis])) if _stencils_know(dims) else axes
@@ -183,5 +185,5 @@ def _from_stencil_order(origin: Sequence[int], dims: Sequence[str]) -> tuple[int
 
 
 def _is_next_field(obj: Any) -> bool:
-    """Whether `obj` is a field of gt4py.next, which gives its origin in the order of its indices."""
-    return _ask(obj, "ndarray") is not None
+    """Return whether `obj` is a field of gt4py.next, whose origin is in the order of its indices."""
+    return _attribute(obj, "ndarray") is not None

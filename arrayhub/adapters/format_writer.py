@@ -1,4 +1,4 @@
-"""From a NumPy dtype to a format of PEP 3118; `format_language` has the language."""
+"""Convert a NumPy dtype to a PEP 3118 format. `format_language` describes the language."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from arrayhub.adapters.format_language import (
     MAX_NESTING,
     c_alignment,
     flatten,
-    is_sayable,
+    is_encodable,
 )
 
 __all__ = ["write_format"]
@@ -24,42 +24,43 @@ def write_format(dtype: np.dtype, aligned: bool = True) -> str:
     dtype : numpy.dtype
         The type of an element.
     aligned : bool, default True
-        Whether every element lies at a multiple of its alignment. Only then may native codes be used, which promise it.
+        Whether every element is at a multiple of its alignment. Native codes promise this, so they require it.
 
     Returns
     -------
     str
-        Native codes without an order (``l`` for a C long) where the type is native, aligned and laid out as in C, so
-        that ``memoryview`` can read the elements. Otherwise codes of standard size with their order: ``=q`` for an
-        eight-byte integer, because ``=l`` has four bytes; ``>i``; and ``^g`` for what has no standard size. Types of
-        one byte have neither order nor alignment. In records all padding is spelled out, ``T{b:a:3xi:b:}``, inside the
-        braces where it is trailing, so that every reader finds the size. Plain void ``V6`` is ``6x``, as NumPy writes
-        it: the size is true, and nothing else is known.
+        Native codes without an order, such as ``l`` for a C long, if the type is in native byte order, aligned and laid
+        out as in C. ``memoryview`` can then read the elements. Otherwise codes of standard size with an order: ``=q``
+        for an eight-byte integer, because ``=l`` has four bytes; ``>i``; and ``^g`` for types without a standard size.
+        Types of one byte have neither order nor alignment. In records, all padding is explicit, as in
+        ``T{b:a:3xi:b:}``. Trailing padding is inside the braces, so that every reader computes the same size. Plain
+        void ``V6`` is ``6x``, as in NumPy.
 
     Raises
     ------
     BufferError
-        The language cannot say the type; the message names the protocols that can.
+        The language cannot represent the type. The message names the protocols that can.
 
     Notes
     -----
-    Titles and metadata of fields are left out, and so is the subclass of a record. Field names go out in UTF-8.
+    The format does not include titles and metadata of fields, or the subclass of a record. Field names are encoded in
+    UTF-8.
     """
     native = aligned and c_alignment(dtype) is not None and is_native(dtype)
     return _Writer(native).element(dtype, depth=0)
 
 
 def _write_error(what: object, instead: str) -> BufferError:
-    return BufferError(f"PEP 3118 format: cannot say {what}; {instead}")
+    return BufferError(f"PEP 3118 format: cannot represent {what}; {instead}")
 
 
 class _Writer:
-    """Writes formats, remembering the order in force.
+    """Writer that omits an order that repeats the previous one.
 
     Parameters
     ----------
     native : bool
-        Use native codes, whose alignment readers restore; otherwise codes that say size and order, without alignment.
+        Use native codes, which imply alignment, instead of codes with explicit size and order and without alignment.
     """
 
     def __init__(self, native: bool):
@@ -71,30 +72,32 @@ class _Writer:
         if dtype.subdtype is not None:
             shape, base = flatten(dtype)
             lengths = ",".join(map(str, shape))
-            return f"({lengths}){self.element(base, depth)}"  # the order comes behind the shape, where NumPy looks
+            return f"({lengths}){self.element(base, depth)}"  # NumPy's reader expects the order after the shape
         if dtype.names is not None:
             return self.record(dtype, depth + 1)
         return self.value(dtype)
 
     def record(self, dtype: np.dtype, depth: int) -> str:
-        """Return the format of a record, with every byte accounted for."""
+        """Return the format of a record, with explicit padding."""
         if depth > MAX_NESTING:
-            raise _write_error("so many levels of records", f"accepted: at most {MAX_NESTING}")
+            raise _write_error(f"more than {MAX_NESTING} levels of records", f"accepted: at most {MAX_NESTING}")
         parts, end = [], 0
         for name in dtype.names:  # type: ignore[union-attr]
             field, offset = dtype.fields[name][:2]  # type: ignore[index]
             if offset < end:
                 raise _write_error(
-                    "fields that overlap or are out of order", "copy the array with a dtype whose offsets only grow"
+                    "fields that overlap or are out of order", "copy the array to a dtype with increasing offsets"
                 )
-            if not is_sayable(name):
-                raise _write_error(f"the field name {name!r}", "rename it: accepted is text without a colon or a null")
+            if not is_encodable(name):
+                raise _write_error(
+                    f"the field name {name!r}", "accepted: text without a colon or a null. Rename the field"
+                )
             parts += [_padding(offset - end), self.element(field, depth), f":{name}:"]
             end = offset + field.itemsize
         return "".join(["T{", *parts, _padding(dtype.itemsize - end), "}"])
 
     def value(self, dtype: np.dtype) -> str:
-        """Return the code of a single value, with an order where it differs from the one in force."""
+        """Return the code of a single value, with its order if this differs from the current order."""
         order, code = _code_of(dtype, self.native)
         if order == self.order or dtype.alignment == 1:
             return code
@@ -103,7 +106,7 @@ class _Writer:
 
 
 def _padding(size: int) -> str:
-    """Return the code of `size` bytes that are no field."""
+    """Return the code of `size` bytes of padding."""
     return {0: "", 1: "x"}.get(size, f"{size}x")
 
 
@@ -111,28 +114,29 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     """Return the order and the code of a single value."""
     unaligned = "=" if dtype.isnative else FOREIGN  # an order whose codes have standard sizes
     order = "@" if native else unaligned
-    # From that number on, a character is the user type's own affair: ml_dtypes' complex32 has that of Python objects.
-    # Its format would be `Ze`, which is read here; NumPy takes it for a half, and tries the buffer first.
+    # User-defined dtypes choose their character freely: ml_dtypes' complex32 has that of Python objects. Its format
+    # would be `Ze`, which the reader here supports. NumPy reads `Ze` as a half float, and tries the buffer protocol
+    # first.
     char = "S1" if dtype.char == "c" else dtype.char  # NumPy's name for the code `c`, which memoryview can index
     if dtype.num >= FIRST_USER_TYPENUM or char not in BY_NATIVE:
-        raise _write_error(dtype, _who_can_say(dtype))
+        raise _write_error(dtype, _alternatives(dtype))
     row = BY_NATIVE[char]
-    if row.says_length:
+    if row.count_is_length:
         unit = np.dtype(row.native + "1").itemsize
         return order, f"{dtype.itemsize // unit}{row.code}"
     if native:
         return order, row.code
-    # By kind and size, so that a C long becomes the code that has its size by the standard.
+    # Look up kind and size, so that a C long becomes the code whose standard size is that of the long.
     standard = BY_STANDARD.get(dtype.str[1:])
     if standard is not None:
         return unaligned, standard.code
     if not dtype.isnative:
-        raise _write_error(f"{dtype} in foreign byte order", f"__array_interface__ can (typestr {dtype.str!r})")
+        raise _write_error(f"{dtype} in swapped byte order", f"__array_interface__ can (typestr {dtype.str!r})")
     return "^", row.code
 
 
-def _who_can_say(dtype: np.dtype) -> str:
-    """Return which protocols can say a type that PEP 3118 cannot, for an error."""
+def _alternatives(dtype: np.dtype) -> str:
+    """Return the text that names protocols for a type that PEP 3118 cannot represent."""
     if dtype.kind == "M":
         return f"__array_interface__ (typestr {dtype.str!r}) and Arrow (timestamp) can"
     if dtype.kind == "m":

@@ -40,7 +40,7 @@ for _protocol, _row in _KEYS.items():
 
 
 cdef int read(object interface, int protocol, Entries* entries) except -1:
-    """Read the values of an interface dict in one pass; `entry` gives one.
+    """Read the values of an interface dict in one pass. `entry` returns one of them.
 
     Call `begin` before and `let_go` after it, also if it raises.
 

@@ -1,5 +1,7 @@
-"""``__sycl_usm_array_interface__`` version 1: parse and emit. Source of every rule: dpctl's
-documentation of the attribute, and its page on zero-copy data exchange by SYCL USM."""
+"""Import and export ``__sycl_usm_array_interface__`` version 1.
+
+Sources: dpctl's documentation of the attribute, and its page on zero-copy data exchange by SYCL USM.
+"""
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -38,15 +40,15 @@ from arrayhub.runtimes.sycl cimport NAME
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on the USM that an object's interface dict describes, or None where it has none.
+    """Import the USM that an object's interface dict describes, or return None without the dict.
 
-    The pointer is checked before anything else touches it: all bytes that the view reaches must lie in one allocation of
-    USM of the context that ``syclobj`` names.
+    The pointer is validated before it is used: all bytes that the view reaches must be in one USM allocation of the context
+    of ``syclobj``.
 
     Raises
     ------
     InterfaceError
-        A key that is missing, of a wrong type, or contradicts another; a pointer that is not USM there.
+        A key is missing, has the wrong type or contradicts another key, or the pointer is not USM of this context.
     """
     cdef Entries entries
     interface = getattr(obj, NAME, None)
@@ -61,26 +63,26 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor described(object obj, const Entries* entries):
-    """The array that the entries of an interface dict describe."""
+    """Return the array that the entries of an interface dict describe."""
     cdef Py_ssize_t distance
     cdef Descriptor a = new_from_dict(entries, SYCL_DICT, None)
     data = entry(entries, DATA)
     offset = entry(entries, OFFSET)
     if layout.checked_mul(0 if offset is None else whole(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
         raise dict_error(SYCL_DICT, "offset", offset, "elements whose bytes stay below 2**63")
-    if a.dl_dtype_.code == dtypes.NO_DLPACK:     # which has numbers for just the types that SYCL has
+    if a.dl_dtype_.code == dtypes.NO_DLPACK:     # DLPack has codes for exactly the types of SYCL
         raise dict_error(SYCL_DICT, "typestr", entry(entries, TYPESTR),
-                         "a bool, integer, floating-point or complex type that SYCL has, in native byte order, such as '|f8'")
+                         "a bool, integer, floating-point or complex type of SYCL in native byte order, such as '|f8'")
     if data is None:
         return on_buffer(a, obj, entries, distance)
-    set_pointer(a, tuple(data) if type(data) is list else data)     # oneDAL's tables write a list
+    set_pointer(a, tuple(data) if type(data) is list else data)     # oneDAL's tables use a list
     if a.data_ != NULL:
         if layout.checked_add(<Py_ssize_t> a.data_, distance, &distance):
             raise dict_error(SYCL_DICT, "offset", offset, "an offset that stays in the address space")
         a.data_ = <char*> distance
     seal(a)
     on_pointer(a, obj, entry(entries, SYCLOBJ))
-    # The Memory classes mean writable by the True that means read-only everywhere else.
+    # The flag of dpctl's Memory classes is True for writable memory, unlike elsewhere.
     if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):
         a.flags_ |= WRITEABLE
     if record_of(obj) & SYCL_IS_READONLY:
@@ -89,7 +91,7 @@ cdef Descriptor described(object obj, const Entries* entries):
 
 
 cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
-    """Complete an array on a foreign pointer: which queue it belongs to, which kind of USM it is, who keeps it alive."""
+    """Set the queue, the kind of USM and the owner of an array on a foreign pointer."""
     cdef Py_ssize_t low, high
     cdef int usm_type
     cdef char* lowest
@@ -98,7 +100,7 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
     queue = sycl.queue_from(syclobj, NULL if high == low else lowest)
     if high > low:
         usm_type = checked_usm_type(lowest, high - low, queue)
-    else:      # nothing to check, and the pointer may be anything; where it is USM, its kind is the array's
+    else:      # an array without elements may have any pointer; if the pointer is USM, its kind is used
         usm_type = sycl.usm_type_of(lowest, queue) or USM_DEVICE
     sycl.place_in(a, obj, usm_type)
     a.producer_ = queue
@@ -106,26 +108,26 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
 
 
 cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except -1:
-    """The kind of USM that a run of bytes is, all of it."""
+    """Return the kind of USM of a run of bytes. Raise if not all of the run is in one allocation."""
     cdef bint inside
     cdef int usm_type = sycl.usm_type_of_run(lowest, nbytes, queue, &inside)
     if usm_type == 0:
         raise dict_error(
             SYCL_DICT, "data", f"{<size_t> lowest:#x}",
-            "a pointer to USM of the context that syclobj names; host memory comes in by the buffer protocol",
+            "a pointer to USM of the context of syclobj. For host memory use the buffer protocol",
         )
     if not inside:
         raise dict_error(
             SYCL_DICT, "shape, strides and offset", f"{nbytes} bytes from {<size_t> lowest:#x}",
-            "a view that stays inside its USM allocation",
+            "a view within one USM allocation",
         )
     return usm_type
 
 
 cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_ssize_t distance):
-    """An array on the object's own buffer, which the specification puts in place of a missing ``data``.
+    """Return an array on the object's buffer, which the specification prescribes if ``data`` is missing.
 
-    The buffer may be USM of the kinds the host can read, or ordinary host memory.
+    The buffer may be USM that the host can read, or ordinary host memory.
     """
     cdef Py_ssize_t low, high, start, end
     cdef Descriptor exported = buffer.parse(obj, None)
@@ -138,7 +140,7 @@ cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_s
     if layout.checked_add(distance, low, &start) or start < 0 \
             or layout.checked_add(distance, high, &end) or end > block.nbytes_:
         raise dict_error(SYCL_DICT, "shape, strides and offset", (a.shape, a.byte_strides, distance),
-                         f"a view that stays inside the buffer's {block.nbytes_} bytes")
+                         f"a view within the {block.nbytes_} bytes of the buffer")
     a.data_ += distance
     a.flags_ |= exported.flags_ & (WRITEABLE | IMMUTABLE)
     seal(a)
@@ -158,27 +160,27 @@ cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_s
 
 
 cdef object emit(Descriptor a):
-    """The interface dict of `a`, once its queue has done what was submitted.
+    """Return the interface dict of `a`, after waiting for the work submitted to its queue.
 
-    ``data`` is where the memory block starts and ``offset`` leads to element zero, as dpctl writes it.
+    ``data`` is the start of the memory block, and ``offset`` the distance to element zero, as in dpctl.
 
     Raises
     ------
     AttributeError
-        The memory is not USM, or the type or the strides are none that the interface can say.
+        The memory is not USM, or the interface cannot represent the type or the strides.
     """
     if not a.usm_type_:
         raise AttributeError(f"{NAME}: the memory is not SYCL USM; arrayhub.to_device(x, 'oneapi:0') copies it there")
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row.typestr == NULL or a.strides_ == NULL or a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise AttributeError(
-            f"{NAME}: it cannot say elements of type {get_dtype(a)!r} with byte strides {a.byte_strides}; DLPack or copy()"
-            " may"
+            f"{NAME}: the interface cannot represent elements of type {get_dtype(a)!r} with byte strides {a.byte_strides};"
+            " use DLPack or x.copy()"
         )
     host_ready(a)
     cdef MemoryBlock block = block_of(a)
     cdef Py_ssize_t distance = a.data_ - block.address_
-    cdef bint countable = distance % a.itemsize_ == 0     # in elements, as the offset must be
+    cdef bint countable = distance % a.itemsize_ == 0     # the offset is in elements
     return {
         "data": (<size_t> (block.address_ if countable else a.data_), not a.flags_ & WRITEABLE),
         "shape": a.shape,

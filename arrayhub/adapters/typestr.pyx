@@ -1,7 +1,7 @@
-"""Element types as the interface dicts say them: type strings such as '<f8', and descriptions of fields.
+"""Parse the element types of interface dicts: type strings such as '<f8', and descriptions of fields.
 
-A native number is a row of the table of element types and needs no Python call. All else is NumPy's to read, once its form
-is checked; what NumPy made of it is remembered.
+Native numbers are looked up in the table of element types, without a Python call. NumPy parses all other type strings, after
+their syntax is validated, and the results are cached.
 """
 
 import copy
@@ -25,27 +25,27 @@ cdef extern from "Python.h":
     Py_ssize_t PyUnicode_GET_LENGTH(object text) noexcept
     const char* PyUnicode_DATA(object text) noexcept
 
-# Units are spelt out: numpy.dtype divides by the 0 of 'm8[ns/0]', which ends the process.
+# The expression lists the units, because numpy.dtype('m8[ns/0]') divides by zero, which ends the process.
 _TYPESTR = re.compile(
     r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(?:\[[0-9]{0,9}(?:[YMWDhms]|ms|us|ns|ps|fs|as)\])?)", re.ASCII
 )
 _ACCEPTED_TYPESTR = (
-    "a byte order '<', '>' or '|', a kind of b i u f c m M S U V and a size NumPy has for it: '<f8', '<M8[ns]'"
+    "a byte order '<', '>' or '|', a kind of b i u f c m M S U V, and a size that NumPy supports, as in '<f8', '<M8[ns]'"
 )
 
-# What NumPy made of the type strings met so far that the table has no row for. Bounded: a producer can invent them.
+# Caches of parsed type strings and records. Bounded, because producers can make any number of them.
 cdef dict _described = {}
 cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
-    MAX_NESTING = 32          # records within records
-    MAX_FIELDS = 4096         # with those of records within: lists that share lists name 2**MAX_NESTING
+    MAX_NESTING = 32          # nested records
+    MAX_FIELDS = 4096         # including nested fields: shared lists could describe 2**MAX_NESTING fields
 
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
 
 cdef int set_typestr(Descriptor a, const Entries* entries, int protocol) except -1:
-    """The element type of a type string; for V the fields that the description adds."""
+    """Set the element type from a type string and, for V, from the description of the fields."""
     cdef object typestr = entry(entries, TYPESTR)
     cdef const dtypes.ElementType* row
     if PyUnicode_Check(typestr) and PyUnicode_IS_ASCII(typestr):
@@ -63,9 +63,9 @@ cdef int set_typestr(Descriptor a, const Entries* entries, int protocol) except 
 
 
 cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) noexcept:
-    """The row of a type string such as '<f8': a number in native byte order. NULL for all else.
+    """Return the row for a type string of a number in native byte order, such as '<f8', else NULL.
 
-    '|' and a missing byte order are taken as native, as NumPy takes them; DPCTL writes '|f8'.
+    '|' and a missing byte order mean native order, as in NumPy. dpctl writes '|f8'.
     """
     cdef Py_ssize_t size
     cdef bint foreign = False
@@ -86,10 +86,10 @@ cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) 
 
 
 cdef object dtype_from_typestr(object typestr, int protocol, str key):
-    """The NumPy dtype of a type string that is no native number; remembered.
+    """Parse the type string of a type other than a native number, and cache the NumPy dtype.
 
-    The form is checked before NumPy sees it, because `numpy.dtype` understands far more than the protocol has
-    ('StringDType()', 'f8,f8', 'float') and some of that means memory that is not in the array.
+    The syntax is validated first, because `numpy.dtype` accepts more than the protocol permits ('StringDType()', 'f8,f8',
+    'float'), including types whose values are not in the memory of the array.
     """
     cdef object dtype
     match = _TYPESTR.fullmatch(typestr) if isinstance(typestr, str) else None
@@ -100,7 +100,7 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
     except (TypeError, ValueError, OverflowError, MemoryError):
         raise dict_error(protocol, key, typestr, _ACCEPTED_TYPESTR) from None
     kind, size = match[1] or match[3], int(match[2] or 8) * (4 if match[1] == "U" else 1)
-    if dtype.kind != kind or dtype.itemsize != size:    # NumPy reads 'c1' as a string, for one
+    if dtype.kind != kind or dtype.itemsize != size:    # for example, NumPy reads 'c1' as a string
         raise dict_error(protocol, key, typestr, _ACCEPTED_TYPESTR)
     if len(_described) >= REMEMBERED_TYPESTRS:
         _described.clear()
@@ -109,7 +109,7 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
 
 
 cdef object fields_from_descr(object descr, object void, int protocol):
-    """The record that a description makes of plain void of the same size; the last one of each size is remembered."""
+    """Return the record dtype of a description for a void type of the same size. The last one per size is cached."""
     cdef tuple last = found(_records, void)
     if last is not None and type(descr) is list and last[0] == descr:
         return last[1]
@@ -119,14 +119,15 @@ cdef object fields_from_descr(object descr, object void, int protocol):
                          f" {dtype.itemsize}")
     if len(_records) >= REMEMBERED_TYPESTRS:
         _records.clear()
-    _records[void] = (copy.deepcopy(descr), dtype)    # the producer may change its list
+    _records[void] = (copy.deepcopy(descr), dtype)    # a copy, because the producer may change the list
     return dtype
 
 
 cdef object dtype_from_descr(object descr, int protocol):
-    """The NumPy dtype of a description: a list of (name, type) or (name, type, shape), unnamed void being padding.
+    """Return the NumPy dtype of a description: a list of (name, type) or (name, type, shape).
 
-    `numpy.dtype` itself would make fields of the padding. A single entry without a name is no record but the type.
+    Unnamed void is padding, of which `numpy.dtype` would make fields. A single entry without a name is not a record but the
+    type itself.
     """
     if isinstance(descr, list) and len(descr) == 1:
         single = descr[0]
@@ -137,7 +138,7 @@ cdef object dtype_from_descr(object descr, int protocol):
 
 
 cdef object record_from_descr(object descr, int protocol, int depth, int* fields):
-    """The record of a list of fields, which lie one after the other; `fields` counts those of all records."""
+    """Return the record dtype of a list of consecutive fields. `fields` counts the fields of all nested records."""
     cdef str accepted = "a list of (name, type) or (name, type, shape); a type is a type string or such a list"
     cdef list names = [], formats = [], offsets = [], titles = []
     offset = 0
@@ -148,9 +149,9 @@ cdef object record_from_descr(object descr, int protocol, int depth, int* fields
             raise dict_error(protocol, "descr", descr, accepted)
         fields[0] += 1
         if fields[0] > MAX_FIELDS:
-            raise dict_error(protocol, "descr", descr, f"at most {MAX_FIELDS} fields, those of records within included")
+            raise dict_error(protocol, "descr", descr, f"at most {MAX_FIELDS} fields, including those of nested records")
         element = field_type(field, protocol, depth, fields)
-        # A title comes before the name; a field without a name gets NumPy's.
+        # A title precedes the name. A field without a name gets NumPy's default name.
         title, name = field[0] if isinstance(field[0], tuple) and len(field[0]) == 2 else (None, field[0])
         if name != "" or element.base.kind != "V" or element.base.names is not None:
             names.append(f"f{k}" if name == "" else name)
@@ -167,12 +168,12 @@ cdef object record_from_descr(object descr, int protocol, int depth, int* fields
 
 
 cdef object field_type(object field, int protocol, int depth, int* fields):
-    """The type of one field, its shape included."""
-    said = field[1]
-    if isinstance(said, str):
-        element = dtype_from_typestr(said, protocol, "descr, type of a field")
+    """Return the type of one field, including its shape."""
+    spec = field[1]
+    if isinstance(spec, str):
+        element = dtype_from_typestr(spec, protocol, "descr, type of a field")
     else:
-        element = record_from_descr(said, protocol, depth + 1, fields)
+        element = record_from_descr(spec, protocol, depth + 1, fields)
     if len(field) == 2:
         return element
     lengths = field[2]
@@ -184,11 +185,11 @@ cdef object field_type(object field, int protocol, int depth, int* fields):
     except InterfaceError:
         raise
     except (TypeError, ValueError, OverflowError, MemoryError):
-        raise dict_error(protocol, "descr, shape of a field", lengths, "lengths below 2**31 bytes in all") from None
+        raise dict_error(protocol, "descr, shape of a field", lengths, "lengths of less than 2**31 bytes in total") from None
 
 
 cdef int check_descr(Descriptor a, object descr, int protocol) except -1:
-    """Refuse a description that contradicts the type string."""
+    """Raise InterfaceError if a description contradicts the type string."""
     if descr is not None and dtype_from_descr(descr, protocol) != get_dtype(a):
-        raise dict_error(protocol, "typedescr", descr, f"what typestr says: [('', '{get_dtype(a).str}')]")
+        raise dict_error(protocol, "typedescr", descr, f"the type of typestr: [('', '{get_dtype(a).str}')]")
     return 0

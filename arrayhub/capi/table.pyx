@@ -174,7 +174,7 @@ cdef object like(object obj, object model, int may_copy):
     given(<PyObject*> model, "PyUSMArray_Like")
     if model is None:
         raise like_error(model)
-    library = library_among(functions.further_takers(), type(model))      # first, because some of them also wrap NumPy arrays
+    library = library_among(functions.nested_consumers(), type(model))     # first: some of them also wrap NumPy arrays
     if library is None:
         library = plugins.emitting_library_of(type(model))
     if library is None:
@@ -207,7 +207,7 @@ cdef object library_among(tuple names, type cls):
 cdef object like_error(object model):
     return TypeError(
         f"PyUSMArray_Like: the model {show(model)} is of type {type(model).__name__}; accepted: an array of"
-        f" {', '.join([*functions.CONSUMERS, *functions.further_takers()])}, or a USMArray"
+        f" {', '.join([*functions.CONSUMERS, *functions.nested_consumers()])}, or a USMArray"
     )
 
 

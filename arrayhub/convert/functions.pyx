@@ -310,13 +310,13 @@ def array_or_nested(obj, /):
     return taken
 
 
-def further_takers():
+def nested_consumers():
     """Return the names of the libraries besides CONSUMERS that `convert` knows, for what is not dense."""
-    return tuple(hooks.NESTED_TAKERS)
+    return tuple(hooks.NESTED_CONSUMERS)
 
 
 cdef object give_nested(object obj, Library to, object copy, bint allow_readonly):
-    way = hooks.NESTED_WAYS.get(to.name)
+    way = hooks.DENSE_CONSUMERS.get(to.name)
     if way is None:
         raise BufferError(
             f"{to.name}: {show(obj)} is not dense; accepted: arrays of numbers. Take one of its parts, such as x.content, or"
@@ -463,7 +463,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
     taker = _TAKERS.get(name)
     if taker is not None:
         return give(obj, taker, copy, bool(allow_readonly))
-    taker = hooks.NESTED_TAKERS.get(name)
+    taker = hooks.NESTED_CONSUMERS.get(name)
     if taker is not None:
         return taker(obj, copy=copy)
     emit = None if name is None else plugins.emitter(name)
@@ -518,7 +518,7 @@ cdef object from_dlpack_of(object to):
     take = getattr(module, "from_dlpack", None)
     if take is None:
         raise ValueError(
-            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *hooks.NESTED_TAKERS])}, or the name of a"
+            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *hooks.NESTED_CONSUMERS])}, or the name of a"
             " module or class that is installed and has from_dlpack, such as 'mlx.core'"
         )
     return take

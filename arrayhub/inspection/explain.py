@@ -17,7 +17,7 @@ from arrayhub._core.memory import BOUNDARY
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.dispatch import VALUES, check_values, offer, peek, ways_in
-from arrayhub.convert.functions import CONSUMERS, asarray, convert, further_takers, to_device
+from arrayhub.convert.functions import CONSUMERS, asarray, convert, nested_consumers, to_device
 from arrayhub.inspection.datashape.types import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.libraries import plugins, wrappers
@@ -57,7 +57,7 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     if isinstance(to, str):
         to = str.__str__(to)  # a subclass, such as numpy.str_, may compare differently
     if to is not None and (type(to) is not str or to not in CONSUMERS):
-        further = (*further_takers(), *_registered(to))
+        further = (*nested_consumers(), *_registered(to))
         if type(to) is not str or to not in further:
             raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
     name = type_name(type(obj))
@@ -68,7 +68,7 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     )  # its own protocols are not used
     offers = tuple(_offers(obj, array, taken, why, stream)) if to is None and not taken_as_wrapper else ()
     if array is None and stream:
-        asked = (*CONSUMERS, *further_takers()) if to is None else (to,)
+        asked = (*CONSUMERS, *nested_consumers()) if to is None else (to,)
         return Explanation(name, stream, (), offers, None, why, _alike(asked, NOT_TRIED, why))
     if array is None:
         nested = None if issubclass(type(obj), VALUES) else hooks.explain_nested(obj, name, offers, to)

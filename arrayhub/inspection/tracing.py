@@ -1,4 +1,4 @@
-"""What happens at the borders between libraries while a program runs: hand-overs, copies and waits, and who asked."""
+"""trace: record imports, exports, copies and waits while a program runs, with the line of code that caused each."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from arrayhub import transfer
 from arrayhub._core import tracing
 from arrayhub.inspection.units import of_bytes, of_seconds
 
-# Code below these folders is a library's: who asked is the program that called it. Those of the second kind lie in
-# several places: the environment's, the user's own, those of the interpreter that an environment was made from.
+# Code below these folders belongs to a library, so an event is attributed to the caller of this code. There are several
+# folders of the second kind: the environment's, the user's, and those of the interpreter behind an environment.
 _LIBRARIES = tuple(
     {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
 )
 _INSTALLED = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packages"))
-# What each kind of event is called in the table, most expensive first.
+# Names of each kind of event in the table, singular and plural, the most expensive kind first.
 _KINDS = {"copy": ("copy", "copies"), "wait": ("wait", "waits"), "in": ("in", "in"), "out": ("out", "out")}
 _HEADS = ("what", "from", "to", "by", "times", "bytes", "time", "line")
 
 
 class Event(NamedTuple):
-    """One hand-over, copy or wait.
+    """One import, export, copy or wait.
 
     Attributes
     ----------
     kind : {"in", "out", "copy", "wait"}
-        ``"in"``: an object has become a USMArray. ``"out"``: a library has been given, or has asked for, the memory.
+        ``"in"``: an object was imported as a USMArray. ``"out"``: the memory was exported to a library.
     by : str
-        The protocol, the function, or for a wait who waits.
+        The protocol or the function; for a wait, the caller that waits.
     source, target : str
-        A device for memory that is copied, waited for, or asked for by a protocol; else the type of the array. Empty
-        where nobody says it: a protocol does not tell who asks.
+        For copies, waits and exports by a protocol: the device. Otherwise: the type of the array. ``""`` if unknown: a
+        protocol does not identify its consumer.
     nbytes : int
-        Of the elements.
+        Size of the elements in bytes.
     seconds : float
-        How long it took. A hand-over contains the copies and waits that it needed.
+        Duration. The duration of an import or an export includes its copies and waits.
     file, line : str, int
-        The line that asked: the nearest one outside of installed libraries and of arrayhub. ``""`` and 0 where there is
-        none.
+        The line that caused the event: the nearest line outside of installed libraries and of arrayhub. ``""`` and 0 if
+        there is no such line.
     """
 
     kind: Literal["in", "out", "copy", "wait"]
@@ -58,21 +58,21 @@ class Event(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The text of the line, where its file can be read."""
+        """The text of the line, or ``""`` if the file cannot be read."""
         return linecache.getline(self.file, self.line).strip()
 
 
 class trace:
-    """Record every hand-over, copy and wait of a ``with`` block, in all threads.
+    """Record every import, export, copy and wait of a ``with`` block, in all threads.
 
-    Nothing is recorded outside of it, and then nothing is gathered either: what is left is one comparison a call.
-    Inside, a hand-over takes some microseconds more.
+    Outside of the block, the cost is one comparison per call. Inside, each import or export takes some microseconds
+    longer.
 
     Parameters
     ----------
     file : file, optional
-        Where to print the table at the end of the block, such as ``sys.stderr``. Without it nothing is printed;
-        `str` of the trace is the table.
+        File to which the table is printed at the end of the block, such as ``sys.stderr``. By default the table is not
+        printed; `str` of the trace returns the table.
 
     Attributes
     ----------
@@ -90,7 +90,9 @@ class trace:
 
     def __init__(self, file: TextIO | None = None) -> None:
         if file is not None and not callable(getattr(file, "write", None)):
-            raise TypeError(f"trace: file is of type {type(file).__name__}; accepted: None, or what can be written to")
+            raise TypeError(
+                f"trace: file is of type {type(file).__name__}; accepted: None, or a file with a write method"
+            )
         self._file = file
         self._blocks = 0
         self.events: list[Event] = []
@@ -99,8 +101,8 @@ class trace:
         with _lock:
             self._blocks += 1
             first = self._blocks == 1
-        if first:  # within itself a trace hears everything already
-            _start(self._hear)
+        if first:  # a trace that is entered again already records all events
+            _start(self._record)
         return self
 
     def __exit__(
@@ -112,12 +114,12 @@ class trace:
             self._blocks -= 1
             last = self._blocks == 0
         if last:
-            _stop(self._hear)
+            _stop(self._record)
         if last and self._file is not None:
             print(self, file=self._file)
 
-    def _hear(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:
-        file, line = _who_asked(sys._getframe().f_back)
+    def _record(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:
+        file, line = _line_of_program(sys._getframe().f_back)
         self.events.append(Event(kind, by, source, target, nbytes, seconds, file, line))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
@@ -127,14 +129,14 @@ class trace:
         return "\n".join(self._lines())
 
     def _summary(self) -> str:
-        """What there was of each kind, in words."""
+        """Return the number of events of each kind, and the amounts copied and waited, as text."""
         hand_overs = sum(event.kind in ("in", "out") for event in self.events)
         parts = [f"{hand_overs} hand-over{'' if hand_overs == 1 else 's'}"]
         for kind in ("copy", "wait"):
-            found = [event for event in self.events if event.kind == kind]
-            amount = f" of {of_bytes(sum(event.nbytes for event in found))}" if found and kind == "copy" else ""
-            time = f" in {of_seconds(_seconds(found))}" if found else ""
-            parts.append(f"{len(found)} {_KINDS[kind][len(found) != 1]}{amount}{time}")
+            events = [event for event in self.events if event.kind == kind]
+            amount = f" of {of_bytes(sum(event.nbytes for event in events))}" if events and kind == "copy" else ""
+            time = f" in {of_seconds(_seconds(events))}" if events else ""
+            parts.append(f"{len(events)} {_KINDS[kind][len(events) != 1]}{amount}{time}")
         return ", ".join(parts)
 
     def _lines(self) -> Iterator[str]:
@@ -152,7 +154,7 @@ _running = 0
 
 
 def _start(listener: Callable[..., None]) -> None:
-    """Have a listener told of everything; the first one has copies told of too."""
+    """Register a listener for all events. The first listener also makes `transfer` report copies."""
     global _running
     with _lock:
         _running += 1
@@ -168,26 +170,26 @@ def _stop(listener: Callable[..., None]) -> None:
         transfer.tell(_running > 0)
 
 
-def _who_asked(frame: FrameType | None) -> tuple[str, int]:
-    """File and line of the nearest frame of the program's own, or where there is none, of any library but arrayhub."""
+def _line_of_program(frame: FrameType | None) -> tuple[str, int]:
+    """Return file and line of the nearest frame of the program, or else of the nearest library other than arrayhub."""
     nearest = ("", 0)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         file = frame.f_code.co_filename
         if not isinstance(module, str) or module.partition(".")[0] != "arrayhub":
-            if not _is_a_librarys(file):
+            if not _is_of_library(file):
                 return file, frame.f_lineno
             nearest = nearest if nearest[0] else (file, frame.f_lineno)
         frame = frame.f_back
     return nearest
 
 
-def _is_a_librarys(file: str) -> bool:
+def _is_of_library(file: str) -> bool:
     return file.startswith(_LIBRARIES) or any(folder in file for folder in _INSTALLED)
 
 
 def _alike(events: list[Event]) -> list[list[Event]]:
-    """The events of one line of code that are the same but for their time, together; the longest first."""
+    """Group events that differ only in their duration and size, sorted by kind and then from the longest group."""
     groups: dict[tuple[object, ...], list[Event]] = {}
     for event in events:
         groups.setdefault((*event[:4], event.file, event.line), []).append(event)
@@ -200,7 +202,7 @@ def _seconds(events: list[Event]) -> float:
 
 
 def _cells(group: list[Event]) -> tuple[str, ...]:
-    """One row of the table."""
+    """Return the cells of one row of the table."""
     event = group[0]
     where = f"{_shortened(event.file)}:{event.line}  {event.code}" if event.file else ""
     return (
@@ -216,6 +218,6 @@ def _cells(group: list[Event]) -> tuple[str, ...]:
 
 
 def _shortened(file: str) -> str:
-    """A file's name as seen from the folder where the program runs, if it is below that."""
+    """Return a file name relative to the current folder if the file is below it."""
     below = os.path.join(os.getcwd(), "")
     return file.removeprefix(below)

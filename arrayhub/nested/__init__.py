@@ -1,4 +1,4 @@
-"""Arrays that are not dense: lists, strings, missing values and records over flat arrays. See docs/nested.md."""
+"""Nested arrays: lists, strings, missing values and records over flat arrays. See docs/nested.md."""
 
 from arrayhub.nested.array import NestedArray
 from arrayhub.nested.asnested import asnested

@@ -1,4 +1,4 @@
-"""asnested: which way in an object takes that is not dense."""
+"""asnested: choose how a nested object is imported, and import it."""
 
 import sys
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import forbidden, wanted
-from arrayhub._core.errors import PASSES_ON, first_line, root_of, show
+from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, root_of, show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, from_arrow, nested_of
@@ -18,37 +18,38 @@ from arrayhub.nested.from_torch import from_torch, is_jagged
 
 
 def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
-    """Return lists, strings, missing values, records and numbers as structure over flat arrays, without a copy.
+    """Import nested data (lists, strings, missing values, records) without copying the values.
 
     Parameters
     ----------
     obj : object
-        Anything with Arrow's dunders (pyarrow, polars, pandas, nanoarrow, arro3, duckdb, ...), awkward arrays, torch's
-        jagged tensors, NumPy's records, strings and masked arrays, a NestedArray, anything `asarray` takes. Python
-        lists of numbers, strings, None, lists and dicts are a copy, and so are NumPy's strings.
+        An object with Arrow's methods (pyarrow, polars, pandas, nanoarrow, arro3, duckdb, ...), an awkward array, a
+        jagged torch tensor, a NumPy array of records, strings or masked values, a NestedArray, or any object that
+        `asarray` accepts. Python lists of numbers, strings, None, lists and dicts are copied, and so are NumPy's
+        strings.
     copy : bool, optional
-        True: a copy in host memory, of several chunks one. False: never, BufferError where it takes one. None: only of
-        what has no memory to view.
+        True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
+        only if the object has no memory to view.
 
     Returns
     -------
     NestedArray
-        Or, of an object in several chunks, a list of them, unless ``copy=True``.
+        A list of NestedArrays if the object has several chunks and `copy` is not True.
 
     Raises
     ------
     TypeError
-        Elements of several kinds, or of one that no array has.
+        The elements have several kinds, or a kind that arrays do not support.
     OverflowError
         A time in a list has more than 64 bits in its unit.
     InterfaceError
-        What `obj` says of its memory is not true or not allowed.
+        The description that `obj` gives of its memory is invalid.
     BufferError
-        It has no form here; the message names the call that helps.
+        A NestedArray cannot represent the object, or only by a copy. The message names the call to make instead.
     """
     if copy is not None:
         copy = wanted(copy, "asnested")
-    chunks = None if _says_more_besides(obj) else _by_arrow(obj)  # first: a look at what is known of the type
+    chunks = None if _arrow_loses_structure(obj) else _by_arrow(obj)
     if chunks is None:
         chunks = _by_series(obj) or [_without_arrow(obj, copy)]
     if copy:
@@ -56,9 +57,12 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
     return chunks[0] if len(chunks) == 1 else chunks
 
 
-def _says_more_besides(obj: Any) -> bool:
-    """Say whether `obj` has fewer words in Arrow than as an array: a DataArray, whose stream is a table without the
-    dimensions that have no coordinates, and an image of PIL's, of which Arrow gets pixels without rows, padded."""
+def _arrow_loses_structure(obj: Any) -> bool:
+    """Return whether the Arrow export of `obj` loses structure that its array export keeps.
+
+    An ``xarray.DataArray`` exports a table without the dimensions that lack coordinates. A ``PIL.Image`` exports padded
+    pixels without rows.
+    """
     if hasattr(type(obj), "__array_interface__") and not isinstance(obj, (USMArray, NestedArray)):
         return True
     xarray = sys.modules.get("xarray")
@@ -66,7 +70,7 @@ def _says_more_besides(obj: Any) -> bool:
 
 
 def _by_arrow(obj: Any) -> list[NestedArray] | None:
-    """The chunks of Arrow's interfaces; where pyarrow fails behind them, what `asarray` makes of it."""
+    """Import the chunks of an Arrow producer. If pyarrow fails behind the interface, import the object by `asarray`."""
     try:
         return from_arrow(obj)
     except PASSES_ON:
@@ -78,15 +82,17 @@ def _by_arrow(obj: Any) -> list[NestedArray] | None:
         if column is not None:
             return [column]
         raise BufferError(
-            f"asnested: pyarrow makes no array of this {type(obj).__name__}: {first_line(error)}; accepted: columns of"
-            " one type that Arrow has. Take the columns of a frame one by one, x.to_numpy() of a sparse one, and"
-            " x.tolist() once its values are of one kind"
+            f"asnested: pyarrow cannot convert {name_of_type(type(obj))}: {first_line(error)}; accepted: columns of one"
+            " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() if its"
+            " values have one kind"
         ) from error
 
 
 def _by_series(obj: Any) -> list[NestedArray] | None:
-    """The chunks of a pandas Index or ExtensionArray that is neither Arrow's nor numbers, as a Series of it has them;
-    None of all else."""
+    """Import a pandas Index or ExtensionArray as the chunks of a Series over it.
+
+    Return None for other objects, for arrays that pyarrow converts itself, and for numbers.
+    """
     pandas = sys.modules.get("pandas")
     if pandas is None or hasattr(type(obj), "__arrow_array__") or isinstance(obj, pandas.MultiIndex):
         return None
@@ -96,7 +102,10 @@ def _by_series(obj: Any) -> list[NestedArray] | None:
 
 
 def _dense_column(obj: Any) -> NestedArray | None:
-    """Numbers that Arrow has no format of, such as complex ones; a frame would lose the names of its columns."""
+    """Import one dimension of numbers without an Arrow format, such as complex numbers.
+
+    Return None for a frame, because it would lose the names of its columns.
+    """
     try:
         array = asarray(obj)
     except PASSES_ON:
@@ -117,19 +126,19 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if is_jagged(obj):
         return from_torch(obj, copy)
     pyarrow = sys.modules.get("pyarrow")
-    if pyarrow is not None and isinstance(obj, pyarrow.Scalar):  # which pyarrow does not export: an array of it is
-        forbidden(copy, "asnested", "pyarrow does not export a Scalar, of which an array is made")
+    if pyarrow is not None and isinstance(obj, pyarrow.Scalar):  # pyarrow exports arrays, not scalars
+        forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory; an array is made of the value")
         return _only(_array_of(pyarrow, obj))
-    if pyarrow is not None and hasattr(type(obj), "__arrow_array__"):  # pandas' arrays of Arrow's memory
+    if pyarrow is not None and hasattr(type(obj), "__arrow_array__"):  # pandas' extension arrays
         pandas = sys.modules.get("pandas")
         if pandas is None or not isinstance(obj, pandas.arrays.ArrowExtensionArray):
-            forbidden(copy, "asnested", f"pyarrow copies what is missing in a {type(obj).__name__}")
+            forbidden(copy, "asnested", f"pyarrow copies the missing values of {name_of_type(type(obj))}")
         return _only(pyarrow.array(obj))
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
 
 
 def _array_of(pyarrow: Any, scalar: Any) -> Any:
-    """An array of one element; of an extension type by what it is stored as."""
+    """Return a pyarrow.Array of one element, built from the storage value if the scalar has an extension type."""
     if not isinstance(scalar, pyarrow.ExtensionScalar):
         return pyarrow.array([scalar.as_py()], scalar.type)
     stored = None if scalar.value is None else scalar.value.as_py()
@@ -138,13 +147,15 @@ def _array_of(pyarrow: Any, scalar: Any) -> Any:
 
 
 def _only(obj: Any) -> NestedArray:
-    """The one chunk, or the one copy of several."""
-    taken = asnested(obj)
-    one: NestedArray = asnested(obj, copy=True) if isinstance(taken, list) else taken
-    return one
+    """Import an object as one array, and copy if it has several chunks."""
+    imported = asnested(obj)
+    array: NestedArray = asnested(obj, copy=True) if isinstance(imported, list) else imported
+    return array
 
 
 def _with_a_dimension(array: Any) -> Any:
     if array.ndim == 0:
-        raise TypeError(f"asnested: {show(array)} has no dimension; accepted: one or more. Take asarray(x).reshape(-1)")
+        raise TypeError(
+            f"asnested: {show(array)} has 0 dimensions; accepted: one or more. Use arrayhub.asarray(x).reshape(-1)"
+        )
     return array

@@ -1,4 +1,4 @@
-"""One NestedArray of several chunks, or of rows that lie in any order."""
+"""Concatenate chunks of a NestedArray, and put the rows of list views in order."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,12 +22,12 @@ from arrayhub.nested.to_device import offsets_on_host, to_host
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
-    """Return the elements of several arrays of one type as one, a copy in host memory, of what they reach.
+    """Concatenate arrays of one type in host memory. Only the elements that the arrays reach are copied.
 
     Raises
     ------
     TypeError
-        The chunks are of several types.
+        The chunks have several types.
     """
     return nested_of(_joined([to_host(chunk) for chunk in chunks]))
 
@@ -36,10 +36,11 @@ def _joined(nodes: list[Any]) -> Any:
     nodes = [nested_of(node) for node in nodes]
     nodes = [in_order(node) if kind_of(node).sizes else node for node in nodes]
     nodes = [with_offsets(node) if kind_of(node).views else node for node in nodes]
-    nodes = _of_one_form(nodes)
+    nodes = _with_equal_kinds(nodes)
     kinds = {(node.kind, node.width, node.meaning) for node in nodes}
     if len(kinds) != 1:
-        raise TypeError(f"asnested: chunks of several types, {', '.join(sorted(str(node.type) for node in nodes))}")
+        types = ", ".join(sorted(str(node.type) for node in nodes))
+        raise TypeError(f"asnested: the chunks have several types: {types}")
     first, length = nodes[0], sum(map(len, nodes))
     for node in nodes:
         check(node)
@@ -63,8 +64,11 @@ def _joined(nodes: list[Any]) -> Any:
     return _joined_categories(nodes, length, facts)
 
 
-def _of_one_form(nodes: list[NestedArray]) -> list[NestedArray]:
-    """Rows of one length are dimensions of numbers where none is missing, and regular nodes elsewhere."""
+def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
+    """Convert chunks of fixed-length rows to regular nodes if any chunk is one.
+
+    A chunk without missing rows represents fixed-length rows as a dimension of its numbers.
+    """
     if not any(kind_of(node).width for node in nodes):
         return nodes
     return [_regular(node) if kind_of(node).numbers and node.content.ndim > 1 else node for node in nodes]
@@ -89,7 +93,7 @@ def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
 
 
 def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, Any]) -> NestedArray:
-    """Chunks may have dictionaries of their own: they are put one after another."""
+    """Concatenate the dictionaries of the chunks, and shift the indices of each chunk accordingly."""
     indices, start = [], 0
     for node in nodes:
         indices.append(as_numpy(node.indices).astype(np.int64) + start)
@@ -99,7 +103,7 @@ def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, A
 
 
 def in_order(node: NestedArray) -> NestedArray:
-    """Return list_views as lists one after another: a copy of the content, unless they lie so already."""
+    """Convert list views to lists. The content is copied unless the rows are adjacent and in order."""
     check(node)
     starts, sizes = as_numpy(node.offsets).astype(np.int64), as_numpy(node.sizes).astype(np.int64)
     ends = np.zeros(len(node) + 1, np.int64)

@@ -1,4 +1,4 @@
-"""NestedArrays in the form that a consumer has: longer offsets, strings by views, days of four bytes."""
+"""Convert NestedArrays to the layout that a consumer expects: wide offsets, string views, four-byte days."""
 
 import math
 from collections.abc import Callable
@@ -24,10 +24,10 @@ from arrayhub.nested.concatenate import in_order
 from arrayhub.nested.to_device import offsets_on_host
 
 
-def over(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
-    """Return a node over what `change` makes of its content, or of each of its fields in turn.
+def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
+    """Return a copy of a node with `change` applied to its content, or to each of its fields.
 
-    All else stays, but what `others` names: ``offsets``, say.
+    `others` replaces further parts, such as ``offsets``. All remaining parts are shared.
     """
     facts: dict[str, Any] = {
         "validity": node.validity,
@@ -43,7 +43,7 @@ def over(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> Nest
     return make(node.kind, len(node), **(facts | others))
 
 
-def _same(content: Any) -> Any:
+def _identity(content: Any) -> Any:
     return content
 
 
@@ -52,7 +52,7 @@ def _wide(offsets: Any) -> Any:
 
 
 def with_wide_offsets(x: NestedArray) -> NestedArray:
-    """Return lists with offsets of eight bytes that start at 0, on the same content."""
+    """Return lists over the same content with eight-byte offsets that start at 0."""
     offsets = offsets_on_host(x)
     start, stop = int(offsets[0]), int(offsets[-1])
     check(x if is_on_host(x.offsets) else make("list", len(x), offsets=asarray(offsets), content=x.content))
@@ -61,99 +61,100 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
         wide = asarray(offsets.astype(np.int64) - start)
         if x.offsets.device != CPU:
             wide = wide.to_device(x.offsets.device)
-    return over(x, lambda content: part(content, start, stop), offsets=wide)
+    return rebuild(x, lambda content: part(content, start, stop), offsets=wide)
 
 
 def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
-    """Return a node as near to a requested type as can be had without a copy of its content.
+    """Convert a node toward a requested Arrow type, as far as possible without a copy of its content.
 
-    Lists and strings get offsets of eight bytes, strings become views, where that is asked for. All else stays.
+    Lists and strings get eight-byte offsets, and strings become string views, if the request asks for this. Other
+    differences from the request remain.
     """
     text, children = described
     if not isinstance(node, NestedArray):
         return node
     kind = kind_of(node)
     if text in ("+L", "U", "Z") and kind.ends:
-        node = over(node, _same, offsets=_wide(node.offsets))
+        node = rebuild(node, _identity, offsets=_wide(node.offsets))
     elif text in ("vu", "vz") and kind.characters:
         return with_views(node)
     if kind.over_nodes and len(children) == (len(node.children) if kind.fields else 1):
         asked = iter(children)
-        return over(node, lambda content: conform(content, next(asked)))
+        return rebuild(node, lambda content: conform(content, next(asked)))
     return node
 
 
-def as_polars_has_it(node: Any) -> Any:
-    """Return a node with what polars shares: offsets of eight bytes, and strings by views into the same characters.
+def for_polars(node: Any) -> Any:
+    """Convert a node to the layout that polars shares: eight-byte offsets, and string views of the same characters.
 
-    Rows of one length have bits of what is missing that start with a byte: polars ends with a panic, which is no
-    Exception, where an array of them has both bits and an offset.
+    Validity bitmaps of fixed-length rows are copied to start at a byte. polars panics on an array of such rows that has
+    both a bitmap and an offset, and its PanicException is not an Exception.
 
     Raises
     ------
     BufferError
-        Rows of a fixed length of 0, by which polars divides, or records with fields of one name.
+        Rows have the fixed length 0, by which polars divides, or two fields of a record have one name.
     """
     if not isinstance(node, NestedArray):
-        return _of_some_width(node, node.shape[1:])
+        return _check_widths(node, node.shape[1:])
     kind = kind_of(node)
     if kind.numbers:
-        _of_some_width(node, node.content.shape[1:])
-        return over(node, _same) if node.validity_offset and node.content.ndim > 1 else node
+        _check_widths(node, node.content.shape[1:])
+        return rebuild(node, _identity) if node.validity_offset and node.content.ndim > 1 else node
     if kind.fields:
-        check_names(node, "polars", error=BufferError)  # inside lists polars accepts equal names, and then loses fields
+        check_names(node, "polars", error=BufferError)  # inside lists polars accepts equal names and loses fields
     if kind.width:
-        _of_some_width(node, (node.width,))
+        _check_widths(node, (node.width,))
     if kind.characters:
         return with_views(node)
     if kind.sizes:
-        return as_polars_has_it(in_order(node))
+        return for_polars(in_order(node))
     if kind.ends:
         check(node)
-        return over(node, as_polars_has_it, offsets=_wide(node.offsets))
-    return over(node, as_polars_has_it) if kind.width or kind.fields else node
+        return rebuild(node, for_polars, offsets=_wide(node.offsets))
+    return rebuild(node, for_polars) if kind.width or kind.fields else node
 
 
-def _of_some_width(node: Any, widths: tuple[int, ...]) -> Any:
+def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:
     if len(node) and 0 in widths:
         raise BufferError(
-            "polars: it takes in no rows of a fixed length of 0; take arrayhub.as_arrow(x), or rows of any length, as"
-            " arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.list_(pyarrow.float64()))) gives of numbers"
+            "polars: rows of fixed length 0 are not supported. Use arrayhub.as_arrow(x), or rows of variable length:"
+            " arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.list_(pyarrow.float64())))"
         )
     return node
 
 
 def with_days(node: Any) -> Any:
-    """Return a node on the host with Arrow's days of four bytes in place of NumPy's of eight; NaT is missing.
+    """Convert NumPy's eight-byte days to Arrow's four-byte days (date32) in host memory. NaT becomes missing.
 
     Raises
     ------
     BufferError
-        A day lies beyond four bytes.
+        A day does not fit in four bytes.
     """
     if not isinstance(node, NestedArray):
-        return _days(node) if _is_of_days(node) else node
-    if kind_of(node).numbers and _is_of_days(node.content):
+        return _days(node) if _has_days(node) else node
+    if kind_of(node).numbers and _has_days(node.content):
         return covered(_days(node.content), node.validity, node.validity_offset)
-    return over(node, with_days) if kind_of(node).over_nodes else node
+    return rebuild(node, with_days) if kind_of(node).over_nodes else node
 
 
-def _is_of_days(array: Any) -> bool:
+def _has_days(array: Any) -> bool:
     return array.dtype.kind == "M" and np.datetime_data(array.dtype) == ("D", 1)
 
 
 def _days(array: Any) -> NestedArray:
-    """Days of eight bytes as nodes of four, the dimensions after the first as rows of one length."""
+    """Convert eight-byte days to a date32 node. Dimensions after the first become regular nodes."""
     numbers = np.ascontiguousarray(as_numpy(array).reshape(-1), "M8[D]").view(np.int64)
-    there = numbers != np.iinfo(np.int64).min
-    numbers = np.where(there, numbers, 0)
+    valid = numbers != np.iinfo(np.int64).min
+    numbers = np.where(valid, numbers, 0)
     beyond = numbers[numbers != numbers.astype(np.int32)]
     if len(beyond):
         raise BufferError(
-            f"Arrow: day {beyond[0]} since 1970 is beyond the four bytes of date32. Convert them first, by"
+            f"Arrow: day {beyond[0]} since 1970 does not fit in the four bytes of date32. Convert the days first, by"
             " x.astype('M8[s]')"
         )
-    validity = None if there.all() else bitmap_of(there)
+    validity = None if valid.all() else bitmap_of(valid)
     node = make("flat", len(numbers), content=asarray(numbers.astype(np.int32)), meaning="tdD", validity=validity)
     for axis in range(array.ndim - 1, 0, -1):
         node = make("regular", math.prod(array.shape[:axis]), width=array.shape[axis], content=node)

@@ -1,4 +1,4 @@
-"""What `explain`, `inspect`, `debug_repr` and `check` say of what is not dense."""
+"""`explain`, `inspect`, `debug_repr` and `check` for nested data."""
 
 import sys
 from collections.abc import Iterator
@@ -16,57 +16,57 @@ from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_name
 from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.array import NestedArray, check, part, unwrapped
 from arrayhub.nested.asnested import asnested
-from arrayhub.nested.export import TAKERS, WAYS
+from arrayhub.nested.export import DENSE_CONSUMERS, NESTED_CONSUMERS
 from arrayhub.nested.from_awkward import is_awkward
 
-_CONSUMERS = (*WAYS, *TAKERS)
+_CONSUMERS = (*DENSE_CONSUMERS, *NESTED_CONSUMERS)
 _PARTS = ("validity", "offsets", "sizes", "indices", "content")
 
 
 def view_of(obj: Any) -> NestedArray | None:
-    """Return `obj` as a NestedArray without a copy, its first chunk of several; None where there is no way."""
+    """Import `obj` as a NestedArray without a copy, or return None. Of several chunks, return the first."""
     chunks = _chunks_of(obj)
     return chunks[0] if chunks else None
 
 
 def _chunks_of(obj: Any) -> list[NestedArray]:
-    """What `asnested` takes an object as without a copy: one array or several, or none where there is no way."""
-    found: Any = attempt(asnested, obj, copy=False)[0]
-    return found if isinstance(found, list) else [] if found is None else [found]
+    """Import an object by `asnested` without a copy. Return its chunks, or an empty list if the import fails."""
+    imported: Any = attempt(asnested, obj, copy=False)[0]
+    return imported if isinstance(imported, list) else [] if imported is None else [imported]
 
 
 def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
-    """Return what `explain` says of what `asarray` refuses and `asnested` takes; None where that refuses it too."""
+    """Explain an object that `asarray` rejects and `asnested` imports. Return None if `asnested` rejects it too."""
     chunks = _chunks_of(obj)
     consumers = _CONSUMERS if to is None else (to,)
     if not chunks:
         return _explain_copied(obj, name, offers, consumers)
     x = chunks[0]
-    why = f"asnested takes it, by {x.protocol}; asarray gives dense arrays only"
+    why = f"asnested imports it by {x.protocol}; asarray returns dense arrays only"
     summary = f"{x.type}, {x.access}, on {x.device}"
     if len(chunks) > 1:
         rows = sum(map(len, chunks))
         summary = f"{rows} * {str(x.type).partition(' * ')[2]}, {x.access}, on {x.device}, in {len(chunks)} chunks"
-    taken = Offer(x.protocol, True, summary)  # what the offers say of it is why there is no dense array
-    others = not unwraps(type(obj))  # which is asked for no other protocol
-    verdicts = tuple(map(_verdict_of_taken, repeat(obj), repeat(chunks), consumers))
-    return Explanation(name, summary, (), _with(taken, offers, others), x.protocol, why, verdicts)
+    used = Offer(x.protocol, True, summary)  # the offer in `offers` explains why asarray rejects the object
+    others = not unwraps(type(obj))  # wrapper types are not asked for other protocols
+    verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(chunks), consumers))
+    return Explanation(name, summary, (), _with(used, offers, others), x.protocol, why, verdicts)
 
 
-def _with(taken: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, ...]:
-    """Return `taken` in place of the offer of its protocol, with the other offers or without them."""
-    return tuple(taken if o.protocol == taken.protocol else o for o in offers if others or o.protocol == taken.protocol)
+def _with(used: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, ...]:
+    """Replace the offer that has the protocol of `used`. Keep the other offers only if `others` is true."""
+    return tuple(used if o.protocol == used.protocol else o for o in offers if others or o.protocol == used.protocol)
 
 
 def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: tuple[str, ...]) -> Explanation | None:
-    """The same of what `asnested` takes by a copy only."""
+    """Explain an object that `asnested` imports only by a copy. Return None for other objects."""
     x, refusal = _copied(obj)
     if x is None:
         return None
     verdicts = []
     for consumer in consumers:
         verdict = _verdict(x, consumer)
-        if consumer not in TAKERS:
+        if consumer not in NESTED_CONSUMERS:
             verdict = _after_asnested(verdict, "arrayhub.asnested(x)")
         elif verdict.verdict == ZERO_COPY:
             verdict = Verdict(consumer, COPY, refusal)
@@ -77,7 +77,7 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
 
 
 def _copied(obj: Any) -> tuple[NestedArray | None, str]:
-    """A copy of the first elements of what `asnested` does not take without one, and why not; None of other things."""
+    """Copy the first elements of an object that `asnested` rejects with ``copy=False``. Also return its error text."""
     refusal = attempt(asnested, obj, copy=False)[1]
     return attempt(_copy_of_first, obj)[0], refusal
 
@@ -90,12 +90,12 @@ def _copy_of_first(obj: Any) -> NestedArray | None:
     return x if isinstance(x, NestedArray) else None
 
 
-def _verdict_of_taken(obj: Any, chunks: list[NestedArray], consumer: str) -> Verdict:
-    """What becomes of an object that `asnested` takes as these chunks, mostly one."""
+def _verdict_of_imported(obj: Any, chunks: list[NestedArray], consumer: str) -> Verdict:
+    """Return how `consumer` receives an object that `asnested` imports as these chunks, usually one."""
     verdict = _verdict(chunks[0], consumer)
-    if consumer in TAKERS:
+    if consumer in NESTED_CONSUMERS:
         many = len(chunks) > 1 and verdict.verdict == ZERO_COPY
-        return Verdict(consumer, COPY, "it has chunks, of which a copy makes one") if many else verdict
+        return Verdict(consumer, COPY, "a copy concatenates its chunks") if many else verdict
     if isinstance(obj, NestedArray):
         return verdict
     call = "arrayhub.asnested(x, copy=True)" if len(chunks) > 1 else "arrayhub.asnested(x)"
@@ -103,13 +103,13 @@ def _verdict_of_taken(obj: Any, chunks: list[NestedArray], consumer: str) -> Ver
 
 
 def _after_asnested(verdict: Verdict, call: str) -> Verdict:
-    """What becomes of an object that is not dense on its way to a library whose function takes NestedArrays only."""
+    """Return the verdict for a consumer that receives the object only as a NestedArray, which `call` makes."""
     then = verdict.verdict + (f": {verdict.reason}" if verdict.reason else "")
-    return Verdict(verdict.consumer, CANNOT, f"it is not dense; take {call} first, of which this is said: {then}")
+    return Verdict(verdict.consumer, CANNOT, f"it is not dense; call {call} first, whose result is: {then}")
 
 
 def verdict_of_values(obj: Any, consumer: str) -> Verdict:
-    """Return what becomes of Python's values, which go out as a copy, found by trying the first of them."""
+    """Return how `consumer` receives a copy of Python values, determined by converting the first values."""
     first = obj[:LOOKED_AT] if isinstance(obj, (list, tuple, range)) else obj
     obstacle = attempt(convert, first, consumer)[1]
     return Verdict(
@@ -118,8 +118,10 @@ def verdict_of_values(obj: Any, consumer: str) -> Verdict:
 
 
 def verdict_of(obj: Any, consumer: str) -> Verdict | None:
-    """Return what becomes of what `asarray` takes too, such as records and strings of fixed lengths, where it goes out
-    as not dense; None of what is nothing but numbers."""
+    """Return how `consumer` receives nested data that `asarray` accepts too, such as records and fixed-length strings.
+
+    Return None for plain numbers.
+    """
     x, refusal = attempt(asnested, obj, copy=False)
     if isinstance(x, NestedArray):
         return _verdict(x, consumer) if isinstance(unwrapped(x), NestedArray) else None
@@ -139,15 +141,15 @@ def _verdict(x: NestedArray, consumer: str) -> Verdict:
 
 
 def _made_for_polars(x: NestedArray) -> list[str]:
-    """Return what `as_polars` makes of its own beside the elements, which it shares."""
+    """Return descriptions of the buffers that `as_polars` creates. The elements are shared."""
     nodes = [(node, kind_of(node)) for node in _nodes(x)]
     narrow = any(kind.lists and kind.ends and node.offsets.itemsize < 8 for node, kind in nodes)
-    said = ["offsets of four bytes become eight"] if narrow else []
+    changes = ["four-byte offsets become eight-byte offsets"] if narrow else []
     if any(kind.sizes for _, kind in nodes):
-        said.append("lists out of order are put in order")
+        changes.append("list views become lists in order")
     if any(kind.characters and kind.ends for _, kind in nodes):
-        said.append("views of strings take the place of offsets")
-    return said
+        changes.append("string views replace string offsets")
+    return changes
 
 
 def _nodes(x: NestedArray) -> Iterator[NestedArray]:
@@ -157,11 +159,11 @@ def _nodes(x: NestedArray) -> Iterator[NestedArray]:
             yield from _nodes(array)
 
 
-# ------------------------------------------------------------------------------------------------------ taken apart
+# ---------------------------------------------------------------------------------------------------------- inspect
 
 
 def inspect_nested(x: NestedArray, refcount: int) -> dict[str, Any]:
-    """Return what a NestedArray is made of, as a dict that ``json`` can write; `refcount` is what that is to say."""
+    """Return the parts of a NestedArray as a dict that ``json`` can write. `refcount` is copied into the dict."""
     parts = dict(parts_of(x))
     return {
         "address": id(x),
@@ -180,7 +182,7 @@ def inspect_nested(x: NestedArray, refcount: int) -> dict[str, Any]:
 
 
 def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
-    array = parts.pop(name)  # so that nobody but its node refers to it besides
+    array = parts.pop(name)  # the remaining references are the node's and this variable's
     refcount = shared(sys.getrefcount(array))
     if isinstance(array, NestedArray):
         return inspect_nested(array, refcount)
@@ -188,7 +190,7 @@ def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
-    """Return a name and the array of each part of a node: ``children[k]`` if fields cannot be told apart by name."""
+    """Yield the name and the array of each part of a node. Fields without unique names are called ``children[k]``."""
     if kind_of(x).fields:
         names = x.field_names
         if len({*names, "validity"}) != len(names) + 1:
@@ -203,7 +205,7 @@ def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
 
 
 def debug_repr_of(x: NestedArray, refcount: int) -> str:
-    """Return the same in the form of DyND's ``debug_repr``."""
+    """Return the parts of a NestedArray as text in the format of DyND's ``debug_repr``."""
     return "\n".join(["------ array", *_lines(inspect_nested(x, refcount)), "------"])
 
 
@@ -233,14 +235,15 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
             yield from (f"  {line}" for line in _lines(part_facts))
 
 
-# ---------------------------------------------------------------------------------------------------------- checked
+# ------------------------------------------------------------------------------------------------------------ check
 
 
 def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
-    """Return what is false about an object that is not dense, each in words: offsets, views, indices, strings.
+    """Return descriptions of invalid offsets, views, indices and strings of nested data, appended to `texts`.
 
-    After `texts`, which its interfaces gave; a NestedArray's refuse for what is found here. None where `asnested` does
-    not take it without a copy, which only awkward's elements get for this.
+    `texts` describes faults of the object's interfaces. It is omitted for a NestedArray, whose interfaces raise for
+    the faults found here. Return None if `asnested` rejects the object with ``copy=False``. Only awkward arrays are
+    then copied for the check.
     """
     if isinstance(obj, NestedArray):
         return list(_faults(obj, "x"))
@@ -250,17 +253,17 @@ def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
             chunks = [asnested(obj)]
         except PASSES_ON:
             raise
-        except ValueError as error:  # awkward itself finds an index that leads outside as it puts elements in order
+        except ValueError as error:  # awkward detects an index out of range when it reorders the elements
             return [*texts, f"x: {first_line(error)}"]
         except Exception:
             return None
     if not chunks:
         return None
-    places = ["x"] if len(chunks) == 1 else [f"x[{k}]" for k in range(len(chunks))]
-    return texts + [fault for x, place in zip(chunks, places, strict=True) for fault in _faults(x, place)]
+    names = ["x"] if len(chunks) == 1 else [f"x[{k}]" for k in range(len(chunks))]
+    return texts + [fault for x, name in zip(chunks, names, strict=True) for fault in _faults(x, name)]
 
 
-def _faults(x: Any, place: str) -> Iterator[str]:
+def _faults(x: Any, path: str) -> Iterator[str]:
     if not isinstance(x, NestedArray):
         return
     try:
@@ -268,7 +271,7 @@ def _faults(x: Any, place: str) -> Iterator[str]:
         if kind_of(x).utf8:
             x.to_list()
     except InterfaceError as error:
-        yield f"{place}: {error}"
+        yield f"{path}: {error}"
     for name, array in parts_of(x):
         named = kind_of(x).fields and name in x.field_names
-        yield from _faults(array, f"{place}[{name!r}]" if named else f"{place}.{name}")
+        yield from _faults(array, f"{path}[{name!r}]" if named else f"{path}.{name}")

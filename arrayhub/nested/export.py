@@ -1,4 +1,4 @@
-"""NestedArrays as the arrays of other libraries: pyarrow, polars, pandas, awkward, torch, NumPy."""
+"""Export NestedArrays to pyarrow, polars, pandas, awkward, torch and NumPy."""
 
 import math
 from collections.abc import Iterator
@@ -26,31 +26,34 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate, in_order
-from arrayhub.nested.conform import as_polars_has_it, with_days
+from arrayhub.nested.conform import for_polars, with_days
 from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.to_device import offsets_on_host
 
 
-def _taken(obj: Any, copy: bool | None, call: str) -> Any:
-    """What is given out: a USMArray as it is, all else as a NestedArray, or one copy of it."""
+def _imported(obj: Any, copy: bool | None, call: str) -> Any:
+    """Import an object as a NestedArray, or as a USMArray if it is dense. Copy it if `copy` is true."""
     if wanted(copy, call) and not isinstance(obj, NestedArray):
         return asnested(obj, copy=True)
-    taken = obj if isinstance(obj, NestedArray) else _dense_or_nested(obj, copy)
-    return concatenate([taken]) if copy else taken
+    array = obj if isinstance(obj, NestedArray) else _dense_or_nested(obj, copy)
+    return concatenate([array]) if copy else array
 
 
-def _taken_for_arrow(obj: Any, copy: bool | None, call: str) -> Any:
-    """The same for who takes Arrow's types: a copy has days of four bytes."""
-    taken = _taken(obj, copy, call)
-    return with_days(taken) if copy else taken
+def _imported_for_arrow(obj: Any, copy: bool | None, call: str) -> Any:
+    """Import an object for a consumer of Arrow's types. If it is copied, days become date32."""
+    array = _imported(obj, copy, call)
+    return with_days(array) if copy else array
 
 
 def _dense_or_nested(obj: Any, copy: bool | None) -> Any:
-    taken = asnested(obj, copy=copy)
-    if isinstance(taken, list):
-        read = ". This has read x: what can be read once must be made anew" if unread(obj) else ""
-        raise BufferError(f"asnested: {len(taken)} chunks; accepted: one. Pass copy=True, which makes them one{read}")
-    return unwrapped(taken)
+    imported = asnested(obj, copy=copy)
+    if isinstance(imported, list):
+        read = ". x has been read by this call; create a stream again before the next call" if unread(obj) else ""
+        raise BufferError(
+            f"asnested: the object has {len(imported)} chunks; accepted: one. Pass copy=True, which concatenates"
+            f" them{read}"
+        )
+    return unwrapped(imported)
 
 
 def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
@@ -59,110 +62,111 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
     Parameters
     ----------
     obj : object
-        Anything `asnested` takes: what is dense too.
+        Any object that `asnested` accepts, dense arrays included.
     copy : bool, optional
-        True: a copy, in host memory, of ``datetime64[D]`` as date32. Otherwise zero-copy, or BufferError.
+        True: copy to host memory, where ``datetime64[D]`` becomes date32. None or False: share the memory, or raise
+        BufferError.
 
     Returns
     -------
     pyarrow.Array
-        ``pyarrow.RecordBatch.from_struct_array`` makes columns of records.
+        ``pyarrow.RecordBatch.from_struct_array`` converts records to columns.
 
     Raises
     ------
     BufferError
-        Arrow has no words for the type, or the memory is on a device that pyarrow does not know.
+        Arrow cannot represent the type, or pyarrow does not support the device.
     ImportError
         pyarrow is not installed.
     """
     pyarrow = needed("pyarrow", "for its arrays")
-    taken = _taken_for_arrow(obj, copy, "as_arrow")
-    if is_on_host(taken):
-        _need_arrow(taken)
-        take = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private; the public way takes longer
-        return pyarrow.array(taken) if take is None else take(*taken.__arrow_c_array__())
+    array = _imported_for_arrow(obj, copy, "as_arrow")
+    if is_on_host(array):
+        _need_arrow(array)
+        import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
+        return pyarrow.array(array) if import_capsules is None else import_capsules(*array.__arrow_c_array__())
     try:
-        return pyarrow.array(taken)
+        return pyarrow.array(array)
     except (pyarrow.ArrowException, KeyError) as error:
-        raise _elsewhere_error(taken, "pyarrow") from error
+        raise _device_error(array, "pyarrow") from error
 
 
-def _need_arrow(taken: Any) -> None:
-    """Refuse an array whose memory or type keep Arrow's methods off it, in the words that those have."""
+def _need_arrow(array: Any) -> None:
+    """Raise BufferError with the reason if an array does not have Arrow's methods."""
     try:
-        taken.__arrow_c_schema__  # noqa: B018
+        array.__arrow_c_schema__  # noqa: B018
     except AttributeError as error:
         why = str(error).removeprefix("__arrow_c_schema__: ").removeprefix("Arrow: ")
         raise BufferError(f"Arrow: {why}{', or pass copy=True' if 'compact' in why else ''}") from None
 
 
-def _elsewhere_error(x: Any, library: str) -> BufferError:
+def _device_error(x: Any, library: str) -> BufferError:
     return BufferError(unreadable(library, x.device, library, "call x.to_host(), or pass copy=True"))
 
 
 def _on_host(x: Any, library: str) -> Any:
     if not is_on_host(x):
-        raise _elsewhere_error(x, library)
+        raise _device_error(x, library)
     return x
 
 
 def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
     """Return a ``polars.Series`` on the memory of `obj`, or a ``polars.DataFrame`` of records; see `as_arrow`.
 
-    Records of which some are missing are a Series too: a row of a DataFrame can only have missing fields.
-    The numbers and characters are shared. Offsets of four bytes become eight, and strings get views of 16 bytes each,
-    as polars has them; it would copy the characters too.
+    If some records are missing, the result is a Series, because a row of a DataFrame can only have missing fields.
+    Numbers and characters are shared. Four-byte offsets become eight-byte offsets, and each string gets a view of
+    16 bytes, which is polars' layout. polars' own conversion would copy the characters too.
     """
     polars = needed("polars", "for its arrays")
-    taken = _on_host(_taken_for_arrow(obj, copy, "as_polars"), "polars")
-    _need_arrow(taken)
+    array = _on_host(_imported_for_arrow(obj, copy, "as_polars"), "polars")
+    _need_arrow(array)
     try:
-        series = polars.Series(as_polars_has_it(taken))
+        series = polars.Series(for_polars(array))
         return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
-        raise _polars_error(taken, error) from error
+        raise _polars_error(array, error) from error
 
 
-def _polars_error(taken: Any, error: BaseException) -> BufferError:
-    """What polars refuses by itself, or panics at, which no handler of the caller's would catch, in words of ours."""
-    said, zones = first_line(error), list(_zones(taken, "x"))
-    if zones and "time zone" in said:
-        called, unit, _zone = next((part for part in zones if repr(part[2]) in said), zones[0])
+def _polars_error(array: Any, error: BaseException) -> BufferError:
+    """Return a BufferError for an error or a panic of polars. ``except Exception`` does not catch a panic."""
+    message, zones = first_line(error), list(_zones(array, "x"))
+    if zones and "time zone" in message:
+        name, unit, _zone = next((part for part in zones if repr(part[2]) in message), zones[0])
         return BufferError(
-            f"polars: it does not know the time zone of {called} ({said}); accepted: names of the time zone data base."
-            f" Convert to UTC, as arrayhub.as_polars(arrayhub.as_arrow({called}).cast(pyarrow.timestamp("
-            f"{unit!r}, 'UTC'))), or take arrayhub.as_arrow(x)"
+            f"polars: the time zone of {name} is unknown to polars ({message}); accepted: names of the IANA time zone"
+            f" database. Convert to UTC, as in arrayhub.as_polars(arrayhub.as_arrow({name}).cast(pyarrow.timestamp("
+            f"{unit!r}, 'UTC'))), or use arrayhub.as_arrow(x)"
         )
-    return BufferError(f"polars: it refuses the array ({said}); take arrayhub.as_arrow(x), and convert it there")
+    return BufferError(f"polars: it rejects the array ({message}). Use arrayhub.as_arrow(x), and convert it there")
 
 
-def _zones(node: Any, called: str) -> Iterator[tuple[str, str, str]]:
-    """Of what is called so, the parts that are times of a zone: what each is called, its unit and the zone's name."""
+def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the path, the unit and the zone of each part that has times with a time zone. `path` is the node's own."""
     if not isinstance(node, NestedArray):
         return
     if kind_of(node).fields:
         for name, field in zip(node.field_names, node.children, strict=True):
-            yield from _zones(field, f"{called}[{name!r}]")
+            yield from _zones(field, f"{path}[{name!r}]")
         return
     if node.meaning is not None and node.meaning[:2] == "ts" and node.meaning[4:]:
-        yield called, np.datetime_data(node.content.dtype)[0], node.meaning[4:]
-    yield from _zones(node.content, f"{called}.content")
+        yield path, np.datetime_data(node.content.dtype)[0], node.meaning[4:]
+    yield from _zones(node.content, f"{path}.content")
 
 
 def as_pandas(obj: Any, /, *, copy: bool | None = None) -> Any:
-    """Return a ``pandas.Series`` of Arrow's type on the memory of `obj`, or a ``pandas.DataFrame`` of records; see
-    `as_arrow`.
+    """Return a ``pandas.Series`` with Arrow's type on the memory of `obj`, or a ``pandas.DataFrame`` of records.
 
-    Records of which some are missing are a Series too: a row of a DataFrame can only have missing fields.
+    The parameters are those of `as_arrow`. If some records are missing, the result is a Series, because a row of a
+    DataFrame can only have missing fields.
     """
     pandas = needed("pandas", "for its arrays")
     array = as_arrow(obj, copy=copy)
     pyarrow = needed("pyarrow", "for its arrays")
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if not array.type.num_fields:
-            return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # no column says how many they are
+            return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # without columns, the index has the length
         frame = pandas.DataFrame(dict(enumerate(map(_column, repeat(pandas), array.flatten()))))
-        frame.columns = [field.name for field in array.type]  # names may repeat, unlike keys of a dict
+        frame.columns = [field.name for field in array.type]  # names may repeat, unlike dict keys
         return frame
     return _column(pandas, array)
 
@@ -172,13 +176,13 @@ def _column(pandas: Any, array: Any) -> Any:
 
 
 def as_awkward(obj: Any, /, *, copy: bool | None = None) -> Any:
-    """Return an ``awkward.Array`` on the memory of `obj`; see `as_arrow`. pyarrow is not needed.
+    """Return an ``awkward.Array`` on the memory of `obj`, without pyarrow.
 
-    Numbers, offsets, characters and bits are shared; string views and list views in any order are put in order first,
-    and days of four bytes become ``datetime64[D]``.
+    The parameters are those of `as_arrow`. Numbers, offsets, characters and bits are shared. String views and list
+    views are copied in order, and date32 becomes ``datetime64[D]``.
     """
     awkward = needed("awkward", "for its arrays")
-    return awkward.Array(_layout(awkward, _on_host(_taken(obj, copy, "as_awkward"), "awkward")))
+    return awkward.Array(_layout(awkward, _on_host(_imported(obj, copy, "as_awkward"), "awkward")))
 
 
 def _numbers(awkward: Any, x: Any) -> Any:
@@ -189,13 +193,13 @@ def _numbers(awkward: Any, x: Any) -> Any:
         return awkward.contents.NumpyArray(array)
     except TypeError as error:
         raise BufferError(
-            f"awkward: it has no elements of type {array.dtype}; accepted: NumPy's own numbers, truth values and times."
-            ' Convert them first, as in arrayhub.asarray(x, dtype="float32")'
+            f"awkward: dtype {array.dtype} is not supported; accepted: NumPy's own numbers, booleans and times. Convert"
+            ' the elements first, as in arrayhub.asarray(x, dtype="float32")'
         ) from error
 
 
 def _fixed_bytes(awkward: Any, x: Any) -> Any:
-    """Elements of a fixed number of bytes, as ``awkward.from_arrow`` has them."""
+    """Return fixed-size bytes in the layout of ``awkward.from_arrow``."""
     flat = dense_as_numpy(x.reshape(-1)).view(np.uint8)
     characters = awkward.contents.NumpyArray(flat, parameters={"__array__": "byte"})
     layout = awkward.contents.RegularArray(
@@ -209,7 +213,7 @@ def _fixed_bytes(awkward: Any, x: Any) -> Any:
 def _layout(awkward: Any, node: Any) -> Any:
     if not isinstance(node, NestedArray):
         return _numbers(awkward, node)
-    check(node)  # awkward itself follows offsets and indices wherever they lead
+    check(node)  # awkward does not validate offsets and indices
     layout = _LAYOUTS[node.kind](awkward, node)
     if node.validity is None or node.null_count == 0 or kind_of(node).indices:
         return layout
@@ -226,10 +230,10 @@ def _flat(awkward: Any, node: NestedArray) -> Any:
         return _numbers(awkward, node.content)
     if node.meaning != "tdD":
         raise BufferError(
-            f"awkward: it has no elements of Arrow's type {node.meaning!r}, such as zones and times of a day; take"
-            " x.content, the numbers alone"
+            f"awkward: Arrow's type {node.meaning!r} is not supported, like time zones and times of day. Use x.content,"
+            " the numbers without this type"
         )
-    days = dense_as_numpy(node.content).astype("M8[D]")  # of eight bytes each
+    days = dense_as_numpy(node.content).astype("M8[D]")  # eight bytes each
     return awkward.contents.NumpyArray(days)
 
 
@@ -262,7 +266,7 @@ def _regular(awkward: Any, node: NestedArray) -> Any:
 
 
 def _record(awkward: Any, node: NestedArray) -> Any:
-    check_names(node, "awkward", error=BufferError)  # awkward accepts equal names, and its to_list loses fields
+    check_names(node, "awkward", error=BufferError)  # awkward accepts equal names, but its to_list loses fields
     columns = [_layout(awkward, field) for field in node.children]
     return awkward.contents.RecordArray(columns, list(node.field_names), length=len(node))
 
@@ -293,51 +297,51 @@ _LAYOUTS = per_kind(
 
 
 def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
-    """An ndarray of numbers, of records or of StringDType; for `arrayhub.as_numpy`."""
+    """Return an ndarray of numbers, records or StringDType, for `arrayhub.as_numpy`."""
     return _ndarray(x, copy, "x")
 
 
-def _ndarray(x: NestedArray, copy: bool | None, called: str) -> Any:
-    """The ndarray of what an error is to call so: ``x``, or a field of it."""
+def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
+    """Return the ndarray of a node. `name` is the node's name in errors: ``x``, or an expression for a field."""
     kind = kind_of(x)
     if kind.fields:
-        check_names(x, "numpy", f"arrayhub.as_numpy({called}.children[0], copy=True), one field", BufferError)
+        check_names(x, "numpy", f"arrayhub.as_numpy({name}.children[0], copy=True), one field", BufferError)
     x = x.to_host() if copy else x
     if x.null_count and not kind.utf8:
-        numbers = f"{called}.content and {called}.validity, or " if kind.numbers else ""
-        parts = f"{called}[name] of each field, or " if kind.fields else numbers
+        numbers = f"{name}.content and {name}.validity, or " if kind.numbers else ""
+        parts = f"{name}[field] for each field, or " if kind.fields else numbers
         raise BufferError(
-            f"numpy: {x.null_count} of {len(x)} elements of {called} are missing, which NumPy cannot say; take"
-            f" {parts}{called}.to_list()"
+            f"numpy: {x.null_count} of {len(x)} elements of {name} are missing, which NumPy cannot represent. Use"
+            f" {parts}{name}.to_list()"
         )
     if kind.utf8:
-        _need_copy(copy, "strings become NumPy's StringDType, which keeps them in an arena of its own")
+        _need_copy(copy, "strings become NumPy's StringDType, which stores them in its own arena")
         return to_string_dtype(x)
     if kind.fields:
-        _need_copy(copy, "the fields lie in arrays of their own, and NumPy's records beside each other")
-        columns = {name: _field(nested_of(field), f"{called}[{name!r}]") for name, field in x.fields.items()}
-        kinds = [(name, column.dtype, column.shape[1:]) for name, column in columns.items()]
-        records = np.empty(len(x), kinds)
-        for name, column in columns.items():
-            records[name] = column
+        _need_copy(copy, "the fields are separate arrays, and NumPy stores the fields of a record side by side")
+        columns = {key: _field(nested_of(field), f"{name}[{key!r}]") for key, field in x.fields.items()}
+        dtype = [(key, column.dtype, column.shape[1:]) for key, column in columns.items()]
+        records = np.empty(len(x), dtype)
+        for key, column in columns.items():
+            records[key] = column
         return records
     try:
         return dense_as_numpy(x.to_dense(copy=True if copy else None), copy=copy)
     except (BufferError, ValueError) as error:
         why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
-        prefix = "" if called == "x" else f"{called}: "
-        helps = f". Take {called}.to_list(), or arrayhub.as_awkward({called})" if "equal lengths" in why else ""
-        raise type(error)(f"numpy: {prefix}{why}{helps}") from None
+        prefix = "" if name == "x" else f"{name}: "
+        advice = f". Use {name}.to_list(), or arrayhub.as_awkward({name})" if "equal lengths" in why else ""
+        raise type(error)(f"numpy: {prefix}{why}{advice}") from None
 
 
-def _field(field: NestedArray, called: str) -> Any:
-    """The column of a record's field, which may be a record itself."""
+def _field(field: NestedArray, name: str) -> Any:
+    """Return the column of a record's field, which may be a record itself."""
     if kind_of(field).utf8:
         raise BufferError(
-            f"numpy: its records hold no strings of variable length, which {called} has; take the fields one by one, as"
-            f" arrayhub.as_numpy({called}, copy=True)"
+            f"numpy: records do not support strings of variable length, and {name} has them. Convert the fields one by"
+            f" one, as in arrayhub.as_numpy({name}, copy=True)"
         )
-    return _ndarray(field, True, called)
+    return _ndarray(field, True, name)
 
 
 def _need_copy(copy: bool | None, why: str) -> None:
@@ -346,15 +350,15 @@ def _need_copy(copy: bool | None, why: str) -> None:
 
 
 def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
-    """A jagged tensor; of one node of numbers a plain one."""
+    """Return a jagged tensor, or a plain tensor for a node of numbers."""
     if kind_of(x).numbers and x.null_count == 0:
         from arrayhub.convert.functions import as_torch
 
-        content = x.content if x.meaning is None else x.to_dense()  # which refuses what torch would take for numbers
+        content = x.content if x.meaning is None else x.to_dense()  # rejects types that are not plain numbers
         return as_torch(content, copy=copy, allow_readonly=allow_readonly)
     return as_jagged(concatenate([x]) if copy else x, copy, allow_readonly)
 
 
-# What gives out what is not dense, by `convert`'s name for it: to libraries that take dense arrays too, and to others.
-WAYS = {"numpy": _as_numpy, "torch": _as_torch}
-TAKERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}
+# Export functions by `convert`'s name, for libraries that have dense arrays too, and for the others.
+DENSE_CONSUMERS = {"numpy": _as_numpy, "torch": _as_torch}
+NESTED_CONSUMERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}

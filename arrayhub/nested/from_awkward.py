@@ -1,4 +1,4 @@
-"""awkward arrays, which speak no protocol: a walk of the layout, whose leaves and offsets are views."""
+"""Import awkward arrays from their layout. awkward supports no protocol for nested data without pyarrow."""
 
 import sys
 from collections.abc import Callable
@@ -12,38 +12,39 @@ from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_
 
 
 def is_awkward(obj: Any) -> bool:
-    """Say whether `obj` is an ``awkward.Array``, without importing awkward."""
+    """Return whether `obj` is an ``awkward.Array``, without importing awkward."""
     awkward = sys.modules.get("awkward")
     return awkward is not None and isinstance(obj, awkward.Array)
 
 
 def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:
-    """Return an awkward array as a NestedArray on the same memory.
+    """Import an awkward array as a NestedArray on the same memory.
 
-    Bits of missing values are shared where they are laid out as Arrow's; masks of bytes and indices become new bits.
-    Elements in another order than that of their memory are put in order, a copy.
+    A validity bitmap is shared if it has Arrow's layout. Byte masks and option indices become a new bitmap. Elements
+    that are not in memory order are copied in order.
 
     Raises
     ------
     BufferError
-        A union, or another node that has no form here; or a copy of elements, where `copy` is False.
+        The array has a union or another node that NestedArray does not support, or `copy` is False and elements have to
+        be copied.
     """
     return nested_of(_walk(obj.layout, copy))
 
 
 def _walk(layout: Any, copy: bool | None) -> Any:
-    """A node's array: a USMArray where it is dense."""
-    way = _WAYS.get(type(layout).__name__)
-    if way is None:
+    """Import a node: as a USMArray if it is dense, else as a NestedArray."""
+    importer = _IMPORTERS.get(type(layout).__name__)
+    if importer is None:
         raise BufferError(
-            f"asnested: an awkward {type(layout).__name__} has no form here; accepted: {', '.join(_WAYS)}. Take one of"
-            " its parts, as x.layout.content(i) of a union, or x['name'] of records"
+            f"asnested: awkward.contents.{type(layout).__name__} is not supported; accepted: {', '.join(_IMPORTERS)}."
+            " Pass a part of it, such as x.layout.content(i) of a union or x['name'] of records"
         )
-    return way(layout, copy)
+    return importer(layout, copy)
 
 
 def _index(index: Any) -> Any:
-    """An array of int32 or int64, as offsets are; awkward has uint32 too."""
+    """Return an index as int32 or int64, which offsets require. awkward also has uint32."""
     data = index.data
     return asarray(data if data.dtype != np.uint32 else data.astype(np.int64))
 
@@ -59,14 +60,14 @@ def _list_array(layout: Any, copy: bool | None) -> Any:
         return _put_in_order(layout, copy)
     starts = np.asarray(_index(layout.starts))
     sizes = np.asarray(layout.stops.data[: len(starts)]).astype(starts.dtype) - starts
-    if (sizes == 0).any():  # a row without elements may start anywhere there
+    if (sizes == 0).any():  # awkward allows any start for a row without elements
         starts = np.where(sizes == 0, starts.dtype.type(0), starts)
     content = _walk(layout.content, copy)
     return make("list_view", len(layout), offsets=asarray(starts), sizes=asarray(sizes), content=content, copy=copy)
 
 
 def _put_in_order(layout: Any, copy: bool | None) -> Any:
-    forbidden(copy, "asnested", f"the strings of an awkward {type(layout).__name__} are put in order")
+    forbidden(copy, "asnested", f"the strings of an awkward {type(layout).__name__} are copied in order")
     return _walk(layout.to_ListOffsetArray64(True), copy)
 
 
@@ -86,14 +87,14 @@ def _record(layout: Any, copy: bool | None) -> Any:
 
 
 def _with_bits(content: Any, length: int, validity: Any) -> Any:
-    """`content` with a bitmap; what is missing in either is missing."""
+    """Combine `content` with a bitmap. An element is missing if either of the two marks it as missing."""
     return covered(part(content, 0, length), validity, 0)
 
 
 def _bit_masked(layout: Any, copy: bool | None) -> Any:
     if not layout.valid_when or not layout.lsb_order:
         return _by_mask(layout, copy)
-    bits = without_gaps(asarray(np.asarray(layout.mask.data).view(np.uint8)), "bits of what is missing", copy)
+    bits = without_gaps(asarray(np.asarray(layout.mask.data).view(np.uint8)), "validity bits", copy)
     return _with_bits(_walk(layout.content, copy), len(layout), bits)
 
 
@@ -103,31 +104,31 @@ def _by_mask(layout: Any, copy: bool | None) -> Any:
 
 
 def _option(layout: Any, copy: bool | None) -> Any:
-    """By an index, -1 where it is missing: awkward puts the elements in order first, a copy unless they are."""
+    """Import an IndexedOptionArray, whose index is -1 for missing elements. Share elements that are in order."""
     index = layout.index.data
     if layout.parameter("__array__") == "categorical":
         return _categorical(layout, copy)
     valid = index >= 0
     if valid.all() and len(index) and (np.diff(index) == 1).all():
         return part(_walk(layout.content, copy), int(index[0]), int(index[-1]) + 1)
-    forbidden(copy, "asnested", "elements that an awkward index leads to are put in order")
+    forbidden(copy, "asnested", "elements behind an awkward index are copied in order")
     content = layout.content if len(layout.content) else _filler(layout.content)
     filled = sys.modules["awkward"].contents.IndexedArray(type(layout.index)(np.where(valid, index, 0)), content)
     return _with_bits(_walk(filled.project(), None), len(layout), None if valid.all() else bitmap_of(valid))
 
 
 def _filler(content: Any) -> Any:
-    """One element of a content that has none, for what is missing to stand on: of zeros, and of its type."""
+    """Return one zero element of the type of an empty content, for missing elements to refer to."""
     try:
         return content.form.length_one_array(highlevel=False)
-    except TypeError:  # of a type that awkward does not know itself, as of an empty list
+    except TypeError:  # awkward does not know the type, as for an empty list
         return sys.modules["awkward"].contents.NumpyArray(np.zeros(1))
 
 
 def _indexed(layout: Any, copy: bool | None) -> Any:
     if layout.parameter("__array__") == "categorical":
         return _categorical(layout, copy)
-    forbidden(copy, "asnested", "elements that an awkward index leads to are put in order")
+    forbidden(copy, "asnested", "elements behind an awkward index are copied in order")
     return _walk(layout.project(), None)
 
 
@@ -139,7 +140,7 @@ def _categorical(layout: Any, copy: bool | None) -> Any:
     return make("categorical", len(layout), indices=asarray(index), content=content, validity=validity, copy=copy)
 
 
-_WAYS: dict[str, Callable[[Any, bool | None], Any]] = {
+_IMPORTERS: dict[str, Callable[[Any, bool | None], Any]] = {
     "BitMaskedArray": _bit_masked,
     "ByteMaskedArray": _by_mask,
     "EmptyArray": lambda layout, copy: asarray(np.zeros(0)),

@@ -1,4 +1,4 @@
-"""What NumPy has that is not dense to others: records, strings, masks. The numbers are shared, the strings copied."""
+"""Import NumPy's records, strings and masked arrays. Numbers are shared, strings are copied."""
 
 from typing import Any
 
@@ -11,20 +11,20 @@ from arrayhub.nested.from_python import characters, from_python
 
 
 def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
-    """Return an ndarray as a NestedArray: a record's fields are views, strings and lists of every kind a copy.
+    """Import an ndarray as a NestedArray. Fields of records are views; strings and lists are copied.
 
     Raises
     ------
     TypeError, BufferError
-        As `asarray`, for elements that are none of these; BufferError for strings where `copy` is False.
+        `asarray` rejects the elements, or `copy` is False and strings have to be copied (BufferError).
     """
     if array.ndim == 0 or (array.dtype.kind == "T" and array.ndim > 1):
         raise TypeError(
-            f"asnested: an ndarray of {array.ndim} dimensions and {array.dtype}; accepted: one or more, of StringDType"
-            " one. Take x.reshape(-1)"
+            f"asnested: the ndarray of {array.dtype} has {array.ndim} dimensions; accepted: one or more, and exactly"
+            " one for StringDType. Use x.reshape(-1)"
         )
     if array.dtype.kind in "STU":
-        forbidden(copy, "asnested", "NumPy's strings are in another form")
+        forbidden(copy, "asnested", "NumPy stores strings in another layout")
     if isinstance(array, np.ma.MaskedArray):
         return _masked(array)
     if array.dtype.kind == "O":
@@ -48,10 +48,11 @@ def _records(array: Any, copy: bool | None) -> NestedArray:
 
 
 def _masked(array: Any) -> NestedArray:
-    """A mask says what is missing; the bits are a copy, the numbers are shared, and masked strings are left behind."""
+    """Import a masked array. Numbers are shared, the mask becomes a bitmap, and masked strings become empty."""
     if array.ndim != 1 or array.dtype.names is not None:
         raise TypeError(
-            "asnested: a masked array of several dimensions, or of records; accepted: of one, of numbers or strings"
+            "asnested: the masked array has several dimensions or records; accepted: one dimension of numbers or"
+            " strings. Pass x.reshape(-1), or one field of records"
         )
     mask = np.ma.getmaskarray(array)
     validity = None if not mask.any() else bitmap_of(~mask)

@@ -1,4 +1,4 @@
-"""Python's lists of lists, of strings, of None and of dicts as a NestedArray: a copy, as all that comes from lists."""
+"""Copy Python lists of numbers, strings, None, lists and dicts to a NestedArray."""
 
 import datetime
 import sys
@@ -14,36 +14,38 @@ from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
 from arrayhub.nested.array import NestedArray, bitmap_of, make, unwrapped
 
-MAX_LEVELS = 64  # lists inside each other: one that contains itself has no end
-MAX_ELEMENTS = 2**32  # lists that share their elements have more of them than there is memory for
-_LARGEST = 2**31 - 1  # of an offset of four bytes
+MAX_LEVELS = 64  # depth of nested lists; a list that contains itself would recurse without end
+MAX_ELEMENTS = 2**32  # a list repeated inside others can have more elements than memory can hold
+_LARGEST = 2**31 - 1  # largest four-byte offset
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
 def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
-    """Return the elements of a sequence as one array.
+    """Copy the elements of a sequence to one array.
 
     Parameters
     ----------
     values : sequence
-        Numbers, strings, bytes, times, sequences, dicts; None, or pandas' NA and NaT, for what is missing. All of one
-        kind.
+        Numbers, strings, bytes, times, sequences or dicts, all of one kind. None and pandas' NA and NaT are missing
+        values.
 
     Raises
     ------
     TypeError
-        Elements of several kinds, or of one that no array has; the message names the first.
+        The elements have several kinds, or a kind that arrays do not support. The message names the first such element.
     OverflowError
-        A time beyond the 64 bits of its unit.
+        A time does not fit in the 64 bits of its unit.
     """
     if level == 0 and (elements := count_elements(values, "asnested")) > MAX_ELEMENTS:
         raise TypeError(
-            f"asnested: {elements:.2g} elements in lists inside each other; accepted: at most 2**32, those of a shared"
-            " list counted each time. Pass each shared list by itself"
+            f"asnested: the nested lists have {elements:.2g} elements; accepted: at most 2**32, where a repeated list"
+            " counts each time. Pass each repeated list by itself"
         )
     if level > MAX_LEVELS:
-        raise TypeError(f"asnested: lists inside each other, more than {MAX_LEVELS} levels")
+        raise TypeError(
+            f"asnested: lists are nested more than {MAX_LEVELS} levels deep; accepted: at most {MAX_LEVELS}"
+        )
     values, types = _without_marks(values)
     present, mask = values, None
     if type(None) in types:
@@ -78,7 +80,7 @@ def _of_another_type(values: Any) -> Iterator[Any]:
 
 
 def _without_marks(values: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
-    """The same values with None for each mark of pandas' for what is missing, NaT being a datetime; and their types."""
+    """Replace pandas' NA and NaT by None. Return the values and the set of their types. NaT is a datetime."""
     types = set(map(type, values))
     pandas = sys.modules.get("pandas")
     marks = [getattr(pandas, "NA", None), getattr(pandas, "NaT", None)]
@@ -89,7 +91,7 @@ def _without_marks(values: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
 
 
 def _without(values: Sequence[Any], addresses: set[int]) -> Iterator[Any]:
-    """Yield the values, and None for those at `addresses`."""
+    """Yield the values, with None for objects whose id is in `addresses`."""
     for value in values:
         yield None if id(value) in addresses else value
 
@@ -99,10 +101,10 @@ def _bits(mask: Any) -> Any:
 
 
 def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """What is missing has a zero's bytes."""
+    """Copy numbers to a flat node. Missing elements are stored as zero."""
     numbers = present if isinstance(present, np.ndarray) else common(present, "asnested")
     if numbers.dtype == object or numbers.ndim != 1:
-        raise TypeError(f"asnested: {show(present[:3])} are no numbers of one type of NumPy's")
+        raise TypeError(f"asnested: {show(present[:3])} do not have a common numeric dtype in NumPy")
     if mask is not None:
         full = np.zeros(len(values), numbers.dtype)
         full[mask] = numbers
@@ -111,9 +113,9 @@ def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Numbers of Python's or NumPy's; of whole ones that no integer type holds, NumPy would make floats."""
+    """Copy Python or NumPy numbers. Reject integers without a common integer type, which NumPy converts to floats."""
     numbers = np.array(present)
-    if numbers.dtype.kind == "m":  # of numbers among durations
+    if numbers.dtype.kind == "m":  # numbers mixed with durations
         raise _several_kinds(present)
     if numbers.dtype.kind == "f" and all(isinstance(value, (int, np.integer)) for value in present):
         least, most = int(min(present)), int(max(present))
@@ -121,7 +123,7 @@ def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
         if least < -(2**63) or most >= 2 ** (64 if unsigned else 63):
             raise TypeError(
                 f"asnested: no integer type holds {least} and {most}; accepted: -2**63 to 2**63 - 1, or 0 to 2**64 - 1."
-                " Make them float, as in [float(value) for value in x]"
+                " Convert the values, as in [float(value) for value in x]"
             )
         numbers = np.array(list(map(int, present)), np.uint64 if unsigned else np.int64)
     else:
@@ -130,17 +132,18 @@ def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Points in time, of one zone or of none."""
+    """Copy datetime objects that share one time zone, or that are all naive."""
     zones = {_zone_of(value) for value in present}
     if len(zones) > 1:
         raise TypeError(
-            "asnested: times of several zones, or some of none; accepted: of one, as x.astimezone(zone) gives"
+            "asnested: the times have several time zones, or some have none; accepted: one. Convert each value by"
+            " value.astimezone(zone)"
         )
     (zone,) = zones
     if zone is None:
         return _numbers(values, ticks(present, "M8", "asnested"), mask, level)
     times = ticks([_in_utc(value) for value in present], "M8", "asnested")
-    unit = np.datetime_data(times.dtype)[0][0]  # Arrow's letter
+    unit = np.datetime_data(times.dtype)[0][0]  # Arrow's unit letter
     return _meaning(f"ts{unit}:{zone}", _numbers(values, times.astype(np.int64), mask, level))
 
 
@@ -149,13 +152,13 @@ def _in_utc(value: Any) -> Any:
         return value.astimezone(datetime.UTC).replace(tzinfo=None)
     except OverflowError as error:
         raise OverflowError(
-            f"asnested: {value.isoformat()} is before the year 1 or after 9999 in UTC, in which times of a zone are"
-            " counted; accepted: times of the years 1 to 9999 there"
+            f"asnested: {value.isoformat()} is outside of the years 1 to 9999 in UTC, which times with a time zone are"
+            " converted to; accepted: years 1 to 9999"
         ) from error
 
 
 def _zone_of(value: datetime.datetime) -> str | None:
-    """The name that Arrow has for the zone of a point in time: that of its data base, or a fixed offset."""
+    """Return Arrow's name for the time zone of a datetime: an IANA name, or a fixed offset. None for naive values."""
     zone = value.tzinfo
     if zone is None:
         return None
@@ -163,21 +166,20 @@ def _zone_of(value: datetime.datetime) -> str | None:
         return "UTC"
     if isinstance(zone, datetime.timezone):
         return _fixed(value)
-    name = getattr(zone, "key", getattr(zone, "zone", None))  # zoneinfo's, pytz's
+    name = getattr(zone, "key", getattr(zone, "zone", None))  # zoneinfo, pytz
     if not isinstance(name, str):
         raise TypeError(
-            f"asnested: the zone of {show(value)} has no name; accepted: times as x.astimezone(zone) gives them"
+            f"asnested: the time zone of {show(value)} does not have a name; accepted: zones of zoneinfo, pytz and"
+            " datetime.timezone. Convert by value.astimezone(zone)"
         )
     return name
 
 
 def _fixed(value: datetime.datetime) -> str:
-    """An offset from UTC as Arrow has it, ``+02:00``, whatever it is called."""
+    """Return the offset from UTC in Arrow's format, such as ``+02:00``. The zone's name is ignored."""
     seconds = int(microseconds(value.utcoffset())) // 1_000_000
     if seconds % 60 or microseconds(value.utcoffset()) % 1_000_000:
-        raise TypeError(
-            f"asnested: the zone of {show(value)} is no whole minutes from UTC; accepted: hours and minutes"
-        )
+        raise TypeError(f"asnested: the UTC offset of {show(value)} has seconds; accepted: hours and minutes")
     hours, minutes = divmod(abs(seconds) // 60, 60)
     return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}"
 
@@ -187,19 +189,19 @@ def _durations(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Days of four bytes, as Arrow has them. A point in time is a day to Python, which would lose its hours."""
+    """Copy date objects as Arrow's date32. Reject datetime objects, a subclass of date, which would lose the hours."""
     if any(isinstance(value, datetime.datetime) for value in present):
         raise _several_kinds(present)
     return _meaning("tdD", _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level))
 
 
 def _meaning(meaning: str, numbers: NestedArray) -> NestedArray:
-    """The same numbers, as what Arrow calls so."""
+    """Return the same numbers with Arrow's format `meaning`."""
     return make("flat", len(numbers), content=numbers.content, validity=numbers.validity, meaning=meaning)
 
 
 def offsets_of(lengths: Any) -> Any:
-    """Return the offsets of rows of these lengths, of four bytes where they fit."""
+    """Return the offsets of rows with these lengths: int32 if they fit, else int64."""
     ends = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
     return asarray(ends.astype(np.int32) if ends[-1] <= _LARGEST else ends)
@@ -208,8 +210,8 @@ def offsets_of(lengths: Any) -> Any:
 def _texts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     texts = values if mask is None else ["" if value is None else value for value in values]
     content = "".join(texts)
-    if content.isascii():  # a byte a character
-        return _of_parts("string", content.encode(), list(map(str.__len__, texts)), mask)
+    if content.isascii():  # one byte per character
+        return _from_joined("string", content.encode(), list(map(str.__len__, texts)), mask)
     return characters("string", [_utf8(text) for text in texts], mask)
 
 
@@ -218,7 +220,7 @@ def _utf8(text: str) -> bytes:
         return str.encode(text)
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"asnested: {show(text)} is no text that UTF-8 has ({error}); as bytes it is"
+            f"asnested: {show(text)} cannot be encoded as UTF-8 ({error}). Pass the bytes of"
             " text.encode(errors='surrogatepass')"
         ) from None
 
@@ -228,11 +230,11 @@ def _bytes(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def characters(kind: str, parts: list[bytes], mask: Any = None) -> NestedArray:
-    """Return what lies behind strings or bytes, one after another; `mask` says which are there."""
-    return _of_parts(kind, b"".join(parts), list(map(len, parts)), mask)
+    """Return a node of strings or bytes from encoded `parts`. `mask` is False for missing elements."""
+    return _from_joined(kind, b"".join(parts), list(map(len, parts)), mask)
 
 
-def _of_parts(kind: str, joined: bytes, lengths: list[int], mask: Any) -> NestedArray:
+def _from_joined(kind: str, joined: bytes, lengths: list[int], mask: Any) -> NestedArray:
     content = asarray(np.frombuffer(joined, np.uint8))
     return make(kind, len(lengths), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
 
@@ -240,7 +242,7 @@ def _of_parts(kind: str, joined: bytes, lengths: list[int], mask: Any) -> Nested
 def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     arrays = [row for row in present if isinstance(row, np.ndarray)]
     if any(row.ndim == 0 for row in arrays):
-        raise TypeError("asnested: arrays without dimensions in a list; accepted: their values, as x.item() gives them")
+        raise TypeError("asnested: the list contains arrays of 0 dimensions; accepted: their values, from array.item()")
     for row in arrays:
         refuse_unit(row)
     lengths = [0 if value is None else len(value) for value in values]
@@ -252,13 +254,13 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _are_alike(rows: Any) -> bool:
-    """Whether rows are ndarrays of numbers that differ in their lengths alone."""
+    """Return whether rows are ndarrays of numbers that differ only in their lengths."""
     if not all(isinstance(row, np.ndarray) for row in rows):
         return False
     if len({(row.dtype, row.shape[1:]) for row in rows}) != 1:
         return False
     dtype = rows[0].dtype
-    return dtype.kind in "biufcmM" or dtype.isbuiltin == 2  # a type that a library has registered, as ml_dtypes does
+    return dtype.kind in "biufcmM" or dtype.isbuiltin == 2  # registered by a library, such as ml_dtypes
 
 
 def _joined(rows: Any) -> Any:
@@ -266,10 +268,10 @@ def _joined(rows: Any) -> Any:
 
 
 def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """The fields are those of all dicts, in the order in which they are met; one that is not there is missing."""
+    """Copy dicts to a record node with the keys of all dicts, in order of first appearance. Absent keys are missing."""
     names = tuple(dict.fromkeys(chain.from_iterable(present)))
     if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"asnested: {show(names)} are no names of fields; accepted: dicts with keys that are str")
+        raise TypeError(f"asnested: the dict keys are {show(names)}; accepted: keys of type str")
     columns = tuple(map(unwrapped, _columns(values, names, level)))
     return make("record", len(values), parts=columns, names=names, validity=_bits(mask))
 

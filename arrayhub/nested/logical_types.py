@@ -1,33 +1,33 @@
-"""What Python has for numbers to which Arrow gives a meaning: points in time of a zone, times of a day, days."""
+"""Convert Arrow's logical types to Python objects: timestamps with a time zone, times of day, days."""
 
 import datetime
 import zoneinfo
 
-_PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000}  # by Arrow's letter; Python counts no nanoseconds
-_NUMPYS = {"s": "s", "m": "ms", "u": "us"}
-_A_DAY = 86400
+_PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000}  # by Arrow's unit letter; Python does not support nanoseconds
+_NUMPY_UNITS = {"s": "s", "m": "ms", "u": "us"}
+_SECONDS_PER_DAY = 86400
 
 
 def listed(numbers, meaning):
-    """Return the numbers of an ndarray as Python's objects of what Arrow's format says they are, as far as it has them.
+    """Convert an ndarray to Python objects of the type that Arrow's format `meaning` names.
 
-    Nanoseconds, and times outside of the years 1 to 9999, are counts, as in NumPy's ``tolist``.
+    Nanoseconds, and times outside of the years 1 to 9999, become integers, as in NumPy's ``tolist``.
     """
     if numbers.ndim > 1:
         return [listed(row, meaning) for row in numbers]
     kind, unit = meaning[:2], meaning[2:3]
     if meaning == "tdD":
         return numbers.astype("M8[D]").tolist()
-    if kind == "ts" and unit in _NUMPYS:
+    if kind == "ts" and unit in _NUMPY_UNITS:
         zone = _zone(meaning[4:])
-        return [_in_zone(item, zone) for item in numbers.astype(f"M8[{_NUMPYS[unit]}]").tolist()]
+        return [_in_zone(item, zone) for item in numbers.astype(f"M8[{_NUMPY_UNITS[unit]}]").tolist()]
     if kind == "tt" and unit in _PER_SECOND:
         return [_time_of_day(item, _PER_SECOND[unit]) for item in numbers.astype("i8").tolist()]
     return numbers.tolist()
 
 
 def _zone(name):
-    """Python's zone of Arrow's name, of the data base or an offset, ``+02:00``; UTC where it is not known here."""
+    """Return the tzinfo for Arrow's zone, an IANA name or an offset such as ``+02:00``. Unknown names become UTC."""
     try:
         if name[:1] in ("+", "-"):
             hours, minutes = name[1:].split(":")
@@ -44,12 +44,12 @@ def _in_zone(item, zone):
     item = item.replace(tzinfo=datetime.UTC)
     try:
         return item.astimezone(zone)
-    except OverflowError:  # before the year 1 there, or after 9999
+    except OverflowError:  # outside of the years 1 to 9999 in this zone
         return item
 
 
 def _time_of_day(count, per_second):
     seconds, rest = divmod(count, per_second)
-    if not 0 <= seconds < _A_DAY:
+    if not 0 <= seconds < _SECONDS_PER_DAY:
         return count
     return datetime.time(seconds // 3600, seconds // 60 % 60, seconds % 60, rest * 1_000_000 // per_second)

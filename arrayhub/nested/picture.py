@@ -1,4 +1,4 @@
-"""A NestedArray in a notebook: each node a line of cells, with arcs from an element to its part of the content."""
+"""Draw a NestedArray for a notebook: a line of cells per node, with arcs from each row to its elements."""
 
 from html import escape
 from typing import Any
@@ -7,15 +7,15 @@ from arrayhub._core.kinds import kind_of
 from arrayhub.inspection.pictures.canvas import CELL, GAP, MARGIN, Canvas, cell, for_page, rainbow, text
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
 
-MOST_CELLS = 16  # of a line; what is beyond is dots
+MOST_CELLS = 16  # per line; further cells are drawn as dots
 MOST_LEVELS = 6
-_WIDTH = 40  # of a cell
-_ARCS = 26  # height of the space that arcs take
+_WIDTH = 40  # of a cell, in pixels
+_ARCS = 26  # height of the space for arcs, in pixels
 _MISSING = "#e4e4e4"
 
 
 def picture_of(x: NestedArray) -> str:
-    """Return the drawing of an array as part of a page; of one that the host cannot read, its type in words."""
+    """Return the drawing of an array as HTML. If the host cannot read the array, the drawing shows only its type."""
     canvas = Canvas()
     canvas.write(f"{x.type}, {x.access}, on {x.device}", 13)
     try:
@@ -28,7 +28,7 @@ def picture_of(x: NestedArray) -> str:
 
 
 def _draw(canvas: Canvas, node: Any, level: int) -> None:
-    """A line for the node, and what it lies in below it."""
+    """Draw a line for a node, and its fields or content below."""
     if isinstance(node, NestedArray):
         check(node)
     canvas.caption(_caption(node))
@@ -54,7 +54,7 @@ def _draw_content(canvas: Canvas, node: Any, spans: Any, first: int, last: int, 
     top = canvas.y
     content = part(node.content, first, max(last, first))
     canvas.y += _ARCS
-    below = canvas.y + 32  # where the caption of the content ends
+    below = canvas.y + 32  # the caption of the content ends here
     for k, (start, stop) in enumerate(spans):
         if stop > start and start - first < MOST_CELLS:
             ends = (start - first, min(stop - first, MOST_CELLS))
@@ -63,7 +63,7 @@ def _draw_content(canvas: Canvas, node: Any, spans: Any, first: int, last: int, 
 
 
 def _arc(above: int, below: int, height: float, shift: float = 0) -> str:
-    """From an edge of an element to the edge of its part of the content."""
+    """Return an arc from the edge of a row to the edge of its first or last element."""
     a, b = _x(above) + shift, _x(below) + shift
     return f'<path class="arc" d="M{a:g} 0C{a:g} {height / 2:g} {b:g} {height / 2:g} {b:g} {height:g}"/>'
 
@@ -73,7 +73,7 @@ def _x(k: int) -> float:
 
 
 def _spans(node: NestedArray) -> list[tuple[int, int]]:
-    """Which elements of the content the first rows are."""
+    """Return the first and last element of the content for each of the first rows."""
     rows = range(min(len(node), MOST_CELLS))
     kind = kind_of(node)
     if kind.width:
@@ -93,20 +93,20 @@ def _caption(node: Any) -> str:
 
 
 def _labels(node: Any) -> list[str | None]:
-    """What is written on the first cells; None of what is missing."""
+    """Return the texts of the first cells, with None for missing elements."""
     shown = part(node, 0, min(len(node), MOST_CELLS))
     if not isinstance(node, NestedArray):
         return [_short(value) for value in shown.to_host().tolist()]
-    there = valid_mask(shown).tolist()
+    mask = valid_mask(shown).tolist()
     kind = kind_of(node)
     if kind.lists or kind.fields:
-        return [str(k) if valid else None for k, valid in enumerate(there)]
+        return [str(k) if valid else None for k, valid in enumerate(mask)]
     return [None if value is None else _short(value) for value in shown.to_list()]
 
 
 def _short(value: Any) -> str:
-    words = str(value) if not isinstance(value, str) else value
-    return words if len(words) <= 5 else f"{words[:4]}…"
+    label = str(value) if not isinstance(value, str) else value
+    return label if len(label) <= 5 else f"{label[:4]}…"
 
 
 def _cells(canvas: Canvas, node: Any, labels: list[str | None]) -> None:
@@ -126,7 +126,7 @@ def _cells(canvas: Canvas, node: Any, labels: list[str | None]) -> None:
 
 
 def _hatching(x: float) -> str:
-    """Diagonals across a cell."""
+    """Return diagonal lines across a cell."""
     steps = range(0, _WIDTH, 8)
     lines = "".join(f"M{x + step:g} {CELL}l{min(8, _WIDTH - step)} -{CELL}" for step in steps)
     return f'<path class="missing" d="{lines}"/>'

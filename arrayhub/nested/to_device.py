@@ -1,7 +1,7 @@
-"""NestedArrays on another device.
+"""Copy NestedArrays to another device.
 
-What is moved is what the array reaches and no more: rows of a slice, not the content that they lie in. Each buffer is
-one copy.
+Only elements that the array reaches are copied: the rows of a slice, not the content around them. Each buffer is copied
+once.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from arrayhub.runtimes.sycl import named_queue
 
 
 def to_host(x: NestedArray) -> NestedArray:
-    """Return `x` where the host can read it; see `NestedArray.to_host`."""
+    """Return `x` in memory that the host can read; see `NestedArray.to_host`."""
     return x if is_on_host(x) else moved(x, lambda array: array.to_host())
 
 
@@ -30,13 +30,13 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
 
 
 def moved(node: Any, move: Callable[[Any], Any]) -> Any:
-    """Return what a node reaches, each of its arrays moved once."""
+    """Apply `move` to the reached part of each array of a node, and return a node of the results."""
     if not isinstance(node, NestedArray):
         return move(node)
     kind = kind_of(node)
     if kind.views:
         return moved(with_offsets(node), move)
-    validity, bit = _from_the_first_bit(node)
+    validity, bit = _aligned_bitmap(node)
     facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": bit}
     if validity is not None:
         facts["validity"] = move(validity)
@@ -56,8 +56,8 @@ def moved(node: Any, move: Callable[[Any], Any]) -> Any:
     return make(node.kind, len(node), **facts)
 
 
-def _from_the_first_bit(node: NestedArray) -> tuple[Any, int]:
-    """A bitmap that starts with a byte: of what lies elsewhere afterwards, nothing is in front."""
+def _aligned_bitmap(node: NestedArray) -> tuple[Any, int]:
+    """Return a bitmap that starts at a byte, and its bit offset: the other buffers are moved without a prefix."""
     first = node.validity_offset
     if node.validity is None or first == 0 or kind_of(node).packed:
         return node.validity, first
@@ -76,14 +76,14 @@ def offsets_on_host(node: NestedArray) -> Any:
 
 
 def _moved_rows(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]:
-    """Offsets that start at 0, and the content from the first to the last."""
+    """Move offsets, shifted to start at 0, and the content from the first to the last row."""
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
-    if kind_of(node).characters and content.size < stop:  # characters, whose number only the offsets knew
+    if kind_of(node).characters and content.size < stop:  # only the offsets knew the number of characters
         content = sized(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
-    from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)  # on the host by now, whose copy will do
+    from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)
     return {"offsets": move(asarray(from_zero)), "content": moved(part(content, start, stop), move)}
 
 

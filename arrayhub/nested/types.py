@@ -1,4 +1,4 @@
-"""The datashape of a NestedArray, in the language that `arrayhub.parse_type` reads, and awkward too."""
+"""Return the datashape of a NestedArray, in the language that `arrayhub.parse_type` and awkward parse."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,21 +21,21 @@ from arrayhub.nested.array import NestedArray
 
 
 def nested_type(x: NestedArray, symbolic: bool = False) -> Type:
-    """Return the type of an array; `symbolic` as in `arrayhub.datashape`."""
+    """Return the type of an array. `symbolic` has the meaning that it has in `arrayhub.datashape`."""
     return Dimension(STRIDED if symbolic else len(x), _element(x))
 
 
 def _element(node: Any) -> Type:
-    """The type of one element of a node."""
+    """Return the type of one element of a node."""
     if not isinstance(node, NestedArray):
-        whole = type_of(node)
-        return whole.inner if isinstance(whole, Dimension) else whole
+        array_type = type_of(node)
+        return array_type.inner if isinstance(array_type, Dimension) else array_type
     inner = _INNER[node.kind](node)
     return inner if node.validity is None or _none_missing(node) else Option(inner)
 
 
 def _none_missing(node: NestedArray) -> bool:
-    """Bits that are on a device are not read for it: something may be missing."""
+    """Return whether all elements are known to be valid. A bitmap on a device is not copied to find out."""
     try:
         return node.null_count == 0
     except BufferError:

@@ -344,7 +344,7 @@ REFUSALS = [
     ),
     Refusal(("torch",), JAGGED, ("USM, shared", "USM, device"), BufferError, "cannot read", "torch knows no SYCL"),
     Refusal(
-        ("torch",), _NOT_JAGGED, ALL, BufferError, "no ragged array of numbers|cannot read",
+        ("torch",), _NOT_JAGGED, ALL, BufferError, "the type is .*; accepted: n . var . number|cannot read",
         "torch's jagged tensors are lists of numbers, of which none is missing",
     ),
     Refusal(("numpy (copy)",), _MISSING, ALL, BufferError, "elements of x are missing", "NumPy has no missing numbers"),
