@@ -105,7 +105,7 @@ def test_strides_that_are_no_whole_elements():
     assert a.byte_strides == (15, 5)
     with pytest.raises(ValueError, match="byte_strides"):
         _ = a.strides
-    with pytest.raises(BufferError, match="multiple of the item size"):
+    with pytest.raises(BufferError, match="multiples of the item size"):
         a.__dlpack__(max_version=(1, 0))
 
 

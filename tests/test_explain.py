@@ -155,7 +155,7 @@ def test_a_capsule_is_left_as_it_is():
         assert np.asarray(ah.asarray(capsule)).tolist() == [0, 1, 2]
         used = ah.explain(capsule)
         assert used.summary == "no array"
-        assert "consumed once only" in used.why
+        assert "consumed only once" in used.why
 
 
 def test_nothing_is_copied():

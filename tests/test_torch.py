@@ -143,11 +143,11 @@ def test_a_gradient_is_seen_whenever_it_is_asked_for(make):
         (np.arange(6)[::-1], "negative strides, which torch does not have; pass copy=True"),
         (np.arange(6).reshape(2, 3)[:, ::-1], "negative strides"),
         (b"abc", "read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True"),
-        (np.zeros(3, ">f8"), "DLPack: no code for dtype"),
+        (np.zeros(3, ">f8"), "DLPack: there is no code for dtype"),
         (np.zeros(3, "g"), "no code for dtype"),
         (np.zeros(3, "M8[s]"), "no code for dtype"),
         (np.zeros(3, "i4,f4"), "no code for dtype"),
-        (np.zeros(4, "i1,f4")["f1"], "no multiple of the item size"),
+        (np.zeros(4, "i1,f4")["f1"], "not multiples of the item size"),
     ],
     ids=lambda x: str(x)[:30],
 )

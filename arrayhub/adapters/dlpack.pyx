@@ -1,5 +1,7 @@
-"""DLPack, legacy and versioned, and the C exchange table: parse and emit. Source of every rule: the DLPack 1.3
-specification and the array API standard's data interchange page."""
+"""Import and export by DLPack: legacy capsules, versioned capsules, and the C exchange table.
+
+Sources: the DLPack 1.3 specification, and the page on data interchange of the array API standard.
+"""
 
 import operator
 
@@ -94,19 +96,19 @@ cdef const char* VERSIONED_USED = b"used_dltensor_versioned"
 cdef const char* EXCHANGE = b"dlpack_exchange_api"
 
 cdef enum:
-    MAX_TABLES = 16     # exchange tables of older versions that are looked through
-    NO_DEVICE = 0       # DLPack counts its device types from one
-    NO_VERSION = -1     # of a consumer from before 1.0
+    MAX_TABLES = 16     # maximum length of the chain of exchange tables of older versions
+    NO_DEVICE = 0       # not a device type of DLPack
+    NO_VERSION = -1     # a consumer of DLPack before 1.0
 
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
 cdef tuple KEYWORDS = ("max_version",)
 cdef str METHOD = "__dlpack__"
 
-# Device types whose `data` is a handle of the driver and no address: nothing can be counted on from it.
+# Device types whose `data` is a handle of the driver instead of an address.
 cdef dict HANDLES = {4: "cl_mem", 7: "VkBuffer", 8: "MTLBuffer", 15: "GPUBuffer"}
 
 
-# ---------------------------------------------------------------------------------------------------------- parsing
+# ----------------------------------------------------------------------------------------------------------- import
 
 
 cdef void _delete_legacy(void* managed) noexcept:
@@ -126,7 +128,7 @@ cdef void _delete_versioned(void* managed) noexcept:
 
 
 cdef PyObject* _array_of_legacy(void* managed) noexcept:
-    """The array behind a managed tensor of our own making; nobody can tell what another's refers to."""
+    """Return the array behind a managed tensor that this module exported, for the garbage collector, else NULL."""
     cdef DLManagedTensor* tensor = <DLManagedTensor*> managed
     return <PyObject*> tensor.manager_ctx if tensor.deleter == _legacy_deleter else NULL
 
@@ -141,29 +143,29 @@ describe_release(_delete_versioned, b"DLManagedTensorVersioned.deleter", _array_
 
 
 cdef Descriptor parse(object obj, object stream):
-    """An array on the memory that ``obj.__dlpack__`` hands over, or None where its type has no such method.
+    """Import the memory that ``obj.__dlpack__`` exports, or return None if its type does not have the method.
 
     Parameters
     ----------
     obj : object
         The producer.
     stream : object
-        The stream on which the caller will use the data, which a producer of CUDA memory is asked for at once
-        (`runtimes.streams` orders all others); None: no synchronisation now, the producer is asked again when a
-        consumer names its stream.
+        The stream on which the caller will use the data. It is passed to producers of CUDA memory; `runtimes.streams`
+        orders all other memory. None: do not synchronize now, but request a synchronized export when a consumer names
+        its stream.
     """
-    cls = type(obj)      # held: code of a metaclass may run, and give the object another class
+    cls = type(obj)      # keep a reference: code of a metaclass may assign another class to the object
     cdef unsigned int producer = record_of_type(cls)
     if not producer & EXPORTS:
         return None
     cdef long long device_type = device_type_of(obj) if producer & SAYS_DEVICE else NO_DEVICE
-    # Their producers take a stream, and -1 for it asks for no synchronisation.
+    # Producers of such memory accept a stream; -1 requests no synchronization.
     cdef bint streamed = device_type == kDLCUDA or device_type == kDLROCM
     cdef intptr_t handle = NO_STREAM
     cdef Descriptor a
     if device_type == kDLCUDA and stream is not None:
         handle = checked_handle(stream)
-    # Not every producer knows the per-thread stream: the runtime asks for another, see consumer_ready.
+    # Not every producer supports the per-thread stream, so the runtime requests another one, see `consumer_ready`.
     cdef bint ordered = handle != NO_STREAM and handle != PER_THREAD_STREAM
     if streamed:
         nothing = None if producer & NO_STREAM_IS_NONE else NO_STREAM
@@ -173,15 +175,15 @@ cdef Descriptor parse(object obj, object stream):
     a = parse_capsule(capsule, producer & LEGACY_IS_WRITABLE != 0,
                       obj if streamed or device_type == kDLOneAPI or producer & BORROWS else None)
     if a.device_.device_type == kDLCUDAManaged:
-        # It was asked without a stream, which CUDA reads as its legacy default one.
+        # Without a stream, producers synchronize with CUDA's legacy default stream.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     elif a.device_.device_type == kDLCUDA and ordered:
-        remember_handle(a, handle, stream)    # it waits for the producer now, and is where the caller goes on
+        remember_handle(a, handle, stream)    # this stream waits for the producer, and the caller uses it
     return a
 
 
 cdef long long device_type_of(object obj) except? -1:
-    """The device type that a producer announces; NO_DEVICE for a number that is too large for one."""
+    """Return the device type of ``__dlpack_device__``, or NO_DEVICE for a number that is too large."""
     cdef int overflow = 0
     pair = obj.__dlpack_device__()
     if not isinstance(pair, tuple) or len(<tuple> pair) != 2:
@@ -211,12 +213,13 @@ cdef object device_error(object pair):
     return interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
 
 
-# What they raise: Python, of a keyword that they do not have, or they themselves, as array_api_strict does on NumPy 2.0.
-cdef tuple OF_OLD_PRODUCERS = (TypeError, NotImplementedError)
+# Errors of producers before DLPack 1.0 for `max_version`: Python's for an unknown keyword, and array_api_strict's with NumPy
+# 2.0.
+cdef tuple UNKNOWN_KEYWORD = (TypeError, NotImplementedError)
 
 
 cdef object request(object obj):
-    """Call ``__dlpack__`` without a stream: versioned if it knows how, else legacy."""
+    """Call ``__dlpack__`` without a stream. The capsule is versioned if the producer supports this, else legacy."""
     cdef PyObject* arguments[2]
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> MAX_VERSION
@@ -225,38 +228,38 @@ cdef object request(object obj):
 
 
 cdef object request_legacy(object obj):
-    """Ask again, now that asking has raised: an error is the only sign of a producer from before DLPack 1.0."""
+    """Call ``__dlpack__`` without keywords after an error, by which a producer before DLPack 1.0 is recognized."""
     try:
         raise_on()
-    except OF_OLD_PRODUCERS:
+    except UNKNOWN_KEYWORD:
         capsule = obj.__dlpack__()
     return capsule
 
 
 cdef object request_on_stream(object export, object stream):
-    """Call ``__dlpack__`` for memory of a device that has streams."""
+    """Call ``__dlpack__`` for memory on a device with streams."""
     try:
         capsule = export(max_version=MAX_VERSION, stream=stream)
-    except OF_OLD_PRODUCERS:
+    except UNKNOWN_KEYWORD:
         capsule = export(stream=stream)
     return capsule
 
 
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer):
-    """Consume a capsule exactly once: it is renamed, and the memory block calls the deleter.
+    """Consume a capsule exactly once: rename it, and let the memory block call the deleter.
 
     Raises
     ------
     InterfaceError
-        A capsule of another name, one that was consumed before, or a tensor that contradicts itself.
+        The capsule has another name, was consumed before, or contains an invalid tensor.
     BufferError
-        Another major version than 1, more than one lane.
+        The major version is not 1, or the vectors of the element type are not supported.
     """
     cdef DLManagedTensor* legacy
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
-    # Made first: once the tensor is ours, nothing may fail before the array has it. Making it may run the collector,
-    # and with it somebody who consumes the capsule, so that the capsule is not looked at before.
+    # Create the array first: after the capsule is renamed, nothing may fail before the array owns the tensor. The allocation
+    # may run the garbage collector, and thereby code that consumes the capsule, so the capsule is read afterwards.
     cdef Descriptor a = bare_array()
     cdef const char* name = PyCapsule_GetName(capsule)
     if name != NULL and strcmp(name, VERSIONED) == 0:
@@ -272,25 +275,25 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
 
 
 cdef object capsule_error(object capsule):
-    """The error about a capsule that is not taken. It holds the capsule, whose destructor may clear what is on its way."""
+    """Return the error about an invalid capsule. It keeps the capsule, whose destructor may clear the pending exception."""
     name = PyCapsule_GetName(capsule)
     error = interface_error(
         "DLPack", "capsule name", None if name == NULL else name,
-        "'dltensor_versioned' or 'dltensor'; a capsule can be consumed once only: ask the producer for a new one",
+        "'dltensor_versioned' or 'dltensor'. A capsule can be consumed only once: request a new one from the producer",
     )
     error.capsule = capsule
     return error
 
 
 cdef Descriptor peek(object capsule):
-    """What `parse_capsule` would give, with the capsule left as it is; for a look at it, and to be let go at once.
+    """Import a capsule like `parse_capsule`, but without consuming it.
 
-    The array holds the capsule, which holds the tensor only until somebody consumes it.
+    The array must be released at once: it holds the capsule, which owns the tensor only until it is consumed.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLTensor* tensor
-    cdef uint64_t flags = DL_READ_ONLY       # a legacy capsule cannot say it
-    cdef Descriptor a = bare_array()         # first: making it may run the collector
+    cdef uint64_t flags = DL_READ_ONLY       # legacy capsules do not have flags
+    cdef Descriptor a = bare_array()         # first, because it may run the garbage collector
     if PyCapsule_IsValid(capsule, VERSIONED):
         versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, VERSIONED)
         check_version(versioned)
@@ -309,7 +312,7 @@ cdef Descriptor peek(object capsule):
 
 
 cdef inline int take_over(Descriptor a, object capsule, const char* used, void* managed, Release release) except -1:
-    """Mark a capsule as consumed and make `a` release what it carried."""
+    """Mark a capsule as consumed, and make `a` the owner of its content."""
     PyCapsule_SetName(capsule, used)
     PyCapsule_SetDestructor(capsule, NULL)
     hold_resource(a, DLPACK, managed, release)
@@ -317,7 +320,7 @@ cdef inline int take_over(Descriptor a, object capsule, const char* used, void* 
 
 
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer):
-    """An array that owns a versioned managed tensor from now on."""
+    """Return an array that owns a versioned managed tensor. The tensor is released also after an error."""
     cdef Descriptor a
     try:
         a = bare_array()
@@ -331,7 +334,7 @@ cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer
 
 cdef int check_version(DLManagedTensorVersioned* managed) except -1:
     if managed.version.major != DLPACK_MAJOR:
-        # The layout of what follows is unknown; up to the deleter it is promised to stay.
+        # In other major versions, only the fields up to the deleter have this layout.
         raise BufferError(
             f"DLPack: version is {managed.version.major}.{managed.version.minor}; accepted: major version"
             f" {DLPACK_MAJOR}. Call the producer's __dlpack__(max_version={MAX_VERSION})"
@@ -346,9 +349,9 @@ cdef inline int describe_versioned(Descriptor a, object producer) except -1:
 
 
 cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1:
-    """Fill a bare array that holds the memory of a borrowed tensor, valid only now: shape and strides are copied.
+    """Fill a bare array from a borrowed tensor, which is valid only during the call. `a` holds the memory already.
 
-    A borrowed tensor carries no flags, so it is neither read-only nor padded.
+    A borrowed tensor does not have flags, so it is neither read-only nor padded.
     """
     return describe(a, tensor, obj, 0)
 
@@ -365,18 +368,17 @@ describe_release(_drop_object, b"Py_DECREF", _object_itself)
 
 
 cdef int hold_object(Descriptor a, object held) noexcept:
-    """Make a bare array hold an object that is not its base."""
+    """Let a bare array hold an object that is not its base."""
     Py_INCREF(held)
     hold_resource(a, EXTERNAL, <void*> <PyObject*> held, _drop_object)
     return 0
 
 
 cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
-    """Fill a bare array, which holds what owns the tensor, or else `producer`. Without a producer its base is None: then
-    its memory block is the owner.
+    """Fill a bare array from a tensor that `a` or `producer` keeps alive.
 
-    IS_COPIED is kept as COPIED, for those who would write. It does not go out again by itself: `emit` says it only of
-    memory that nobody else has.
+    Without a producer, the base of the array is None, and its memory block is the owner. The flag IS_COPIED is imported as
+    COPIED. `emit` exports it only if the consumer becomes the only owner.
     """
     fill(a, tensor, flags)
     a.base_ = producer
@@ -390,14 +392,14 @@ cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64
 
 
 cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
-    """The layout, type and device of a tensor: what the managed, the legacy and the borrowed ways share."""
+    """Set layout, type and device from a tensor, which may be managed, legacy or borrowed."""
     if not plain_head(tensor):
         check_head(tensor)
     reserve(a, tensor.ndim)
     a.protocol_ = DLPACK_PROTOCOL
     a.device_ = tensor.device
     if a.device_.device_type == kDLOneAPI:
-        a.usm_type_ = USM_DEVICE      # DLPack cannot say which kind; until the runtime has looked, promise the least
+        a.usm_type_ = USM_DEVICE      # the least capable kind, until the runtime determines it: DLPack does not name it
     fill_type(a, tensor)
     if tensor.ndim > 0:
         memcpy(a.shape_, tensor.shape, tensor.ndim * sizeof(Py_ssize_t))
@@ -411,13 +413,13 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
 
 
 cdef inline bint plain_head(DLTensor* tensor) noexcept:
-    """Whether `check_head` has nothing to say, as for nearly every tensor."""
+    """Return whether a tensor passes `check_head` by quick tests, as almost every tensor does."""
     return (0 <= tensor.ndim <= layout.MAX_NDIM and tensor.shape != NULL and tensor.device.device_id >= 0
             and (tensor.device.device_type == kDLCPU or tensor.device.device_type == kDLCUDA))
 
 
 cdef int check_head(DLTensor* tensor) except -1:
-    """Refuse what must be known before any memory is taken for the array."""
+    """Validate the fields that are needed before memory is allocated for shape and strides."""
     cdef int kind = tensor.device.device_type
     if tensor.ndim < 0 or tensor.ndim > layout.MAX_NDIM:
         raise interface_error("DLPack", "ndim", tensor.ndim, f"0 to {layout.MAX_NDIM}")
@@ -429,21 +431,21 @@ cdef int check_head(DLTensor* tensor) except -1:
         raise interface_error("DLPack", "device_type", kind, f"one of {sorted(TYPE_NAMES)}")
     if kind in HANDLES:
         raise BufferError(
-            f"DLPack: device_type is {kind} ({TYPE_NAMES[kind]}), whose data is a {HANDLES[kind]} and no address;"
-            " accepted: memory with addresses. Copy it to the host first"
+            f"DLPack: device_type is {kind} ({TYPE_NAMES[kind]}), whose data is a {HANDLES[kind]}, not an address;"
+            " accepted: devices whose data is an address. Copy the array to the host first"
         )
     return 0
 
 
 cdef inline int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
-    """The address of element zero: `data` plus `byte_offset`, always. For no elements NULL is as good as any."""
+    """Set the address of element zero, `data` plus `byte_offset`. It may be NULL for an array without elements."""
     cdef Py_ssize_t address = 0
     if tensor.data == NULL:
         if tensor.byte_offset != 0 and layout.count(a.nd_, a.shape_) != 0:
-            raise interface_error("DLPack", "data", None, f"an address to add byte_offset {tensor.byte_offset} to")
+            raise interface_error("DLPack", "data", None, f"an address, because byte_offset is {tensor.byte_offset}")
     elif <Py_ssize_t> tensor.byte_offset < 0 or layout.checked_add(
             <Py_ssize_t> tensor.data, <Py_ssize_t> tensor.byte_offset, &address):
-        raise interface_error("DLPack", "byte_offset", tensor.byte_offset, "an offset that stays in the address space")
+        raise interface_error("DLPack", "byte_offset", tensor.byte_offset, "an offset within the address space")
     a.data_ = <char*> address
     return 0
 
@@ -470,14 +472,14 @@ cdef object type_error(dtypes.DLDataType given):
 
 
 cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py_ssize_t* strides) except -1:
-    """`strides` in units from the tensor's in elements; none means C order (legal before DLPack 1.2)."""
+    """Convert the tensor's strides from elements to units. NULL means C order, which is valid before DLPack 1.2."""
     cdef int k
     cdef bint overflow = False
     if tensor.strides == NULL:
         overflow = layout.fill_strides(a.nd_, a.shape_, unit, False, strides)
     else:
         for k in range(a.nd_):
-            if a.shape_[k] == 1:    # nobody steps along it: `seal` puts in what C order would
+            if a.shape_[k] == 1:    # not used: `seal` replaces it by the stride of C order
                 strides[k] = 0
             else:
                 overflow |= layout.checked_mul(tensor.strides[k], unit, &strides[k])
@@ -489,7 +491,7 @@ cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py
     return 0
 
 
-# --------------------------------------------------------------------------------------------------------- emitting
+# ---------------------------------------------------------------------------------------------------------- export
 
 
 cdef extern from *:
@@ -502,20 +504,20 @@ cdef extern from *:
 
 
 cdef void free_managed(DLManagedTensorVersioned* managed) noexcept:
-    """Free a versioned managed tensor of our own making; the caller has the GIL."""
+    """Free a versioned managed tensor that this module allocated. The caller holds the GIL."""
     drop_owner(managed.manager_ctx)
     keep_or_free(managed)
 
 
 cdef void drop_owner(void* owner) noexcept:
-    """Give back the reference to an array. Freeing it may run Python code while an exception is on its way."""
+    """Release the reference to an array. Its deallocation may run Python code, so a pending exception is preserved."""
     aside = put_aside()
     Py_DECREF(<object> <PyObject*> owner)
     put_back(aside)
 
 
 cdef void _managed_deleter(DLManagedTensorVersioned* managed) noexcept nogil:
-    """Runs on any thread, with or without the GIL. Once the interpreter is going, the memory goes with the process."""
+    """Free a managed tensor, on any thread, with or without the GIL. During interpreter shutdown the memory is kept."""
     if managed == NULL or is_finalizing():
         return
     with gil:
@@ -531,7 +533,7 @@ cdef void _legacy_deleter(DLManagedTensor* managed) noexcept nogil:
 
 
 cdef void _versioned_destructor(object capsule) noexcept:
-    """An unconsumed capsule frees what it carries; a consumer has given it another name."""
+    """Free the content of a capsule that was not consumed. Consumers rename the capsule."""
     if PyCapsule_IsValid(capsule, VERSIONED):
         free_managed(<DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, VERSIONED))
 
@@ -541,42 +543,42 @@ cdef void _legacy_destructor(object capsule) noexcept:
         _delete_legacy(PyCapsule_GetPointer(capsule, LEGACY))
 
 
-cdef inline int check_sayable(Descriptor a) except -1:
-    """Refuse what a DLTensor has no words for; after this `point` cannot fail."""
+cdef inline int check_exportable(Descriptor a) except -1:
+    """Raise BufferError if a DLTensor cannot represent the array. After this check `point` cannot fail."""
     if a.shape_ == NULL or a.strides_ == NULL or a.dl_dtype_.code == dtypes.NO_DLPACK:
-        refuse_unsayable(a)
+        refuse_export(a)
     if a.device_.device_id == UNRESOLVED_ID:
-        device_of(a)      # which may find that the memory is of another context
+        device_of(a)      # may set OTHER_CONTEXT
     if a.flags_ & OTHER_CONTEXT:
-        refuse_unsayable(a)
+        refuse_export(a)
     return 0
 
 
-cdef int refuse_unsayable(Descriptor a) except -1:
+cdef int refuse_export(Descriptor a) except -1:
     if a.shape_ == NULL:
-        raise BufferError("DLPack: the array was never given memory; make it with arrayhub.asarray or USMArray(...)")
+        raise BufferError("DLPack: the array was never given memory; create it by arrayhub.asarray or USMArray(...)")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise BufferError(
-            f"DLPack: no code for dtype {get_dtype(a)!r}; {dtypes.names_of('host')} can say it, or convert it first"
+            f"DLPack: there is no code for dtype {get_dtype(a)!r}; use {dtypes.names_of('host')}, or convert the array first"
         )
     if a.flags_ & OTHER_CONTEXT:
         raise BufferError(
-            "DLPack: the memory belongs to a SYCL context that is not its device's default one, which DLPack cannot"
-            " name; __sycl_usm_array_interface__ can, or call to_host(x)"
+            "DLPack: the memory belongs to a SYCL context other than the default context of its device, which DLPack cannot"
+            " represent; use __sycl_usm_array_interface__, or call arrayhub.to_host(x)"
         )
     raise BufferError(
-        f"DLPack: byte strides {stride_tuple(a)} are no multiple of the item size {a.itemsize_}; call x.copy() first"
+        f"DLPack: byte strides {stride_tuple(a)} are not multiples of the item size {a.itemsize_}; call x.copy() first"
     )
 
 
-cdef int check_flagless(Descriptor a, str what, str instead, bint allow_readonly) except -1:
-    """Refuse what only the flags of a versioned managed tensor can say."""
+cdef int check_without_flags(Descriptor a, str what, str instead, bint allow_readonly) except -1:
+    """Raise BufferError if the export requires the flags of a versioned managed tensor. `what` does not have flags."""
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError(
-            f"DLPack: the array is read-only, and {what} cannot say so; {instead}, or call x.copy() first"
+            f"DLPack: the array is read-only, and {what} cannot represent this; {instead}, or call x.copy() first"
         )
     if flags_of(a) & DL_SUBBYTE_PADDED:
-        raise padded_error(a, f"{what} means packed ones", instead)
+        raise padded_error(a, f"{what} can only represent packed elements", instead)
     return 0
 
 
@@ -585,18 +587,18 @@ cdef object padded_error(Descriptor a, str why, str instead):
 
 
 cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
-    """Fill a tensor that borrows shape and strides from `a`, which must outlive it and have passed `check_sayable`.
+    """Fill a tensor that borrows shape and strides from `a`, which must outlive it and have passed `check_exportable`.
 
-    Of host memory ``data`` is element zero, as in NumPy's capsules: there are readers that ignore ``byte_offset``. On
-    devices it is the lowest address that the view reaches, and ``byte_offset`` leads up to element zero: dpnp checks for a
-    start within an allocation, and then accepts negative strides.
-
-    An array without elements has a null pointer, as dlpack.h asks for; on oneAPI devices it keeps the pointer that it has,
-    since dpnp 0.20's reader fails on a null pointer (``__cinit__() takes exactly 1 positional argument``).
+    - For host memory, ``data`` is the address of element zero, as in NumPy's capsules, because some consumers ignore
+      ``byte_offset``.
+    - On devices, ``data`` is the lowest address that the view reaches, and ``byte_offset`` is the distance to element zero.
+      dpnp requires an address within an allocation, and then supports negative strides.
+    - An array without elements has a null pointer, as dlpack.h requires. On oneAPI devices it keeps its pointer, because
+      dpnp 0.20 fails for a null pointer (``__cinit__() takes exactly 1 positional argument``).
     """
     cdef Py_ssize_t low = 0, high
     if a.flags_ & C_CONTIGUOUS or a.device_.device_type == kDLCPU:
-        high = layout.count(a.nd_, a.shape_)      # elements or bytes: what counts is whether there are any
+        high = layout.count(a.nd_, a.shape_)      # only its sign is used: whether there are elements
     else:
         extent(a, &low, &high)
     tensor.device = a.device_
@@ -618,9 +620,9 @@ cdef inline uint64_t flags_of(Descriptor a) noexcept:
 
 
 cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL:
-    """A managed tensor that owns a reference to `a`: at most one allocation."""
+    """Return a managed tensor that owns a reference to `a`. Makes at most one allocation."""
     cdef DLManagedTensorVersioned* managed
-    check_sayable(a)
+    check_exportable(a)
     managed = <DLManagedTensorVersioned*> allocate_managed(sizeof(DLManagedTensorVersioned))
     if managed == NULL:
         raise MemoryError
@@ -634,31 +636,33 @@ cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL:
 
 
 cdef object emit(Descriptor a, object stream, object max_version, bint sole):
-    """A capsule of `a`: versioned where the consumer's `max_version` allows, else legacy.
+    """Return a capsule of `a`: versioned if the consumer's `max_version` permits it, else legacy.
 
     Parameters
     ----------
     a : Descriptor
         The array.
     stream : object
-        The consumer's stream in DLPack's convention for the device; it is made to wait for the producer's work.
+        The consumer's stream in DLPack's convention for the device. The stream waits for the producer's work.
     max_version : tuple of int or None
-        The newest version that the consumer knows.
+        The newest version that the consumer supports.
     sole : bool
-        Nobody but the consumer will hold the array. Where it is a copy, the capsule then says so (IS_COPIED).
+        Whether the consumer will be the only owner of the array. If the array is a copy, the capsule then has the flag
+        IS_COPIED.
 
     Raises
     ------
     BufferError
-        The type or the strides have no DLPack form, or the memory is read-only and only a legacy capsule is wanted.
+        DLPack cannot represent the type or the strides, or the memory is read-only and the consumer requires a legacy
+        capsule.
     """
     cdef int minor = minor_known(max_version)
     order(a, stream)
     if minor == NO_VERSION:
         return emit_legacy(a, False)
     if minor < PADDED_SINCE and flags_of(a) & DL_SUBBYTE_PADDED:
-        check_sayable(a)
-        raise padded_error(a, f"DLPack 1.{minor} has no flag for that", f"ask with max_version=(1, {PADDED_SINCE}) or later")
+        check_exportable(a)
+        raise padded_error(a, f"DLPack 1.{minor} has no flag for that", f"pass max_version=(1, {PADDED_SINCE}) or later")
     cdef DLManagedTensorVersioned* managed = new_managed(a)
     if sole and a.flags_ & COPIED:
         managed.flags |= DL_IS_COPIED
@@ -666,7 +670,7 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
 
 
 cdef object capsule_of(DLManagedTensorVersioned* managed):
-    """A versioned capsule that owns `managed`, which new_managed made."""
+    """Return a versioned capsule that owns a result of `new_managed`."""
     try:
         return PyCapsule_New(managed, VERSIONED, _versioned_destructor)
     except BaseException:
@@ -675,20 +679,22 @@ cdef object capsule_of(DLManagedTensorVersioned* managed):
 
 
 cdef int order(Descriptor a, object stream) except -1:
-    """Make sure that a consumer who works in the order of `stream` finds the data ready."""
+    """Order the consumer's stream behind the producer's work."""
     if a.device_.device_type == kDLCPU:
         if stream is not None and (type(stream) is not int or stream != -1):
-            raise BufferError(f"DLPack: stream is {show(stream)} for memory of the host; accepted: None or -1")
+            raise BufferError(f"DLPack: stream is {show(stream)} for host memory; accepted: None or -1")
     elif stream is None and type_is_host(a.device_.device_type):
-        host_ready(a)      # pinned and managed memory: who names no stream reads it from the host
+        host_ready(a)      # pinned and managed memory: without a stream, the consumer reads it from the host
     else:
         order_consumer(a, stream)
     return 0
 
 
 cdef int minor_known(object max_version) except -2:
-    """The minor version of major 1 that a consumer knows, or NO_VERSION where it takes legacy capsules alone. One of a
-    later major version gets ours, and looks at its version."""
+    """Return the minor version of DLPack 1 to export, or NO_VERSION for a legacy capsule.
+
+    A consumer of a later major version gets the newest minor version, whose number it must check.
+    """
     if max_version is None:
         return NO_VERSION
     if type(max_version) is tuple and len(<tuple> max_version) == 2 and type((<tuple> max_version)[0]) is int \
@@ -709,10 +715,10 @@ cdef int minor_of(object major, object minor) except -2:
 
 
 cdef object emit_legacy(Descriptor a, bint allow_readonly):
-    """A legacy capsule, which has no words for read-only memory."""
-    check_sayable(a)
-    check_flagless(a, "a legacy capsule",
-                   f"call the library's own function here, such as arrayhub.as_jax(x); ask with max_version={MAX_VERSION}",
+    """Return a legacy capsule, which cannot represent read-only memory."""
+    check_exportable(a)
+    check_without_flags(a, "a legacy capsule",
+                   f"use the function for the library, such as arrayhub.as_jax(x), or pass max_version={MAX_VERSION}",
                    allow_readonly)
     cdef DLManagedTensor* managed = <DLManagedTensor*> PyMem_RawMalloc(sizeof(DLManagedTensor))
     if managed == NULL:
@@ -732,14 +738,16 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly):
 
 
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
-    """The table that a type itself declares, or NULL. An inherited one is not used: it may export silently what the
-    subclass redefines."""
+    """Return the exchange table that a type itself declares, or NULL.
+
+    An inherited table is not used, because the subclass may redefine the export.
+    """
     cdef int _step
     capsule = cls.__dict__.get("__dlpack_c_exchange_api__")
     if capsule is None or not PyCapsule_IsValid(capsule, EXCHANGE):
         return NULL
     cdef DLPackExchangeAPIHeader* header = <DLPackExchangeAPIHeader*> PyCapsule_GetPointer(capsule, EXCHANGE)
-    for _step in range(MAX_TABLES):      # bounded: a chain that leads back to itself would never end
+    for _step in range(MAX_TABLES):      # bounded, because the chain may be circular
         if header == NULL or header.version.major == DLPACK_MAJOR:
             break
         header = header.prev_api
@@ -769,8 +777,10 @@ cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
 
 
 cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
-    """Remember the CUDA stream on which the producer works now, where its table tells: a producer that is asked later
-    speaks of the stream that is current then."""
+    """Store the CUDA stream that is current for the producer, if its table returns it.
+
+    A later request would return the stream that is current then.
+    """
     cdef void* stream = NULL
     if a.device_.device_type == kDLCUDA and api.current_work_stream != NULL:
         if api.current_work_stream(kDLCUDA, a.device_.device_id, &stream) != 0:
@@ -780,13 +790,13 @@ cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 
 
 cdef int raise_pending(str function) except -1:
-    """Raise what a foreign C function reported, or say that it reported nothing."""
+    """Raise the error of a foreign C function, or a BufferError if it did not set an exception."""
     if PyErr_Occurred() == NULL:
         raise BufferError(f"DLPack exchange table: {function} failed without an exception")
     return -1
 
 
-# The table's functions return -1 and leave the exception set, as functions of Cython with `except -1` do.
+# The functions of the table return -1 with an exception set, as Cython functions with `except -1` do.
 
 
 cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) except -1 with gil:
@@ -804,7 +814,7 @@ cdef int _table_to_py_object(DLManagedTensorVersioned* managed, void** out) exce
     cdef object result
     out[0] = NULL
     if managed == NULL:
-        raise ValueError("DLPack exchange table: the managed tensor is NULL; accepted: one to take over")
+        raise ValueError("DLPack exchange table: the managed tensor is NULL; accepted: a tensor to own")
     result = parse_managed(managed, None)
     Py_INCREF(result)
     out[0] = <void*> <PyObject*> result
@@ -813,8 +823,8 @@ cdef int _table_to_py_object(DLManagedTensorVersioned* managed, void** out) exce
 
 cdef int _table_borrow(void* obj, DLTensor* out) except -1 with gil:
     cdef Descriptor a = <Descriptor?> <object> <PyObject*> obj
-    check_sayable(a)
-    check_flagless(a, "a borrowed DLTensor", "use managed_tensor_from_py_object_no_sync, whose flags can", False)
+    check_exportable(a)
+    check_without_flags(a, "a borrowed DLTensor", "use managed_tensor_from_py_object_no_sync, which has flags", False)
     order_table_stream(a)
     if tracing.active:
         tracing.gave(a, a, "__dlpack_c_exchange_api__")
@@ -823,13 +833,13 @@ cdef int _table_borrow(void* obj, DLTensor* out) except -1 with gil:
 
 
 cdef int order_table_stream(Descriptor a) except -1:
-    """Make what the table exports safe in the order of the stream that the table names, CUDA's legacy default."""
+    """Order CUDA's legacy default stream, which the table returns as current stream, behind the producer's work."""
     cdef int kind = a.device_.device_type
     return order_consumer(a, None) if kind == kDLCUDA or kind == kDLCUDAManaged else 0
 
 
 cdef int _table_current_stream(int device_type, int32_t device_id, void** out) noexcept nogil:
-    """The hub launches nothing, so it has no stream of its own: NULL, which CUDA reads as its legacy default stream."""
+    """Return NULL, CUDA's legacy default stream, because arrayhub does not launch work on a stream of its own."""
     out[0] = NULL
     return 0
 
@@ -842,15 +852,15 @@ cdef int _table_allocate(DLTensor* prototype, DLManagedTensorVersioned** out, vo
         out[0] = new_managed(new_like(prototype))
         return 0
     except BaseException as error:
-        kind, message = in_words(error)
-    # Outside the handler: what the caller sets as the pending exception must stay pending.
+        kind, message = error_texts(error)
+    # Outside of the handler, so that an exception which `set_error` sets stays pending.
     if set_error != NULL:
         set_error(error_ctx, kind, message)
     return -1
 
 
-cdef tuple in_words(object error):
-    """Kind and message of an exception as C strings, whatever its own ``__str__`` does."""
+cdef tuple error_texts(object error):
+    """Return the type name and message of an exception as C strings, even if its ``__str__`` raises."""
     try:
         return type(error).__name__.encode(), str(error).encode("utf-8", "replace")
     except Exception:
@@ -859,9 +869,9 @@ cdef tuple in_words(object error):
 
 
 cdef Descriptor new_like(DLTensor* prototype):
-    """A fresh C-contiguous array with the type, shape and device of `prototype`; its other fields are not read.
+    """Return a new C-contiguous array with the type, shape and device of `prototype`. Its other fields are not read.
 
-    A prototype has no flags, so elements of less than a byte are packed, which is what their absence means.
+    A prototype does not have flags, so elements of less than a byte are packed.
     """
     cdef DLTensor wanted = prototype[0]
     cdef Runtime* runtime
@@ -869,7 +879,7 @@ cdef Descriptor new_like(DLTensor* prototype):
     cdef Py_ssize_t low, high
     wanted.strides = NULL
     wanted.byte_offset = 0
-    wanted.data = <void*> 64      # any address: the layout is checked before there is memory
+    wanted.data = <void*> 64      # any address: the layout is validated before memory is allocated
     a = bare_array()
     fill(a, &wanted, 0)
     a.protocol_ = CONSTRUCTED
@@ -883,7 +893,8 @@ cdef Descriptor new_like(DLTensor* prototype):
         runtime = runtime_of(wanted.device.device_type)
         if runtime.allocate == NULL:
             raise BufferError(
-                f"DLPack exchange table: no runtime to allocate on {TYPE_NAMES[wanted.device.device_type]}"
+                f"DLPack exchange table: memory on {TYPE_NAMES[wanted.device.device_type]} cannot be allocated; accepted:"
+                " cpu, and devices whose runtime is available"
             )
         runtime.allocate(a, high, wanted.device)
     return a
@@ -900,5 +911,5 @@ _table.current_work_stream = _table_current_stream
 
 
 cdef object exchange_capsule():
-    """The capsule of arrayhub's own table, for the class attribute ``__dlpack_c_exchange_api__``."""
+    """Return the capsule of arrayhub's exchange table, for the class attribute ``__dlpack_c_exchange_api__``."""
     return PyCapsule_New(&_table, EXCHANGE, NULL)

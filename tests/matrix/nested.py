@@ -353,7 +353,7 @@ REFUSALS = [
         "equal lengths", "NumPy has no lists of different lengths",
     ),
     Refusal(
-        ("numpy (copy)",), ("bytes", "categories"), ALL, BufferError, "holds no lists of numbers",
+        ("numpy (copy)",), ("bytes", "categories"), ALL, BufferError, "accepted: lists of numbers with equal lengths",
         "NumPy has no bytes of different lengths, and no categories",
     ),
 ]  # fmt: skip
