@@ -642,7 +642,7 @@ def test_the_refusal_of_ragged_rows_is_that_of_the_call():
     assert "to_dense" not in str(raised.value)
     assert ah.as_awkward(x).to_list() == x.to_list() == RAGGED
     bits = ah.asnested(pa.array([True, False]))
-    with pytest.raises(BufferError, match="^numpy: eight values share a byte; pass copy=True"):
+    with pytest.raises(BufferError, match="^numpy: eight booleans share a byte; pass copy=True"):
         ah.as_numpy(bits)
     assert ah.as_numpy(bits, copy=True).tolist() == [True, False]
 

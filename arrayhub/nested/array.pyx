@@ -179,7 +179,7 @@ cdef class NestedArray(Tree):
         """Raise TypeError in pickle and copy: addresses are valid in one process only."""
         from arrayhub.transport.deferred_error import refused
 
-        return refused(TypeError("NestedArray: not pickled; pickle arrayhub.as_arrow(x) or x.to_list()"))
+        return refused(TypeError("NestedArray: pickling is not supported; pickle arrayhub.as_arrow(x) or x.to_list()"))
 
     # ---------------------------------------------------------------------------------------------------- elements
 

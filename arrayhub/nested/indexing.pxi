@@ -115,7 +115,7 @@ cdef object record_at(Tree t, Py_ssize_t i):
 cdef object category_at(Tree t, Py_ssize_t i):
     cdef Py_ssize_t index = index_at(t.indices, i), end = length_of(t.content)
     if index < 0 or index >= end:
-        raise false_field_error(t, f"indices[{i}]", index, f"0 to {end - 1}, one of the dictionary's elements")
+        raise false_field_error(t, f"indices[{i}]", index, f"0 to {end - 1}, an index into the dictionary")
     return element_of(t.content, index)
 
 

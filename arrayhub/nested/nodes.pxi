@@ -138,14 +138,14 @@ def sized(Descriptor a, Py_ssize_t length):
 
 def is_on_host(node):
     """Return whether the host can read every array of a node."""
-    cdef bint found = True
-    visit_arrays(checked_node(node), note_elsewhere, &found)
-    return found
+    cdef bint readable = True
+    visit_arrays(checked_node(node), check_readable, &readable)
+    return readable
 
 
-cdef int note_elsewhere(Descriptor a, void* found) except -1:
+cdef int check_readable(Descriptor a, void* readable) except -1:
     if not host_readable(a):
-        (<bint*> found)[0] = False
+        (<bint*> readable)[0] = False
     return 0
 
 

@@ -59,7 +59,7 @@ def from_string_dtype(array):
     if not isinstance(array, np.ndarray) or type(array.dtype) is not np.dtypes.StringDType or array.ndim != 1:
         raise TypeError(f"from_string_dtype: {show(array)} is not a one-dimensional ndarray of StringDType")
     cdef Py_ssize_t n = cnp.PyArray_DIM(<cnp.ndarray> array, 0)
-    dtype = array.dtype      # keeps the allocator
+    dtype = array.dtype      # keeps the allocator alive
     valid = np.ones(n, bool) if hasattr(dtype, "na_object") else None
     offsets = np.empty(n + 1, np.int32)
     characters = loaded(array, offsets, valid)
@@ -79,7 +79,7 @@ cdef struct Block:
     PyArray_StringDTypeObject* descr
     const char* data
     Py_ssize_t step                  # bytes
-    uint8_t* there                   # set to 0 for missing elements; NULL without an na_object
+    uint8_t* valid                   # set to 0 for missing elements; NULL without an na_object
     char* ends                       # offsets, starting with that of the first string of the block; NULL: not written
     bint wide                        # offsets of eight bytes
     char* characters                 # of all strings
@@ -94,15 +94,15 @@ cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noe
     cdef npy_string_allocator* allocator = NpyString_acquire_allocator(block.descr)
     cdef Py_ssize_t k
     cdef npy_static_string text
-    cdef int said = 0
+    cdef int status = 0
     for k in range(count):
-        said = NpyString_load(allocator, <npy_packed_static_string*> (block.data + k * block.step), &text)
-        if said < 0:
+        status = NpyString_load(allocator, <npy_packed_static_string*> (block.data + k * block.step), &text)
+        if status < 0:
             total = -1
             break
-        if block.there != NULL:
-            block.there[k] = said == 0
-        if said == 0:
+        if block.valid != NULL:
+            block.valid[k] = status == 0
+        if status == 0:
             if total + <Py_ssize_t> text.size <= block.capacity:
                 memcpy(block.characters + total, text.buf, text.size)
             total += text.size
@@ -133,7 +133,7 @@ cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
     while done < n:
         count = min(n - done, BLOCK)
         block.data = <const char*> cnp.PyArray_DATA(source) + done * block.step
-        block.there = NULL if valid is None else <uint8_t*> cnp.PyArray_DATA(<cnp.ndarray> valid) + done
+        block.valid = NULL if valid is None else <uint8_t*> cnp.PyArray_DATA(<cnp.ndarray> valid) + done
         block.ends = <char*> cnp.PyArray_DATA(offsets) + done * width
         block.characters = <char*> cnp.PyArray_DATA(characters)
         block.capacity = cnp.PyArray_DIM(characters, 0)
@@ -190,20 +190,20 @@ def to_string_dtype(Tree t):
     cdef npy_string_allocator* allocator
     cdef const char* first = NULL
     cdef Py_ssize_t k, length = 0
-    cdef int said = 0
+    cdef int status = 0
     cdef Characters place = characters_of(t)
     allocator = NpyString_acquire_allocator(<PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(result))
     with nogil:
         for k in range(t.length):
             if is_missing(t, k):
-                said = NpyString_pack_null(allocator, <npy_packed_static_string*> (data + k * VIEW_BYTES))
+                status = NpyString_pack_null(allocator, <npy_packed_static_string*> (data + k * VIEW_BYTES))
             else:
                 find(&place, k, &first, &length)
-                said = NpyString_pack(allocator, <npy_packed_static_string*> (data + k * VIEW_BYTES), first, length)
-            if said < 0:
+                status = NpyString_pack(allocator, <npy_packed_static_string*> (data + k * VIEW_BYTES), first, length)
+            if status < 0:
                 break
     NpyString_release_allocator(allocator)
-    if said < 0:
+    if status < 0:
         raise MemoryError("as_numpy: NumPy could not store a string")
     return result
 
@@ -231,7 +231,7 @@ cdef Characters characters_of(Tree t) except *:
     if place.views:
         if len(t.parts) > MAX_BUFFERS:
             raise BufferError(
-                f"NestedArray: strings in {len(t.parts)} buffers; accepted: at most {<int> MAX_BUFFERS}. Call to_list()"
+                f"NestedArray: the strings have {len(t.parts)} buffers; accepted: at most {<int> MAX_BUFFERS}. Call x.to_list()"
             )
         place.offsets = (<Descriptor> t.content).data_
         for k in range(len(t.parts)):
@@ -319,7 +319,7 @@ def with_views(Tree t):
         return t
     cdef Descriptor characters = <Descriptor> t.content
     cdef Py_ssize_t start = 0, stop = 0
-    if t.length:      # without elements there may be no offsets
+    if t.length:      # an empty array may lack offsets
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, 0)
         stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:

@@ -21,14 +21,14 @@ cdef object densified(object node, bint copy):
         return t.content if t.meaning is None else of_numpys_type(t, copy)
     if has(t, PACKED):
         if not copy:
-            raise BufferError("to_dense: eight values share a byte; call to_dense(copy=True), which unpacks them")
+            raise BufferError("to_dense: eight booleans share a byte; call to_dense(copy=True), which unpacks them")
         return unpacked(t)
     if has(t, WIDTH):
         dense = <Descriptor> densified(t.content, copy)
         return reshape(dense, (t.length, t.width) + shape_tuple(dense)[1:])
     if not has(t, LISTS):
         raise BufferError(
-            f"to_dense: an array of kind {KIND_NAMES[t.kind]!r} holds no lists of numbers; accepted: lists of equal lengths."
+            f"to_dense: the kind is {KIND_NAMES[t.kind]!r}; accepted: lists of numbers with equal lengths."
             " Use its parts, or call to_list()"
         )
     check_again(t)
