@@ -454,7 +454,9 @@ def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
 
 
 def test_what_is_not_dense_is_refused_in_words(client, workers):
-    check_refused(client, workers, tasks.make_nested, r"NestedArray: pickling is not supported; pickle arrayhub\.as_arrow\(x\)")
+    check_refused(
+        client, workers, tasks.make_nested, r"NestedArray: pickling is not supported; pickle arrayhub\.as_arrow\(x\)"
+    )
 
 
 def test_python_objects_are_refused_where_an_array_of_them_would_be_made(client):

@@ -718,8 +718,8 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly):
     """Return a legacy capsule, which cannot represent read-only memory."""
     check_exportable(a)
     check_without_flags(a, "a legacy capsule",
-                   f"use the function for the library, such as arrayhub.as_jax(x), or pass max_version={MAX_VERSION}",
-                   allow_readonly)
+                        f"use the function for the library, such as arrayhub.as_jax(x), or pass max_version={MAX_VERSION}",
+                        allow_readonly)
     cdef DLManagedTensor* managed = <DLManagedTensor*> PyMem_RawMalloc(sizeof(DLManagedTensor))
     if managed == NULL:
         raise MemoryError

@@ -90,7 +90,7 @@ class _Writer:
                 )
             if not is_encodable(name):
                 raise _write_error(
-                    f"the field name {name!r}", "accepted: text without a colon or a null. Rename the field"
+                    f"the field name {name!r}", "rename the field; accepted: text without a colon or a null character"
                 )
             parts += [_padding(offset - end), self.element(field, depth), f":{name}:"]
             end = offset + field.itemsize
