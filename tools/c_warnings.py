@@ -8,7 +8,7 @@ Our own text is
   modules, most of whose text is Cython's. ``#line`` directives around each block tell the two apart, and a block that
   is not found is an error.
 - the headers in arrayhub/include/, each on its own, in every language that it supports.
-- the sources in tests/native/.
+- the sources in tests/support/native/.
 
 A UNIT is a module (``_core/tree``) or one of these files (``arrayhub/include/arrayhub.h``); without one, all are
 compiled. The flags are those of arrayhub/meson.build; ``CC`` and ``CXX`` name the compilers. Nothing is written to the
@@ -35,7 +35,7 @@ from build_inplace import PACKAGE, ROOT, commands, read_list
 STRICT = ["-O2", "-Wall", "-Wextra"]
 BLOCK = re.compile(r'^cdef extern from [^\n]*:\n\s+(""".*?""")', re.MULTILINE | re.DOTALL)
 DIAGNOSTIC = re.compile(r"^(?P<file>[^:\n]+):\d+:(?:\d+:)? (?:warning|error|fatal error): ", re.MULTILINE)
-OWN = ("arrayhub/", "tests/native/")  # compilers run in the root and are given relative paths
+OWN = ("arrayhub/", "tests/support/native/")  # compilers run in the root and are given relative paths
 
 C, CPP = (("c", "c11"),), (("c++", "c++17"), ("c++", "c++20"))
 # The sources use a struct of the header as its documentation says: HEAD, and zero for the rest, as Python's own
@@ -48,15 +48,15 @@ FILES = (
     ("arrayhub/include/arrayhub/overloads.hpp", CPP, ("pybind11",), ("-include", "pybind11/pybind11.h")),
     ("arrayhub/include/arrayhub/pybind11.hpp", CPP, ("pybind11",), ()),
     ("arrayhub/include/arrayhub/nanobind.hpp", CPP, ("nanobind",), ()),
-    ("tests/native/late_lock.c", C, (), ()),
-    ("tests/native/old.c", C, (), HEAD),
-    ("tests/native/probe.c", (*C, *CPP), (), HEAD),
-    ("tests/native/two_files_a.c", (*C, *CPP), (), HEAD),
-    ("tests/native/two_files_b.c", (*C, *CPP), (), HEAD),
-    ("tests/native/plain.cpp", CPP[1:], (), ()),
-    ("tests/native/frameworks.cpp", CPP, ("pybind11",), ()),
-    ("tests/native/frameworks.cpp", CPP, ("nanobind",), ("-DWITH_NANOBIND",)),
-    ("tests/native/arrow_streams.cpp", CPP[1:], ("pyarrow",), ()),
+    ("tests/support/native/late_lock.c", C, (), ()),
+    ("tests/support/native/old.c", C, (), HEAD),
+    ("tests/support/native/probe.c", (*C, *CPP), (), HEAD),
+    ("tests/support/native/two_files_a.c", (*C, *CPP), (), HEAD),
+    ("tests/support/native/two_files_b.c", (*C, *CPP), (), HEAD),
+    ("tests/support/native/plain.cpp", CPP[1:], (), ()),
+    ("tests/support/native/frameworks.cpp", CPP, ("pybind11",), ()),
+    ("tests/support/native/frameworks.cpp", CPP, ("nanobind",), ("-DWITH_NANOBIND",)),
+    ("tests/support/native/arrow_streams.cpp", CPP[1:], ("pyarrow",), ()),
 )
 HEADERS = {
     "pybind11": lambda package: package.get_include(),
@@ -108,7 +108,7 @@ def compile_file(file, language, libraries, options):
     variable = {"c": "CC", "c++": "CXX"}[kind]
     compiler = shlex.split(os.environ.get(variable, {"c": "gcc", "c++": "g++"}[kind]))
     command = [*compiler, f"-std={standard}", *STRICT, "-DNAME=probe"]
-    for folder in ("arrayhub/include", "arrayhub/_core", "tests/native"):
+    for folder in ("arrayhub/include", "arrayhub/_core", "tests/support/native"):
         command += ["-I", folder]
     command += ["-isystem", sysconfig.get_path("include")]
     for library in libraries:

@@ -22,10 +22,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOWED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 NEEDS = ("pytest", "pytest-timeout", "hypothesis", "ml_dtypes", "numpy")
 TESTS = (
-    "tests/test_views.py",
-    "tests/test_array_interface.py",
-    "tests/test_buffer.py",
-    "tests/test_format_language.py",
+    "tests/array/test_usm_array.py",
+    "tests/adapters/test_array_interface.py",
+    "tests/adapters/test_buffer.py",
+    "tests/adapters/test_format_language.py",
 )
 
 

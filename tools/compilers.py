@@ -29,7 +29,14 @@ OLDEST = "gcc-12"
 PACKAGES = ("python3-dev", "python3-numpy", "cython3", "python3-ml-dtypes", "python3-hypothesis", "libc6-dev",
             "python3-pytest", "python3-pytest-timeout", "python3-pybind11", "python3-nanobind")  # fmt: skip
 # The tests of check_wheel.py, which need NumPy alone, and the exchange of memory in both directions.
-TESTS = ("test_views", "test_array_interface", "test_buffer", "test_format_language", "test_dlpack", "test_elements")
+TESTS = (
+    "adapters/test_array_interface",
+    "adapters/test_buffer",
+    "adapters/test_dlpack",
+    "adapters/test_format_language",
+    "array/test_scalars",
+    "array/test_usm_array",
+)
 CLOSING = re.compile(r"^.*\b(?:passed|failed|error).* in [\d.]+s.*$", re.MULTILINE)
 
 

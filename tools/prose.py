@@ -59,7 +59,7 @@ GROUPS = (
 )
 PYTHON = {".py", ".pyx", ".pxd", ".pyi", ".pxi"}
 C = {".h", ".hpp", ".c", ".cpp"}
-# Written by tests.matrix and tests.libraries, and the names that a page about names has to show.
+# Written by tests.support.matrix and tests.support.libraries, and the names that a page about names has to show.
 LEFT_OUT = {"docs/matrix.md", "docs/libraries.md", "docs/glossary.md", "tools/prose.py"}
 
 DOCSTRING = re.compile(r'^[ \t]*[rRuU]?("""|\'\'\')(?P<text>.*?)\1', re.DOTALL | re.MULTILINE)

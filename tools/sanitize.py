@@ -53,10 +53,10 @@ class Sanitizer(NamedTuple):
     options: str
 
 
-# ASan has to come before malloc is called, and wants to see the C++ library whose `throw` it wraps. Leaks are not
-# looked for: Python keeps what it made until the process ends, which is thousands of reports; tests/test_growth.py
-# looks for ours. Libraries free by one allocator what another made, and tests ask for more memory than there is, which
-# are no defects here. UBSan goes on after a report, so that one run says all.
+# ASan has to come before malloc is called, and wants to see the C++ library whose `throw` it wraps. It does not search
+# for leaks: Python keeps many objects until the process ends, which is thousands of reports.
+# tests/robustness/test_growth.py finds our leaks. Libraries free with one allocator memory of another, and tests
+# request more memory than there is, which are not defects here. UBSan continues after a report, so one run finds all.
 SANITIZERS = {
     "address": Sanitizer(
         "-fsanitize=address",
@@ -71,36 +71,36 @@ FRAMES = "-O1 -g1 -fno-omit-frame-pointer"  # reports name function and line
 
 # What reads and writes memory of the host, of SYCL's CPU device and of the libraries' arrays.
 FILES = (
-    "test_array_interface.py",
-    "test_arrow.py",
-    "test_arrow_hostile.py",
-    "test_asarray.py",
-    "test_buffer.py",
-    "test_construction.py",
-    "test_dlpack.py",
-    "test_dlpack_exchange.py",
-    "test_dpctl.py",
-    "test_format_language.py",
-    "test_hostile_producers.py",
-    "test_interface_dict.py",
-    "test_jax_arrow.py",
-    "test_lifetimes.py",
-    "test_native_authors.py",
-    "test_native_c.py",
-    "test_nested.py",
-    "test_nonsense.py",
-    "test_numba.py",
-    "test_sycl_usm.py",
-    "test_torch.py",
-    "test_torch_storage.py",
-    "test_usm_ndarray.py",
-    "test_views.py",
-    "test_wrappers.py",
+    "adapters/test_array_interface.py",
+    "adapters/test_arrow.py",
+    "adapters/test_arrow_parse.py",
+    "convert/test_functions.py",
+    "adapters/test_buffer.py",
+    "array/test_construction.py",
+    "adapters/test_dlpack.py",
+    "adapters/test_dlpack_exchange.py",
+    "libraries/test_dpctl.py",
+    "adapters/test_format_language.py",
+    "robustness/test_hostile_producers.py",
+    "adapters/test_interface_dict.py",
+    "libraries/test_jax.py",
+    "robustness/test_lifetimes.py",
+    "docs/test_extension_authors.py",
+    "capi/test_table.py",
+    "nested/test_array.py",
+    "robustness/test_nonsense.py",
+    "libraries/test_numba.py",
+    "adapters/test_sycl_usm.py",
+    "libraries/test_torch.py",
+    "libraries/test_torch_storage.py",
+    "libraries/test_dpctl_usm_ndarray.py",
+    "array/test_usm_array.py",
+    "libraries/test_wrappers.py",
 )
 # ASan keeps what was freed for a while, which is to see in the process's size; and it needs terabytes of addresses.
 LEFT_OUT = (
-    "test_torch_storage.py::test_what_is_given_back_leaves_no_memory_behind",
-    "test_lifetimes.py::test_new_host_memory_is_not_lost_where_its_block_cannot_be_made",
+    "libraries/test_torch_storage.py::test_what_is_given_back_leaves_no_memory_behind",
+    "robustness/test_lifetimes.py::test_new_host_memory_is_not_lost_where_its_block_cannot_be_made",
 )
 
 

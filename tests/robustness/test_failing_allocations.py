@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from allocations import TABLES
-from children import TESTS, finished
+from children import ROOT, SUPPORT, finished
 
 pytest.importorskip("_testcapi", reason="not every build of CPython has the functions that make allocations fail")
 
@@ -28,8 +28,8 @@ def test_without_memory_a_call_raises_or_answers(table, tmp_path):
     if missing(table):
         pytest.skip(f"{missing(table)[0]} is not installed")
     last = tmp_path / "last"
-    paths = os.pathsep.join(filter(None, [str(TESTS.parent), str(TESTS), os.environ.get("PYTHONPATH")]))
-    done = finished(sys.executable, "-X", "faulthandler", TESTS / "allocations.py", table, last, PYTHONPATH=paths)
+    paths = os.pathsep.join(filter(None, [str(ROOT), str(SUPPORT), os.environ.get("PYTHONPATH")]))
+    done = finished(sys.executable, "-X", "faulthandler", SUPPORT / "allocations.py", table, last, PYTHONPATH=paths)
     where = last.read_text().strip() if last.exists() else "nothing ran"
     assert done.returncode == 0, f"exit code {done.returncode} in {where}\n{done.stderr[-3000:]}"
     assert done.stdout == ""

@@ -1,0 +1,327 @@
+"""Structs of Arrow's that say something false: an error in words, nothing read that is not described, released once."""
+
+import ctypes
+import json
+import re
+import textwrap
+
+import pytest
+from arrow_by_hand import (
+    CASES,
+    DEVICE_FUNCTIONS,
+    FORMS,
+    STREAM_FUNCTIONS,
+    OnDevice,
+    Producer,
+    Streamed,
+    StreamedOnDevice,
+    false_streams,
+    int64,
+    numbers,
+)
+from children import python
+from dlpack_by_hand import new_capsule
+
+import arrayhub as ah
+
+OTHER = b"other"  # a capsule keeps no copy of its name
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return json.loads(python("import arrow_by_hand; arrow_by_hand.main()", silent=True))
+
+
+# What an error begins with: the format (or the kind of array that it makes) and the field.
+NAMED = re.compile(
+    r"Arrow: ('[^']*' (array|schema)'s [a-z]|format is |(list|list_view|string|string_view|categorical) array's [(a-z]|"
+    r"Arrow(Schema|Array|DeviceArray\.array)\.release)|arrow\.fixed_shape_tensor: [a-z_]+ is "
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_false_struct_is_an_error_and_is_released_once(case, form, outcomes):
+    kind, message, schemas, arrays = outcomes[f"{form}: {case}"]
+    if case == "released array" and "stream" in form:
+        return  # the end of it
+    assert kind == "InterfaceError", message
+    assert "accepted" in message
+    assert re.match(NAMED, message), message
+    assert schemas == (0 if case == "released schema" else 1)
+    if case != "released schema":  # whose array may stay where it is
+        assert arrays == (0 if case == "released array" else 1)
+
+
+@pytest.mark.parametrize("case", dict(false_streams()))
+def test_a_false_stream_or_place_is_an_error(case, outcomes):
+    kind, message, schemas, arrays = outcomes[case]
+    assert kind == "InterfaceError", message
+    assert "accepted" in message
+    assert (schemas, arrays) == ((0, 0) if "NULL" in case else (1, 1))
+
+
+@pytest.mark.parametrize("kind", [Streamed, StreamedOnDevice])
+def test_streams_are_read_to_their_end_and_released_once(kind):
+    stream = kind(numbers(2), numbers(3))
+    chunks = ah.asnested(stream)
+    assert [chunk.to_list() for chunk in chunks] == [[0, 1], [0, 1, 2]]
+    assert (stream.streams_released, stream.released) == (1, [1, 0])
+    del chunks
+    assert (stream.streams_released, stream.released) == (1, [1, 2])
+    with pytest.raises(ah.InterfaceError, match="consumed before"):
+        ah.asnested(stream)
+    assert ah.asnested(kind(numbers(2), numbers(3)), copy=True).to_list() == [0, 1, 0, 1, 2]
+    assert ah.as_numpy(ah.asarray(kind(numbers(3)))).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [Streamed, StreamedOnDevice])
+@pytest.mark.parametrize("code", ["code", "schema_code"])
+def test_a_stream_that_fails_says_so_with_its_words_and_without(kind, code):
+    function = "get_next" if code == "code" else "get_schema"
+    stream = kind(numbers(), **{code: 5})
+    with pytest.raises(BufferError, match=f"{function} failed with the error number 5: the disk is full"):
+        ah.asnested(stream)
+    assert stream.streams_released == 1
+    functions = STREAM_FUNCTIONS if kind is Streamed else DEVICE_FUNCTIONS
+    with pytest.raises(BufferError, match=f"{function} failed with the error number 5$"):
+        ah.asnested(kind(numbers(), **{code: 5}, get_last_error=functions[2]()))
+
+
+def test_an_event_where_there_is_none():
+    for make in (OnDevice, lambda *a, **k: StreamedOnDevice(*a, array_type=8, **k)):
+        producer = numbers()
+        with pytest.raises(BufferError, match="sync_event is set for vulkan|sync_event is set"):
+            ah.asnested(make(producer, device_type=8, device_id=0, sync_event=1))
+        assert producer.released == [1, 1]
+
+
+def test_a_true_struct_is_taken_and_released_once():
+    producer = numbers()
+    x = ah.asarray(producer)
+    assert ah.as_numpy(x).tolist() == [0, 1, 2]
+    assert producer.released == [1, 0]
+    y = x[1:]
+    del x
+    assert producer.released == [1, 0]
+    del y
+    assert producer.released == [1, 1]
+
+
+def test_structs_are_moved_so_that_nobody_else_releases_them():
+    producer = numbers()
+    x = ah.asarray(producer)
+    assert not producer.array.release
+    with pytest.raises(ah.InterfaceError, match="consumed before"):
+        ah.asarray(producer)
+    assert ah.as_numpy(x).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        (),
+        (1, 2),
+        [1, 2],
+        (new_capsule(1, OTHER, None), new_capsule(1, OTHER, None)),
+        (new_capsule(1, None, None), new_capsule(1, None, None)),
+    ],
+    ids=["None", "empty", "numbers", "a list", "other names", "no names"],
+)
+def test_what_is_no_pair_of_capsules(answer):
+    class Liar:
+        def __arrow_c_array__(self, requested_schema=None):
+            return answer
+
+    with pytest.raises(ah.InterfaceError, match="__arrow_c_array__"):
+        ah.asarray(Liar())
+
+
+def test_a_stream_that_fails_says_why():
+    pa = pytest.importorskip("pyarrow")
+
+    def batches():
+        yield pa.record_batch({"a": [1]})
+        raise RuntimeError("the disk is on fire")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"a": pa.int64()}), batches())
+    with pytest.raises(BufferError, match=r"get_next failed.*the disk is on fire"):
+        ah.asnested(reader)
+
+
+def test_a_bitmap_that_says_more_than_its_count():
+    producer = Producer(b"l", [(ctypes.c_uint8 * 1)(0b101), int64(1, 2, 3)], null_count=-1)
+    assert ah.asnested(producer).to_list() == [1, None, 3]
+
+
+# A buffer of no bytes in front of a page that cannot be read, as the offsets of arrays without elements.
+GUARDED = """
+import arrow_by_hand as by_hand
+import arrayhub as ah
+
+NOTHING = by_hand.unreadable()
+
+def pairs():
+    fields = [by_hand.Producer(b"u", [None, NOTHING, NOTHING], length=0), by_hand.numbers(0)]
+    for field, name in zip(fields, (b"key", b"value"), strict=True):
+        field.keep.append(name)
+        field.schema.name = name
+    return by_hand.Producer(b"+s", [None], fields, length=0)
+
+FORMATS = {
+    **{format: ([NOTHING, NOTHING], list) for format in (b"u", b"U", b"z", b"Z")},
+    **{format: ([NOTHING], lambda: [by_hand.numbers(0)]) for format in (b"+l", b"+L")},
+    b"+m": ([NOTHING], lambda: [pairs()]),
+    **{format: ([NOTHING, NOTHING], lambda: [by_hand.numbers(0)]) for format in (b"+vl", b"+vL")},
+    **{format: ([NOTHING, by_hand.int64(0)], list) for format in (b"vu", b"vz")},
+    b"b": ([NOTHING], list),
+}
+
+kept = []
+
+def empty(format, form, offset=0):
+    buffers, children = FORMATS[format]
+    kept.append(by_hand.Producer(format, [NOTHING, *buffers], children(), length=0, offset=offset))
+    return by_hand.FORMS[form](kept[-1])
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_offsets_of_an_array_without_elements_are_not_read(form):
+    program = f"""
+        for format in FORMATS:
+            for offset in (0, 5):
+                make = lambda: empty(format, {form!r}, offset)
+                x = ah.asnested(make())
+                x = x[0] if isinstance(x, list) else x
+                assert (len(x), x.to_list(), x[0:0].to_list(), ah.asnested(x, copy=True).to_list()) == (0, [], [], [])
+                assert ah.asnested(make(), copy=True).to_list() == []
+                repr(x), str(x.type)
+                again = ah.asnested(by_hand.given("__arrow_c_array__", x.__arrow_c_array__()))
+                assert (str(again.type), again.to_list()) == (str(x.type), [])
+    """
+    python(GUARDED + textwrap.dedent(program))
+
+
+def test_arrays_without_offsets_are_described_and_checked():
+    program = """
+        class Fresh:
+            made = []
+            def __init__(self, format):
+                self.format = format
+            def __arrow_c_array__(self, requested_schema=None):
+                self.made.append(empty(self.format, "array"))
+                return self.made[-1].__arrow_c_array__()
+
+        for format in FORMATS:
+            ah.check(Fresh(format)), ah.inspect(Fresh(format)), ah.debug_repr(Fresh(format))
+            assert str(ah.explain(Fresh(format)))
+            assert ah.picture(ah.asnested(Fresh(format)))
+    """
+    python(GUARDED + textwrap.dedent(program))
+
+
+def test_consumers_read_arrays_without_offsets():
+    pytest.importorskip("awkward"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    program = """
+        import pyarrow
+        for format in FORMATS:
+            x = ah.asnested(empty(format, "array"))
+            taken = ah.as_arrow(x)
+            taken.validate(full=True)
+            assert taken.to_pylist() == []
+            if format != b"+m":
+                assert ah.as_awkward(x, copy=True).to_list() == []
+                assert ah.as_polars(x, copy=True).to_list() == []
+            assert pyarrow.chunked_array([taken, taken]).combine_chunks().to_pylist() == []
+            assert ah.asnested(pyarrow.chunked_array([taken, taken]), copy=True).to_list() == []
+    """
+    python(GUARDED + textwrap.dedent(program))
+
+
+@pytest.mark.parametrize("format", [b"u", b"Z", b"+l", b"+L"])
+def test_arrays_without_offsets_in_other_memory_that_the_host_reads(format):
+    program = f"""
+        import importlib.util
+        from arrayhub.nested.concatenate import concatenate
+        from arrayhub.nested.array import with_views
+
+        awkward = importlib.util.find_spec("awkward")
+        buffers, children = FORMATS[{format!r}]
+        for nothing in (None, NOTHING):
+            made = by_hand.Producer({format!r}, [None] + [nothing] * len(buffers), children(), length=0)
+            x = ah.asnested(by_hand.OnDevice(made, device_type=3, device_id=0))
+            assert all(y.to_list() == [] for y in (x, x[0:0], x.to_host(), ah.asnested(x, copy=True)))
+            again = by_hand.given("__arrow_c_device_array__", x.__arrow_c_device_array__())
+            assert ah.asnested(again).to_list() == []
+            assert concatenate([x, x]).to_list() == []
+            assert x.kind == "list" or with_views(x).to_list() == []
+            if awkward:
+                assert ah.as_awkward(x).to_list() == []
+    """
+    python(GUARDED + textwrap.dedent(program))
+
+
+def test_a_schema_that_shares_its_children_is_bounded():
+    program = """
+        import ctypes, resource
+        import arrow_by_hand as by_hand
+        import arrayhub as ah
+
+        def shared(width, levels):
+            made = by_hand.numbers(0)
+            names = [b"f%d" % k for k in range(width)]
+            for _ in range(levels):
+                made = by_hand.Producer(b"+s", [None], [made] * width, length=0)
+            return made
+
+        class WithoutChunks:
+            def __init__(self, kind, made):
+                self.kind = kind
+                self.stream = kind(made)
+                self.stream.left = []
+            def __getattr__(self, name):
+                return getattr(self.stream, name)
+
+        for width, levels in ((2, 22), (50, 5), (2, 63), (100_000, 3)):
+            for kind in (by_hand.Streamed, by_hand.StreamedOnDevice):
+                made = shared(width, levels)
+                stream = kind(made)
+                stream.left = []
+                before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                try:
+                    ah.asnested(stream)
+                except ah.InterfaceError as error:
+                    assert "at most 100000 nodes" in str(error), error
+                else:
+                    raise AssertionError((width, levels))
+                grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+                assert grown < 200_000, (width, levels, grown)
+                assert made.released[0] == 1
+    """
+    python(program)
+
+
+@pytest.mark.parametrize("device_type", [2, 13])
+def test_an_event_is_not_read_before_the_driver_is_found(device_type):
+    program = f"""
+        import arrow_by_hand as by_hand
+        import arrayhub as ah
+
+        made = by_hand.numbers()
+        try:
+            ah.asnested(by_hand.OnDevice(made, device_type={device_type}, device_id=1_000_000, sync_event=8))
+        except BufferError as error:
+            assert str(error).startswith("CUDA: "), error
+        else:
+            raise AssertionError("accepted")
+        assert made.released == [1, 1]
+    """
+    python(program)
+
+
+def test_an_address_of_no_usm_is_an_error_of_arrow():
+    pytest.importorskip("dpctl")
+    with pytest.raises(ah.InterfaceError, match="^Arrow: data is '0x"):
+        ah.asnested(OnDevice(numbers(), device_type=14, device_id=0))

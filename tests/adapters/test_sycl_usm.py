@@ -1,0 +1,531 @@
+"""``__sycl_usm_array_interface__``: every rule of its specification, hostile producers, and third-party outputs."""
+
+import ctypes
+import gc
+import sys
+import types
+import weakref
+
+import arrayhub as ah  # before dpctl: it finds the CPU runtime
+
+# isort: split
+import dpctl
+import dpctl.memory as dpm
+import dpnp
+import numpy as np
+import pytest
+import torch
+from children import python
+from producers import lives
+
+NAME = "__sycl_usm_array_interface__"
+CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host": dpm.MemoryUSMHost}
+
+
+class Result:
+    """What the author of a SYCL extension writes: an object that owns USM and describes it."""
+
+    def __init__(self, memory, shape, typestr="|f4", read_only=False, **keys):
+        self.memory = memory
+        interface = {
+            "data": (memory._pointer, read_only),
+            "shape": shape,
+            "typestr": typestr,
+            "version": 1,
+            "strides": None,
+            "syclobj": memory.sycl_queue,
+            **keys,
+        }
+        self.__sycl_usm_array_interface__ = {key: value for key, value in interface.items() if value != "missing"}
+
+
+class Capsules:
+    """An object whose ``_get_capsule()`` gives a queue's or a context's capsule."""
+
+    def __init__(self, obj):
+        self.obj = obj
+
+    def _get_capsule(self):
+        return self.obj._get_capsule()
+
+
+FORMS = {
+    "queue": lambda queue: queue,
+    "context": lambda queue: queue.sycl_context,
+    "filter": lambda queue: queue.sycl_device.filter_string,
+    "queue capsule": lambda queue: queue._get_capsule(),
+    "context capsule": lambda queue: queue.sycl_context._get_capsule(),
+    "gives a queue capsule": Capsules,
+    "gives a context capsule": lambda queue: Capsules(queue.sycl_context),
+    "gives on the instance": lambda queue: types.SimpleNamespace(_get_capsule=queue._get_capsule),
+}
+
+
+def filled(kind="shared", values=range(12), dtype="f4"):
+    values = np.array(values, dtype)
+    memory = CLASSES[kind](values.nbytes)
+    memory.copy_from_host(values.view("u1"))
+    return memory
+
+
+# -------------------------------------------------------------------------------------------------------------- syclobj
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_syclobj(form, kind):
+    memory = filled(kind)
+    a = ah.asarray(Result(memory, (3, 4), syclobj=FORMS[form](memory.sycl_queue)))
+    assert (a.shape, a.dtype, a.usm_type, a.protocol, a.access) == ((3, 4), np.float32, kind, "sycl", "readwrite")
+    assert a.ptr == memory._pointer
+    assert isinstance(a.base, CLASSES[kind])
+    assert a.base.sycl_context == memory.sycl_context
+    assert a.device == ah.Device(memory.sycl_queue)
+    assert np.asarray(a.to_host()).tolist() == np.arange(12).reshape(3, 4).tolist()
+
+
+@pytest.mark.parametrize("form", ["queue capsule", "context capsule"])
+def test_a_capsule_handed_out_twice(form):
+    memory = filled()
+    result = Result(memory, (12,), syclobj=FORMS[form](memory.sycl_queue))
+    first, second = ah.asarray(result), ah.asarray(result)
+    assert first.ptr == second.ptr == ah.asarray(result).ptr
+    assert dpm.as_usm_memory(result)._pointer == memory._pointer  # still fresh for dpctl, which uses it up
+
+
+def test_a_queue_stays_the_producers_own():
+    queue = dpctl.SyclQueue(property="in_order")
+    memory = dpm.MemoryUSMShared(16, queue=queue)
+    a = ah.asarray(Result(memory, (4,)))
+    assert getattr(a, NAME)["syclobj"] == queue
+    assert ah.as_dpnp(a).sycl_queue == queue
+
+
+class Raises:
+    def _get_capsule(self):
+        raise RuntimeError("no capsule today")
+
+
+@pytest.mark.parametrize(
+    "syclobj",
+    [
+        None, "missing", 3, 2.5, b"cpu", (), object(), "no such device", "", "\0", dpctl.SyclDevice(),
+        dpctl.SyclQueue, types.SimpleNamespace(_get_capsule=3), types.SimpleNamespace(_get_capsule=lambda: 3),
+        types.SimpleNamespace(_get_capsule=lambda: None),
+    ],
+)  # fmt: skip
+def test_bad_syclobj(syclobj):
+    memory = filled()
+    with pytest.raises(ah.InterfaceError, match=rf"{NAME}: syclobj is .*; accepted: "):
+        ah.asarray(Result(memory, (12,), syclobj=syclobj))
+
+
+def test_other_capsules_and_raising_methods():
+    memory = filled()
+    with pytest.raises(ah.InterfaceError, match="capsule named 'SyclContextRef' or 'SyclQueueRef'"):
+        ah.asarray(Result(memory, (12,), syclobj=np.arange(3).__dlpack__()))
+    used = memory.sycl_queue._get_capsule()
+    dpm.as_usm_memory(Result(memory, (12,), syclobj=used))
+    with pytest.raises(ah.InterfaceError, match="syclobj"):
+        ah.asarray(Result(memory, (12,), syclobj=used))
+    with pytest.raises(ah.InterfaceError, match="no capsule today"):
+        ah.asarray(Result(memory, (12,), syclobj=Raises()))
+
+
+def test_capsules_are_not_kept():
+    memory = filled()
+    capsule = memory.sycl_queue._get_capsule()
+    before = sys.getrefcount(capsule)
+    for _ in range(100):
+        ah.asarray(Result(memory, (12,), syclobj=capsule))
+    assert sys.getrefcount(capsule) == before
+
+
+# --------------------------------------------------------------------------------------------------------------- layout
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "offset"),
+    [
+        ((12,), None, 0), ((3, 4), None, 0), ((3, 4), (4, 1), None), ((4, 3), (1, 4), 0), ((2, 2), (4, 1), 5),
+        ((), None, 7), ((4,), (-2,), 7), ((3, 4), (-4, -1), 11), ((2, 3), (0, 1), 2), ((3, 1), (-4, 99), 8),
+        ((0, 4), (4, 1), 0), ((4, 2), (3, -1), 1), ((1, 1, 1), None, 11),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", CLASSES)
+def test_layouts(kind, shape, strides, offset):
+    memory = filled(kind)
+    a = ah.asarray(Result(memory, shape, strides=strides, offset="missing" if offset is None else offset))
+    flat = np.arange(12, dtype="f4")
+    byte_strides = None if strides is None else [4 * step for step in strides]
+    expected = np.ndarray(shape, "f4", flat, 4 * (offset or 0), byte_strides)
+    assert np.array_equal(np.asarray(a.to_host()), expected)
+    assert a.shape == shape
+    if a.size:
+        assert a.ptr == memory._pointer + 4 * (offset or 0)
+    if strides is not None and a.size and 1 not in shape:
+        assert a.strides == strides
+    # What goes out again is understood as the same.
+    again = ah.asarray(types.SimpleNamespace(**{NAME: getattr(a, NAME)}, keep=memory))
+    assert np.array_equal(np.asarray(again.to_host()), expected)
+    assert (again.ptr, again.strides) == (a.ptr, a.strides)
+
+
+@pytest.mark.parametrize("order", ["|", "<", "=", ""])
+@pytest.mark.parametrize("kind", ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"])
+def test_typestr(order, kind):
+    memory = dpm.MemoryUSMShared(64)
+    a = ah.asarray(Result(memory, (4,), order + kind))
+    assert a.dtype == np.dtype(kind)
+    assert getattr(a, NAME)["typestr"] == "|" + kind
+    assert dpm.as_usm_memory(a)._pointer == memory._pointer
+
+
+@pytest.mark.parametrize(
+    "typestr",
+    [
+        ">f8", ">i2", "zz", "", "f", "f3", "|f16", "|c32", "|S3", "|V8", "<M8[ns]", "O", "|O8", "|U2", "f8,f8", 8,
+        None, b"|f4", "missing", "|f4 ", "float32", "StringDType()",
+    ],
+)  # fmt: skip
+def test_bad_typestr(typestr):
+    with pytest.raises((ah.InterfaceError, TypeError), match=f"{NAME}: (typestr|dtype) is"):
+        ah.asarray(Result(dpm.MemoryUSMShared(64), (4,), typestr))
+
+
+def test_typedescr_must_agree():
+    memory = dpm.MemoryUSMShared(64)
+    assert ah.asarray(Result(memory, (4,), typedescr=[("", "|f4")])).dtype == np.float32
+    assert ah.asarray(Result(memory, (4,), typedescr=None)).dtype == np.float32
+    for bad in ([("", "|f8")], [("x", "<f4"), ("y", "<f4")], "f4", [], [()], {"a": 1}, [("", ">f4")]):
+        with pytest.raises(ah.InterfaceError, match="descr is"):
+            ah.asarray(Result(memory, (4,), typedescr=bad))
+
+
+# --------------------------------------------------------------------------------------------------------------- access
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_read_only_is_kept(kind):
+    a = ah.asarray(Result(filled(kind), (12,), read_only=True))
+    assert a.access == "readonly"
+    assert getattr(a, NAME)["data"][1] is True
+    assert not ah.as_dpnp(a).flags.writable
+    with pytest.raises(ValueError, match="read-only"):
+        a.flags.writeable = True
+    if kind != "device":
+        assert not np.asarray(a).flags.writeable
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("via", [None, "sycl"])
+def test_true_means_writable_for_the_memory_classes(kind, via):
+    memory = CLASSES[kind](16)
+    assert getattr(memory, NAME)["data"][1] is True
+    a = ah.asarray(memory, via=via)
+    assert (a.access, a.shape, a.dtype, a.usm_type, a.ptr) == ("readwrite", (16,), np.uint8, kind, memory._pointer)
+    assert a.base is memory
+    assert (a.memory.kind, a.memory.address, a.memory.nbytes, a.memory.owner) == ("usm", memory._pointer, 16, memory)
+
+
+def test_subclasses_of_the_memory_classes():
+    class Plain(dpm.MemoryUSMShared):
+        pass
+
+    class Own(dpm.MemoryUSMShared):  # follows the specification: True means read-only
+        @property
+        def __sycl_usm_array_interface__(self):
+            return {**super().__sycl_usm_array_interface__, "shape": (4,), "typestr": "|f4"}
+
+    assert ah.asarray(Plain(16)).access == "readwrite"
+    assert ah.asarray(Own(16)).access == "readonly"
+    assert ah.asarray(Own(16)).shape == (4,)
+
+
+def test_a_class_that_only_bears_the_name():
+    for name in CLASSES.values():
+        impostor = type(name.__name__, (), {"__module__": "dpctl.memory._memory"})
+        with pytest.raises((TypeError, BufferError)):
+            ah.asarray(impostor())
+
+
+# ------------------------------------------------------------------------------------ a buffer in place of missing data
+
+
+def described(base, **keys):
+    """A subclass of something with a buffer whose dict has no ``data``."""
+    interface = {"shape": (4,), "typestr": "|f4", "version": 1, **keys}
+    return type("Described", (base,), {NAME: interface})
+
+
+@pytest.mark.parametrize("kind", ["shared", "host"])
+@pytest.mark.parametrize("form", FORMS)
+def test_buffer_that_is_usm(kind, form):
+    queue = dpctl.SyclQueue()
+    memory = described(CLASSES[kind], syclobj=FORMS[form](queue), strides=(-1,), offset=3)(16)
+    memory.copy_from_host(np.arange(4, dtype="f4").view("u1"))
+    a = ah.asarray(memory)
+    assert (a.usm_type, a.ptr, a.access) == (kind, memory._pointer + 12, "readwrite")
+    assert np.asarray(a).tolist() == [3, 2, 1, 0]
+    assert isinstance(a.base, CLASSES[kind])
+    out = ah.as_dpnp(a)
+    del a, memory
+    gc.collect()
+    assert dpnp.asnumpy(out + 1).tolist() == [4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "keys", [{}, {"data": None}, *({"syclobj": form(dpctl.SyclQueue())} for form in FORMS.values())]
+)
+def test_buffer_that_is_host_memory(keys):
+    data = described(bytearray, **keys)(np.arange(4, dtype="f4").tobytes())
+    a = ah.asarray(data)
+    assert (str(a.device), a.usm_type, a.access, a.protocol) == ("cpu", None, "readwrite", "sycl")
+    np.asarray(a)[0] = 9
+    assert np.frombuffer(data, "f4").tolist() == [9, 1, 2, 3]
+    with pytest.raises(BufferError):
+        data.extend(b"x")
+    assert not hasattr(a, NAME)
+    del a
+    data.extend(b"x")
+
+
+def test_buffer_that_nobody_can_write():
+    data = described(bytes)(bytes(16))
+    assert ah.asarray(data).access in ("readonly", "immutable")
+
+
+def test_buffer_of_a_ctypes_array():
+    data = described(ctypes.c_char * 16)()
+    a = ah.asarray(data)
+    assert (a.ptr, a.access) == (ctypes.addressof(data), "readwrite")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"shape": (5,)}, {"offset": 1}, {"offset": -1}, {"strides": (2,)}, {"strides": (-1,)}, {"typestr": "|f8"},
+        {"offset": 2**61 - 1}, {"offset": -(2**61)}, {"strides": (-(2**60),), "offset": 2**60, "shape": (2,)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_leaves_the_buffer_is_refused(keys):
+    for base, size in ((bytearray, 16), (dpm.MemoryUSMShared, 16)):
+        with pytest.raises(ah.InterfaceError, match="a view within|below 2"):
+            ah.asarray(described(base, syclobj=dpctl.SyclQueue(), **keys)(size))
+
+
+def test_neither_data_nor_buffer():
+    with pytest.raises(ah.InterfaceError, match=f"{NAME}: data is None; accepted: a pair"):
+        ah.asarray(Result(filled(), (12,), data="missing"))
+
+
+# ------------------------------------------------------------------------------------------------------- foreign memory
+
+FOREIGN = """
+from test_sycl_usm import *
+memory = np.arange(16, dtype="f4") if {kind!r} == "numpy" else dpm.MemoryUSM{usm}(64)
+queue = dpctl.SyclQueue()
+pointer = memory.ctypes.data if {kind!r} == "numpy" else memory._pointer
+if {kind!r} == "freed":
+    del memory
+elif {kind!r} == "wild":
+    pointer = 0xdeadbeef000
+for form in FORMS.values():
+    interface = {{"data": (pointer, False), "shape": (16,), "typestr": "|f4", "version": 1, "syclobj": form(queue)}}
+    with pytest.raises(ah.InterfaceError, match="a pointer to USM of the context"):
+        ah.asarray(types.SimpleNamespace(**{{NAME: interface}}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "usm"), [("numpy", "Host"), ("freed", "Device"), ("freed", "Shared"), ("wild", "Host")]
+)
+def test_foreign_pointers_with_every_form(kind, usm):
+    python(FOREIGN.format(kind=kind, usm=usm), beside=__file__)
+
+
+MASKS = """
+from test_sycl_usm import *
+from unittest import mock
+memory = filled("device", [1, 2])
+masks = [mock.NonCallableMock(spec=cls) for cls in (dpctl.SyclQueue, dpctl.SyclContext, dpm.MemoryUSMDevice)]
+for mask in masks:
+    with pytest.raises(ah.InterfaceError, match="syclobj"):
+        ah.asarray(Result(memory, (2,), syclobj=mask))
+    for refusing in (lambda: ah.asarray(memory).to_host(stream=mask), lambda: ah.USMArray((2,), buffer=mask)):
+        with pytest.raises((BufferError, TypeError)):
+            refusing()
+class Mask(Result):
+    __class__ = dpm.MemoryUSMDevice
+assert ah.asarray(Mask(memory, (2,), "|f4")).memory.address == memory._pointer
+"""
+
+
+def test_objects_that_only_claim_a_class():
+    """A mock answers with its specification's class, and has none of its C struct."""
+    python(MASKS, beside=__file__)
+
+
+OTHER_CONTEXT = """
+from test_sycl_usm import *
+device = dpctl.SyclDevice()
+other = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+assert other.sycl_context != dpctl.SyclQueue().sycl_context
+memory = dpm.MemoryUSMShared(64, queue=other)
+for name, form in FORMS.items():
+    with pytest.raises(ah.InterfaceError, match="a pointer to USM of the context"):
+        ah.asarray(Result(memory, (16,), syclobj=form(dpctl.SyclQueue())))
+    if name != "filter":
+        assert ah.asarray(Result(memory, (16,), syclobj=form(other))).ptr == memory._pointer
+"""
+
+
+def test_pointers_of_another_context():
+    python(OTHER_CONTEXT, beside=__file__)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize(
+    ("shape", "strides", "offset"),
+    [
+        ((13,), None, 0), ((12,), None, 1), ((2,), (12,), 0), ((2,), (-1,), 0), ((12,), None, -1), ((1000,), None, 0),
+        ((3,), (-6,), 11), ((), None, 12), ((), None, -1), ((2, 2), (11, 1), 0),
+    ],
+)  # fmt: skip
+def test_a_view_that_leaves_its_allocation(kind, shape, strides, offset):
+    with pytest.raises(ah.InterfaceError, match=f"{NAME}: (shape, strides and offset|data) is"):
+        ah.asarray(Result(filled(kind), shape, strides=strides, offset=offset))
+
+
+# --------------------------------------------------------------------------------------------------------- hostile keys
+
+
+def test_empty_arrays_need_no_pointer():
+    for pointer in (0, 0xDEADBEEF000):
+        for form in FORMS.values():
+            result = Result(filled(), (0, 3), data=(pointer, False), syclobj=form(dpctl.SyclQueue()))
+            a = ah.asarray(result)
+            assert (a.shape, a.size, str(a.device)) == ((0, 3), 0, str(ah.Device(dpctl.SyclQueue())))
+            assert isinstance(a.base, dpm.MemoryUSMDevice)
+            assert ah.as_dpnp(a).shape == (0, 3)
+            assert np.asarray(a.to_host()).shape == (0, 3)
+            assert a[::2].offset == 0
+
+
+# ------------------------------------------------------------------------------------------------------------- lifetime
+
+
+@pytest.mark.parametrize("hold", ["array", "numpy", "torch", "dpnp", "base", "dlpack"])
+def test_the_producer_lives_as_long_as_its_memory_is_shown(hold):
+    result = Result(filled(), (12,))
+    gone = weakref.ref(result)
+    a = ah.asarray(result)
+    kept = {
+        "array": lambda a: a[1:],
+        "numpy": lambda a: np.asarray(a),
+        "torch": lambda a: ah.as_torch(a),
+        "dpnp": lambda a: ah.as_dpnp(a),
+        "base": lambda a: a.base,
+        "dlpack": lambda a: a.__dlpack__(max_version=(1, 0)),
+    }[hold](a)
+    del a, result
+    assert lives(gone)
+    del kept
+    assert not lives(gone)
+
+
+def test_many_imports_keep_counts_even():
+    memory = filled()
+    result = Result(memory, (3, 4))
+    queue = memory.sycl_queue
+    before = [sys.getrefcount(obj) for obj in (memory, result, queue)]
+    for _ in range(20_000):
+        ah.asarray(result)
+    for _ in range(2_000):
+        getattr(ah.asarray(result), NAME)
+        ah.asarray(result).base  # noqa: B018
+    assert [sys.getrefcount(obj) for obj in (memory, result, queue)] == before
+
+
+# -------------------------------------------------------------------------------------------------- third-party outputs
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_result_of_somebodys_extension_reaches_everybody(form):
+    memory = filled("shared")
+    a = ah.asarray(Result(memory, (3, 4), syclobj=FORMS[form](memory.sycl_queue)))
+    outs = [
+        np.asarray(a),
+        ah.as_torch(a).numpy(),
+        np.frombuffer(memoryview(a), "f4").reshape(3, 4),
+        np.from_dlpack(ah.as_torch(a)),
+        np.asarray(ah.asarray(ah.as_dpnp(a))),
+    ]
+    assert {out.ctypes.data for out in outs} == {memory._pointer}
+    outs[0][0, 0] = 42
+    assert all(out[0, 0] == 42 for out in outs)
+
+
+@pytest.mark.parametrize("usm_type", CLASSES)
+@pytest.mark.parametrize("source", [dpnp.asarray, lambda x, usm_type: dpnp.asarray(x, usm_type=usm_type).get_array()])
+def test_onedal_tables(usm_type, source):
+    to_table = pytest.importorskip("onedal.datatypes").to_table
+    values = np.arange(12, dtype="f4").reshape(4, 3)
+    x = source(values, usm_type=usm_type)
+    table = to_table(x)
+    assert "onedal" in type(table).__module__
+    assert isinstance(getattr(table, NAME)["data"], list)  # where the specification has a tuple
+    a = ah.asarray(table)
+    assert (a.shape, a.dtype, a.usm_type, a.protocol) == ((4, 3), np.float32, usm_type, "sycl")
+    assert a.ptr == ah.asarray(x).ptr
+    if usm_type == "device":
+        with pytest.raises(BufferError, match="to_host"):
+            ah.as_numpy(a)
+        assert np.array_equal(np.asarray(a.to_host()), values)
+        return
+    out, tensor = ah.as_numpy(table), ah.as_torch(table, allow_readonly=True)
+    assert out.ctypes.data == tensor.data_ptr() == a.ptr
+    assert np.array_equal(out, values)
+    assert torch.equal(tensor, torch.from_numpy(values))
+
+
+@pytest.mark.parametrize("usm_type", CLASSES)
+@pytest.mark.parametrize("writable", [True, False])
+def test_onedal_tables_are_readonly_as_their_dlpack_capsules_say(usm_type, writable):
+    """Their SYCL dicts say False, which means writable, of every table (scikit-learn-intelex 2026.2)."""
+    to_table = pytest.importorskip("onedal.datatypes").to_table
+    x = dpnp.asarray(np.arange(6, dtype="f4").reshape(2, 3), usm_type=usm_type).get_array()
+    x.flags.writable = writable
+    table = to_table(x)
+    assert ah.asarray(table.__dlpack__(max_version=(1, 1), copy=False)).access == "readonly"
+    for a in (ah.asarray(table), ah.asarray(table, via="sycl")):
+        assert (a.access, a.is_copy, a.ptr) == ("readonly", False, ah.asarray(x).ptr)
+    if usm_type == "device":
+        return
+    with pytest.raises(BufferError, match="copy=True"):
+        ah.as_torch(table)
+    assert not ah.as_numpy(table).flags.writeable
+    assert ah.as_torch(table, copy=True).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_onedal_results():
+    """Tables that oneDAL itself has computed, in whatever memory it chose, by the protocol that is true of it."""
+    module = pytest.importorskip("onedal.basic_statistics")
+    results = []
+
+    class Keeping(module.BasicStatistics):
+        def compute(self, *arguments, **keywords):
+            results.append(super().compute(*arguments, **keywords))
+            return results[-1]
+
+    x = dpnp.arange(12, dtype="f4", usm_type="shared").reshape(4, 3)
+    Keeping(result_options="mean|max").fit(x, queue=x.sycl_queue)
+    for table, values in ((results[0].mean, [4.5, 5.5, 6.5]), (results[0].max, [9, 10, 11])):
+        a = ah.asarray(table)
+        assert a.protocol == ("sycl" if hasattr(table, NAME) else "dlpack")
+        assert (a.shape, np.asarray(a.to_host()).ravel().tolist()) == ((1, 3), values)
+        if a.usm_type != "device":
+            assert ah.as_numpy(table).ctypes.data == ah.as_torch(table, allow_readonly=True).data_ptr() == a.ptr
+        del table
+        assert ah.as_torch(a.to_host()).ravel().tolist() == values

@@ -1,0 +1,195 @@
+"""The Python blocks of the README and of docs/ run, links lead somewhere, and the demo passes.
+
+A document's blocks run in order in one process of their own, as a reader would type them.
+"""
+
+import ast
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from children import finished
+from pages import BLOCK
+
+import arrayhub
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+INSTALL = re.compile(r"pip install ([^`\n#&]+)")
+TOCTREE = re.compile(r"^```{toctree}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+PROGRAM = re.compile(r"^```(?!{).*?^```$", re.MULTILINE | re.DOTALL)  # where brackets are those of the language
+
+
+def program_of(document):
+    """The Python blocks of a document as one program whose line numbers are the document's."""
+    text = document.read_text()
+    lines = [""] * text.count("\n")
+    for block in BLOCK.finditer(text):
+        start = text.count("\n", 0, block.start(1))
+        code = block[1].splitlines()
+        lines[start : start + len(code)] = code
+    return "\n".join(lines)
+
+
+def run(*arguments, **options):
+    return finished(sys.executable, *arguments, **options)
+
+
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if BLOCK.search(d.read_text())], ids=lambda d: d.relative_to(ROOT).as_posix()
+)
+def test_examples_run(document, tmp_path):
+    program = tmp_path / f"{document.stem}.py"
+    program.write_text(program_of(document))
+    done = run("-P", str(program), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+BROUGHT = {"[sycl]": {"dpctl"}}  # what comes with an extra
+
+
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if BLOCK.search(d.read_text())], ids=lambda d: d.relative_to(ROOT).as_posix()
+)
+def test_a_page_names_what_its_examples_need(document):
+    """A reader who has installed arrayhub and then the page's own pip line can run all of it."""
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(program_of(document)))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    installed = set().union(*(re.findall(r"\[?[\w-]+\]?", line) for line in INSTALL.findall(document.read_text())))
+    installed |= {name.strip("[]") for name in installed}
+    brought = set().union(*(names for extra, names in BROUGHT.items() if extra in installed))
+    missing = imported - {"arrayhub", "numpy"} - sys.stdlib_module_names - installed - brought
+    assert not missing, f"say `pip install {' '.join(sorted(missing))}` on the page"
+
+
+def test_the_readme_has_examples():
+    assert len(BLOCK.findall((ROOT / "README.md").read_text())) >= 4
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(document):
+    text = PROGRAM.sub("", document.read_text())
+    missing = [link for link in LINK.findall(text) if not (document.parent / link).exists()]
+    assert not missing
+
+
+def test_the_reference_has_every_public_name():
+    """In a table of the first page, and once on one of the others, in full."""
+    folder = ROOT / "docs" / "reference"
+    pages = "".join(page.read_text() for page in folder.glob("*.md"))
+    described = re.findall(r"^\.\. auto(?!summary)\w+:: ([\w.]+)$", pages, re.MULTILINE)
+    tables = re.findall(r"^\.\. autosummary::\n   :nosignatures:\n\n((?:   [\w.]+\n)+)", pages, re.MULTILINE)
+    listed = " ".join(tables).split()
+    assert sorted(listed) == sorted(name.removeprefix("arrayhub.") for name in described)
+    assert {name for name in listed if "." not in name} == {*arrayhub.__all__}
+
+
+def test_every_page_is_in_the_site():
+    """A page that no table of contents names would be found by nobody."""
+    docs = ROOT / "docs"
+    pages = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.rglob("*.md")}
+    listed = [
+        (page.parent / line).relative_to(docs).as_posix()
+        for page in docs.rglob("*.md")
+        for contents in TOCTREE.findall(page.read_text())
+        for line in contents.splitlines()
+        if line and not line.startswith(":") and "genindex" not in line  # which Sphinx writes
+    ]
+    assert sorted(listed) == sorted(pages - {"index"})
+
+
+def test_the_demo_passes(tmp_path):
+    done = run("-m", "arrayhub", "demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = done.stdout
+    for producer in (
+        "numpy array",
+        "torch tensor",
+        "jax array",
+        "a SYCL library's shared USM",
+        "dpctl MemoryUSMDevice",
+    ):
+        assert re.search(rf"^{re.escape(producer)} .*\bnumpy\b", table, re.MULTILINE), table
+    assert "0 failures" in table
+
+
+def test_the_demo_reports_a_failure(tmp_path):
+    """A consumer that hands back something else has to show, in the table's end and in the exit status."""
+    program = (
+        "import sys, numpy, arrayhub\n"
+        "from arrayhub.examples import demo\n"
+        "arrayhub.as_numpy = lambda x, copy=None: numpy.zeros(x.shape)\n"
+        "sys.exit(demo.run())\n"
+    )
+    done = run("-P", "-c", program, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "FAILED  numpy array: numpy has the array at another address" in done.stdout
+
+
+def test_the_demo_wants_a_device_where_dpctl_is(tmp_path):
+    no_drivers = {"OCL_ICD_FILENAMES": "", "OCL_ICD_VENDORS": str(tmp_path), "ONEAPI_DEVICE_SELECTOR": "opencl:cpu"}
+    done = run("-m", "arrayhub", "demo", cwd=tmp_path, **no_drivers)
+    assert done.returncode == 1
+    assert "FAILED  SYCL: dpctl finds no device" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_command_line_explains_itself(tmp_path):
+    done = run("-m", "arrayhub", "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "demo" in done.stdout
+    assert run("-m", "arrayhub", "no such command", cwd=tmp_path).returncode == 2
+
+
+def test_the_root_of_a_clone_is_no_obstacle():
+    """`python -m arrayhub` in a clone finds the sources first, which have no compiled modules."""
+    done = run("-c", "import arrayhub; print(arrayhub.asarray(b'abc').shape)", cwd=ROOT)
+    assert done.stdout == "(3,)\n", done.stderr
+
+
+def test_sources_that_are_not_compiled_say_so(tmp_path):
+    sources = shutil.ignore_patterns("*.so", "*.c", "*.c.dep", "__pycache__")
+    shutil.copytree(ROOT / "arrayhub", tmp_path / "arrayhub", ignore=sources)
+    done = run("-S", "-c", "import arrayhub", cwd=tmp_path, PYTHONPATH="")
+    assert done.returncode == 1
+    assert "are not compiled; run `pip install .`" in done.stderr
+
+
+def test_every_public_name_is_there():
+    assert all(hasattr(arrayhub, name) for name in arrayhub.__all__)
+
+
+def test_the_version_stands_in_one_place():
+    """But for the pkg-config file, which can read none; tests/docs/test_extension_authors.py compares it."""
+    others = ("pyproject.toml", "meson.build", "docs/conf.py", "arrayhub/cmake/arrayhub-config-version.cmake")
+    assert not [file for file in others if arrayhub.__version__ in (ROOT / file).read_text()]
+
+
+def tools_of(file, word):
+    """The first two words, options aside, of each line of a file that begins with a word."""
+    lines = re.findall(rf"^ *{word} (.+)$", (ROOT / file).read_text(), re.MULTILINE)
+    return {" ".join([part for part in line.split() if not part.startswith("-")][:2]) for line in lines}
+
+
+def test_hooks_run_what_ci_runs():
+    """As CONTRIBUTING.md says: all of it but the tests."""
+    hooks, checks = tools_of(".pre-commit-config.yaml", "entry:"), tools_of(".ci/run", "check")
+    assert {"ruff check", "mypy", "python mypy.stubtest"} <= hooks
+    assert {hook for hook in hooks if any(check.startswith(hook) for check in checks)} == hooks
+    assert {check for check in checks if any(check.startswith(hook) for hook in hooks)} == checks

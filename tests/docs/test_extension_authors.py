@@ -1,0 +1,896 @@
+"""What docs/howto shows to authors of extensions is compiled as it stands there, and gets the same thirty inputs.
+
+Each kind of extension is built outside of the tree, once a session, as its page says.
+"""
+
+import array
+import ctypes
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import threading
+import weakref
+from pathlib import Path
+
+import native_build as build
+import numpy as np
+import pytest
+from children import finished, resident
+
+import arrayhub as ah
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+HOWTO = DOCS / "howto"
+TORCH = "torch is part of the extra test"
+
+
+def programs(page):
+    """Return the whole programs of a page by the file names in their first lines."""
+    blocks = re.findall(r"^```\w+\n(?://|#|/\*) (\w[\w.]*\.\w+)(?: \*/)?\n(.*?)^```$", page.read_text(), re.M | re.S)
+    return dict(blocks)
+
+
+def written(folder, page, name):
+    """Write one program of a page into `folder` and return its path."""
+    path = folder / name
+    with open(folder / "programs.lock", "w") as lock:
+        build.fcntl.flock(lock, build.fcntl.LOCK_EX)
+        if not path.exists():
+            path.write_text(programs(HOWTO / page)[name])
+    return path
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return build.shared_folder(tmp_path_factory, "native_authors")
+
+
+# ---------------------------------------------------------------------------------------------------- kinds of author
+
+
+def c(folder):
+    source = written(folder, "c_author.md", "c_author.c")
+    return build.compiled(folder, "c_author", [source], "-std=c11", *build.STRICT)
+
+
+def limited(folder):
+    source = written(folder, "c_author.md", "c_author.c")
+    (folder / "limited").mkdir(exist_ok=True)
+    return build.compiled(folder / "limited", "c_author", [source], "-std=c11", *build.STRICT, build.LIMITED)
+
+
+def cython(folder):
+    pytest.importorskip("Cython", reason="cython is part of the extra test")
+    source = written(folder, "cython_author.md", "cython_author.pyx")
+
+    def generate(path):
+        build.run(sys.executable, "-m", "cython", "-3", "-I", build.PACKAGE_ROOT, source, "-o", path)
+
+    return build.compiled(folder, "cython_author", [build.once(folder, "cython_author.c", generate)], "-w")
+
+
+def pybind11(folder):
+    return with_pybind11(folder, "pybind11_author", written(folder, "cpp_author.md", "pybind11_author.cpp"))
+
+
+def with_pybind11(folder, name, source):
+    pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    includes = (build.INCLUDE, pybind.get_include())
+    flags = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
+    if build.SANITIZED:  # gcc loses track of pybind11's own small vectors then
+        flags += ("-Wno-maybe-uninitialized",)
+    return build.compiled(folder, name, [source], *flags, compiler=build.CXX, includes=includes)
+
+
+def nanobind(folder):
+    return with_nanobind(folder, "nanobind_author", written(folder, "cpp_author.md", "nanobind_author.cpp"))
+
+
+def with_nanobind(folder, name, source, *options):
+    nano = pytest.importorskip("nanobind", reason="nanobind is part of the extra test")
+    own, include = Path(nano.source_dir()), Path(nano.include_dir())
+    robin = include.parent / "ext" / "robin_map" / "include"
+
+    def library(path):  # nanobind's own part
+        folders = [f"-I{place}" for place in (include, robin, build.PYTHON_INCLUDE)]
+        flags = ("-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", *build.SANITIZED)
+        build.run(*build.CXX, *flags, *folders, "-c", own / "nb_combined.cpp", "-o", path)
+
+    part = build.once(folder, "nanobind.o", library)
+    return build.compiled(
+        folder, name, [source, part], *options, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fno-strict-aliasing",
+        compiler=build.CXX, includes=(build.INCLUDE, include),
+    )  # fmt: skip
+
+
+def rust(folder):
+    rustc = shutil.which("rustc") or shutil.which("rustc", path=str(Path.home() / ".cargo" / "bin"))
+    if rustc is None:
+        pytest.skip("there is no rustc")
+    source = written(folder, "rust_author.md", "rust_author.rs")
+
+    def make(path):
+        build.run(rustc, "--edition", "2021", "--crate-type", "cdylib", "-O", source, "-o", path)
+
+    return build.once(folder, "rust_author" + build.SUFFIX, make)
+
+
+def project(folder, name, *files):
+    """A folder with a project that a build system is to build."""
+    place = folder / name
+    place.mkdir(exist_ok=True)
+    for file in files:
+        written(place, "native_build.md", file)
+    return place
+
+
+def cmake_project(folder, name, *files):
+    place = project(folder, name, "CMakeLists.txt", *files)
+    source = programs(HOWTO / "cpp_author.md")["pybind11_author.cpp"]
+    (place / "cmake_author.cpp").write_text(source.replace("pybind11_author", "cmake_author"))
+    return place
+
+
+def cmake(folder):
+    pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    program = shutil.which("cmake")
+    if program is None:
+        pytest.skip("there is no cmake")
+
+    def make(path):
+        place = cmake_project(folder, "cmake")
+        config = build.run(sys.executable, "-m", "arrayhub", "config", "--cmakedir", env=environment()).strip()
+        settings = (
+            f"-Darrayhub_DIR={config}",
+            f"-Dpybind11_DIR={pybind.get_cmake_dir()}",
+            f"-DPython_EXECUTABLE={sys.executable}",
+        )
+        build.run(
+            program, "-S", place, "-B", place / "build", "-DCMAKE_BUILD_TYPE=", "-DCMAKE_CXX_FLAGS=-O1", *settings
+        )
+        build.run(program, "--build", place / "build")
+        shutil.copy(place / "build" / f"cmake_author{build.SUFFIX}", path)
+
+    return build.once(folder, "cmake_author" + build.SUFFIX, make)
+
+
+def meson(folder):
+    program = shutil.which("meson") or shutil.which("meson", path=os.path.dirname(sys.executable))
+    if program is None or shutil.which("pkg-config") is None:
+        pytest.skip("there is no meson, or no pkg-config")
+
+    def make(path):
+        place = project(folder, "meson", "meson.build")
+        source = programs(HOWTO / "c_author.md")["c_author.c"]
+        (place / "meson_author.c").write_text(source.replace("c_author", "meson_author"))
+        found = build.run(sys.executable, "-m", "arrayhub", "config", "--pkgconfigdir", env=environment()).strip()
+        tools = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+        environ = {**environment(), "PKG_CONFIG_PATH": found, "PATH": tools}
+        build.run(program, "setup", place / "build", place, env=environ)
+        build.run(program, "compile", "-C", place / "build", env=environ)
+        shutil.copy(place / "build" / f"meson_author{build.SUFFIX}", path)
+
+    return build.once(folder, "meson_author" + build.SUFFIX, make)
+
+
+def scikit_build(folder):
+    pytest.importorskip("scikit_build_core", reason="scikit-build-core is part of the extra test")
+    pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+
+    def make(path):
+        place = cmake_project(folder, "scikit_build", "pyproject.toml")
+        known = place / "known"
+        entry_points_of_the_tree(known)
+        program = "import scikit_build_core.build as b; b.build_wheel('out', {'cmake.args': ['-DCMAKE_CXX_FLAGS=-O1']})"
+        environ = {**environment(known), "SKBUILD_CMAKE_BUILD_TYPE": "Debug"}
+        build.run(sys.executable, "-c", program, cwd=place, env=environ)
+        wheel = next((place / "out").glob("*.whl"))
+        shutil.unpack_archive(wheel, place / "installed", "zip")
+        shutil.copy(place / "installed" / f"cmake_author{build.SUFFIX}", path)
+
+    (folder / "skbuild").mkdir(exist_ok=True)
+    return build.once(folder / "skbuild", "cmake_author" + build.SUFFIX, make)
+
+
+def environment(*more):
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(build.PACKAGE_ROOT), *map(str, more), *filter(None, sys.path[1:]))),
+    }
+
+
+def entry_points_of_the_tree(known):
+    """Where arrayhub is not installed but built in its tree: what an installation would say of its entry points."""
+    if any(entry.name == "arrayhub" for entry in importlib.metadata.entry_points(group="cmake.root")):
+        return
+    import tomllib
+
+    stated = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]
+    info = known / f"arrayhub-{ah.__version__}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: arrayhub\nVersion: {ah.__version__}\n")
+    groups = ("cmake.root", "pkg_config")
+    lines = [
+        f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in stated["entry-points"][group].items()) for group in groups
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+AUTHORS = (c, limited, cython, pybind11, nanobind, rust, cmake, meson, scikit_build)
+
+
+@pytest.fixture(scope="session", params=AUTHORS, ids=lambda author: author.__name__)
+def author(request, folder):
+    path = request.param(folder)
+    return build.load(path)
+
+
+@pytest.fixture(scope="session", params=(pybind11, nanobind), ids=lambda author: author.__name__)
+def cpp(request, folder):
+    return build.load(request.param(folder))
+
+
+# --------------------------------------------------------------------------------------------------- the thirty inputs
+
+
+def sycl(kind):
+    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    if not dpctl.get_num_devices():
+        pytest.skip("no SYCL device")
+    a = ah.to_device(np.arange(4.0), "oneapi:0")
+    if kind == "device":
+        return a
+    shared = ah.USMArray(4, "f8", buffer=kind)
+    ah.as_numpy(shared)[:] = np.arange(4.0)
+    return shared
+
+
+def jax_array():
+    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
+    with jax.enable_x64(True):
+        return jax.numpy.arange(4.0)
+
+
+def of(library, make):
+    return lambda: make(pytest.importorskip(library, reason=f"{library} is part of the extra test"))
+
+
+BASE = np.arange(24.0).reshape(2, 3, 4)
+TAKEN = {
+    "numpy": lambda: BASE,
+    "sliced": lambda: BASE[:, ::2, 1:3],
+    "reversed": lambda: BASE[::-1, :, ::-1],
+    "transposed": lambda: BASE.T,
+    "broadcast": lambda: np.broadcast_to(np.float64(2.0), (3, 4)),
+    "no dimensions": lambda: np.array(3.5),
+    "empty": lambda: np.zeros((3, 0)),
+    "read-only": lambda: np.frombuffer(np.arange(3.0).tobytes()),
+    "array.array": lambda: array.array("d", [1.0, 2.0]),
+    "memoryview": lambda: memoryview(array.array("d", [1.0, 2.0])),
+    "ctypes": lambda: (ctypes.c_double * 3)(1, 2, 3),
+    "torch": of("torch", lambda torch: torch.arange(4, dtype=torch.float64)[::2]),
+    "jax": jax_array,
+    "pyarrow": of("pyarrow", lambda pyarrow: pyarrow.array([1.0, 2.0])),
+    "pandas": of("pandas", lambda pandas: pandas.Series([1.0, 2.0])),
+    "xarray": of("xarray", lambda xarray: xarray.DataArray(np.arange(3.0), dims="x")),
+    "USMArray": lambda: ah.asarray(BASE),
+    "shared USM": lambda: sycl("shared"),
+    "host USM": lambda: sycl("host"),
+}
+REFUSED = {
+    "None": lambda: (None, TypeError, "None"),
+    "list": lambda: ([1.0, 2.0], TypeError, "this list is not an array"),
+    "number": lambda: (1.5, TypeError, "this float is not an array"),
+    "text": lambda: ("1.5", TypeError, "str"),
+    "float32": lambda: (BASE.astype("f4"), TypeError, "elements of float32; accepted: float64"),
+    "int64": lambda: (np.arange(3), TypeError, "elements of int64; accepted: float64"),
+    "bool": lambda: (np.ones(3, bool), TypeError, "elements of bool"),
+    "swapped": lambda: (BASE.astype(">f8"), TypeError, "other byte order"),
+    "unaligned": lambda: (np.frombuffer(bytearray(25), "u1")[1:].view("f8"), BufferError, "unaligned"),
+    "odd strides": lambda: (
+        np.zeros(3, np.dtype([("a", "f8"), ("b", "i4")], align=False))["a"],
+        BufferError,
+        "unaligned",
+    ),
+    "objects": lambda: (np.array([None, 1.0]), TypeError, "objects"),
+    "mask": lambda: (np.ma.masked_array([1.0], [True]), TypeError, "mask"),
+    "gradient": of(
+        "torch", lambda torch: (torch.ones(2, dtype=torch.float64, requires_grad=True), BufferError, "detach")
+    ),
+    "device USM": lambda: (sycl("device"), BufferError, r"to_host\(x\)"),
+    "bytes": lambda: (b"12345678", TypeError, "elements of uint8"),
+}
+
+
+@pytest.mark.parametrize("given", TAKEN)
+def test_what_is_taken(author, given):
+    x = TAKEN[given]()
+    assert author.total(x) == pytest.approx(np.asarray(ah.as_numpy(x)).sum())
+
+
+@pytest.mark.parametrize("given", REFUSED)
+def test_what_is_refused(author, given):
+    x, kind, words = REFUSED[given]()
+    with pytest.raises(kind, match=words) as refusal:
+        author.total(x)
+    assert type(refusal.value) is kind
+
+
+# --------------------------------------------------------------------------------------------------------- in and out
+
+
+def writes(module):
+    if not hasattr(module, "negate"):
+        pytest.skip("the program of this page only reads")
+    return module.negate
+
+
+def test_writes_arrive_or_are_refused(author):
+    negate = writes(author)
+    values = np.arange(6.0)
+    negate(values[::-2])
+    assert values.tolist() == [0, -1, 2, -3, 4, -5]
+    negate(mine := ah.asarray([1.0, 2.0]))
+    assert ah.as_numpy(mine).tolist() == [-1, -2]
+    for x in ([1.0, 2.0], (1.0,), 1.0, np.arange(3), np.frombuffer(bytes(16)), BASE, jax_array()):
+        with pytest.raises((TypeError, ValueError)):
+            negate(x)
+
+
+def test_what_goes_out_is_of_the_models_library(author):
+    writes(author)
+    torch = pytest.importorskip("torch", reason=TORCH)
+    assert author.ones(3, torch.zeros(1)).tolist() == [1, 1, 1]
+    out = author.ones(3, np.zeros(1))
+    assert type(out) is np.ndarray and out.flags.writeable and out.sum() == 3
+    assert type(author.ones(0, ah.asarray(BASE))) is ah.USMArray
+    with pytest.raises(TypeError, match="the model"):
+        author.ones(3, object())
+
+
+def test_overloads_are_chosen_and_named(cpp):
+    assert cpp.kind(np.zeros(3, "f4")) == "float32, 1"
+    assert cpp.kind(np.zeros(3)) == "float64, 1"
+    assert cpp.kind(np.zeros((3, 2))) == "float64, 2"
+    for _ in range(20):
+        with pytest.raises(TypeError, match="kind"):
+            cpp.kind(np.zeros(3, "i4"))
+    assert cpp.kind(np.zeros(3)) == "float64, 1"
+
+
+def test_several_types_and_conversions(cpp):
+    for x in (np.array([1.0, 3.0, 2.0]), np.array([1, 3, 2], "f4"), np.array([1, 3, 2], "i2"), [1, 3, 2], (1.0, 3.0)):
+        assert cpp.largest(x) == 3
+    with pytest.raises(TypeError, match="complex128; accepted: float32 or float64"):
+        cpp.largest(np.array([1j]))
+
+
+def test_a_view_needs_no_gil(cpp):
+    x = np.arange(4.0).reshape(2, 2)
+    found = []
+    threads = [threading.Thread(target=lambda: found.extend(cpp.norm(x) for _ in range(200))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [14.0] * 800
+    count = sys.getrefcount(x)
+    cpp.norm(x)
+    assert sys.getrefcount(x) == count
+
+
+# ------------------------------------------------------------------------------------------ what both frameworks do
+
+
+FRAMEWORKS = {
+    "pybind11": lambda folder, source: with_pybind11(folder, "frameworks_pybind11", source),
+    "nanobind": lambda folder, source: with_nanobind(folder, "frameworks_nanobind", source, "-DWITH_NANOBIND"),
+}
+
+
+@pytest.fixture(scope="session", params=FRAMEWORKS)
+def framework(request, folder):
+    return build.load(FRAMEWORKS[request.param](folder, build.SOURCES / "frameworks.cpp"))
+
+
+REFUSES = "elements of float64; accepted: float32"
+
+
+def test_a_refusal_is_of_its_own_call(framework):
+    """What an overloaded function refused before takes no words away from a function without overloads."""
+    x = np.zeros(3)
+    for _ in range(3):
+        assert framework.kind(x) == "float64"
+        assert framework.writer(x) == "anything"
+        with pytest.raises(TypeError):
+            framework.exact(x)
+        for one in (framework.single, framework.writes):
+            with pytest.raises(TypeError, match=REFUSES):
+                one(x)
+        with pytest.raises(TypeError, match="elements of float32; accepted: float64"):
+            framework.pair(x.astype("f4"), x.astype("f4"))
+    with pytest.raises(TypeError, match="^called: x: this numpy.ndarray has " + REFUSES):
+        framework.named(x)
+
+
+def test_an_overload_that_refuses_lets_the_next_be_asked(framework):
+    x = np.arange(3)  # int64, which only a cast can bring to float64
+    assert framework.cast(x.astype("i2")) == "cast"
+    assert framework.many(x.astype("i2"), *range(7)) == "cast"
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        framework.kind(x)
+
+
+class Number:
+    def __float__(self):
+        return 2.0
+
+
+def test_a_conversion_before_a_view(framework):
+    """Where the first pass asks no view, because an argument before it needs a conversion."""
+    if framework.__name__ == "frameworks_nanobind":
+        pytest.skip("nanobind says nothing of it to a caster; docs/howto/cpp_author.md has it")
+    assert framework.scaled(Number(), np.zeros(3)) == "float64"
+
+
+def test_views_inside_of_other_types(framework):
+    assert framework.either(np.zeros(3, "f4")) == 0
+    assert framework.either(np.zeros(3, "i2")) == 1
+    assert framework.maybe(None) == -1
+    assert framework.maybe(np.zeros(3, "f4")) == 3
+    assert framework.all([np.zeros(3, "f4")] * 2) == 2
+    with pytest.raises(TypeError):
+        framework.maybe(np.zeros(3))
+    with pytest.raises(TypeError):
+        framework.all([np.zeros(3)])
+
+
+INSIDE = {
+    "maybe_of": lambda x: x,
+    "all_of": lambda x: [x],
+    "two_of": lambda x: (x, x),
+    "named_of": lambda x: {"a": x},
+}
+
+
+@pytest.mark.parametrize("function", INSIDE)
+def test_overloads_of_views_inside_of_other_types(framework, function):
+    call, inside = getattr(framework, function), INSIDE[function]
+    for _ in range(3):
+        assert call(inside([1.0, 2.0])) == "float32"  # numbers have no type of their own
+        assert call(inside(np.zeros(3, "f4"))) == "float32"
+        assert call(inside(np.zeros(3))) == "float64"
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            call(inside(np.zeros((2, 2))))
+    if function in ("maybe_of", "all_of"):
+        assert call(inside(np.zeros(3, "i2"))) == "float64"
+
+
+class Right:
+    def __radd__(self, other):
+        return "right"
+
+    def __eq__(self, other):
+        return "right"
+
+
+def test_operators_leave_the_other_operand_its_turn(framework):
+    grid = framework.Grid()
+    assert grid + np.zeros(3) == 3 and grid == np.zeros(3)
+    assert grid + Right() == "right" and (grid == Right()) == "right"
+    assert (grid == "abc") is False and grid not in [None]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        grid + None
+
+
+class Owner:
+    """A Python object that can be called, which nobody is to do."""
+
+    called = 0
+
+    def __call__(self):
+        Owner.called += 1
+
+
+@pytest.mark.parametrize("way", ["kept_by", "kept_by_handle", "kept_by_pointer"])
+def test_a_python_owner_is_kept_and_not_called(framework, way):
+    keeps_and_does_not_call(getattr(framework, way))
+
+
+def keeps_and_does_not_call(hand_out):
+    owner = Owner()
+    alive = weakref.ref(owner)
+    a = hand_out(owner)
+    del owner
+    assert alive() is not None and ah.as_numpy(a).sum() == 3
+    del a
+    assert alive() is None and Owner.called == 0
+
+
+# ------------------------------------------------------------------------------------------------------ arrayhub.hpp
+
+
+def plain_cpp(folder, *options):
+    folder.mkdir(exist_ok=True)
+    flags = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-pthread", *options)
+    flags += ("-Wpedantic", "-Wsign-conversion", "-isystem", build.PYTHON_INCLUDE)  # Python's own headers are not ours
+    return build.compiled(folder, "plain", [build.SOURCES / "plain.cpp"], *flags, compiler=build.CXX)
+
+
+APIS = {"whole": (), "limited": (build.LIMITED,)}
+
+
+@pytest.fixture(scope="session", params=APIS)
+def plain(request, folder):
+    """Every function of arrayhub.hpp, without pybind11 or nanobind; also with the limited API of Python."""
+    return build.load(plain_cpp(folder / f"plain_{request.param}", *APIS[request.param]))
+
+
+def test_plain_cpp(plain):
+    assert plain.total(BASE[0][::-1, ::2]) == BASE[0][:, ::2].sum()
+    assert plain.total([[1.0, 2.0]]) == 3  # a view that reads builds arrays of numbers
+    with pytest.raises(ValueError, match=r"^total: x: this numpy\.ndarray has 1 dimensions"):
+        plain.total(BASE[0, 0])
+    with pytest.raises(TypeError, match="^total: x: asarray: None"):
+        plain.total(None)
+
+
+def test_spans_and_mdspans(plain):
+    assert plain.span_sum(BASE) == BASE.sum()
+    with pytest.raises(ValueError, match="not contiguous"):
+        plain.span_sum(BASE[:, ::2])
+    assert plain.mdspan_sum(BASE[0]) == BASE[0].sum()
+    assert plain.mdspan_sum(BASE[0].T) == BASE[0].sum()
+    for x in (BASE[0][::-1], np.broadcast_to(1.0, (2, 2))):
+        with pytest.raises(ValueError, match="a stride is negative or zero"):
+            plain.mdspan_sum(x)
+    assert plain.mdspan_right_sum(BASE[0]) == BASE[0].sum()
+    with pytest.raises(ValueError, match="cannot represent these strides"):
+        plain.mdspan_right_sum(BASE[0].T)
+
+
+def test_an_mdspan_of_narrow_indices(plain):
+    assert plain.narrow_1(np.zeros(255)) == 255
+    assert plain.narrow_2(np.zeros((11, 11))) == 11
+    assert plain.narrow_2(np.zeros((0, 100))) == 0
+    for narrow, x in (
+        (plain.narrow_1, np.zeros(300)),
+        (plain.narrow_1, np.zeros(900)[::300]),
+        (plain.narrow_2, np.zeros((12, 12))),
+        (plain.narrow_2, np.zeros((0, 300))),
+        (plain.narrow_2, np.zeros((4, 100))[:, :2]),
+    ):
+        with pytest.raises(OverflowError, match="index type is too narrow"):
+            narrow(x)
+
+
+def real_mdspan():
+    """A C++ compiler whose library has std::mdspan."""
+    ours = [*build.CXX, "-std=c++23"]
+    zig = [sys.executable, "-m", "ziglang", "c++", "-std=c++23"]
+    for compiler in (ours, zig):
+        macros = finished("sh", "-c", 'echo "#include <mdspan>" | exec "$@" -x c++ -E -dM -', "sh", *compiler)
+        if "__cpp_lib_mdspan" in macros.stdout:
+            return compiler
+    pytest.skip("no compiler here has std::mdspan: neither the one of this Python nor ziglang's")
+
+
+def test_a_real_mdspan(folder):
+    """The same functions as with the tests' own mdspan."""
+    compiler = real_mdspan()
+    (folder / "plain_mdspan").mkdir(exist_ok=True)
+    flags = ("-DREAL_MDSPAN", "-pthread")
+    path = build.compiled(folder / "plain_mdspan", "plain", [build.SOURCES / "plain.cpp"], *flags, compiler=compiler)
+    module = build.load(path)
+    test_spans_and_mdspans(module)
+    test_an_mdspan_of_narrow_indices(module)
+
+
+USES = ("a.span()", "a.begin()", "a.end()", "a.stride(0)", "a(0)", "a.reference()", "a.mdspan<mdspan_of_one>()")
+
+
+@pytest.mark.parametrize("use", USES)
+def test_elements_that_lie_anywhere_have_no_references(tmp_path, use):
+    """Unaligned or swapped elements are no T: nothing gives a T& of them, nor a range of T."""
+    source = tmp_path / "as_is.cpp"
+    mdspan = "struct mdspan_of_one { struct extents_type { static constexpr std::size_t rank() { return 1; } }; };\n"
+    types = "using view_as_is = arrayhub::view<const double, 1, arrayhub::as_is>;\n"
+    source.write_text(f"#include <arrayhub.hpp>\n{mdspan}{types}void using_it(view_as_is a) {{ (void){use}; }}\n")
+    includes = [f"-I{place}" for place in (build.INCLUDE, build.PYTHON_INCLUDE)]
+    done = finished(*build.CXX, "-std=c++20", "-fsyntax-only", *includes, source)
+    assert "error: static assertion failed: as_is:" in done.stderr
+
+
+def test_views_of_several_types(plain):
+    base = np.arange(12.0)
+    for dtype, size in (("<f4", 4), (">f4", 4), ("<f8", 8), (">f8", 8)):
+        x = base.astype(dtype)[::3]
+        assert plain.visited(x) == (size, 3 * size, 4, x.ctypes.data)
+    with pytest.raises(TypeError, match=r"^visited: x: .*accepted: float32 or float64"):
+        plain.visited(base.astype("i4"))
+    with pytest.raises(ValueError, match="not in the list of the view"):
+        plain.visit_nothing()
+
+
+def test_views_in_the_library_they_came_from(plain):
+    x = BASE[0, 0]
+    for out in plain.alike(x):
+        assert type(out) is np.ndarray and np.shares_memory(out, x)
+
+
+def test_a_name_in_the_type(plain):
+    with pytest.raises(TypeError, match=r"^named: x: this numpy\.ndarray has elements of int64"):
+        plain.named(np.arange(3))
+
+
+def test_views_as_they_are(plain):
+    assert plain.as_is_bytes(np.arange(3, dtype=">f8")) == (8, 0, 0)
+    assert plain.references(np.arange(5.0)[::-2]) == 6.0
+
+
+OUT = {
+    "vector": ("readwrite", (2, 3)),
+    "shared": ("readwrite", (6,)),
+    "const": ("readonly", (6,)),
+    "malloc": ("readwrite", (2, 3)),
+    "lambda": ("readwrite", (3,)),
+    "strides": ("readwrite", (3,)),
+    "aligned": ("readwrite", (6,)),
+}
+
+
+@pytest.mark.parametrize("way", OUT)
+def test_ways_out(plain, way):
+    before = plain.alive()
+    a = plain.out(way)
+    assert (a.access, a.shape) == OUT[way]
+    assert ah.as_numpy(a).sum() == a.size
+    view = a[:1]
+    del a
+    assert plain.alive() == before + (way in ("lambda", "strides"))
+    del view
+    assert plain.alive() == before
+    if way == "aligned":
+        assert plain.out(way).ptr % 64 == 0
+
+
+@pytest.mark.parametrize("way", ["called: 65", "called: strides", "malloc: 65"])
+def test_an_owner_is_released_where_no_array_is_made(plain, way):
+    before, memory = plain.alive(), resident()
+    for _ in range(3):
+        with pytest.raises(ValueError, match="hand_out"):
+            plain.out(way)
+    assert plain.alive() == before
+    if not build.SANITIZED:  # which keeps freed memory for a while
+        assert resident() < memory + (100 << 20)
+
+
+@pytest.mark.parametrize("way", ["kept_by", "kept_by_pointer"])
+def test_python_owners_of_plain_cpp(plain, way):
+    keeps_and_does_not_call(getattr(plain, way))
+
+
+@pytest.mark.parametrize("way", ["too many", "negative", "null owner", "null pointer", "bad strides", "null shared"])
+def test_what_cannot_go_out(plain, way):
+    before = plain.alive()
+    with pytest.raises(ValueError, match=r"hand_out|data is 0"):
+        plain.out(way)
+    assert plain.alive() == before
+
+
+@pytest.mark.parametrize("way", ["as", "like", "view as", "view like", "queue", "view queue"])
+def test_what_is_empty_is_no_array(plain, way):
+    with pytest.raises(ValueError, match="this array is empty; accepted: an array that holds an object"):
+        plain.empty(way)
+
+
+@pytest.mark.parametrize("way", ["null array", "null view"])
+def test_null_is_no_array(plain, way):
+    with pytest.raises(SystemError, match="PyUSMArray_.*: the object is NULL"):
+        plain.empty(way)
+
+
+THROWN = {
+    "throws": ["thrown by an owner"],
+    "destructor throws": ["thrown by a destructor"],
+    "both throw": ["thrown by an owner", "thrown by a destructor"],
+}
+
+
+@pytest.mark.parametrize("way", THROWN)
+def test_an_owner_that_throws(plain, monkeypatch, way):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
+    plain.out(way)
+    assert seen == THROWN[way]
+
+
+def test_an_owner_that_throws_where_no_array_is_made(plain, monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
+    with pytest.raises(ValueError, match="shape"):
+        plain.out("failing destructor throws")
+    assert seen == ["thrown by a destructor"]
+
+
+def test_threads_destroy_views(plain):
+    x = np.arange(4.0).reshape(2, 2)
+    count = sys.getrefcount(x)
+    plain.in_threads(x)
+    assert sys.getrefcount(x) == count
+
+
+# Each ends while threads of C++ use views: they copy without a pause; one drops a view while the interpreter is going
+# away; the main thread gives up the GIL only after it has begun to go.
+ENDINGS = {
+    "kept": "plain.keep(numpy.ones((2, 2)))",
+    "copying": "plain.copy_forever(numpy.ones(3)); time.sleep(0.2)",
+    "busy": "sys.setswitchinterval(100); plain.drop_late(numpy.ones(3)); wait(0.6)",
+    "busy, then pausing": "sys.setswitchinterval(100); s = Slow(); plain.drop_late(numpy.ones(3)); wait(0.6)",
+    "dropped after the end": "s = Slow(); plain.drop_late(numpy.ones(3))",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("api", APIS)
+def test_views_at_the_end_of_the_process(folder, api, ending):
+    place = plain_cpp(folder / f"plain_{api}", *APIS[api]).parent
+    program = f"""
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import plain, numpy
+class Slow:
+    def __del__(self, sleep=time.sleep): sleep(0.5)
+def wait(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end: pass
+{ENDINGS[ending]}
+"""
+    done = build.python(program, place)
+    assert done.returncode == 0, done.stderr
+
+
+# ---------------------------------------------------------------------------------------------------------------- SYCL
+
+
+def runtime():
+    """Folders of SYCL's headers and of its library."""
+    prefix = Path(sys.prefix)
+    if not (prefix / "include" / "sycl" / "sycl.hpp").exists() or not (prefix / "lib" / "libsycl.so").exists():
+        pytest.skip("intel-sycl-rt is not installed in this environment")
+    return prefix / "include", prefix / "lib"
+
+
+@pytest.fixture(scope="session")
+def sycl_author(folder):
+    pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    sycl("shared")
+    include, library = runtime()
+    source = written(folder, "sycl_cpp_author.md", "sycl_author.cpp")
+    path = build.compiled(
+        folder, "sycl_author", [source, library / "libsycl.so"], "-std=c++17", "-w", f"-Wl,-rpath,{library}",
+        compiler=build.CXX, includes=(build.INCLUDE, pybind.get_include(), include),
+    )  # fmt: skip
+    return build.load(path)
+
+
+def test_sycl_authors_work_behind_the_producer(sycl_author):
+    """dpctl's queues keep no order: what is submitted without a dependency overtakes what the producer has begun."""
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    for n in (8, 1 << 20) * 20:
+        x = dpnp.zeros(n, dtype="f4")
+        sycl_author.fill(x, 3.0)
+        assert (ah.as_numpy(ah.to_host(x)) == 3).all()
+        y = dpnp.full(n, 2, dtype="f4")
+        assert (ah.as_numpy(sycl_author.twice(y)) == 2).all()
+
+
+def test_sycl_authors_fill_and_hand_out(sycl_author):
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    x = dpnp.zeros(8, dtype="f4")
+    sycl_author.fill(x, 3.0)
+    assert ah.to_host(x).shape == (8,) and ah.as_numpy(ah.to_host(x)).tolist() == [3.0] * 8
+    out = sycl_author.twice(x)
+    assert out.usm_type == "shared" and out.shape == (2, 8)
+    assert ah.as_numpy(out).sum() == 48
+    assert dpnp.asarray(ah.as_dpnp(out)).sum() == 48
+    assert ah.as_numpy(sycl_author.twice(np.ones(4, "f4"))).sum() == 8  # brought to the device
+    with pytest.raises(BufferError, match="accepted: SYCL USM"):
+        sycl_author.fill(np.ones(4, "f4"), 1.0)
+    with pytest.raises(TypeError, match="float64; accepted: float32"):
+        sycl_author.fill(dpnp.zeros(8), 1.0)
+
+
+# ---------------------------------------------------------------------------------------------------- build files, ABI
+
+
+def test_the_build_files_say_the_version():
+    text = (Path(build.INCLUDE).parent / "pkgconfig" / "arrayhub.pc").read_text()
+    assert re.search(r"^Version: (.*)$", text, re.M)[1] == ah.__version__
+
+
+def test_config_says_where():
+    for option, file in {"cmakedir": "arrayhub-config.cmake", "pkgconfigdir": "arrayhub.pc"}.items():
+        said = build.run(sys.executable, "-m", "arrayhub", "config", f"--{option}", env=environment()).strip()
+        assert (Path(said) / file).exists()
+    for option in ("cflags", "includes"):
+        said = build.run(sys.executable, "-m", "arrayhub", "config", f"--{option}", env=environment()).strip()
+        assert (Path(said.removeprefix("-I")) / "arrayhub.h").exists()
+    assert finished(sys.executable, "-m", "arrayhub", "config", env=environment()).returncode == 2
+
+
+def test_a_cmake_package_of_another_version_is_refused(tmp_path):
+    program = shutil.which("cmake")
+    if program is None:
+        pytest.skip("there is no cmake")
+    lines = "cmake_minimum_required(VERSION 3.18)\nproject(x NONE)\nfind_package(arrayhub 99 CONFIG REQUIRED)\n"
+    (tmp_path / "CMakeLists.txt").write_text(lines)
+    place = Path(build.INCLUDE).parent / "cmake"
+    done = finished(program, "-G", "Ninja", "-B", tmp_path / "b", f"-Darrayhub_DIR={place}", tmp_path)
+    assert done.returncode != 0 and f"version: {ah.__version__}" in done.stderr
+
+
+@pytest.fixture(scope="session")
+def pkgconf(folder):
+    """Where PyPI's pkgconf is, the pkg-config whose `pkg_config` entry points name folders of .pc files."""
+    if importlib.util.find_spec("pkgconf") is not None:
+        return folder
+
+    def install(path):
+        done = finished(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", path, "pkgconf")
+        if done.returncode != 0:
+            pytest.skip("pkgconf is not installed, and pip cannot install it")
+
+    return build.once(folder, "pkgconf", install)
+
+
+def test_pkgconf_finds_arrayhub(pkgconf, tmp_path):
+    entry_points_of_the_tree(tmp_path)
+    said = build.run(
+        sys.executable, "-m", "pkgconf", "--cflags", "arrayhub", env=environment(tmp_path, pkgconf), cwd=tmp_path
+    )
+    assert (Path(said.strip().removeprefix("-I")) / "arrayhub.hpp").samefile(Path(build.INCLUDE) / "arrayhub.hpp")
+
+
+def test_the_entry_points_lead_to_files():
+    """The names in pyproject.toml lead to folders with these files."""
+    import tomllib
+
+    stated = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]["entry-points"]
+    from importlib.resources import files
+
+    assert (files(stated["pkg_config"]["arrayhub"]) / "arrayhub.pc").is_file()
+    assert (files(stated["cmake.root"]["arrayhub"]) / "cmake" / "arrayhub-config.cmake").is_file()
+
+
+STRUCTS = ("PyUSMArrayFields", "PyUSMArrayRequest", "PyUSMArraySpec", "PyUSMArrayElement", "PyUSMArrayAPI")
+
+
+def members(struct):
+    """The members of a struct, in the header's order."""
+    header = (Path(build.INCLUDE) / "arrayhub.h").read_text()
+    fields = re.search(r"#define ARRAYHUB_FIELDS(.*?)\n\n", header, re.S)[1].replace("\\\n", "\n")
+    body = re.search(rf"typedef struct {struct} {{(.*?)^}} {struct};", header, re.S | re.M)[1]
+    body = re.sub(r"/\*.*?\*/", "", body.replace("ARRAYHUB_FIELDS", fields), flags=re.S)
+    return re.findall(r"(?:\(\*(\w+)\)\([^)]*\)|(\w+));", body)
+
+
+def layout(folder):
+    """Rows of docs/abi.md's table: struct, member, offset; read off a C compiler."""
+    names = {struct: [a or b for a, b in members(struct)] for struct in STRUCTS}
+    rows = [(s, f"`{m}`", f"offsetof({s}, {m})") for s in STRUCTS for m in names[s]]
+    rows += [(s, "size", f"sizeof({s})") for s in STRUCTS]
+    lines = "".join(f'    printf("| `{s}` | {m} | %zu |\\n", {value});\n' for s, m, value in rows)
+    source = folder / "layout.c"
+    source.write_text(f"#include <Python.h>\n#include <arrayhub.h>\n#include <stdio.h>\nint main(void) {{\n{lines}}}\n")
+    program = folder / "layout"
+    build.run(*build.CC, "-w", "-O1", f"-I{build.PYTHON_INCLUDE}", f"-I{build.INCLUDE}", source, "-o", program)
+    return build.run(program).splitlines()
+
+
+def test_the_page_has_the_layout(tmp_path):
+    page = (DOCS / "abi.md").read_text()
+    assert re.findall(r"^\| `PyUSM.*\|$", page, re.M) == layout(tmp_path)

@@ -1,0 +1,557 @@
+"""Pictures of a layout: text, the structure of the SVG, and properties for arbitrary layouts."""
+
+import importlib.util
+import itertools
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+from dlpack_by_hand import Handmade
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import arrayhub
+from arrayhub.inspection.pictures.coverage import Coverage
+
+SVG = "{http://www.w3.org/2000/svg}"
+RED = "#d1343f"
+BASELINE = 17  # baseline of the text in a cell, from the top of the cell
+
+
+# ------------------------------------------------------------------------------------------------- as text
+
+
+def drawing(text):
+    """Return the lines of the buffer, without the heading."""
+    return text[text.index("\nbuf_") + 1 :]
+
+
+EXAMPLES = {
+    "C-contiguous": (
+        ((2, 3), (3, 1)),
+        "buf_flat = { a[0,0], a[0,1], a[0,2], a[1,0], a[1,1], a[1,2] }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {      0,      1,      2,      3,      4,      5 }",
+    ),
+    "F-contiguous": (
+        ((2, 3), (1, 2)),
+        "buf_flat = { a[0,0], a[1,0], a[0,1], a[1,1], a[0,2], a[1,2] }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {      0,      1,      2,      3,      4,      5 }",
+    ),
+    "a submatrix": (
+        ((2, 2), (3, 1), 0, 6),
+        "buf_flat = { a[0,0], a[0,1], *, a[1,0], a[1,1], * }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {      0,      1,         3,      4    }\n"
+        "Not contiguous: dimension 0 steps by 3 elements; compact would be 2.",
+    ),
+    "backwards": (
+        ((4,), (-2,), 7, 8),
+        "buf_flat = { *,     a[3], *,     a[2], *,     a[1], *,   a[0] }\n"
+        "addr:      {    offset-6,    offset-4,    offset-2,    offset }\n"
+        "Not contiguous: dimension 0 steps by -2 elements; compact would be 1.",
+    ),
+    "padded rows": (
+        ((2, 3), (6, 1)),
+        "buf_flat = { a[0,0], a[0,1], a[0,2], *, *, *, a[1,0], a[1,1], a[1,2] }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {      0,      1,      2,               6,      7,      8 }\n"
+        "Not contiguous: dimension 0 steps by 6 elements; compact would be 3.",
+    ),
+    "one dimension backwards": (
+        ((2, 2), (2, -1), 1),
+        "buf_flat = {   a[0,1], a[0,0],   a[1,1],   a[1,0] }\n"
+        "addr:      { offset-1, offset, offset+1, offset+2 }\n"
+        "Not contiguous: dimension 1 steps by -1 element; compact would be 1.",
+    ),
+    "both dimensions backwards": (
+        ((4, 2), (-5, -2), 17),
+        "buf_flat = {    a[3,1], *,    a[3,0], *, *,    a[2,1], *,    a[2,0], *, *,   a[1,1], *,   a[1,0], *, *,\n"
+        "addr:      { offset-17,    offset-15,       offset-12,    offset-10,       offset-7,    offset-5,\n"
+        "               a[0,1], *, a[0,0] }\n"
+        "             offset-2,    offset }\n"
+        "Not contiguous: dimension 1 steps by -2 elements; compact would be 1; "
+        "dimension 0 also steps backwards, by -5 elements.",
+    ),
+    "a broadcast": (
+        ((3, 2), (0, 1)),
+        "buf_flat = { a[0,0] x3, a[0,1] x3 }\n"
+        "strides[0]*i[0] + strides[1]*i[1]:\n"
+        "           {         0,         1 }\n"
+        "Not contiguous: dimension 0 steps by 0 elements; compact would be 2.\n"
+        "Elements share memory: 6 of them lie in 2 places.",
+    ),
+    "beyond the end": (
+        ((2,), (3,), 1, 4),
+        "buf_flat = { *,   a[0], *, *,    !a[1] }\n"
+        "addr:      {    offset,       offset+3 }\n"
+        "The view leaves its buffer: it reaches elements 1 to 4, and the buffer has elements 0 to 3."
+        " Reading it is an error.\n"
+        "Not contiguous: dimension 0 steps by 3 elements; compact would be 1.",
+    ),
+    "before the start": (
+        ((2,), (-1,)),
+        "buf_flat = { !a[1], a[0] }\n"
+        "strides[0]*i[0]:\n"
+        "           {    -1,    0 }\n"
+        "The view leaves its buffer: it reaches elements -1 to 0, and the buffer begins at element 0."
+        " Reading it is an error.\n"
+        "Not contiguous: dimension 0 steps by -1 element; compact would be 1.",
+    ),
+    "no dimensions": (((), ()), "buf_flat = { a[()] }\naddr:      {     0 }"),
+    "no elements": (
+        ((0, 3), None, 0, 2),
+        "buf_flat = { *, * }\nThe array is empty, so the strides are not used.",
+    ),
+    "no memory": (
+        ((0,), None),
+        "buf_flat = { }\nThe array is empty, so the strides are not used.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_text(name):
+    numbers, expected = EXAMPLES[name]
+    assert drawing(arrayhub.picture(*numbers).text()) == expected
+
+
+def test_text_heading():
+    assert (
+        arrayhub.picture((2, 3), (3, 1), 4, 10, itemsize=8)
+        .text()
+        .startswith(
+            "nd: 2\nshape: (2, 3)\nstrides: (3, 1)\nbyte strides: (24, 8)\ndata: points to &buf_flat[4]\nbuf_flat = {"
+        )
+    )
+
+
+def test_text_of_an_array():
+    a = np.zeros((4, 4), "f4")[::2, 1:]
+    text = arrayhub.asarray(a).picture.text()
+    assert text.startswith(
+        "dtype: float32\nnd: 2\nshape: (2, 3)\nstrides: (8, 1)\nbyte strides: (32, 4)\ndata: points to &buf_flat[0]\n"
+        "memory: 44 bytes on cpu, readwrite\nbuf_flat = { a[0,0], a[0,1], a[0,2], *, *, *, *, *, a[1,0],"
+    )
+
+
+def test_text_of_a_large_array_is_abbreviated():
+    text = arrayhub.picture((100, 100)).text()
+    assert "a[0,1], ..., a[0,98], a[0,99], a[1,0]" in text
+    assert "..., a[98,0]," in text
+    assert len(text) < 1000
+
+
+def test_text_of_long_holes_and_many_dimensions():
+    assert "a[0], * x999999,    a[1] }" in arrayhub.picture((2,), (10**6,)).text()
+    assert arrayhub.picture((20,), (100,)).text().count("* x99") == 19
+    text = arrayhub.picture((1,) * 64).text()
+    assert "a[0,0,0,...,0,0,0,0]" in text
+    assert "shape: (1, 1, 1, ..., 1, 1, 1, 1)" in text
+
+
+# ------------------------------------------------------------------------------------------------- from arrays
+
+
+def test_picture_of_a_view():
+    x = arrayhub.asarray(np.arange(24, dtype="i4").reshape(4, 6))[2:, ::-1]
+    seen = x.picture
+    assert (seen.shape, seen.strides, seen.byte_strides) == ((2, 6), (6, -1), (24, -4))
+    assert (seen.offset, seen.size, seen.itemsize, seen.unit) == (17, 24, 4, "element")
+    assert (seen.dtype, seen.memory, seen.access) == ("int32", "96 bytes on cpu", "readwrite")
+
+
+def test_fields_of_packed_records_are_drawn_in_bytes():
+    records = arrayhub.asarray(np.zeros(3, [("a", "u1"), ("b", "<f4")])["b"])
+    seen = records.picture
+    assert (seen.unit, seen.strides, seen.byte_strides, seen.size) == ("byte", None, (5,), 14)
+    assert "buf_bytes = { a[0], *, a[1], *, a[2] }\nbyte_strides[0]*i[0]:\n" in seen.text()
+    assert "positions are in bytes" in seen.text()
+
+
+def test_partially_overlapping_elements():
+    a = np.lib.stride_tricks.as_strided(np.zeros(8, "u1").view("i4"), (3,), (2,))
+    text = arrayhub.asarray(a).picture.text()
+    assert "buf_bytes = { a[0], a[0] x2, a[1] x2, a[2] }" in text
+    assert "3 of them lie in 8 bytes" in text
+
+
+def test_other_memory_and_other_types():
+    x = arrayhub.USMArray((2, 3), "f4", buffer="device")
+    assert x.picture.memory == f"24 bytes of device USM on {x.device}"  # the host cannot read this memory
+    assert "float32, shape (2, 3), C-contiguous" in x._repr_html_()
+    assert arrayhub.asarray(b"abc").picture.access == "immutable"
+    assert arrayhub.asarray(np.zeros(2, ml_dtypes.bfloat16)).picture.dtype == "bfloat16"
+    nothing = arrayhub.asarray(np.zeros(3, "V0")).picture
+    assert nothing.notes() == ["Elements of zero bytes do not occupy the buffer."]
+
+
+def test_sub_byte_elements_are_drawn_as_elements():
+    seen = arrayhub.asarray(Handmade(memory=np.zeros(4, "u1"), shape=(5,), dtype=(0, 4, 1))).picture
+    assert (seen.strides, seen.byte_strides, seen.size) == ((1,), None, 5)
+    assert "buf_flat = { a[0], a[1], a[2], a[3], a[4] }" in seen.text()
+
+
+def test_an_array_of_many_dimensions():
+    x = arrayhub.asarray(np.zeros((1,) * 64))
+    assert x.picture.text().count("a[") == 1
+    assert len(x.picture.svg()) < 20_000
+
+
+# ------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (((2, 3), (1,)), ValueError, "strides has 1 entries; accepted: 2, one per dimension"),
+        (((-1,),), ValueError, "shape is -1; accepted: 0 or more"),
+        ((("a",),), TypeError, "shape has 'a' of type str; accepted: integers"),
+        (((2.0,),), TypeError, "shape has 2.0 of type float"),
+        (((True,),), TypeError, "shape has True of type bool"),
+        (((2,), (1,), None), TypeError, "offset has None"),
+        (((2,), (1,), 0, -1), ValueError, "size is -1"),
+        (((1,) * 65,), ValueError, "65 dimensions; accepted: at most 64"),
+        (((2**63,),), ValueError, "accepted: integers that fit in 64 bits"),
+        (((2,), (-(2**63) - 1,)), ValueError, "accepted: integers that fit in 64 bits"),
+        ((None,), TypeError, "shape has None"),
+    ],
+)
+def test_invalid_arguments(arguments, error, words):
+    with pytest.raises(error, match=f"^picture: .*{words}"):
+        arrayhub.picture(*arguments)
+
+
+@pytest.mark.parametrize(
+    "array", [np.array([2, 3]), np.ones(3), np.zeros((2, 3)), arrayhub.asarray([2, 3]), memoryview(b"ab")]
+)
+def test_arrays_are_rejected_as_shape(array):
+    with pytest.raises(TypeError, match=r"^picture: shape is .*arrayhub\.asarray\(x\)\.picture"):
+        arrayhub.picture(array)
+    assert arrayhub.asarray(array).picture.shape == array.shape
+
+
+def test_integers_are_accepted_as_shape_and_strides():
+    assert arrayhub.picture(4, -1, 3).text() == arrayhub.picture((4,), (-1,), 3).text()
+    assert arrayhub.picture(np.int64(4)).shape == (4,)
+
+
+# ------------------------------------------------------------------------------------------------- the SVG
+
+
+class Cell(NamedTuple):
+    title: str
+    text: str
+    fill: str
+
+
+class Drawing:
+    """Visible parts of an SVG: cells of the array, cells of the buffer, and text."""
+
+    def __init__(self, svg):
+        self.root = ElementTree.fromstring(svg)
+        texts, cells = {}, []
+        for layer in self.root:
+            for line in layer:
+                y = float(line.get("transform").removeprefix("translate(0 ").removesuffix(")"))
+                for part in line:
+                    x = float(part.get("x", 0))
+                    if part.tag == f"{SVG}text":
+                        texts[x, y] = part.text
+                    elif part.tag == f"{SVG}rect" and part.find(f"{SVG}title") is not None:
+                        cells.append(
+                            (x + float(part.get("width")) / 2, y, part.find(f"{SVG}title").text, part.get("fill"))
+                        )
+        self.words = list(texts.values())
+        buffer = min(
+            (y for (_, y), text in texts.items() if text.startswith("the buffer by position")), default=math.inf
+        )
+        seen = [(y > buffer, Cell(title, texts[x, y + BASELINE], fill)) for x, y, title, fill in cells]
+        self.grid = [cell for below, cell in seen if not below]
+        self.strip = [cell for below, cell in seen if below and cell.fill != "none"]
+        self.holes = [cell for below, cell in seen if below and cell.fill == "none"]
+
+
+def position_of(cell):
+    return int(re.search(r" at (-?\d+)", cell.title)[1])
+
+
+def index_of(cell):
+    return tuple(int(i) for i in re.match(r"a\[([-\d,]*)", cell.title)[1].split(",") if i)
+
+
+def test_svg_of_a_submatrix():
+    picture = Drawing(arrayhub.picture((2, 2), (3, 1), 1, 7, itemsize=8).svg())
+    assert [(cell.title, cell.text) for cell in picture.grid] == [
+        ("a[0,0] at 1", "1"), ("a[0,1] at 2", "2"), ("a[1,0] at 4", "4"), ("a[1,1] at 5", "5"),
+    ]  # fmt: skip
+    assert [(cell.title, cell.text) for cell in picture.strip] == [
+        ("a[0,0] at 1", "0,0"), ("a[0,1] at 2", "0,1"), ("a[1,0] at 4", "1,0"), ("a[1,1] at 5", "1,1"),
+    ]  # fmt: skip
+    assert [(cell.title, cell.text) for cell in picture.holes] == [("1 unused", "*")] * 3
+    assert "element zero" in picture.words
+    assert "strides (3, 1) elements = (24, 8) bytes · offset 1 · buffer of 7 elements" in picture.words
+
+
+@pytest.mark.parametrize("offset", [0, 5, 17, 22, 23, 24, 47, 60])
+def test_the_marker_of_element_zero_is_inside_of_the_picture(offset):
+    """Its text is wider than its cell, which may be the last cell."""
+    root = ElementTree.fromstring(arrayhub.picture((offset // 2 + 1,), (-2,), offset).svg())
+    (words,) = (text for text in root.iter(SVG + "text") if text.text == "element zero")
+    x, long = float(words.get("x")), 12 * 5.5
+    start = x if words.get("text-anchor") == "start" else x - long
+    assert start >= 0 and start + long <= float(root.get("width"))
+
+
+def test_svg_has_a_label_for_screen_readers():
+    root = Drawing(arrayhub.asarray(np.zeros((2, 3), "f4")).picture.svg()).root
+    assert root.get("role") == "img"
+    assert root.get("aria-label").startswith(
+        "float32, shape (2, 3), C-contiguous; strides (3, 1) elements = (12, 4) bytes"
+    )
+
+
+def test_colors_follow_the_logical_order():
+    def colors(*numbers):
+        return [cell.fill for cell in Drawing(arrayhub.picture(*numbers).svg()).strip]
+
+    c, f, backwards = colors((2, 3)), colors((2, 3), (1, 2)), colors((6,), (-1,), 5)
+    assert len(set(c)) == 6
+    assert f == [c[0], c[3], c[1], c[4], c[2], c[5]]
+    assert backwards == c[::-1]
+
+
+def test_broadcast_elements_share_cells():
+    picture = Drawing(arrayhub.picture((1000, 3), (0, 1)).svg())
+    assert [cell.title for cell in picture.strip] == [f"a[0,{j}] and 999 more at {j}" for j in range(3)]
+    assert picture.words.count("×1000") == 3
+    assert {(cell.text, cell.fill) for cell in picture.grid} == {(str(j), picture.strip[j].fill) for j in range(3)}
+
+
+def test_omitted_elements_are_counted_at_shared_positions():
+    picture = Drawing(arrayhub.picture((10, 10), (1, 1)).svg())
+    assert [cell.title for cell in picture.strip][4] == "a[0,4] and 4 more at 4"
+    assert [cell.title for cell in picture.strip][9] == "a[0,9] and 9 more at 9"
+
+
+def test_elements_outside_of_the_buffer_are_red():
+    picture = Drawing(arrayhub.picture((2, 3), (3, 1), 2, 6).svg())
+    red = [cell.title for cell in picture.grid + picture.strip if cell.fill == RED]
+    assert red == ["a[1,1] at 6, outside of the buffer", "a[1,2] at 7, outside of the buffer"] * 2
+    assert any(words.startswith("The view leaves its buffer") for words in picture.words)
+    assert not any(cell.fill == RED for cell in Drawing(arrayhub.picture((2, 3)).svg()).strip)
+
+
+@pytest.mark.parametrize("shape", [(64,), (8, 8), (4, 4, 4), (2, 32), (1, 64)])
+def test_arrays_of_64_elements_are_drawn_completely(shape):
+    picture = Drawing(arrayhub.picture(shape, itemsize=8).svg())
+    assert len(picture.grid) == len(picture.strip) == 64
+
+
+def test_large_buffers_have_a_density_bar():
+    picture = Drawing(arrayhub.picture((1000, 100), (200, 1), itemsize=4).svg())
+    caption = "the whole buffer, 50 % used: darker is denser; one mark per 16 KiB"
+    assert caption in picture.words
+    assert "⋯" in picture.words and "⋮" in picture.words
+
+
+def test_field_names_are_escaped():
+    svg = arrayhub.asarray(np.zeros(2, [("<&\"'>\x01", "i4")])).picture.svg()
+    assert "<&" in ElementTree.fromstring(svg).get("aria-label")
+
+
+def test_notebook_pictures_use_the_text_color_of_the_page():
+    x = arrayhub.asarray(np.zeros((2, 3)))
+    html = x.picture._repr_html_()
+    assert html in x._repr_html_()
+    assert html.startswith('<div class="arrayhub-layout"><svg ') and html.endswith("</svg></div>")
+    assert "currentColor" in html and "currentColor" not in x.picture.svg()
+    leaving = arrayhub.picture((2, 3), (3, 1), offset=2, size=6)._repr_html_()
+    assert "light-dark" not in html + leaving and "<style" not in html + leaving
+    ElementTree.fromstring(html)
+
+
+def contrast(one, other):
+    """Return the contrast of two colors, from 1 to 21, as defined by WCAG 2."""
+
+    def luminance(color):
+        parts = [byte / 255 for byte in bytes.fromhex(color.removeprefix("#"))]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one) + 0.05, luminance(other) + 0.05))
+    return high / low
+
+
+LIGHT_PAGES, DARK_PAGES = ("#ffffff", "#f6f8fa"), ("#000000", "#0d1117", "#14181e", "#111418", "#1b1f25")
+
+
+def test_text_contrast_on_light_and_dark_pages():
+    """The picture of a view that leaves its buffer has all kinds of text: prose, numbers, dots and a warning."""
+    svg = arrayhub.picture((2, 3), (5, 1), offset=2, size=6, itemsize=4).svg()
+    colors = set(re.findall(r"light-dark\((#\w+),(#\w+)\)", svg))
+    assert len(colors) == 2 and "svg:root{color-scheme:light dark}" in svg
+    for light, dark in colors:
+        assert min(contrast(light, page) for page in LIGHT_PAGES) >= 4.5
+        assert min(contrast(dark, page) for page in DARK_PAGES) >= 4.5
+    dark_words, cells = "#1f2328", re.findall(r'rx="4" fill="(#\w+)"><title>a\[[^<]*at \d+</title>', svg)
+    assert cells and min(contrast(dark_words, cell) for cell in cells) >= 4.5
+    assert contrast("#ffffff", RED) >= 4.5
+
+
+@pytest.mark.parametrize("array", [np.zeros((4, 6), "f4")[::2, ::-1], np.zeros((3, 40)), np.zeros(1000)[::3]])
+@pytest.mark.parametrize("width", [240, 358, 768])
+def test_svg_width(array, width):
+    picture = arrayhub.asarray(array).picture
+    narrow, wide = (ElementTree.fromstring(picture.svg(width=asked)) for asked in (width, 3000))
+    assert float(narrow.get("width")) <= width
+    titles = [sorted(title.text for title in root.iter(f"{SVG}title")) for root in (narrow, wide)]
+    assert titles[0] == titles[1]
+    with pytest.raises(ValueError, match="width is 239; accepted: 240 or more"):
+        picture.svg(width=239)
+
+
+def test_notebooks_show_values_of_host_memory():
+    page = ElementTree.fromstring(arrayhub.asarray(np.arange(1000.0))._repr_html_())
+    assert page.find("pre").text == "[  0.   1.   2. ... 997. 998. 999.]"
+    assert (
+        ElementTree.fromstring(arrayhub.asarray(np.array(["<&\x00\x1b"]))._repr_html_()).find("pre").text
+        == "['<&\\x00\\x1b']"
+    )
+    assert "<pre>" not in arrayhub.asarray(np.zeros((0, 3)))._repr_html_()
+    assert "<pre>[1 2]</pre>" in arrayhub.asarray(np.array([1, 2], ml_dtypes.bfloat16))._repr_html_()
+
+
+def test_notebooks_do_not_read_device_memory():
+    """The address is invalid: reading it would crash the process."""
+    keys = dict(data=(1 << 40, False), shape=(4,), typestr="<f4", version=3, strides=None, stream=None)
+    x = arrayhub.asarray(type("Device", (), {"__cuda_array_interface__": keys})())
+    ElementTree.fromstring(x._repr_html_())
+    assert "<pre>" not in x._repr_html_()
+
+
+def test_colors_are_hexadecimal():
+    for value in re.findall(r'(?:fill|stroke)="([^"]+)"', arrayhub.picture((30, 30), (40, 1), 0, 1100).svg()):
+        assert value == "none" or re.fullmatch("#[0-9a-f]{6}", value)
+
+
+# ------------------------------------------------------------------------------------------------- arbitrary layouts
+
+small = st.integers(0, 5).flatmap(
+    lambda nd: st.tuples(
+        st.lists(st.integers(0, 6), min_size=nd, max_size=nd),
+        st.lists(st.integers(-9, 9), min_size=nd, max_size=nd),
+        st.integers(-5, 40),
+        st.none() | st.integers(0, 80),
+    )
+)
+number = st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300)
+any_layout = st.integers(0, 64).flatmap(
+    lambda nd: st.tuples(
+        st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 9), min_size=nd, max_size=nd),
+        st.lists(number, min_size=nd, max_size=nd),
+        number,
+        st.none() | st.integers(0, 2**63 - 1) | st.integers(0, 300),
+        st.none() | st.integers(0, 64),
+    )
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(any_layout)
+@example(([2**45, 1], [2**45, 0], 0, None, 19))  # larger than an address space
+@example(([2**62, 0], [1, 1], 0, 2**60, 8))
+def test_pictures_of_any_layout_are_small_and_well_formed(numbers):
+    shape, strides, offset, size, itemsize = numbers
+    seen = arrayhub.picture(shape, strides, offset, size, itemsize=itemsize)
+    svg = seen.svg()
+    assert len(svg.encode()) < 20_000
+    picture = Drawing(svg)
+    assert len(picture.grid) <= 64 and len(picture.strip) + len(picture.holes) <= 64
+    ElementTree.fromstring(seen._repr_html_())
+    assert len(seen.text()) < 20_000
+
+
+@settings(max_examples=150, deadline=None)
+@given(small)
+def test_cells_match_the_layout(numbers):
+    shape, strides, offset, size = numbers
+    picture = Drawing(arrayhub.picture(shape, strides, offset, size).svg())
+    for cell in picture.grid + picture.strip:
+        index, position = index_of(cell), position_of(cell)
+        assert all(0 <= i < length for i, length in zip(index, shape, strict=True))
+        assert position == offset + sum(i * step for i, step in zip(index, strides, strict=True))
+        assert (cell.fill == RED) == (position < 0 or (size is not None and position >= size))
+    colors = {position_of(cell): cell.fill for cell in picture.strip}
+    for cell in picture.grid:
+        assert cell.text == str(position_of(cell))
+        assert colors[position_of(cell)] == cell.fill
+    assert bool(picture.grid) == (math.prod(shape) > 0)
+
+
+@settings(max_examples=300, deadline=None)
+@given(small, st.integers(1, 4))
+def test_coverage_matches_enumeration(numbers, span):
+    shape, strides, offset, _ = numbers
+    covered = {
+        offset + sum(i * step for i, step in zip(index, strides, strict=True)) + byte
+        for index in itertools.product(*map(range, shape))
+        for byte in range(span)
+    }
+    seen = Coverage(shape, strides, offset, span)
+    assert seen.used == len(covered)
+    if covered:
+        assert (seen.low, seen.high) == (min(covered), max(covered) + 1)
+        for position in range(seen.low - 1, seen.high + 2):
+            assert seen.used_below(position) == sum(place < position for place in covered)
+
+
+def test_interleaved_strides_of_large_arrays_are_not_counted():
+    seen = arrayhub.picture((10**6, 10**6, 3), (2 * 10**6, 7, 5))
+    assert seen.coverage.used is None
+    assert any("interleave" in note for note in seen.notes())
+    Drawing(seen.svg())
+
+
+# ------------------------------------------------------------------------------------------------- documentation
+
+ROOT = Path(__file__).resolve().parents[3]
+STATIC = ROOT / "docs" / "_static"
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("draw_pictures", ROOT / "tools" / "draw_pictures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_committed_svg_is_current(tool):
+    """After a change to the drawing, run: python tools/draw_pictures.py."""
+    assert (STATIC / "layout.svg").read_text() == tool.front_picture()
+    assert float(ElementTree.fromstring(tool.front_picture()).get("width")) <= tool.PHONE
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_notebook_page(tool, theme):
+    page = tool.notebook(theme)
+    assert page.count("<svg ") == 3
+    assert page.count("Out[") == len(tool.CELLS)
+    assert "negative strides" in page
+    screenshot = STATIC / f"notebook-{theme}.png"
+    assert screenshot.read_bytes().startswith(b"\x89PNG") and screenshot.stat().st_size < 200_000
+
+
+def test_0d_arrays_are_accepted_as_integers():
+    assert arrayhub.picture(np.array(3)).shape == (3,)
+    assert arrayhub.picture((2, 3), np.array([3, 1])).strides == (3, 1)
+    assert arrayhub.picture(np.int64(3), np.array(2), np.array(0), np.array(5)).size == 5
+    with pytest.raises(TypeError, match="picture: shape has array"):
+        arrayhub.picture(np.array(3.0))

@@ -1,0 +1,567 @@
+"""explain: its verdicts are what the as_* functions then do, it copies nothing, and no object makes it raise."""
+
+import contextlib
+import ctypes
+import html.parser
+import re
+import resource
+import sys
+import types
+import weakref
+from unittest import mock
+
+import numpy as np
+import pytest
+from children import python, without
+from dlpack_by_hand import packed_int4
+from exporters import StructProducer, exporter
+from matrix.elements import ELEMENTS
+from matrix.layouts import LAYOUTS
+from matrix.producers import PRODUCERS, installed
+from numpy_release import HAS_DLPACK_1
+from producers import lives, producer, raising
+
+import arrayhub as ah
+
+CONSUMERS = ("numpy", "torch", "jax", "cupy", "dpnp", "numba")
+WORDS = ("zero-copy", "copy=True", "cannot")
+
+
+def outcome(obj, consumer):
+    """What the consumer's function does, in the words of a verdict."""
+    function = getattr(ah, f"as_{consumer}")
+    for word, options in (("zero-copy", {}), ("copy=True", {"copy": True})):
+        with contextlib.suppress(Exception):
+            function(obj, **options)
+            return word
+    return "cannot"
+
+
+def aligned(values):
+    """The values from a 64-byte boundary on, where jax takes them."""
+    memory = np.zeros(values.nbytes + 64, "u1")
+    start = -memory.ctypes.data % 64
+    array = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    array[...] = values
+    return array
+
+
+class Wicked(BaseException):
+    pass
+
+
+def with_method(name, method, bases=(), **others):
+    return producer(*bases, **{name: method, **others})
+
+
+# ----------------------------------------------------------------------------------------------------------- verdicts
+
+
+@pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
+def test_each_verdict_is_what_happens(producer):
+    if not installed(producer):
+        pytest.skip(f"{producer.library} is not installed")
+    wrong, met = [], set()
+    for element, layout in producer.pairs():
+        made = producer.make(ELEMENTS[element], LAYOUTS[layout])
+        close = made.close
+        explained = ah.explain(made.obj)
+        assert tuple(verdict.consumer for verdict in explained.verdicts) == CONSUMERS
+        obj = ah.asarray(made.obj)  # which uses a capsule up, so that explain cannot have done so
+        if "capsule" not in producer.name:
+            obj = made.obj
+        for verdict in explained.verdicts:
+            if (producer.name, verdict.consumer) == ("PIL.Image", "jax"):
+                continue  # the image makes other bytes at each reading, and jax asks where they lie
+            met.add(verdict.verdict)
+            said, does = verdict.verdict, outcome(obj, verdict.consumer)
+            if said != does:
+                wrong.append(f"{element} {layout} into {verdict.consumer}: said {said} ({verdict.reason}), is {does}")
+            assert (verdict.reason == "") == (said == "zero-copy")
+        assert explained.taken == ah.asarray(obj).protocol
+        del obj, made
+        with contextlib.suppress(BufferError):
+            close()
+    assert not wrong, "\n" + "\n".join(wrong)
+    if producer.name == "numpy":
+        assert met == set(WORDS)
+
+
+class Cuda:
+    """Memory of a GPU, by its dict alone: no driver is needed to describe it."""
+
+    def __init__(self, **keys):
+        said = {"shape": (2,), "typestr": "<f4", "data": (4096, False), "version": 2, "strides": None}
+        self.__cuda_array_interface__ = {**said, **keys}
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        Cuda(), Cuda(typestr=">i4"), exporter(), exporter(readonly=1), exporter(strides=[8], len=24),
+        StructProducer(), ctypes.c_int(3), aligned(np.zeros(3, "f4")), aligned(np.zeros(3, "f8")),
+        np.zeros(3).view([("x", "f8")]), types.SimpleNamespace(data=np.zeros(3)), packed_int4(),
+    ],
+    ids=lambda obj: type(obj).__name__,
+)  # fmt: skip
+def test_verdicts_of_other_things(obj):
+    for verdict in ah.explain(obj).verdicts:
+        assert verdict.verdict == outcome(obj, verdict.consumer), verdict
+
+
+def test_64_bit_jax_is_asked_how_it_is_set():
+    jax = pytest.importorskip("jax")
+    a = aligned(np.zeros(3, "f8"))
+    with jax.enable_x64(False):
+        (verdict,) = ah.explain(a, to="jax").verdicts
+    assert verdict.verdict == "cannot" and "float64 requires jax_enable_x64" in verdict.reason
+    with jax.enable_x64(True):
+        assert ah.explain(a, to="jax").verdicts[0].verdict == "zero-copy"
+
+
+def test_the_consumers_are_those_of_convert():
+    with pytest.raises(ValueError, match="accepted: " + ", ".join(CONSUMERS)):
+        ah.convert(np.zeros(3), to="anything else")
+    assert tuple(verdict.consumer for verdict in ah.explain(b"").verdicts) == CONSUMERS
+
+
+@pytest.mark.parametrize("value", [3, 2.5, True, 1j, "text", [1, 2], ((1.5, 2), (3, 4)), [], np.float32(2), np.int8(1)])
+def test_values_are_copied_and_said_to_be(value):
+    explained = ah.explain(value)
+    assert "asarray copies it through NumPy" in explained.why
+    for verdict in explained.verdicts:
+        does = outcome(value, verdict.consumer)  # zero-copy is what follows the copy that asarray makes
+        assert verdict.verdict == ("copy=True" if does == "zero-copy" else does), verdict
+    with pytest.raises(BufferError, match="no memory to view"):
+        ah.asarray(value, copy=False)
+
+
+@pytest.mark.parametrize("value", [[[1], [1, 2]], [1, [2]], [object()], [None], [2**70]])
+def test_values_that_are_no_array(value):
+    explained = ah.explain(value)
+    assert {verdict.verdict for verdict in explained.verdicts} == {"cannot"}
+    with pytest.raises(TypeError):
+        ah.asarray(value)
+
+
+# ------------------------------------------------------------------------------------------------------ what it reads
+
+
+def test_a_capsule_is_left_as_it_is():
+    for asked in ({}, {"max_version": (1, 0)} if HAS_DLPACK_1 else {}):
+        capsule = np.arange(3.0).__dlpack__(**asked)
+        for _ in range(3):
+            assert "3 * float64" in ah.explain(capsule).summary
+        assert np.asarray(ah.asarray(capsule)).tolist() == [0, 1, 2]
+        used = ah.explain(capsule)
+        assert used.summary == "no array"
+        assert "consumed only once" in used.why
+
+
+def test_nothing_is_copied():
+    """A copy of the array would show in the process's memory: its own pages are never touched."""
+    a = np.zeros(2**30 + 1, "u1")[1:].view("f4")  # jax would copy it: it lies on no boundary
+    strided = np.lib.stride_tricks.as_strided(np.zeros(2**30 // 4, "f4"), (2**14, 2**14), (4, 2**16))
+    ah.explain(np.zeros(3))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for x in (a, strided, a.view(">f4"), memoryview(a)):
+        ah.explain(x)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
+    jax = {verdict.consumer: verdict for verdict in ah.explain(a).verdicts}["jax"]
+    assert jax.verdict == "copy=True"
+
+
+def test_the_object_is_let_go():
+    a = np.arange(3)
+    gone = weakref.ref(a)
+    explained = ah.explain(a)
+    del a
+    assert not lives(gone)
+    assert "3 * int" in explained.summary
+
+
+def test_which_protocols_it_offers():
+    explained = ah.explain(np.zeros(3, ">i4"))
+    offers = {offer.protocol: offer for offer in explained.offers}
+    assert list(offers) == ["buffer", "dlpack", "array_interface", "array_struct"]
+    assert not offers["dlpack"].works
+    assert offers["buffer"].gives == "3 * byteswap[int32], readwrite, on cpu"
+    assert explained.taken == "array_interface"
+    only = ah.explain(StructProducer())
+    assert [(offer.protocol, offer.works) for offer in only.offers] == [("array_struct", True)]
+
+
+def test_why_a_protocol_was_not_taken():
+    said = np.arange(3).__array_interface__
+    explained = ah.explain(producer(__dlpack__=raising(BufferError("not today")), __array_interface__=said))
+    assert explained.taken == "array_interface"
+    assert "the first of its protocols that answers" in explained.why
+    assert "  dlpack           refuses: not today" in str(explained)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(KeyError("shape"), "KeyError: 'shape'"), (SystemExit(3), "SystemExit: 3"), (Wicked, "Wicked")],
+)
+def test_a_reason_of_one_word_has_the_name_of_its_error(error, reason):
+    explained = ah.explain(with_method("__array_interface__", property(raising(error))))
+    assert [offer.gives.removeprefix(f"{__name__}.") for offer in explained.offers] == [reason]
+
+
+def test_a_refused_tensor_is_offered_by_no_protocol():
+    torch = pytest.importorskip("torch")
+    explained = ah.explain(torch.zeros(3, requires_grad=True))
+    assert [(offer.protocol, offer.works) for offer in explained.offers] == [("exchange", False), ("dlpack", False)]
+    assert all("Call x.detach() first" in offer.gives for offer in explained.offers)
+    assert all(offer.works for offer in ah.explain(torch.zeros(3)).offers)
+
+
+@pytest.mark.parametrize(
+    ("library", "command"),
+    [("torch", "pip install torch"), ("jax", "pip install jax"), ("dpctl", "pip install 'arrayhub[sycl]'")],
+)
+def test_a_library_that_is_not_there_is_said_with_what_installs_it(library, command):
+    said = python(
+        without(library)
+        + f"""
+import arrayhub as ah
+(verdict,) = ah.explain(bytearray(64), to={library.replace("dpctl", "dpnp")!r}).verdicts
+print(verdict.verdict, verdict.reason)
+"""
+    )
+    assert said.startswith("cannot ")
+    assert said.endswith(f": {command}\n")
+
+
+class Table:
+    """As those of data frames' libraries: shown on many lines, and an array for NumPy alone."""
+
+    def __repr__(self):
+        return "shape: (2,)\nx\n0\n1"
+
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(2)
+
+
+def test_what_numpy_alone_takes_is_said_with_the_call_that_helps():
+    why = ah.explain(Table()).why
+    assert why.startswith("asarray: <") and "is of type Table, which does not support an array protocol" in why
+    assert "numpy.asarray(x) calls its __array__, which may copy" in why
+    assert ah.explain(np.asarray(Table())).taken == "array_interface"
+    assert "__array__," not in ah.explain(object()).why
+
+
+def test_a_wrapper():
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    explained = ah.explain(xarray.DataArray(np.zeros(3)))
+    assert explained.why == "it is a wrapper; asarray imports its .data through array_interface"
+    assert explained.offers == ()
+
+
+# ---------------------------------------------------------------------------------------------------------- the text
+
+
+def test_the_text():
+    mem = np.zeros(9, "i1")
+    text = str(ah.explain(mem[1:].view(">i4")))
+    assert (
+        re.sub("0x[0-9a-f]+", "0x*", "\n".join(text.split("\n")[:10]))
+        == """\
+numpy.ndarray: 2 * unaligned[byteswap[int32]], readwrite, on cpu
+  unaligned: the address is 0x*; asarray(x).aligned() copies
+  byte-swapped: not in the machine's order; asarray(x).native() copies
+in: asarray handles numpy.ndarray natively, and reports the protocol as array_interface
+  buffer           gives: 2 * unaligned[byteswap[int32]], readwrite, on cpu
+  dlpack           refuses: DLPack only supports native byte order.
+  array_interface  taken: 2 * unaligned[byteswap[int32]], readwrite, on cpu
+  array_struct     gives: 2 * unaligned[byteswap[int32]], readwrite, on cpu
+out:
+  numpy  zero-copy"""
+    )
+    line = "\n  torch  cannot: it does not support swapped bytes; asarray(x).native() copies them into native order"
+    assert line in text
+
+
+@pytest.mark.parametrize(
+    ("obj", "fact"),
+    [
+        (np.zeros((4, 4))[::2, ::-1], "non-contiguous: shape (2, 4) with byte strides (64, -8)"),
+        (np.broadcast_to(np.zeros(2), (2, 2)), "read-only: other code may still write"),
+        (b"abc", "immutable: the elements never change"),
+        (Cuda(), "on cuda:0: the host cannot read it; to_host(x) copies"),
+    ],
+)
+def test_facts(obj, fact):
+    explained = ah.explain(obj)
+    assert fact in explained.facts
+    assert f"\n  {fact}\n" in str(explained)
+
+
+def test_one_question():
+    explained = ah.explain(np.zeros(3)[::-1], to="torch")
+    assert str(explained).split("\n")[-2:] == [
+        "out:",
+        "  torch  copy=True: negative strides, which torch does not have; pass copy=True",
+    ]
+    assert len(explained.verdicts) == 1
+
+
+@pytest.mark.parametrize("to", ["tensorflow", "", 3, b"torch", ["torch"]])
+def test_an_unknown_library(to):
+    with pytest.raises(ValueError, match=r"explain: to is .*; accepted: numpy, torch, jax, cupy, dpnp, numba"):
+        ah.explain(np.zeros(3), to=to)
+
+
+class Parser(html.parser.HTMLParser):
+    """Collects text, and checks that what is opened is closed."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.text = [], []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        assert tag in {"div", "strong", "ul", "li", "table", "tr", "th", "td", "code"}
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_html_says_the_same():
+    for obj in (np.zeros(3)[::-1], b"abc", object(), [1, 2]):
+        explained = ah.explain(obj)
+        said = Parser(explained._repr_html_()).text
+        for verdict in explained.verdicts:
+            assert verdict.consumer in said and verdict.verdict in said
+        for offer in explained.offers:
+            assert offer.protocol in said
+
+
+def test_names_do_not_become_markup():
+    cls = type("<script>alert(1)</script>", (), {"__module__": "<b>"})
+    page = ah.explain(cls())._repr_html_()
+    assert "<script" not in page and "<b>" not in page
+    Parser(page)
+
+
+# ------------------------------------------------------------------------------------------------------------- hostile
+
+
+class Endless:
+    """A wrapper in a wrapper without end."""
+
+    __array_struct__ = property(lambda self: Endless())
+
+    @property
+    def data(self):
+        return Endless()
+
+
+class Text(str):
+    """A string that is wrong about itself."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        raise Wicked
+
+    partition = lstrip = __getitem__ = __len__ = __eq__ = __hash__ = __str__
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise Wicked
+
+
+class Chatty(Exception):
+    def __str__(self):
+        return "a\x1b[31m\N{RIGHT-TO-LEFT OVERRIDE}" + "b" * 10_000_000
+
+
+class Lying(Exception):
+    def __str__(self):
+        return Text("text")
+
+
+def odd_metaclass():
+    class Meta(type):
+        __module__ = property(raising(Wicked()))
+        __name__ = property(raising(Wicked()))
+        __mro__ = property(raising(Wicked()))
+        __getattr__ = raising(Wicked())
+        __instancecheck__ = __subclasscheck__ = __eq__ = raising(Wicked())
+        __hash__ = type.__hash__
+
+    return Meta("Odd", (), {})()
+
+
+def dead_proxy():
+    return weakref.proxy(type("Gone", (), {})())
+
+
+def closed_memoryview():
+    view = memoryview(b"abc")
+    view.release()
+    return view
+
+
+def self_containing():
+    one = []
+    one.append(one)
+    return one
+
+
+ERRORS = [
+    error() for error in (Wicked, SystemExit, GeneratorExit, RecursionError, MemoryError, Speechless, Chatty, Lying)
+]
+PROTOCOLS = [
+    "__sycl_usm_array_interface__", "__cuda_array_interface__", "__array_interface__", "__array_struct__", "__dlpack__",
+    "__dlpack_device__", "__dlpack_c_exchange_api__", "data",
+]  # fmt: skip
+HOSTILE = {
+    **{
+        f"{name} raises {type(error).__name__}": lambda name=name, error=error: with_method(name, raising(error))
+        for name in ("__getattr__", "__getattribute__", "__repr__", "__eq__", "__bool__", "__len__", "__array__")
+        for error in ERRORS
+    },
+    **{
+        f"{name} is a property that raises {type(error).__name__}": lambda name=name, error=error: with_method(
+            name, property(raising(error))
+        )
+        for name in ("__class__", "__dict__", "__module__", "__doc__", *PROTOCOLS)
+        for error in ERRORS
+    },
+    **{
+        f"{name} is {value!r:.30}": lambda name=name, value=value: with_method(name, value)
+        for name in ("__class__", "__dict__", "__module__", "__qualname__", *PROTOCOLS)
+        for value in (None, 3, "x" * 1_000_000, {}, {"shape": (3,)}, np.ndarray, list)
+        if name != "__qualname__" or isinstance(value, str)
+    },
+    "__getattr__ gives itself": lambda: with_method("__getattr__", lambda self, name: self),
+    "__getattr__ gives another": lambda: with_method("__getattr__", lambda self, name: type(self)()),
+    "__getattr__ asks itself": lambda: with_method("__getattr__", lambda self, name: getattr(self, name)),
+    "__repr__ is huge": lambda: with_method("__repr__", lambda self: "x" * 50_000_000),
+    "__repr__ is no text": lambda: with_method("__repr__", lambda self: 3),
+    "__class__ lies": lambda: with_method("__class__", property(lambda self: np.ndarray)),
+    "a wrapper without end": Endless,
+    "a metaclass": odd_metaclass,
+    "a mock": mock.MagicMock,
+    "a mock of an array": lambda: mock.MagicMock(spec=np.ndarray),
+    "a dead proxy": dead_proxy,
+    "a released memoryview": closed_memoryview,
+    "a list in itself": self_containing,
+    "a list of hostile objects": lambda: [with_method("__getattr__", raising(Wicked()))],
+    "a list of no length": lambda: with_method("__iter__", raising(Wicked()), (list,), __len__=raising(Wicked())),
+    "a long list": lambda: [0] * 5_000_000,
+    "a deep list": lambda: eval("[" * 90 + "]" * 90),
+    "a number that lies": lambda: with_method("__int__", raising(Wicked()), (int,), __index__=raising(Wicked())),
+    "a hostile ndarray": lambda: np.zeros(3).view(
+        type("Hostile", (np.ndarray,), {"__getattribute__": raising(Wicked())})
+    ),
+    "a type": lambda: np.ndarray,
+    "a module": lambda: sys,
+    "a function": lambda: len,
+    "a generator": lambda: (i for i in range(3)),
+    "a structure of objects": lambda: np.zeros(2, [("x", object)]),
+    "nothing": lambda: None,
+    "a null pointer": lambda: exporter(buf=0),
+    "a buffer of another shape": lambda: exporter(shape=[2**62], len=12),
+    "a struct that lies": lambda: StructProducer(nd=40),
+    "a struct at no address": lambda: StructProducer(data=0),
+    "a name with control characters": lambda: type("A\n\x1b[31m", (), {})(),
+    "a long name": lambda: type("x" * 1_000_000, (), {})(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE.keys())
+def test_no_object_makes_it_raise(make):
+    obj = make()
+    explained = ah.explain(obj)
+    assert all(verdict.verdict in WORDS and type(verdict.verdict) is str for verdict in explained.verdicts)
+    text, page = str(explained), explained._repr_html_()
+    assert type(text) is str and len(text) < 8_000 and len(page) < 16_000
+    assert text.replace("\n", "").isprintable()
+    text.encode()
+    Parser(page)
+    assert len(str(ah.explain(obj, to="numpy"))) < 3_000
+
+
+def test_ctrl_c_stops_it():
+    with pytest.raises(KeyboardInterrupt):
+        ah.explain(with_method("__getattr__", raising(KeyboardInterrupt())))
+
+
+def test_memory_that_is_not_there_is_not_read():
+    """The addresses of these lead nowhere: who follows one ends the process."""
+    said = python(
+        """
+        import arrayhub as ah
+
+        class Nowhere:
+            def __init__(self, **keys):
+                self.__array_interface__ = {"shape": (1000, 3), "data": (2**45, False), "version": 3, **keys}
+
+        for typestr in ("<f4", "<f8", ">f4", "|u1", "<U3", "<M8[s]", "|b1"):
+            for address in (2**45, 2**45 + 1):
+                print(ah.explain(Nowhere(typestr=typestr, data=(address, False))))
+        print("alive")
+        """
+    )
+    assert said.endswith("alive\n")
+
+
+def test_a_library_is_not_imported_to_recognise_an_array():
+    said = python(
+        """
+        import sys
+        import arrayhub as ah
+        ah.explain(bytearray(64), to="numpy")
+        ah.datashape(b"")
+        print([name for name in ("torch", "jax", "cupy", "dpnp", "numba") if name in sys.modules])
+        """
+    )
+    assert said == "[]\n"
+
+
+def test_it_reads_a_property_once_a_protocol():
+    read, said = [], np.arange(3).__array_interface__
+    ah.explain(producer(__array_interface__=property(lambda self: read.append(1) or said)))
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda: [pytest.importorskip("torch").tensor(1.0, requires_grad=True)],
+        lambda: [pytest.importorskip("pandas").Timestamp("2020")],
+        lambda: [1, pytest.importorskip("pandas").NA],
+        lambda: [pytest.importorskip("pandas").Categorical([3, 1])],
+        lambda: [1, "a"],
+    ],
+    ids=["gradient", "Timestamp", "NA", "Categorical", "text"],
+)
+def test_lists_of_what_does_not_come_in_by_itself(values):
+    values = values()
+    with pytest.raises((BufferError, TypeError)):
+        ah.asarray(values)
+    said = ah.explain(values)
+    assert said.summary == "no array"
+    assert {verdict.verdict for verdict in said.verdicts} == {"cannot"}
+
+
+def test_several_chunks_are_one_column():
+    pyarrow = pytest.importorskip("pyarrow")
+    said = ah.explain(pyarrow.chunked_array([[1, 2], [3]]))
+    assert "3 * int64" in said.summary
+    assert "2 chunks" in said.summary
+
+
+def test_pandas_arrays_with_missing_elements_are_told_as_asnested_has_them():
+    pandas = pytest.importorskip("pandas")
+    said = ah.explain(pandas.array([1, None], dtype="Int64"))
+    assert "2 * ?int64" in said.summary

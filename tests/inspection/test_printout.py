@@ -1,0 +1,423 @@
+"""`debug_repr`, `inspect`, memory blocks, and the methods `aligned` and `native`."""
+
+import contextlib
+import gc
+import json
+import re
+import textwrap
+
+import jsonschema
+import numpy as np
+import pyarrow as pa
+import pytest
+from children import python, without
+from dlpack_by_hand import packed_int4
+from exporters import FAST_WAYS_OFF, StructProducer, exporter
+from matrix.elements import ELEMENTS
+from matrix.layouts import LAYOUTS
+from matrix.producers import PRODUCERS, installed
+from producers import producer
+
+import arrayhub as ah
+
+HEX = r"[0-9A-F]{16}"
+
+
+def form(text):
+    """Replace addresses by numbers in the order of their first appearance, so that equal addresses stay equal."""
+    seen = {}
+    return re.sub(rf"\b{HEX}\b", lambda found: seen.setdefault(found[0], f"<{len(seen)}>"), text)
+
+
+# ---------------------------------------------------------------------------------------------------- DyND's format
+
+
+PRINTED = """\
+------ array
+ address: <0>
+ refcount: 1
+ type:
+  pointer: <1>
+  type: {type}
+ arrmeta:
+  flags: {flags}
+{dimensions} data:
+   pointer: <2>
+   reference: <3>
+    ------ memory_block at <3>
+     reference count: {references}
+     type: {block}
+     object void pointer: <4>
+     free function: <5> ({free})
+    ------
+------"""
+EXTERNAL = {"flags": "3 (read_access write_access )", "references": 1, "block": "external", "free": "Py_DECREF"}
+
+
+def test_debug_repr_of_an_array():
+    a = ah.asarray(np.array([[1, 2, 3], [4, 5, 6]], "i4"))
+    text = ah.debug_repr(a)
+    dimensions = """\
+  type-specific arrmeta:
+   strided_dim arrmeta
+    stride: 12
+    size: 2
+    strided_dim arrmeta
+     stride: 4
+     size: 3
+"""
+    assert form(text) == PRINTED.format(type="strided * strided * int32", dimensions=dimensions, **EXTERNAL)
+    addresses = [int(number, 16) for number in re.findall(HEX, text)]
+    assert addresses[:5] == [id(a), id(a.dtype), a.ptr, id(a.memory), id(a.memory)]
+    assert addresses[5] == id(a.base)
+
+
+def test_debug_repr_of_an_element():
+    """The element shares the memory block of the array. The pointer of a built-in type is its type number."""
+    a = ah.asarray(memoryview(b"\1\0\0\0\2\0\0\0\3\0\0\0").cast("i"))
+    one = a[1]
+    buffer = {"flags": "5 (read_access immutable )", "references": 2, "block": "buffer", "free": "PyBuffer_Release"}
+    assert form(ah.debug_repr(one)) == PRINTED.format(type="int32", dimensions="", **buffer)
+    whole, part = ah.inspect(a), ah.inspect(one)
+    assert part["type"]["pointer"] == np.dtype("i4").num
+    assert part["data"]["pointer"] == whole["data"]["pointer"] + 4
+    assert part["data"]["memory_block"] == whole["data"]["memory_block"]
+
+
+def test_debug_repr_of_an_unaligned_view():
+    mem = np.zeros(9, dtype="i1")
+    a = mem[1:].view(dtype="i4")
+    b = ah.asarray(a)
+    text = ah.debug_repr(b)
+    dimension = "  type-specific arrmeta:\n   strided_dim arrmeta\n    stride: 4\n    size: 2\n"
+    assert form(text) == PRINTED.format(type="strided * unaligned[int32]", dimensions=dimension, **EXTERNAL)
+    assert f"   pointer: {mem.ctypes.data + 1:016X}\n" in text
+    assert f"object void pointer: {id(a):016X}\n" in text
+
+
+# ------------------------------------------------------------------------------------------------------- other arrays
+
+
+def test_owned_memory():
+    text = ah.debug_repr(ah.asarray(np.zeros(3, "f8")).copy())
+    assert re.search(
+        rf"     type: owned\n     start: {HEX}\n     size: 24\n     free function: {HEX} \(PyMem_RawFree\)\n", text
+    )
+
+
+def test_field_offsets_of_records():
+    record = np.dtype([("x", "i1"), ("y", "f8")], align=True)
+    assert """\
+   strided_dim arrmeta
+    stride: 16
+    size: 3
+    struct arrmeta
+     field offsets: 0, 8
+     size: 16
+""" in ah.debug_repr(np.zeros(3, record))
+
+
+def test_device_of_usm():
+    memory = pytest.importorskip("dpctl.memory")
+    text = ah.debug_repr(memory.MemoryUSMShared(12))
+    assert re.search(
+        rf"     type: usm\n     object void pointer: {HEX}\n.*\n     device: oneapi:0 \(shared USM\)\n", text
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "flags"),
+    [
+        (bytearray(3), "3 (read_access write_access )"),
+        (np.broadcast_to(np.zeros(1), (3,)), "1 (read_access )"),
+        (b"abc", "5 (read_access immutable )"),
+    ],
+)
+def test_flags(x, flags):
+    assert f"  flags: {flags}\n" in ah.debug_repr(x)
+
+
+def test_reference_counts_exclude_the_call():
+    a = ah.asarray(np.zeros(3))
+    assert ah.inspect(a)["refcount"] == 1
+    b = a  # noqa: F841
+    assert ah.inspect(a)["refcount"] == 2
+    assert ah.inspect(np.zeros(3))["refcount"] == 1
+    views = [a[1:] for _ in range(3)]
+    assert ah.inspect(a)["data"]["memory_block"]["refcount"] == 1 + len(views)
+    assert " refcount: 2\n" in ah.debug_repr(a)
+
+
+def test_reference_counts_of_nested_arrays():
+    n = ah.asnested(pa.array([[["a"]], [["b"], None]]))
+    found = ah.inspect(n)
+    assert found["refcount"] == 1
+    assert found["data"]["content"]["refcount"] == found["data"]["content"]["data"]["content"]["refcount"] == 1
+    assert found["data"]["offsets"]["refcount"] == 1
+    kept = n, n.content  # noqa: F841
+    assert ah.inspect(n)["refcount"] == ah.inspect(n)["data"]["content"]["refcount"] == 2
+    assert " refcount: 2\n" in ah.debug_repr(n)
+    assert ah.inspect(pa.array([["a"]]))["refcount"] == 1
+
+
+def test_packed_elements_have_no_stride():
+    packed = packed_int4()
+    facts = ah.inspect(packed)
+    assert facts["type"]["fixed"] == "2 * 3 * int4"
+    assert [dimension["stride"] for dimension in facts["arrmeta"]["dimensions"]] == [None, None]
+    assert "stride: none (elements share bytes)" in ah.debug_repr(packed)
+    VALID.validate(facts)
+
+
+# --------------------------------------------------------------------------------------------------------- the schema
+
+ADDRESS = {"type": "integer", "minimum": 0}
+COUNT = {"type": "integer", "minimum": 1}
+
+
+def exactly(**properties):
+    """An object with these keys, all of them, and no other."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+SCHEMA = exactly(
+    address=ADDRESS,
+    refcount=COUNT,
+    type=exactly(pointer=ADDRESS, symbolic={"type": "string"}, fixed={"type": "string"}),
+    arrmeta=exactly(
+        flags={"enum": [1, 3, 5]},
+        access={"enum": ["readwrite", "readonly", "immutable"]},
+        itemsize={"type": "integer", "minimum": 0},
+        dimensions={
+            "type": "array",
+            "items": exactly(stride={"type": ["integer", "null"]}, size={"type": "integer", "minimum": 0}),
+        },
+        fields={
+            "type": ["array", "null"],
+            "items": exactly(name={"type": "string"}, offset={"type": "integer", "minimum": 0}),
+        },
+    ),
+    data=exactly(
+        pointer=ADDRESS,
+        protocol={"enum": ["array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "constructed"]},
+        device={"type": "string"},
+        usm_type={"enum": ["host", "shared", "device", None]},
+        memory_block=exactly(
+            address=ADDRESS,
+            refcount=COUNT,
+            kind={"enum": ["external", "buffer", "dlpack", "usm", "owned"]},
+            start=ADDRESS,
+            nbytes={"type": ["integer", "null"]},
+            object={"type": ["integer", "null"]},
+            release_function={
+                "enum": [
+                    "Py_DECREF", "PyBuffer_Release", "PyMem_RawFree", "DLManagedTensor.deleter",
+                    "DLManagedTensorVersioned.deleter", "StorageImpl::release",
+                ]
+            },
+            release_address={"type": "integer", "minimum": 1},
+        ),
+    ),
+)  # fmt: skip
+
+VALID = jsonschema.Draft202012Validator(SCHEMA)
+
+# Kind and release function of the memory block, for each producer of the matrix.
+OBJECT = ("external", "Py_DECREF")
+BUFFER = ("buffer", "PyBuffer_Release")
+USM = ("usm", "Py_DECREF")
+DLPACK = {
+    ("dlpack", "DLManagedTensor.deleter"),
+    ("dlpack", "DLManagedTensorVersioned.deleter"),
+}  # depends on the version of the library
+BLOCKS = {
+    "numpy": OBJECT, "ml_dtypes": OBJECT, "bytes": OBJECT,
+    "torch": {("external", "StorageImpl::release"), OBJECT},  # OBJECT is a detached tensor
+    "jax": {BUFFER, *DLPACK},
+    "dpnp (device)": USM, "dpnp (shared)": USM, "dpnp (host)": USM,
+    "usm_ndarray (device)": USM, "usm_ndarray (shared)": USM, "usm_ndarray (host)": USM,
+    "MemoryUSMDevice": USM, "MemoryUSMShared": USM, "MemoryUSMHost": USM,
+    "pyarrow.Array": DLPACK,
+    "pyarrow.Buffer": BUFFER, "pyarrow.Tensor": BUFFER,
+    "tvm-ffi": DLPACK, "array_api_strict": {BUFFER, *DLPACK},
+    "PIL.Image": {BUFFER, OBJECT}, "bytearray": BUFFER, "array.array": BUFFER, "memoryview": BUFFER, "mmap": BUFFER,
+    "mmap (read-only)": BUFFER, "ctypes array": BUFFER, "ctypes scalar": BUFFER, "ctypes.Structure": BUFFER,
+    "shared_memory": BUFFER,
+    "capsule (legacy)": ("dlpack", "DLManagedTensor.deleter"),
+    "capsule (versioned)": ("dlpack", "DLManagedTensorVersioned.deleter"),
+}  # fmt: skip
+if FAST_WAYS_OFF:  # without fast paths, the blocks own exports of these protocols
+    BLOCKS.update(torch=DLPACK, bytes=BUFFER)
+
+
+@pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
+def test_memory_blocks_of_all_producers(producer):
+    if not installed(producer):
+        pytest.skip(f"{producer.library} is not installed")
+    for element, layout in producer.pairs():
+        made = producer.make(ELEMENTS[element], LAYOUTS[layout])
+        close = made.close
+        x = ah.asarray(made.obj)
+        assert x.access == made.access
+        check_block(x, producer, made)
+        facts = ah.inspect(x)
+        assert json.loads(json.dumps(facts)) == facts
+        VALID.validate(facts)
+        assert str(ah.parse_type(facts["type"]["symbolic"])) == facts["type"]["symbolic"]
+        assert ah.debug_repr(x).count("\n") >= 15
+        del x, made
+        with contextlib.suppress(BufferError):
+            close()
+    gc.collect()
+
+
+def check_block(x, producer, made):
+    block = x.memory
+    allowed = BLOCKS[producer.name]
+    assert (block.kind, block.release_function) in (allowed if isinstance(allowed, set) else {allowed})
+    assert block.device == x.device
+    assert block.refcount >= 2  # references of the array and of the local variable
+    view = x[...]
+    assert view.memory is block
+    assert x.memory.refcount > 2
+    reached = [
+        x.ptr + sum(corner)
+        for corner in _corners([(length - 1) * step for length, step in zip(x.shape, x.byte_strides, strict=True)])
+    ]
+    if x.size:
+        assert block.address <= min(reached)
+        assert max(reached) + x.itemsize <= block.address + block.nbytes
+    if producer.memory != "cpu":
+        assert block.owner is made.root
+        assert (block.address, block.nbytes) == (made.root._pointer, made.root.nbytes)
+    elif producer.name == "PIL.Image":
+        assert type(block.owner) is bytes or block.owner is made.obj  # each access creates a new bytes object
+    else:
+        is_managed_tensor = block.kind == "dlpack" and producer.name != "pyarrow.Array"  # without a Python owner
+        assert block.owner is (None if is_managed_tensor else made.obj)
+
+
+def _corners(steps):
+    return [()] if not steps else [(*rest, step) for rest in _corners(steps[:-1]) for step in {0, steps[-1]}]
+
+
+def test_memory_blocks_of_other_imports():
+    struct = ah.asarray(StructProducer())
+    assert (struct.memory.kind, struct.memory.release_function) == OBJECT
+    buffer = ah.asarray(exporter())
+    assert (buffer.memory.kind, buffer.memory.release_function) == BUFFER
+    numbers = ah.asarray([1, 2, 3])
+    assert (numbers.memory.kind, numbers.access, type(numbers.memory.owner)) == ("external", "readwrite", np.ndarray)
+    own = ah.USMArray(4, "i4", buffer="cpu")
+    assert (own.memory.kind, own.memory.release_function, own.memory.owner) == ("owned", "PyMem_RawFree", None)
+    assert own.memory.release_address != numbers.memory.release_address
+
+
+def test_invalid_objects_raise_the_error_of_asarray():
+    for function in (ah.debug_repr, ah.inspect, ah.datashape):
+        with pytest.raises(TypeError, match="does not support an array protocol"):
+            function(object())
+
+
+# ------------------------------------------------------------------------------------------------- aligned and native
+
+
+def test_aligned_copies_unaligned_arrays():
+    mem = np.arange(33, dtype="i1")
+    x = ah.asarray(mem[1:].view("i4"))
+    y = x.aligned()
+    assert y.flags.aligned and not x.flags.aligned
+    assert y.memory is not x.memory
+    assert np.array_equal(np.asarray(y), mem[1:].view("i4"))
+    assert (y.access, str(y.device), y.aligned()) == ("readwrite", "cpu", y)
+    assert y.aligned(copy=True).memory is not y.memory
+    with pytest.raises(BufferError, match="copy=False forbids"):
+        x.aligned(copy=False)
+    assert y.aligned(copy=False) is y
+
+
+def test_native_swaps_byte_swapped_arrays():
+    for dtype in [">i4", ">c8", ">U3", ">M8[s]", [("x", ">f8"), ("in", [("y", ">i2", 3)])]]:
+        a = np.array([1, 2, 3]).astype(np.dtype(dtype))
+        x = ah.asarray(a)
+        y = x.native()
+        assert y.dtype == a.dtype.newbyteorder("=") and y.dtype.isnative
+        assert y.memory is not x.memory
+        assert "byteswap" in ah.datashape(x) and "byteswap" not in ah.datashape(y)
+        assert np.array_equal(np.asarray(y), a)
+        assert y.native() is y and y.native(copy=True).memory is not y.memory
+        with pytest.raises(BufferError, match="copy=False forbids"):
+            x.native(copy=False)
+
+
+def test_native_swaps_sub_array_fields():
+    a = np.zeros(3, [("x", ">i4", (2,)), ("y", "<f4")])
+    a["x"] = [[1, 2], [3, 4], [5, 6]]
+    y = ah.asarray(a).native()
+    assert y.dtype["x"].base.isnative and y.dtype.isnative
+    assert ah.as_numpy(y)["x"].tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+@pytest.mark.parametrize(("code", "name"), [((5, 32, 1), "complex32"), ((4, 16, 1), "bfloat16")])
+def test_element_types_outside_of_numpy_are_named(code, name):
+    """Without ml_dtypes, the name of the type is shown, and the error of `dtype` names ml_dtypes."""
+    python(
+        without("ml_dtypes")
+        + textwrap.dedent(f"""
+        import numpy as np
+        import arrayhub as ah
+        from dlpack_by_hand import Handmade, packed_int4
+
+        x = ah.asarray(Handmade(memory=np.zeros(8, "u1"), shape=(2,), dtype={code}))
+        assert "dtype='{name}'" in repr(x), repr(x)
+        assert x.picture.dtype == "{name}"
+        ah.inspect(x)
+        assert "{name}" in str(ah.explain(x)) or "float16" in str(ah.explain(x))
+        assert ah.check(x) == []
+        for ask in (lambda: x.dtype, lambda: np.asarray(x), lambda: ah.as_numpy(x)):
+            try:
+                ask()
+            except TypeError as error:
+                assert "{name}" in str(error) and "ml_dtypes" in str(error), error
+            else:
+                raise AssertionError("NumPy has this type")
+        """)
+    )
+
+
+def test_native_of_device_memory_names_to_host():
+    interface = {"shape": (2,), "typestr": ">i4", "data": (4096, False), "version": 2}
+    with pytest.raises(BufferError, match=r"call arrayhub\.to_host\(x\)"):
+        ah.asarray(producer(__cuda_array_interface__=interface)).native()
+
+
+def test_unaligned_and_byte_swapped_arrays():
+    a = np.zeros(9, "u1")[1:].view(">i4")
+    a[:] = [1, 2]
+    x = ah.asarray(a)
+    assert ah.datashape(x) == "2 * unaligned[byteswap[int32]]"
+    assert ah.datashape(x.aligned()) == "2 * byteswap[int32]"
+    assert ah.datashape(x.native()) == "2 * int32"
+    torch = pytest.importorskip("torch")
+    assert ah.as_torch(x.native()).equal(torch.tensor([1, 2], dtype=torch.int32))
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        [("a", ">i4", (2,))],
+        [("a", "<i4"), ("b", [("c", ">f8", (2, 1))])],
+        [("a", [("b", ">u2")], (3,))],
+    ],
+)
+def test_native_swaps_nested_sub_arrays_of_records(dtype):
+    source = np.zeros(3, dtype)
+    source.view("u1")[:] = range(source.nbytes)
+    swapped = source.astype(source.dtype.newbyteorder("="))
+    x = ah.asarray(source)
+    y = x.native()
+    assert y.memory is not x.memory
+    assert np.asarray(y).tobytes() == swapped.tobytes()
+    assert y.native() is y
+    with pytest.raises(BufferError, match="copy=False forbids"):
+        x.native(copy=False)

@@ -1,0 +1,137 @@
+"""With ARRAYHUB_DISABLE_FAST_PATHS=1: the protocols alone, and the same answers.
+
+What a library's module knows besides its protocol (a mask, a tensor's state, a dtype that no type string says) is no
+fast way and stays on. So the whole suite has to pass as it stands. Here all that libraries' arrays go through does so,
+each file in a process of its own; CONTRIBUTING.md has the command for the rest.
+"""
+
+import importlib.util
+import re
+import sys
+
+import pytest
+from children import ROOT, finished, python
+from exporters import FAST_WAYS_OFF
+
+TESTS = ROOT / "tests"
+SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
+# Tests without arrays of known libraries, or without assertions on their descriptions: two thirds of the time.
+ELSEWHERE = {
+    "adapters/test_cuda_array.py": "producers made by hand",
+    "adapters/test_dlpack.py": "producers made by hand",
+    "adapters/test_format_language.py": "text",
+    "adapters/test_sycl_usm.py": "producers made by hand",
+    "capi/test_table.py": "compiles consumers",
+    "docs": "pages",
+    "interop/test_fast_paths_off.py": "this file",
+    "interop/test_private_names.py": "names that the fast ways use",
+    "project": "sources, builds and tools",
+    "robustness/test_callback_exceptions.py": "producers made by hand",
+    "robustness/test_failing_allocations.py": "as test_growth.py",
+    "robustness/test_fuzz.py": "producers made by hand",
+    "robustness/test_growth.py": "counts what its routes leave behind, those by protocols alone among them",
+    "robustness/test_interrupts.py": "as test_growth.py",
+    "robustness/test_nonsense.py": "calls that no array comes into",
+    "robustness/test_threads.py": "as test_growth.py",
+    "test_sycl_runtime.py": "the environment",
+    "transport/test_dask.py": "processes, and what they send each other",
+    "transport/test_mpi.py": "as test_dask.py",
+    "transport/test_shared_memory.py": "as test_dask.py",
+}
+EACH = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py"))
+FILES = ["gpu", *(name for name in EACH if not name.startswith(("gpu/", *ELSEWHERE)))]
+MINUTES = 20  # a limit for a hung test, not a judgement of speed
+NO_TESTS = 5  # pytest's status where a file has none, or skips itself
+FEWEST = 4000  # tests in what remains
+
+
+def pytest_run(*arguments):
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    return finished(*command, cwd=ROOT, **{SWITCH: "1"})
+
+
+def test_what_remains_is_most_of_the_suite():
+    assert all((TESTS / name).exists() for name in ELSEWHERE)
+    done = pytest_run("--collect-only", *(TESTS / file for file in FILES if file != "gpu"))
+    assert done.returncode == 0, done.stdout[-20_000:]
+    assert int(re.search(r"(\d+) tests collected", done.stdout)[1]) > FEWEST
+
+
+@pytest.mark.skipif(FAST_WAYS_OFF, reason="this is the run with the fast ways off")
+@pytest.mark.timeout(60 * MINUTES)
+@pytest.mark.parametrize("file", FILES)
+def test_the_file_passes(file):
+    done = pytest_run("--tb=short", TESTS / file)
+    assert done.returncode in (0, NO_TESTS), done.stdout[-20_000:]
+    assert "passed" in done.stdout or "skipped" in done.stdout
+
+
+# Who asks a protocol: a class of NumPy's, torch's and dpnp's, each with a look at what is asked of it.
+ASKED = """
+import sys
+import arrayhub as ah
+import numpy as np
+
+def watched(cls, name):
+    theirs = getattr(cls, name)
+    def ask(self):
+        asked.add(name)
+        return theirs.__get__(self)
+    return property(ask)
+
+asked = set()
+array = type("Watched", (np.ndarray,), {"__array_interface__": watched(np.ndarray, "__array_interface__")})
+ah.asarray(np.zeros(3).view(array))
+try:
+    import torch
+except ImportError:
+    pass
+else:
+    torch.Tensor.__dlpack__ = watched(torch.Tensor, "__dlpack__")
+    ah.asarray(torch.zeros(3))
+try:
+    import dpnp
+except ImportError:
+    pass
+else:
+    name = "__sycl_usm_array_interface__"
+    setattr(dpnp.ndarray, name, watched(dpnp.ndarray, name))
+    ah.asarray(dpnp.zeros(3))
+print(*sorted(asked))
+"""
+
+
+def test_the_switch_sends_each_library_to_its_protocol():
+    assert python(ASKED, **{SWITCH: "0"}).split() == []
+    names = python(ASKED, **{SWITCH: "1"}).split()
+    assert "__array_interface__" in names
+    for library, name in (("torch", "__dlpack__"), ("dpnp", "__sycl_usm_array_interface__")):
+        assert (name in names) == (importlib.util.find_spec(library) is not None)
+
+
+# All that an array says of itself, for everything that any producer makes.
+REPORT = """
+import arrayhub as ah
+from matrix.elements import ELEMENTS
+from matrix.layouts import LAYOUTS
+from matrix.producers import PRODUCERS, installed
+for producer in PRODUCERS:
+    if not installed(producer):
+        continue
+    for element, layout in producer.pairs():
+        if element not in ("float32", "uint8", "bool", "complex128", "bfloat16", "record", ">i4", "datetime64[ns]"):
+            continue
+        made = producer.make(ELEMENTS[element], LAYOUTS[layout])
+        x = ah.asarray(made.obj)
+        assert made.address in (None, x.ptr) or not made.values, (producer.name, element, layout)
+        data = bytes(x.to_host().copy().reshape(-1)) if x.dtype.kind in "biufc" else None
+        assert data in (None, made.values), (producer.name, element, layout)
+        print(producer.name, element, layout, x.shape, x.strides, x.byte_strides, x.offset, x.dtype, x.access, x.device,
+              x.usm_type, x.protocol, x.memory.nbytes, x.flags.c_contiguous, x.flags.f_contiguous, x.flags.aligned)
+"""
+
+
+def test_descriptions_are_the_same_to_the_last_word():
+    fast, plain = (python(REPORT, **{SWITCH: value}) for value in "01")
+    assert fast.count("\n") > 400
+    assert plain == fast

@@ -1,0 +1,166 @@
+"""Every row of docs/libraries.md, a process per library; what the extra ``test`` lacks, where it is installed."""
+
+import numpy as np
+import pytest
+from libraries.one import MISSING
+from libraries.page import PAGE, ran, versions, written
+from libraries.table import LIBRARIES
+from numpy_release import FROM_DLPACK_WRITES, needs_dlpack_1
+
+import arrayhub as ah
+
+
+def asked(library):
+    """A row of the table; what two of them make is a legacy capsule of NumPy's where it has no other."""
+    marks = needs_dlpack_1 if library.name in ("numpy", "array_api_strict") else ()
+    return pytest.param(library, id=library.name, marks=marks)
+
+
+@pytest.mark.parametrize("library", [asked(library) for library in LIBRARIES])
+def test_library(library):
+    status, said, errors = ran(library)
+    if status == MISSING:
+        pytest.skip(f"{library.name} is {'part of' if library.in_extra else 'not part of'} the extra test: {said}")
+    assert status == 0, errors
+
+
+def test_page_is_what_the_tables_say():
+    assert PAGE.read_text() == written(versions()), "docs/libraries.md is old; run python -m tests.support.libraries"
+
+
+def test_page_has_every_version():
+    assert set(versions()) == {library.name for library in LIBRARIES}
+
+
+# -------------------------------------------------------------------------------------- out, where nobody is told apart
+
+
+@pytest.fixture
+def shared():
+    pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    x = ah.USMArray((8,), dtype="f4", buffer="shared")
+    np.asarray(x)[:] = range(8)
+    return x
+
+
+@needs_dlpack_1
+def test_the_device_is_true_for_everybody_else(shared):
+    assert shared.__dlpack_device__() == (14, 0)
+    seen = np.from_dlpack(shared)
+    assert seen.ctypes.data == shared.ptr and seen.flags.writeable is FROM_DLPACK_WRITES
+    back = ah.from_dlpack(shared)
+    assert back.device == shared.device and back.usm_type == "shared"
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    assert ah.asarray(dpnp.from_dlpack(shared)).usm_type == "shared"
+
+
+@needs_dlpack_1
+def test_a_version_like_numpys_is_not_numpy(shared):
+    """NumPy is known by its own tuple, not by what is in it."""
+    np.from_dlpack(shared)
+    for version in ((1, 0), (1, 1)):
+        assert ah.from_dlpack(shared.__dlpack__(max_version=version)).device.type == "oneapi"
+
+
+@needs_dlpack_1
+def test_a_copy_for_a_library_without_the_device_lies_on_the_host():
+    """The message used to say: pass copy=True."""
+    pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    pytest.importorskip("array_api_strict", reason="array-api-strict is part of the extra test")
+    x = ah.asarray(np.arange(3.0)).to_device("oneapi:0")
+    with pytest.raises(BufferError, match="pass copy=True"):
+        ah.convert(x, "array_api_strict")
+    assert ah.asarray(ah.convert(x, "array_api_strict", copy=True)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "take", ["jax", *(pytest.param(name, marks=needs_dlpack_1) for name in ("numpy", "array_api_strict"))]
+)
+def test_device_memory_names_the_copy(take):
+    pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    module = pytest.importorskip({"jax": "jax.dlpack"}.get(take, take), reason=f"{take} is part of the extra test")
+    x = ah.USMArray((8,), dtype="f4", buffer="device")
+    with pytest.raises(BufferError, match=r"to_host\(x\), which copies"):
+        module.from_dlpack(x)
+
+
+# ---------------------------------------------------------------------------------------------------- convert by a name
+
+
+@needs_dlpack_1
+def test_convert_by_the_name_of_a_module():
+    x = np.arange(4.0)
+    strict = pytest.importorskip("array_api_strict", reason="array-api-strict is part of the extra test")
+    y = ah.convert(x, "array_api_strict")
+    assert type(y) is type(strict.zeros(1)) and ah.asarray(y).ptr == x.ctypes.data
+    assert ah.asarray(ah.convert(x, "array_api_strict", copy=True)).ptr != x.ctypes.data
+    assert ah.asarray(ah.convert(memoryview(b"abc"), "array_api_strict")).access == "readonly"
+
+
+@pytest.mark.parametrize(
+    "name", ["os", "no_such_module", "tensorflow", "", ".", "..x", "numpy.", "a b", "arrayhub;", b"os", 3, None, []]
+)
+def test_a_name_that_is_no_library(name):
+    with pytest.raises((ValueError, TypeError), match="to is.*numpy, torch, jax|unhashable"):
+        ah.convert(np.arange(3.0), name)
+
+
+def written_module(tmp_path, monkeypatch, text):
+    (tmp_path / "taker.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(__import__("sys").modules, "taker", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import numpy\nfrom_dlpack = lambda x: numpy.from_dlpack(x).copy()", "copies this memory without being asked"),
+        ("import numpy\nfrom_dlpack = lambda x: numpy.from_dlpack(x)[::-1]", "copies this memory"),
+        ("from_dlpack = lambda x: object()", "nothing shows whether"),
+        ("def from_dlpack(x): raise KeyError('no')", "refuses USMArray"),
+        ("import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x, allow_readonly=True)", "is read-only"),
+    ],
+    ids=["copies", "another view", "unseen", "refuses", "forgets read-only"],
+)
+@needs_dlpack_1
+def test_a_library_is_held_to_what_convert_promises(tmp_path, monkeypatch, text, words):
+    if "torch" in text:
+        pytest.importorskip("torch", reason="torch is part of the extra test")
+    written_module(tmp_path, monkeypatch, text)
+    x = np.arange(4.0)
+    x.flags.writeable = False
+    with pytest.raises(BufferError, match=words):
+        ah.convert(x, "taker")
+
+
+def test_read_only_memory_by_a_capsule_that_cannot_say_so(tmp_path, monkeypatch):
+    written_module(tmp_path, monkeypatch, "import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x)")
+    pytest.importorskip("torch", reason="torch is part of the extra test")
+    x = np.arange(4.0)
+    x.flags.writeable = False
+    with pytest.raises(BufferError, match="read-only"):
+        ah.convert(x, "taker")
+    assert ah.convert(x, "taker", allow_readonly=True).data_ptr() == x.ctypes.data
+    assert ah.convert(x, "taker", copy=True).data_ptr() != x.ctypes.data
+
+
+# -------------------------------------------------------------------------------------------------------- errors' words
+
+
+class Odd:
+    """Its protocol fails with an exception of its own library's."""
+
+    class Error(Exception):
+        pass
+
+    def __dlpack__(self, **keywords):
+        raise self.Error("no DLPack for this")
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def test_any_exception_of_a_protocol_is_a_refusal():
+    with pytest.raises(BufferError, match="no DLPack for this") as raised:
+        ah.asarray(Odd())
+    assert type(raised.value.__cause__) is Odd.Error

@@ -1,0 +1,512 @@
+"""Private names of other libraries, and of CPython: with each taken away, what needs it says so or goes another way.
+
+docs/private_names.md has the table.
+"""
+
+import re
+import textwrap
+from pathlib import Path
+
+import native_build
+import pytest
+from children import python
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = (ROOT / "docs" / "private_names.md").read_text()
+CORE = ROOT / "arrayhub" / "_core"
+
+HEAD = """
+    import ctypes, sys
+    import numpy as np
+    import arrayhub
+"""
+
+
+@pytest.mark.usefixtures("dpctl")
+@pytest.mark.parametrize("name", ["Memory_GetUsmPointer", "Memory_Make", "Memory_GetNumBytes"])
+def test_host_memory_needs_no_function_of_dpctls(name):
+    """A dpctl of an unknown kind is imported; only what has to do with its memory fails, and says what is missing."""
+    python(
+        HEAD
+        + """
+    import dpctl.memory
+    api = dict(dpctl.memory._memory.__pyx_capi__)
+    del api[sys.argv[1]]
+    dpctl.memory._memory.__pyx_capi__ = api
+    memory = bytearray(3)
+    x = arrayhub.USMArray(3, "u1", memory)
+    x = arrayhub.asarray(np.arange(3))
+    assert arrayhub.as_numpy(x).tolist() == [0, 1, 2]
+    assert arrayhub.asarray(memory).shape == (3,)
+    assert arrayhub.to_host(x, stream=1) is x
+    try:
+        arrayhub.asarray(dpctl.memory.MemoryUSMDevice(8), via="sycl")
+    except ImportError as error:
+        assert sys.argv[1] in str(error), error
+    else:
+        raise AssertionError("it came in")
+    """,
+        name,
+    )
+
+
+SPANNING = """
+    import dpctl.memory
+    # Taken away before anybody looks for them.
+    gone = set(sys.argv[1:])
+    class Library(ctypes.CDLL):
+        def __getitem__(self, name):
+            if name in gone:
+                raise AttributeError(name)
+            return super().__getitem__(name)
+    ctypes.CDLL = Library
+    queue = dpctl.SyclQueue("cpu")
+    blocks = sorted((dpctl.memory.MemoryUSMDevice(1 << 20, queue=queue) for _ in range(6)), key=lambda m: m._pointer)
+    def show(start, nbytes):
+        keys = {"data": (start, False), "shape": (nbytes,), "typestr": "|u1", "version": 1, "syclobj": queue}
+        return type("P", (), {"__sycl_usm_array_interface__": keys, "keep": blocks})()
+    for block in blocks:
+        assert arrayhub.asarray(show(block._pointer, 1 << 20)).nbytes == 1 << 20
+        assert arrayhub.asarray(show(block._pointer + 5, 1)).nbytes == 1
+    for first, last in zip(blocks, blocks[1:]):
+        if last._pointer - first._pointer == 1 << 20 and gone:
+            continue      # nothing lies between them, so that by their pages they are one
+        try:
+            arrayhub.asarray(show(first._pointer, last._pointer + (1 << 20) - first._pointer))
+        except arrayhub.InterfaceError as error:
+            assert "within one USM allocation" in str(error), error
+        else:
+            raise AssertionError(f"{first._pointer:#x} to {last._pointer:#x} came in")
+"""
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        (),
+        ("_ZNK4sycl3_V17context9getNativeEv",),
+        ("DPCTLContext_GetBackend",),
+        ("clGetExtensionFunctionAddressForPlatform",),
+        ("clGetContextInfo",),
+        ("clReleaseContext",),
+    ],
+    ids=lambda names: names[0] if names else "all there",
+)
+@pytest.mark.usefixtures("dpctl")
+def test_a_view_over_several_allocations_is_refused(gone):
+    """By the base of the last byte's allocation; where nobody can be asked for it, by the kind of each page."""
+    python(HEAD + SPANNING, *gone)
+
+
+# What of a library is looked up only when it is needed: how the name is lost, and what has to work without it.
+OTHER_WAYS = {
+    "jax: unsafe_buffer_pointer": """
+        import jax
+        x = jax.numpy.arange(64.0)
+        address = x.unsafe_buffer_pointer()
+        del type(x).unsafe_buffer_pointer
+        assert not hasattr(x, "unsafe_buffer_pointer")
+        y = arrayhub.as_jax(arrayhub.asarray(x))
+        assert arrayhub.asarray(y).ptr == address
+        assert y.tolist() == list(range(64))
+    """,
+    "jax: the class's name": """
+        import jax
+        x = jax.numpy.arange(64.0)
+        address = x.unsafe_buffer_pointer()
+        type(x).__name__ = "Other"
+        a = arrayhub.asarray(x)
+        assert a.ptr == address and a.access == "readonly"
+        assert arrayhub.as_jax(a).tolist() == list(range(64))
+    """,
+    "gt4py: REGISTRY": """
+        from gt4py.storage.cartesian import layout_registry
+        before = arrayhub.layouts.names()
+        del layout_registry.REGISTRY
+        assert set(arrayhub.layouts.names()) <= set(before)
+        assert arrayhub.zeros((3, 4, 5), dims="IJK", backend="gt:cpu_ifirst").strides == (1, 3, 12)
+        try:
+            arrayhub.zeros((3, 4, 5), dims="IJK", backend="nobody's")
+        except ValueError as error:
+            assert "is not registered" in str(error), error
+        else:
+            raise AssertionError("it was taken")
+    """,
+    "pyarrow: _import_from_c_capsule": """
+        import pyarrow
+        class Array:
+            pass
+        pyarrow.Array = Array
+        x = arrayhub.asarray(np.arange(5))
+        shared = arrayhub.as_arrow(x)
+        assert shared.to_pylist() == [0, 1, 2, 3, 4] and shared.buffers()[1].address == x.ptr
+        assert arrayhub.as_arrow([[1, 2], [3]], copy=True).to_pylist() == [[1, 2], [3]]
+    """,
+    "joblib: the module that hashes": """
+        import joblib
+        x, y = arrayhub.asarray(np.arange(5.0)), arrayhub.asarray(np.arange(5.0))
+        sys.modules["joblib.hashing"].__dict__["__name__"] = "other"
+        assert joblib.hash(x) == joblib.hash(y) != joblib.hash(arrayhub.asarray(np.ones(5)))
+    """,
+    "dask: hash_buffer_hex": """
+        import dask.base, dask.hashing
+        x, y = arrayhub.asarray(np.arange(5.0)), arrayhub.asarray(np.arange(5.0))
+        del dask.hashing.hash_buffer_hex
+        assert dask.base.tokenize(x) == dask.base.tokenize(y) != dask.base.tokenize(arrayhub.asarray(np.ones(5)))
+    """,
+    "distributed: pickle_dumps": """
+        from distributed.protocol import deserialize, serialize
+        arrayhub.register_dask()
+        x = arrayhub.asarray(np.arange(5.0))
+        header, frames = serialize(x)
+        assert header["serializer"] == "dask"
+        inside = sys.modules["distributed.protocol.serialize"]
+        del inside.pickle_loads
+        try:
+            deserialize(header, frames)
+        except ImportError as error:
+            assert "pickle_loads" in str(error), error
+        else:
+            raise AssertionError("it arrived")
+        del inside.pickle_dumps
+        assert serialize(x, serializers=["dask", "error"])[0]["serializer"] == "error"
+        header, frames = serialize(x)
+        assert header["serializer"] == "pickle"
+        assert np.array_equal(deserialize(header, frames), np.arange(5.0))
+    """,
+    "distributed: Worker._instances": """
+        import distributed.worker, pickle
+        from distributed.protocol import deserialize, serialize
+        from arrayhub.transport.deferred_error import refused
+        del distributed.worker.Worker._instances
+        x = arrayhub.asarray(np.arange(5.0))
+        assert np.array_equal(deserialize(*serialize(x)), np.arange(5.0))
+        try:
+            refused(pickle.PicklingError("said where it was found"))
+        except pickle.PicklingError:
+            pass
+        else:
+            raise AssertionError("a stand-in was sent")
+    """,
+}
+
+
+@pytest.mark.parametrize("name", OTHER_WAYS)
+def test_another_way_is_gone_without_a_name(name):
+    pytest.importorskip(name.partition(":")[0])
+    python(textwrap.dedent(HEAD) + textwrap.dedent(OTHER_WAYS[name]))
+
+
+def test_without_the_callers_name_multiprocessing_sends_the_elements():
+    python(
+        HEAD
+        + """
+    import multiprocessing.reduction, multiprocessing.shared_memory, pickle
+    memory = multiprocessing.shared_memory.SharedMemory(create=True, size=8)
+    memory.buf[:8] = bytes(range(8))
+    x = arrayhub.asarray(memory.buf[:8])
+    dumps = multiprocessing.reduction.ForkingPickler.dumps
+    assert b"shm" in bytes(dumps(x)) or b"psm" in bytes(dumps(x))
+    multiprocessing.reduction.__dict__["__name__"] = "other"
+    sent = bytes(dumps(x))
+    memory.buf[:8] = bytes(8)
+    assert pickle.loads(sent).tobytes() == bytes(range(8))
+    del x
+    memory.close()
+    memory.unlink()
+    """
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- dpnp
+
+DPNP = {
+    "_array_obj": """
+        inside = dpnp.ndarray.__getattribute__ if "__getattribute__" in vars(dpnp.ndarray) else object.__getattribute__
+        def hidden(self, name):
+            if name == "_array_obj" and sys._getframe(1).f_globals["__name__"] == "__main__":
+                raise AttributeError(name)
+            return inside(self, name)
+        dpnp.ndarray.__getattribute__ = hidden
+        assert not hasattr(array, "_array_obj")
+    """,
+    "_create_from_usm_ndarray": """
+        assert hasattr(dpnp.ndarray, "_create_from_usm_ndarray")
+        dpnp.ndarray = type("ndarray", (), {})      # as arrayhub sees it; dpnp's own functions have theirs
+    """,
+}
+
+
+@pytest.mark.usefixtures("dpctl")
+@pytest.mark.parametrize("name", DPNP)
+def test_dpnps_arrays_go_in_and_out_without_a_name(name):
+    pytest.importorskip("dpnp.tensor")
+    program = """
+    import dpnp
+    array = dpnp.arange(12, dtype="i4", device="cpu").reshape(3, 4)
+    address = array.get_array()._pointer
+    """
+    after = """
+    x = arrayhub.asarray(array[:, 1:])
+    assert x.ptr == address + 4 and x.shape == (3, 3) and x.byte_strides == (16, 4) and x.access == "readwrite"
+    back = arrayhub.as_dpnp(x)
+    assert back.get_array()._pointer == address + 4
+    assert dpnp.asnumpy(back).tolist() == [[1, 2, 3], [5, 6, 7], [9, 10, 11]]
+    """
+    python("".join(textwrap.dedent(part) for part in (HEAD, program, DPNP[name], after)))
+
+
+# ------------------------------------------------------------------------------------------- who asks for USM by DLPack
+
+# How a reader of the host's memory is no longer known for one, its own call, and arrayhub's.
+READERS = {
+    "numpy": (
+        """
+        given = np.from_dlpack
+        np.from_dlpack = lambda x: x.__dlpack__(max_version=tuple([1, 0]))
+        arrayhub.asarray(shared).__dlpack__(max_version=(1, 0))      # when NumPy's tuple is looked for
+        np.from_dlpack = given
+        """,
+        "np.from_dlpack(x)",
+        "arrayhub.as_numpy(x)",
+    ),
+    "torch": (
+        """
+        import torch.utils.dlpack
+        torch.utils.dlpack.__dict__["__name__"] = "other"
+        """,
+        "torch.from_dlpack(x)",
+        "arrayhub.as_torch(x)",
+    ),
+    "warp": (
+        """
+        import warp
+        warp.config.quiet = True
+        warp.init()
+        sys.modules[warp.from_dlpack.__module__].__dict__["__name__"] = "other"
+        """,
+        "warp.from_dlpack(x)",
+        "arrayhub.convert(x, 'numpy')",
+    ),
+    "jax": (
+        """
+        import jax
+        sys.modules["jax._src.dlpack"].__dict__["__name__"] = "other"
+        """,
+        "jax.dlpack.from_dlpack(x)",
+        "arrayhub.as_jax(x)",
+    ),
+}
+
+
+@pytest.mark.usefixtures("dpctl")
+@pytest.mark.parametrize("reader", READERS)
+def test_who_is_not_known_to_read_the_hosts_memory_is_shown_a_sycl_device(reader):
+    """Which it refuses itself; a caller whose name is gone is no other case. arrayhub's own functions ask nobody."""
+    pytest.importorskip(reader)
+    lost, theirs, ours = READERS[reader]
+    program = """
+    import dpctl.memory
+    shared = dpctl.memory.MemoryUSMShared(8, queue=dpctl.SyclQueue("cpu"))
+    np.frombuffer(shared, "u1")[:] = 7
+    """
+    after = f"""
+    x = arrayhub.asarray(shared)
+    try:
+        taken = {theirs}
+    except Exception as error:
+        assert not isinstance(error, (SystemError, KeyError)), error
+    else:
+        raise AssertionError("it was known")
+    assert {ours}.tolist() == [7] * 8
+    """
+    python("".join(textwrap.dedent(part) for part in (HEAD, program, lost, after)))
+
+
+# -------------------------------------------------------------------------------------------------------------- torch
+
+
+def test_a_view_that_steps_backwards_goes_to_torch_by_arrayhub_where_its_caller_is_not_known():
+    """torch itself would end the process; every other array goes in as before."""
+    pytest.importorskip("torch")
+    python(
+        HEAD
+        + """
+    import torch.utils.dlpack
+    torch.utils.dlpack.__dict__["__name__"] = "other"
+    x = arrayhub.asarray(np.arange(4.0))
+    assert torch.from_dlpack(x).tolist() == [0, 1, 2, 3]
+    try:
+        arrayhub.as_torch(x[::-1])
+    except BufferError as error:
+        assert "negative strides" in str(error), error
+    else:
+        raise AssertionError("it was given out")
+    assert arrayhub.as_torch(x[::-1], copy=True).tolist() == [3, 2, 1, 0]
+    """
+    )
+
+
+# Private names that `libraries/torch` reads to explain why torch does not export a tensor.
+TORCH = {
+    "torch._C._functorch": "del torch._C._functorch.is_functorch_wrapped_tensor",
+    "torch._is_functional_tensor": "del torch._is_functional_tensor",
+    "torch._subclasses.FakeTensor": "del torch._subclasses.FakeTensor",
+    "Tensor._is_zerotensor": "torch.Tensor._is_zerotensor = property()",
+}
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_tensors_are_refused_and_held_without_a_private_name(name):
+    pytest.importorskip("torch")
+    lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"  # torch's own modules need it
+    python(
+        textwrap.dedent(HEAD)
+        + lost
+        + textwrap.dedent("""
+    import gc
+
+    def refused(tensor):
+        try:
+            a = arrayhub.asarray(tensor)
+        except BufferError:
+            return tensor
+        raise AssertionError(f"{tensor} came in as {a}")
+
+    t = torch.arange(6.0).reshape(2, 3)
+    x = arrayhub.asarray(t)
+    assert x.ptr == t.data_ptr() and x.shape == (2, 3)
+    conjugate = torch.zeros(2, dtype=torch.complex64).conj()
+    refused(conjugate)
+    refused(conjugate.imag)
+    refused(torch.zeros(2, requires_grad=True))
+    refused(torch.empty(2, device="meta"))
+    refused(torch.zeros(2).to_sparse())
+    refused(torch._efficientzerotensor(3))
+    torch.func.vmap(refused)(torch.zeros(2, 2))
+
+    t.data = torch.zeros(2, 3)
+    gc.collect()
+    others = [torch.full((2, 3), 9.0) for _ in range(64)]
+    assert arrayhub.as_numpy(x).ravel().tolist() == [0, 1, 2, 3, 4, 5]
+    assert arrayhub.as_torch(x).tolist() == [[0, 1, 2], [3, 4, 5]]
+    """)
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- numba
+
+NUMBA = [
+    "numba.core.boxing.unbox_array",
+    "numba.core.cgutils.if_likely",
+    "numba.core.datamodel.register_default",
+    "numba.core.datamodel.models.ArrayModel",
+    "numba.core.errors.NumbaNotImplementedError",
+    "numba.core.pythonapi.PythonAPI.serialize_object",
+    "numba.extending.unbox",
+    "numba.np.numpy_support.from_dtype",
+]
+
+
+@pytest.mark.parametrize("name", ["", *NUMBA])
+def test_without_numbas_internals_it_is_typed_as_a_buffer_and_numba_says_so(tmp_path, name):
+    """numba warns, names what is missing, and goes on; so does `as_numba`."""
+    pytest.importorskip("numba")
+    entry = tmp_path / "arrayhub-0.dist-info"
+    entry.mkdir()
+    (entry / "METADATA").write_text("Metadata-Version: 2.1\nName: arrayhub\nVersion: 0\n")
+    (entry / "entry_points.txt").write_text("[numba_extensions]\ninit = arrayhub.libraries.numba_typing:register\n")
+    python(
+        HEAD
+        + """
+    import operator, warnings
+    import numba, numba.core.pythonapi
+    from numba.core import entrypoints
+
+    @numba.njit
+    def second(x):
+        return x[1]
+
+    entrypoints._already_initialized = True
+    assert second(np.arange(3.0)) == 1
+    sys.path.insert(0, sys.argv[1])
+    entrypoints._already_initialized = False
+    path, _, name = sys.argv[2].rpartition(".")
+    if name:      # only while it is looked for: numba itself needs it
+        owner = operator.attrgetter(path.partition(".")[2])(numba)
+        value = getattr(owner, name)
+        delattr(owner, name)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        entrypoints.init_all()
+    if name:
+        setattr(owner, name, value)
+    said = [str(warning.message) for warning in seen if "arrayhub" in str(warning.message)]
+    x = arrayhub.asarray(np.arange(3.0))
+    kind = numba.typeof(x)
+    if name:
+        assert len(said) == 1 and name in said[0], said
+        assert isinstance(kind, numba.types.Buffer) and not isinstance(kind, numba.types.Array), kind
+    else:
+        assert not said and isinstance(kind, numba.types.Array), (said, kind)
+    assert second(x) == second(arrayhub.as_numba(x)) == 1
+    """,
+        tmp_path,
+        name,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- CPython
+
+
+@pytest.fixture(scope="session")
+def shortcut(tmp_path_factory):
+    folder = native_build.shared_folder(tmp_path_factory, "shortcut")
+    source = native_build.SOURCES / "shortcut.c"
+    return native_build.compiled(folder, "shortcut", [source], *native_build.STRICT, includes=(CORE,))
+
+
+def test_the_entry_of_a_function_is_replaced_where_its_type_has_one_alone(shortcut):
+    """An offset of 0 is that of the reference count."""
+    python(
+        HEAD
+        + """
+    import functools, importlib.util
+    spec = importlib.util.spec_from_file_location("shortcut", sys.argv[1])
+    shortcut = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shortcut)
+
+    def function(*arguments):
+        return arguments
+
+    partial = functools.partial(function)
+    shortcut.shorten(partial)
+    assert partial(1) is True and partial([]) == [] and partial(1, 2) == (1, 2) and partial() == ()
+
+    class Called:
+        def __call__(self, *arguments):
+            return arguments
+
+    class Heavy(int):
+        __call__ = Called.__call__
+
+    for other in (Called(), Heavy(3), 5, "text", Called):
+        before, count = type(other), sys.getrefcount(other)
+        shortcut.shorten(other)
+        assert type(other) is before and sys.getrefcount(other) == count
+    assert Called()(1) == (1,) and Heavy(3)(1) == (1,)
+    """,
+        shortcut,
+    )
+
+
+def test_the_private_names_of_cpythons_that_are_used_are_in_the_table():
+    """In C, where a name that is gone is an error of the compiler's, and in Python, where it is one at run time."""
+    used = set()
+    for source in CORE.parent.rglob("*"):
+        if source.suffix in (".pyx", ".pxd", ".pxi", ".h", ".py") and "include" not in source.parts:
+            used.update(
+                re.findall(r"\b(?:_Py[A-Z]\w+|_Py_\w+|PyUnstable_\w+|tp_version_tag|sys\._\w+)", source.read_text())
+            )
+    assert "_PyObject_LookupAttr" in used and "sys._getframe" in used
+    assert {name for name in used if f"`{name}`" not in TABLE} == set()

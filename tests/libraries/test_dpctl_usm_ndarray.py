@@ -1,0 +1,308 @@
+"""usm_ndarray by C functions, by its struct and by its dict: all say the same, and what is unknown is left alone.
+
+dpnp's usm_ndarray has no C functions now; dpctl's had them until 0.21, and both come and go between releases. So the
+first half asks whichever release is installed (run it with dpctl 0.21 too), and the second half compiles types such as
+another release might have: with the functions or without, under other signatures, with another layout in memory.
+"""
+
+import functools
+import itertools
+import json
+import sys
+import sysconfig
+
+import arrayhub as ah  # before dpctl: it finds the CPU runtime
+
+# isort: split
+import numpy as np
+import pytest
+from children import python, run
+from exporters import FAST_WAYS_OFF
+
+pytest.importorskip("dpctl", reason="no SYCL without dpctl")
+
+KINDS = ("device", "shared", "host")
+DTYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
+LAYOUTS = {
+    "C": lambda u: u,
+    "transposed": lambda u: u.T,  # contiguous: no strides in the struct
+    "corner": lambda u: u[1:, 2:],
+    "steps": lambda u: u[::2, 1::3],
+    "negative": lambda u: u[::-1, ::-2],
+    "column": lambda u: u[:, 3],
+    "0-d": lambda u: u[2, 3],
+    "empty": lambda u: u[:0],
+    "empty tail": lambda u: u[:, 6:],
+    "new axes": lambda u: u[None, :, None],
+    "one row": lambda u: u[2:3].T,
+}
+
+
+def tensor_module():
+    """dpnp.tensor, or before it was moved there dpctl.tensor."""
+    try:
+        import dpnp.tensor as tensor
+    except ImportError:
+        tensor = pytest.importorskip("dpctl.tensor")
+    return tensor
+
+
+def described(a):
+    """What a dict can say of an array too; where its allocation starts and ends is not among it."""
+    flags = a.flags
+    return {
+        "layout": (a.shape, a.strides, flags.c_contiguous, flags.f_contiguous),
+        "elements": (a.dtype, a.typenum, flags.aligned),
+        "memory": (a.ptr, a.usm_type, a.device, a.access),
+        "protocol": a.protocol,
+    }
+
+
+def compare(usm_ndarray):
+    """Compare arrays of every kind of memory, type and layout with their dicts; return how many were compared."""
+    count = 0
+    for kind, dtype in itertools.product(KINDS, DTYPES):
+        whole = usm_ndarray((4, 6), dtype=dtype, buffer=kind)
+        for (layout, view), writable in itertools.product(LAYOUTS.items(), (True, False)):
+            u = view(whole)
+            u.flags.writable = writable
+            a, keys = ah.asarray(u), u.__sycl_usm_array_interface__
+            assert described(a) == described(ah.asarray(u, via="sycl")), (kind, dtype, layout)
+            if a.size:
+                ours = a.__sycl_usm_array_interface__
+                assert {key: ours[key] for key in SAID} == {key: keys[key] for key in SAID}, (kind, dtype, layout)
+            assert (a.usm_type, a.access) == (kind, "readwrite" if writable else "readonly")
+            assert a.base is u.usm_data
+            assert (a.memory.address, a.memory.nbytes) == (u.usm_data._pointer, u.usm_data.nbytes)
+            assert a.ptr == a.memory.address + a.offset * a.itemsize, (kind, dtype, layout)
+            count += 1
+    return count
+
+
+SAID = ("data", "offset", "shape", "typestr", "syclobj")
+EXPECTED = len(KINDS) * len(DTYPES) * len(LAYOUTS) * 2
+
+
+# ---------------------------------------------------------------------------------------- the release that is installed
+
+
+# What is changed in a release before its first array comes.
+CHANGES = {
+    "nothing": "",
+    "no functions": "capi.clear()",
+    "another signature": "capi['UsmNDArray_GetFlags'] = capi.get('UsmNDArray_GetOffset')",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_installed_release_says_what_its_dict_says(change):
+    tensor_module()
+    code = f"""
+        import sys
+        from test_dpctl_usm_ndarray import compare, tensor_module
+
+        usm_ndarray = tensor_module().usm_ndarray
+        capi = sys.modules[usm_ndarray.__module__].__pyx_capi__
+        {CHANGES[change]}
+        print(compare(usm_ndarray))
+    """
+    assert int(python(code, beside=__file__)) == EXPECTED
+
+
+def test_the_values_arrive():
+    """By whichever way: `compare` looks at descriptions alone."""
+    tensor = tensor_module()
+    u = tensor.reshape(tensor.arange(24, dtype="i4", usm_type="shared"), (4, 6))
+    for view in LAYOUTS.values():
+        assert np.array_equal(np.asarray(ah.asarray(view(u))), view(np.arange(24, dtype="i4").reshape(4, 6)))
+
+
+# ------------------------------------------------------------------------------------------- releases that might come
+
+# A usm_ndarray around one of the installed release, with fields of its own that are filled in from the other's dict.
+LOOKALIKE = """\
+# cython: language_level=3
+from libc.stdlib cimport free, malloc
+
+ASKED = {{"dict": 0, "functions": 0}}
+
+cdef api class usm_ndarray [object PyUSMArrayObject, type PyUSMArrayType]:
+    {fields}
+    cdef object __weakref__
+
+    cdef void needs_a_table_of_methods(self):
+        pass
+
+    def __cinit__(self, shape, *, dtype=None, buffer=None, real=None):
+        from dpnp.tensor import usm_ndarray as installed
+
+        cdef int k
+        self.namespace_ = real = installed(shape, dtype=dtype, buffer=buffer) if real is None else real
+        keys = real.__sycl_usm_array_interface__
+        self.base_ = real.usm_data
+        self.data_ = <char*> <size_t> (keys["data"][0] + keys["offset"] * real.itemsize)
+        self.nd_ = len(keys["shape"])
+        self.typenum_ = real.dtype.num
+        self.shape_ = <Py_ssize_t*> malloc(sizeof(Py_ssize_t) * 8)
+        for k, length in enumerate(keys["shape"]):
+            self.shape_[k] = length
+        in_fortran_order = real.size and real.flags.f_contiguous and not real.flags.c_contiguous
+        if keys["strides"] is not None and not in_fortran_order:
+            self.strides_ = <Py_ssize_t*> malloc(sizeof(Py_ssize_t) * 8)
+            for k, step in enumerate(keys["strides"]):
+                self.strides_[k] = step
+        self.note_flags()
+
+    def __dealloc__(self):
+        free(self.shape_)
+        free(self.strides_)
+
+    cdef note_flags(self):
+        flags = self.namespace_.flags
+        self.flags_ = flags.c_contiguous | flags.f_contiguous << 1 | flags.writable << 2
+
+    def __getitem__(self, key):
+        return usm_ndarray((), real=self.namespace_[key])
+
+    @property
+    def T(self):
+        return usm_ndarray((), real=self.namespace_.T)
+
+    @property
+    def flags(self):
+        return Flags(self)
+
+    @property
+    def dtype(self):
+        return self.namespace_.dtype
+
+    @property
+    def usm_data(self):
+        return self.base_
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        ASKED["dict"] += 1
+        return self.namespace_.__sycl_usm_array_interface__
+
+
+class Flags:
+    def __init__(self, array):
+        self.__dict__["array"] = array
+
+    def __setattr__(self, name, value):
+        set_flag(self.array, name, value)
+
+
+def set_flag(usm_ndarray u, name, value):
+    setattr(u.namespace_.flags, name, value)
+    u.note_flags()
+
+{functions}
+"""
+
+FIELDS = {
+    "known": "char* data_; int nd_; Py_ssize_t* shape_; Py_ssize_t* strides_; int typenum_; int flags_; "
+    "object base_; object namespace_",
+    "reordered": "char* data_; int nd_; Py_ssize_t* strides_; Py_ssize_t* shape_; int flags_; int typenum_; "
+    "object base_; object namespace_",
+    "moved": "object namespace_; object base_; int flags_; int nd_; Py_ssize_t* shape_; Py_ssize_t* strides_; "
+    "char* data_; int typenum_",
+    "longer": "char* data_; int nd_; Py_ssize_t* shape_; Py_ssize_t* strides_; int typenum_; int flags_; "
+    "object base_; object namespace_; object device_",
+}
+GETTERS = {
+    "GetData": ("char*", "data_"),
+    "GetNDim": ("int", "nd_"),
+    "GetShape": ("Py_ssize_t*", "shape_"),
+    "GetStrides": ("Py_ssize_t*", "strides_"),
+    "GetTypenum": ("int", "typenum_"),
+    "GetFlags": ("int", "flags_"),
+    "GetUSMData": ("object", "base_"),
+}
+# The functions of a release, as changes of its table: none, one gone, one with another result, one of another meaning.
+FUNCTIONS = {
+    "known": "",
+    "none": "capi.clear()",
+    "one gone": "del capi['UsmNDArray_GetFlags']",
+    "another result": "capi['UsmNDArray_GetNDim'] = capi['UsmNDArray_GetShape']",
+    "another meaning": "capi['UsmNDArray_GetFlags'] = capi['UsmNDArray_GetTypenum']",
+}
+# What is in them, and the way that must be taken.
+RELEASES = [
+    ("known", "known", "functions"),
+    ("reordered", "known", "functions"),
+    ("longer", "known", "functions"),
+    ("known", "none", "struct"),
+    ("known", "one gone", "struct"),
+    ("known", "another result", "struct"),
+    ("known", "another meaning", "struct"),
+    ("reordered", "none", "dict"),
+    ("moved", "none", "dict"),
+    ("longer", "none", "dict"),
+    ("moved", "another result", "dict"),
+    ("reordered", "another meaning", "dict"),
+]
+
+
+def source(fields):
+    """Return the Cython source of a release with these fields and all functions."""
+    declared = "\n    ".join(f"cdef {field.strip()}" for field in FIELDS[fields].split(";"))
+    functions = "\n".join(
+        f'cdef api {result} UsmNDArray_{name}(usm_ndarray u):\n    ASKED["functions"] += 1\n    return u.{field}'
+        for name, (result, field) in GETTERS.items()
+    )
+    return LOOKALIKE.format(fields=declared, functions=functions)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    """Compile a release to the extension module dpctl.tensor._usmarray, once, and return its path."""
+    pytest.importorskip("Cython")
+    pytest.importorskip("dpnp.tensor")
+
+    @functools.cache
+    def build(fields):
+        folder = tmp_path_factory.mktemp(fields)
+        file, library = folder / "_usmarray.pyx", folder / f"_usmarray{sysconfig.get_config_var('EXT_SUFFIX')}"
+        file.write_text(source(fields))
+        compiler = (sysconfig.get_config_var("CC") or "cc").split()
+        include = f"-I{sysconfig.get_path('include')}"
+        for command in (
+            [sys.executable, "-m", "cython", "--module-name", "dpctl.tensor._usmarray", file],
+            [*compiler, "-shared", "-fPIC", "-O0", "-w", include, file.with_suffix(".c"), "-o", library],
+        ):
+            run(*command, cwd=folder)
+        return library
+
+    return build
+
+
+@pytest.mark.parametrize(("fields", "functions", "way"), RELEASES)
+def test_another_release(release, fields, functions, way):
+    """Under the name that dpctl's had: what can be trusted is used, and the rest of it is never asked."""
+    code = f"""
+        import importlib.util, json, sys
+        import arrayhub, dpctl.memory
+        from test_dpctl_usm_ndarray import compare
+
+        spec = importlib.util.spec_from_file_location("dpctl.tensor._usmarray", sys.argv[1])
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules["dpctl.tensor"] = sys.modules["dpctl.tensor._usmarray"] = module
+        capi = module.__pyx_capi__
+        {FUNCTIONS[functions]}
+
+        arrayhub.asarray(module.usm_ndarray((3,), dtype="f4", buffer="shared"))   # the first is looked at more closely
+        u = module.usm_ndarray((3,), dtype="f4", buffer="shared")
+        module.ASKED.update(dict.fromkeys(module.ASKED, 0))
+        arrayhub.asarray(u)
+        asked = {{name: count > 0 for name, count in module.ASKED.items()}}
+        print(json.dumps([asked, module.usm_ndarray.__basicsize__, compare(module.usm_ndarray)]))
+    """
+    asked, size, compared = json.loads(python(code, str(release(fields)), beside=__file__))
+    if FAST_WAYS_OFF:
+        way = "dict"  # both others are fast ways
+    assert size == (96 if fields == "longer" else 88)
+    assert asked == {"dict": way == "dict", "functions": way == "functions"}
+    assert compared == EXPECTED

@@ -1,0 +1,162 @@
+"""torch: every state of a tensor, every type both ways, and what as_torch never hands over."""
+
+import numpy as np
+import pytest
+import torch
+from children import python
+
+import arrayhub as ah
+
+
+class Sub(torch.Tensor):
+    pass
+
+
+class Wrapper(torch.Tensor):
+    @classmethod
+    def __torch_dispatch__(cls, function, kinds, arguments=(), keywords=None):
+        raise RuntimeError("no operations here")
+
+
+class Refuses(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, kinds, arguments=(), keywords=None):
+        raise RuntimeError("not today")
+
+
+# What a tensor is, and what its refusal says.
+REFUSED = {
+    "requires_grad": ("torch.ones(3, requires_grad=True)", r"x\.detach\(\)"),
+    "computed with grad": ("torch.ones(3, requires_grad=True) * 2", r"x\.detach\(\)"),
+    "Parameter": ("torch.nn.Parameter(torch.ones(3))", r"x\.detach\(\)"),
+    "subclass with grad": ("torch.ones(3, requires_grad=True).as_subclass(Sub)", r"x\.detach\(\)"),
+    "uninitialized": ("torch.nn.UninitializedParameter()", "torch: "),
+    "conj": ("torch.ones(3, dtype=torch.complex64).conj()", r"x\.resolve_conj\(\)"),
+    "neg": ("torch.ones(3, dtype=torch.complex64).conj().imag", r"x\.resolve_neg\(\)"),
+    "sparse": ("torch.eye(3).to_sparse()", r"sparse_coo; accepted: torch.strided. Call x\.to_dense\(\)"),
+    "csr": ("torch.eye(3).to_sparse_csr()", r"x\.to_dense\(\)"),
+    "mkldnn": ("torch.eye(3).to_mkldnn()", r"x\.to_dense\(\)"),
+    "meta": ("torch.empty(3, device='meta')", "'meta', without memory"),
+    "nested": ("torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])", r"nested; call x\.to_padded_tensor"),
+    "jagged": ("torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)", r"x\.values\(\)"),
+    "quantized": ("torch.quantize_per_tensor(torch.ones(3), 0.1, 10, torch.qint8)", r"x\.int_repr\(\)"),
+    "zero": ("torch._efficientzerotensor((3,))", r"x\.clone\(\)"),
+    "resized": ("resized()", "storage was resized to nothing"),
+    "fake": ("fake()", "it is fake, without data"),
+    "raising subclass": ("torch.ones(3).as_subclass(Refuses)", "not today"),
+    "wrapper": ("torch.Tensor._make_wrapper_subclass(Wrapper, (3,), dtype=torch.float32)", "torch: "),
+    "bits": ("torch.empty(3, dtype=torch.bits8)", r"dtype is torch\.bits8; .* Call x\.view\(torch\.uint8\)"),
+    **{
+        f"{name} {kind}": (
+            f"torch.empty(3, dtype=torch.{name}){kind}",
+            r"which torch exports as whole bytes.*x\.view\(torch.uint8\)",
+        )
+        for name in ("int4", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7")
+        if hasattr(torch, name)  # the kinds are newer than the unsigned ones of them
+        for kind in ("", ".as_subclass(Sub)")
+    },
+}
+
+
+def resized():
+    x = torch.ones(3)
+    x.untyped_storage().resize_(0)
+    return x
+
+
+def fake():
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode():
+        return torch.zeros(3)
+
+
+@pytest.mark.parametrize("via", [None, "dlpack"])
+def test_states_that_memory_does_not_show(via):
+    """In a process of its own, because torch itself crashes on some of them; one line a state that fails."""
+    python(f"import sys, test_torch; sys.exit(test_torch.count_wrong_answers({via!r}))", beside=__file__)
+
+
+def count_wrong_answers(via):
+    import re
+    import warnings
+
+    warnings.simplefilter("ignore")  # prototypes of torch warn when they are made
+    wrong = 0
+    for name, (expression, words) in REFUSED.items():
+        try:
+            print(name, "came in:", ah.asarray(eval(expression), via=via))
+        except BufferError as error:
+            if re.search(words, str(error)) and len(str(error)) < 400:
+                continue
+            print(name, "refused with:", error)
+        wrong += 1
+    return wrong
+
+
+@pytest.mark.parametrize("transform", ["vmap", "grad", "functionalize"])
+def test_inside_a_transformed_function(transform):
+    code = (
+        "import torch, arrayhub as ah\nseen = []\n"
+        "def look(x):\n"
+        "    try: ah.asarray(x)\n"
+        "    except BufferError as error: seen.append(str(error))\n"
+        "    return x.sum()\n"
+        f"torch.func.{transform}(look)(torch.arange(6.0).reshape(2, 3))\n"
+        "assert len(seen) == 1 and len(seen[0]) < 400, seen\n"
+    )
+    python(code)
+
+
+def test_what_helps_does_help():
+    values = torch.tensor([1 + 2j, 3 - 4j])
+    assert ah.as_numpy(values.conj().resolve_conj()).tolist() == [1 - 2j, 3 + 4j]
+    assert ah.as_numpy(values.conj().imag.resolve_neg()).tolist() == [-2, 4]
+    grad = torch.ones(3, requires_grad=True)
+    assert ah.asarray(grad.detach()).ptr == grad.data_ptr()
+    assert ah.as_numpy(torch.eye(2).to_sparse().to_dense()).tolist() == [[1, 0], [0, 1]]
+    assert ah.asarray(torch.nn.Parameter(torch.ones(3), requires_grad=False)).shape == (3,)
+    x = torch.ones(3).as_subclass(Sub)
+    assert ah.asarray(x).ptr == x.data_ptr()
+    with torch.inference_mode():
+        x = torch.ones(3)
+    assert ah.asarray(x).ptr == x.data_ptr()
+
+
+@pytest.mark.parametrize("make", [lambda: torch.ones(3), lambda: torch.ones(2, 3)[1], lambda: torch.ones(3).detach()])
+def test_a_gradient_is_seen_whenever_it_is_asked_for(make):
+    x = make()
+    assert ah.asarray(x).ptr == x.data_ptr()
+    x.requires_grad_()
+    for asking in (x, x * 2, x[1:], (x * 2)[1:]):
+        with pytest.raises(BufferError, match="requires_grad is True"):
+            ah.asarray(asking)
+    with torch.no_grad():
+        result = x * 2
+    assert ah.asarray(result).ptr == result.data_ptr()
+    assert ah.asarray(x.requires_grad_(False)).ptr == x.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        (np.arange(6)[::-1], "negative strides, which torch does not have; pass copy=True"),
+        (np.arange(6).reshape(2, 3)[:, ::-1], "negative strides"),
+        (b"abc", "read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True"),
+        (np.zeros(3, ">f8"), "DLPack: there is no code for dtype"),
+        (np.zeros(3, "g"), "no code for dtype"),
+        (np.zeros(3, "M8[s]"), "no code for dtype"),
+        (np.zeros(3, "i4,f4"), "no code for dtype"),
+        (np.zeros(4, "i1,f4")["f1"], "not multiples of the item size"),
+    ],
+    ids=lambda x: str(x)[:30],
+)
+def test_what_torch_is_never_handed(x, words):
+    with pytest.raises(BufferError, match=words):
+        ah.as_torch(x)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)])
+def test_empty_arrays_with_negative_strides(shape):
+    x = np.zeros(shape)[..., ::-1]
+    assert ah.as_torch(x).shape == shape

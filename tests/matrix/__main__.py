@@ -1,6 +1,0 @@
-"""``python -m tests.matrix`` writes docs/matrix.md."""
-
-from .table import PAGE, written
-
-PAGE.write_text(written())
-print(PAGE)

@@ -1,0 +1,362 @@
+"""The one rule of the layers, held to the code: imports run along a layer or down, never in circles.
+
+docs/architecture.md gives the layers; LAYERS below is the same list, and a test compares the two.
+"""
+
+import ast
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "arrayhub"
+
+# Lowest first. A name is a folder or a module of arrayhub.
+LAYERS = (
+    ("_core",),
+    ("runtimes", "sycl_runtime"),
+    ("adapters",),
+    ("libraries",),
+    ("transfer",),
+    ("array",),
+    ("convert",),
+    ("storage", "inspection", "transport", "capi"),
+    ("nested",),
+    ("_clone", "cli", "examples", "__init__", "__main__"),
+)
+LAYER_OF = {name: layer for layer, names in enumerate(LAYERS, start=1) for name in names}
+
+CYTHON_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
+    r"|c?import[ \t]+(?P<plain>[^\n#]+))",
+    re.MULTILINE,
+)
+INCLUDE = re.compile(r'^include "([\w/]+\.pxi)"', re.MULTILINE)
+CODE = ("py", "pyx", "pxd", "pxi")
+
+
+def parts_of(file):
+    """Return the .pxi files that a .pyx includes."""
+    return [file.parent / name for name in INCLUDE.findall(file.read_text())] if file.suffix == ".pyx" else []
+
+
+def module_name(file, package):
+    """Return the dotted name of a source file; a .pyx, its .pxd and its .pyi are one module."""
+    return ".".join((package.name, *file.relative_to(package).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def names_in(clause):
+    """The imported names of ``a, b as c`` or ``(a,\n b)``."""
+    clause = re.sub(r"#.*", "", clause).strip("() \n")
+    return [part.split()[0] for part in clause.replace("\n", " ").split(",") if part.strip()]
+
+
+def imports_of(file):
+    """Yield (module, names) for every import and cimport in a file and its parts, those inside functions included."""
+    text = "\n".join(source.read_text() for source in (file, *parts_of(file)))
+    if file.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{file}: relative import; this project writes them in full"
+                yield node.module, [alias.name for alias in node.names]
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield alias.name, []
+        return
+    for found in CYTHON_IMPORT.finditer(text):
+        if found["module"]:
+            yield found["module"], names_in(found["names"])
+        else:
+            for name in names_in(found["plain"]):
+                yield name, []
+
+
+def import_graph(package):
+    """Map every module of a package to the modules of the same package that it imports."""
+    files = [file for suffix in ("py", "pyx", "pxd") for file in package.rglob(f"*.{suffix}")]
+    modules = {module_name(file, package) for file in files}
+    graph = {module: set() for module in modules}
+    for file in files:
+        importer = module_name(file, package)
+        for module, names in imports_of(file):
+            if module.partition(".")[0] != package.name:
+                continue
+            submodules = {f"{module}.{name}" for name in names} & modules
+            graph[importer] |= (submodules or {module}) - {importer}
+    return graph
+
+
+def layer_of(module):
+    parts = module.split(".")
+    return LAYER_OF[parts[1] if len(parts) > 1 else "__init__"]
+
+
+def upward_imports(graph):
+    return sorted(
+        f"{importer} (layer {layer_of(importer)}) imports {imported} (layer {layer_of(imported)})"
+        for importer, imports in graph.items()
+        for imported in imports
+        if layer_of(imported) > layer_of(importer)
+    )
+
+
+GRAPH = import_graph(PACKAGE)
+INSTALLED_AS_IT_IS = {".py", ".pyi", ".pxd", ".h", ".hpp", ".typed", ".cmake", ".pc"}
+
+
+def test_every_module_has_a_layer():
+    unknown = {module for module in GRAPH if "." in module and module.split(".")[1] not in LAYER_OF}
+    assert not unknown, f"add to LAYERS and to docs/architecture.md: {sorted(unknown)}"
+
+
+def test_every_import_leads_somewhere():
+    """Those inside functions too, which nobody may come by for long."""
+    imported = {module for imports in GRAPH.values() for module in imports}
+    assert imported <= set(GRAPH), sorted(imported - set(GRAPH))
+
+
+def test_no_import_goes_up():
+    assert upward_imports(GRAPH) == []
+
+
+def test_no_circles():
+    try:
+        TopologicalSorter(GRAPH).prepare()
+    except CycleError as error:
+        pytest.fail("imports in a circle: " + " -> ".join(error.args[1]))
+
+
+def test_the_graph_is_read():
+    """The tests above would pass on an empty graph."""
+    assert "arrayhub._core.descriptor" in GRAPH["arrayhub.array.usm_array"]
+    assert "arrayhub.adapters.dlpack" in GRAPH["arrayhub.array.usm_array"]
+    assert "arrayhub._core.errors" in GRAPH["arrayhub._core.device"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("layout.pxd", "from arrayhub.adapters.dlpack cimport parse\n"),
+        ("layout.pyx", "from arrayhub.adapters cimport (\n    dlpack,  # why\n)\n"),
+        ("layout.pyx", "def f():\n    import arrayhub.adapters.dlpack as d\n"),
+        ("layout.pyx", "cimport arrayhub.adapters.dlpack\n"),
+        ("layout.py", "def f():\n    from arrayhub.adapters import dlpack\n"),
+        ("layout.py", "import arrayhub.adapters.dlpack\n"),
+    ],
+)
+def test_an_upward_import_is_found(tmp_path, name, text):
+    package = tmp_path / "arrayhub"
+    (package / "_core").mkdir(parents=True)
+    (package / "adapters").mkdir()
+    (package / "adapters" / "dlpack.pyx").write_text("")
+    (package / "_core" / name).write_text(text)
+    assert upward_imports(import_graph(package)) == [
+        "arrayhub._core.layout (layer 1) imports arrayhub.adapters.dlpack (layer 3)"
+    ]
+
+
+def test_every_file_is_installed():
+    """meson.build lists files by name; what it does not name would be missing from an installed package only."""
+    build = (PACKAGE / "meson.build").read_text()
+    compiled = set(re.findall(r"'([\w/]+)'", re.search(r"compiled = \[(.*?)\]", build, re.S)[1]))
+    sources = {
+        f"{folder}/{file}".removeprefix("./")
+        for folder, files in re.findall(r"'([\w./]+)': \[(.*?)\]", build, re.S)
+        for file in re.findall(r"'([\w.-]+)'", files)
+    }
+    tree = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*") if file.suffix in INSTALLED_AS_IT_IS}
+    # The headers are Cython's, of a build in place.
+    beside_compiled = {f"{module}{suffix}" for module in compiled for suffix in (".pxd", ".pyi", ".h", "_api.h")}
+    assert {file.relative_to(PACKAGE).with_suffix("").as_posix() for file in PACKAGE.rglob("*.pyx")} == compiled
+    assert tree - beside_compiled == sources - beside_compiled
+
+
+def test_the_docs_show_these_layers():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", text, re.MULTILINE)
+    documented = {int(number): set(re.findall(r"`(\w+)/?`", names)) for number, names in rows}
+    built = {name for module in GRAPH for name in module.split(".")[1:2]} | {"__init__"}
+    assert documented == {
+        layer: set(names) & built for layer, names in enumerate(LAYERS, start=1) if set(names) & built
+    }
+
+
+def test_every_part_is_included_once():
+    """A .pxi is compiled in the module that includes it only."""
+    included = [part for file in PACKAGE.rglob("*.pyx") for part in parts_of(file)]
+    assert sorted(included) == sorted(PACKAGE.rglob("*.pxi"))
+
+
+def test_imports_of_a_part_are_imports_of_its_module(tmp_path):
+    package = tmp_path / "arrayhub"
+    (package / "_core").mkdir(parents=True)
+    (package / "adapters").mkdir()
+    (package / "adapters" / "dlpack.pyx").write_text("")
+    (package / "_core" / "layout.pyx").write_text('"""Layouts."""\n\ninclude "strides.pxi"  # a part\n')
+    (package / "_core" / "strides.pxi").write_text("from arrayhub.adapters.dlpack cimport parse\n")
+    assert import_graph(package)["arrayhub._core.layout"] == {"arrayhub.adapters.dlpack"}
+
+
+def test_names_of_compiled_modules_are_unique():
+    """Meson makes them all in one folder, whatever folder they are installed to."""
+    names = [file.stem for file in PACKAGE.rglob("*.pyx")]
+    assert len(names) == len(set(names)), sorted(name for name in set(names) if names.count(name) > 1)
+
+
+MODULES_OF_A_WALK = 4  # more than that nobody keeps in mind
+
+
+def walks():
+    """The question of each walk in docs/architecture.md, and the (module, function) pairs of its steps."""
+    text = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Five walks\n")[2].partition("\n## ")[0]
+    found = re.split(r"^\*\*(.+?)\*\*", text, flags=re.MULTILINE)
+    return {
+        question: [re.findall(r"`([\w/]+):(\w+)`", step) for step in re.findall(r"^\| .+", walk, re.MULTILINE)]
+        for question, walk in zip(found[1::2], found[2::2], strict=True)
+    }
+
+
+def walked():
+    """(module, function) for each step that docs/architecture.md names."""
+    return sorted(
+        set(re.findall(r"`([\w/]+):(\w+)`", (ROOT / "docs" / "architecture.md").read_text())) - {("module", "function")}
+    )
+
+
+@pytest.mark.parametrize(("module", "function"), walked())
+def test_a_function_that_the_docs_walk_through_is_there(module, function):
+    texts = [(PACKAGE / module).with_suffix(suffix) for suffix in (".py", ".pyx", ".pxd", ".pxi")]
+    source = "\n".join(text.read_text() for text in texts if text.exists())
+    assert re.search(rf"^\s*(?:def|cp?def\b[^\n(]*?) ?\*?{function}\(", source, re.MULTILINE), (
+        f"{module} has no {function}"
+    )
+
+
+@pytest.mark.parametrize("question", walks())
+def test_a_walk_goes_through_few_modules(question):
+    steps = [step for step in walks()[question] if step]
+    modules = {module for step in steps for module, _ in step}
+    assert len(steps) >= 3 and len(modules) <= MODULES_OF_A_WALK, f"{question} {sorted(modules)}"
+
+
+def test_walks_are_read():
+    assert len(walks()) == 5
+    assert len(walked()) >= 15
+
+
+# What Cython makes of these blocks takes the traceback of an exception.
+HANDLER = re.compile(r"except\b[^#]*:(?:\s*#.*)?$")
+WITH = re.compile(r"with (?!nogil\b|gil\b|cython\.critical_section\b).*:(?:\s*#.*)?$")
+JUMP = re.compile(r"(?:return|continue|break)\b")
+PLAIN_RETURN = re.compile(r"return\b\s*\w*\s*(?:#.*)?$")
+
+
+def takes_traceback(text):
+    """Return the lines of a Cython source that need a traceback: jumps out of an ``except`` clause, and `with`.
+
+    In a clause without a name, Cython does not keep the exception for a return of a constant or a variable.
+    """
+    found, clauses = [], []  # of each open clause: its indentation, and whether it names the exception
+    for number, line in enumerate(text.splitlines(), start=1):
+        code, indent = line.strip(), len(line) - len(line.lstrip())
+        if not code or code.startswith("#"):
+            continue
+        clauses = [clause for clause in clauses if clause[0] < indent]
+        if handler := HANDLER.match(code):
+            clauses.append((indent, " as " in handler[0].partition("#")[0]))
+        kept = any(named for _, named in clauses) or not PLAIN_RETURN.match(code)
+        if WITH.match(code) or (clauses and kept and JUMP.match(code)):
+            found.append((number, code))
+    return found
+
+
+COMPILED = sorted(
+    path.relative_to(PACKAGE).as_posix() for suffix in ("pyx", "pxi") for path in PACKAGE.rglob(f"*.{suffix}")
+)
+
+
+@pytest.mark.parametrize("module", COMPILED)
+def test_compiled_code_needs_no_traceback(module):
+    """Cython 3.1 and 3.2 read the traceback there. An exception that is raised without memory does not have one."""
+    assert takes_traceback((PACKAGE / module).read_text()) == []
+
+
+def test_such_a_return_is_found():
+    text = (
+        "try:\n    f()\nexcept E:\n    return 1\nexcept F as e:\n    x = 1\n    return e\nexcept G:\n    return g()\n"
+    )
+    assert takes_traceback(text) == [(7, "return e"), (9, "return g()")]
+
+
+@pytest.mark.parametrize("jump", ["continue", "break"])
+def test_other_jumps_and_with_are_found(jump):
+    assert takes_traceback(f"for x in y:\n    try:\n        f()\n    except E:\n        {jump}\n") == [(5, jump)]
+    assert takes_traceback("with f() as x:\n    g()\n") == [(1, "with f() as x:")]
+    assert takes_traceback("with nogil:\n    g()\n") == []
+
+
+# A comparison of a node's kind with one kind or some: `t.kind == LIST`, `node.kind in ("list", "regular")`.
+COMPARED_KIND = re.compile(r"\bkind\b\s*(?:==|!=|in\b|not in\b)\s*\(?\s*(?:\"(\w+)\"|([A-Z_]+)\b)")
+
+
+def compared_kinds(text):
+    from arrayhub._core.kinds import KIND_NAMES
+
+    found = [names[0] or names[1].lower() for names in COMPARED_KIND.findall(text)]
+    return [name for name in found if name in KIND_NAMES]
+
+
+def test_node_kinds_are_compared_in_their_table_only():
+    folders = [PACKAGE / folder for folder in ("_core", "adapters", "nested", "capi", "inspection", "transport")]
+    files = [file for folder in folders for suffix in CODE for file in folder.rglob(f"*.{suffix}")]
+    assert {file.name: compared_kinds(file.read_text()) for file in files if compared_kinds(file.read_text())} == {}
+
+
+@pytest.mark.parametrize("text", ["if t.kind == LIST:", 'if node.kind in ("string", "bytes"):', 'node.kind != "flat"'])
+def test_a_comparison_of_kinds_is_found(text):
+    assert compared_kinds(text)
+
+
+def test_tables_of_node_kinds_are_complete():
+    from arrayhub._core.kinds import KIND_NAMES, per_kind
+
+    rows = dict.fromkeys(KIND_NAMES, 0)
+    assert per_kind(**rows) == rows
+    with pytest.raises(ImportError, match="record"):
+        per_kind(**{name: 0 for name in rows if name != "record"})
+    with pytest.raises(ImportError, match="tensor"):
+        per_kind(**rows, tensor=0)
+
+
+def test_hooks_lead_to_names_of_upper_layers():
+    """`hooks` is the one exception to imports that only go downward, so it must not grow unseen."""
+    import importlib
+
+    from arrayhub._core.hooks import UPWARD
+
+    for name, place in UPWARD.items():
+        module, _, there = place.partition(":")
+        assert hasattr(importlib.import_module(module), there), name
+    used = {
+        (name, file.relative_to(PACKAGE).parts[0])
+        for suffix in CODE
+        for file in PACKAGE.rglob(f"*.{suffix}")
+        for name in re.findall(r"(?<![\w.])hooks\.(\w+)", file.read_text())
+    }
+    used.discard(("NAME", "_core"))  # in the docstring of `hooks`
+    assert {name for name, _ in used} == set(UPWARD)
+    sideways = [
+        (name, folder)
+        for name, folder in used
+        if LAYER_OF[folder] > LAYER_OF[UPWARD[name].split(".")[1].partition(":")[0]]
+    ]
+    assert sideways == []
+
+
+def test_an_unknown_hook_is_refused():
+    from arrayhub._core.hooks import hooks
+
+    with pytest.raises(AttributeError, match="hooks\\.draw"):
+        hooks.draw  # noqa: B018

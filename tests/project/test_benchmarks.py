@@ -1,0 +1,99 @@
+"""The runner of the benchmarks runs, and its JSON has the form that others read. No time is judged here."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from children import finished
+
+ROOT = Path(__file__).resolve().parents[2]
+GROUPS = {
+    *("reach", "elements", "nested", "native", "storage", "import", "dimensions"),
+    *("types", "threads", "copies", "engines", "sweep"),
+}
+NUMBERS = ("ours_ns", "peer_ns", "ratio")
+PEERS_OF_THE_TARGETS = 23  # rows of the table that have a target
+
+
+def run(*arguments):
+    return finished(sys.executable, "-m", "benchmarks", *arguments, cwd=ROOT)
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    file = tmp_path_factory.mktemp("benchmarks") / "results.json"
+    done = run("--repeat", "2", "--sample", "0.0001", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    return done, json.loads(file.read_text())
+
+
+def test_the_json_says_what_was_measured_where(everything):
+    _, results = everything
+    assert results["schema"] == 1
+    assert results["rounds"] == 2 and results["sample_seconds"] == 0.0001
+    assert set(results["machine"]) == {"cores", "architecture", "system", "python", "load"}
+    assert {"arrayhub", "numpy", "torch", "jax", "dpnp", "dpctl", "pyarrow"} <= set(results["versions"])
+    assert results["versions"]["numpy"]
+
+
+def test_every_row_has_its_numbers(everything):
+    _, results = everything
+    assert {row["group"] for row in results["rows"]} == GROUPS
+    for row in results["rows"]:
+        assert set(row) == {"group", "way", "peer", *NUMBERS, "spread", "at_most", "met"}
+        assert all(row[name] > 0 for name in NUMBERS), row
+        low, high = row["spread"]
+        assert 0 < low <= high
+        assert row["met"] is (row["at_most"] is None or row["ratio"] <= row["at_most"])
+
+
+def test_no_row_with_a_target_is_lost(everything):
+    """Measured, or skipped with a reason."""
+    _, results = everything
+    measured = [row for row in results["rows"] if row["group"] == "reach" and row["at_most"] is not None]
+    skipped = [row for row in results["skipped"] if row["reason"]]
+    assert len(skipped) == len(results["skipped"])
+    assert PEERS_OF_THE_TARGETS - len(skipped) <= len(measured) <= PEERS_OF_THE_TARGETS
+
+
+def test_what_is_no_time_holds(everything):
+    """Importing brings in no other library, and types that come and go leave nothing behind."""
+    _, results = everything
+    assert {fact["group"] for fact in results["facts"]} == {"engines", "import", "types", "sweep"}
+    timeless = [fact for fact in results["facts"] if fact["group"] != "engines"]  # which has limits in microseconds
+    assert all(fact["holds"] for fact in timeless), timeless
+
+
+def test_the_table_shows_each_row(everything):
+    done, results = everything
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:2] == ["way", "ours"]
+    assert len(lines) == 1 + len(results["rows"]) + len(results["facts"]) + len(results["skipped"])
+
+
+def test_one_group_alone():
+    done = run("--only", "dimensions", "--repeat", "1", "--sample", "0.0001", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert {row["group"] for row in json.loads(done.stdout)["rows"]} == {"dimensions"}
+
+
+def test_an_unknown_group_is_refused():
+    done = run("--only", "nothing")
+    assert done.returncode == 2
+    assert "dimensions" in done.stderr
+
+
+def test_the_engines_run_where_they_are_installed():
+    """Each has its rows, or says why not; and no way takes more memory than NumPy's array does."""
+    # Of more bytes than a process's allocator keeps for the next time, or what was there before would hide some.
+    done = run("--only", "clusters", "--repeat", "2", "--megabytes", "40", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
+    engines = {row["way"].partition(":")[0].partition(".")[0] for row in results["rows"]}
+    assert {"dask", "joblib"} <= engines and len(engines) + len(results["skipped"]) == 4
+    facts = {row["fact"].removeprefix("peak memory of ").rpartition(": ")[0]: row["holds"] for row in results["facts"]}
+    one_process = {"pickle in band", "pickle out of band", "dask's frames", "joblib.dump and load"}
+    dask = {f"dask: {way}" for way in ("client.scatter", "client.gather", "worker to worker")}
+    assert one_process | dask < set(facts)
+    assert all(facts.values()), results["facts"]

@@ -1,0 +1,27 @@
+"""Versions that the compiled modules were built with."""
+
+import re
+import tomllib
+
+import pytest
+from children import ROOT
+
+import arrayhub._core.tracing as compiled
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+
+
+@pytest.mark.parametrize("requirements", [PYPROJECT["build-system"]["requires"], EXTRAS["test"], EXTRAS["dev"]])
+def test_cython_is_older_than_its_list_comprehensions_that_free_an_item_twice(requirements):
+    assert (
+        [one for one in requirements if one.lower().startswith("cython>")]
+        == [one for one in requirements if re.fullmatch(r"cython>=3\.1,<3\.3", one.lower())]
+        != []
+    )
+
+
+def test_the_modules_were_made_by_such_a_cython():
+    """Cython puts a module with the number of its ABI into `sys.modules`, whose types the compiled functions share."""
+    version = re.fullmatch(r"_cython_(\d+)_(\d+)_\d+\w*", type(compiled.listen).__module__)
+    assert (3, 1) <= (int(version[1]), int(version[2])) < (3, 3)

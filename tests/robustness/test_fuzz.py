@@ -1,0 +1,18 @@
+"""A thousand hostile inputs for every protocol, language, index and constructor: no crash, no error of a wrong kind.
+
+``ARRAYHUB_TEST_FUZZ=10000`` draws more, and ``python -m tests.support.fuzz`` is the same as a command.
+"""
+
+import os
+
+import pytest
+from fuzz import runner
+from fuzz.targets import TARGETS
+
+COUNT = int(os.environ.get("ARRAYHUB_TEST_FUZZ", "1000"))
+
+
+@pytest.mark.timeout(runner.HANGS + 60)
+@pytest.mark.parametrize("target", TARGETS)
+def test_hostile_inputs(target):
+    assert runner.run_apart(target, COUNT, seed=11) == []

@@ -1,0 +1,76 @@
+"""Every way in and out up to a million times: nothing stays allocated, nothing stays referenced.
+
+`routes.LIBRARIES` is the table of ways, refusals included. Each library's run in a process of its own, so that what one
+of them keeps for itself is not taken for ours. A statement runs some times first: caches fill themselves once.
+"""
+
+import ctypes
+import itertools
+import mmap
+import sys
+
+import pytest
+from children import python
+from held import ALLOWED, FIRST, Held, held, references
+from routes import LIBRARIES, Route, installed, namespace, runner
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and asks glibc's malloc")
+BORROWED = 20  # references to None and the like come and go with what else the process does
+CONSTANTS = (None, True, False, (), "", float, int, tuple)
+
+
+def growth_of(route, names):
+    """Return what a route leaves behind, as a list of texts."""
+    go = runner(route, names)
+    watched = {**names, **{repr(one): one for one in CONSTANTS}}
+    for _ in range(3):
+        go(itertools.repeat(None, min(FIRST, route.times)))
+        before, counts = held(), references(watched)
+    go(itertools.repeat(None, route.times))
+    after, counted = held(), references(watched)
+    left = [
+        f"{field}: {new - old:+}"
+        for field, old, new, more in zip(Held._fields, before, after, ALLOWED, strict=True)
+        if new - old > more
+    ]
+    for name, n in counts.items():
+        if abs(counted[name] - n) > (0 if name in names else BORROWED):
+            left.append(f"references to {name}: {counted[name] - n:+}")
+    return left
+
+
+def main(library):
+    """Go all of a library's routes; return the number of those that left something behind, with a line each."""
+    names = namespace(library)
+    grown = {route.statement: found for route in LIBRARIES[library].routes if (found := growth_of(route, names))}
+    for statement, found in grown.items():
+        print(f"{statement}: {', '.join(found)}")
+    return len(grown)
+
+
+@pytest.mark.timeout(1200)  # 10^6 times each, on any machine
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_nothing_grows(library):
+    if not installed(library):
+        pytest.skip(f"{library} is not installed")
+    assert python("import sys, test_growth; test_growth.main(sys.argv[1])", library, beside=__file__) == ""
+
+
+LEAKS = {
+    "objects": "kept.append(object())",
+    "bytes": "malloc(64)",
+    "resident": "pages.append(mmap(-1, 4096)); pages[-1].write(b'x' * 4096)",
+    "references to a": "increment(a)",
+    "references to None": "increment(None)",
+}
+
+
+@pytest.mark.parametrize("what", LEAKS)
+def test_a_leak_is_found(what):
+    if what == "references to None" and sys.version_info >= (3, 12):
+        pytest.skip("from 3.12 on references to None are not counted")
+    names = {
+        "kept": [], "pages": [], "mmap": mmap.mmap, "a": object(), "malloc": ctypes.CDLL(None).malloc,
+        "increment": ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi)),
+    }  # fmt: skip
+    assert any(line.startswith(what) for line in growth_of(Route(LEAKS[what], 1000), names))

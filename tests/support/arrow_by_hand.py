@@ -1,0 +1,515 @@
+"""Arrow's structs made by hand with ctypes, true or not; as a program, what arrayhub makes of every false one.
+
+``python tests/support/arrow_by_hand.py`` prints one JSON object: of each case the error and how often its structs were
+released. A process of its own, because what is read wrongly here ends it.
+"""
+
+import ctypes
+import gc
+import json
+import mmap
+import sys
+
+from dlpack_by_hand import new_capsule
+
+import arrayhub
+
+
+class Schema(ctypes.Structure):
+    pass
+
+
+class Array(ctypes.Structure):
+    pass
+
+
+RELEASE_SCHEMA = ctypes.CFUNCTYPE(None, ctypes.POINTER(Schema))
+RELEASE_ARRAY = ctypes.CFUNCTYPE(None, ctypes.POINTER(Array))
+Schema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_char_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.POINTER(ctypes.POINTER(Schema))),
+    ("dictionary", ctypes.POINTER(Schema)),
+    ("release", RELEASE_SCHEMA),
+    ("private_data", ctypes.c_void_p),
+]
+Array._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(Array))),
+    ("dictionary", ctypes.POINTER(Array)),
+    ("release", RELEASE_ARRAY),
+    ("private_data", ctypes.c_void_p),
+]
+
+
+class DeviceArray(ctypes.Structure):
+    _fields_ = [
+        ("array", Array),
+        ("device_id", ctypes.c_int64),
+        ("device_type", ctypes.c_int32),
+        ("sync_event", ctypes.c_void_p),
+        ("reserved", ctypes.c_int64 * 3),
+    ]
+
+
+class Stream(ctypes.Structure):
+    pass
+
+
+class DeviceStream(ctypes.Structure):
+    pass
+
+
+def _functions(stream, array):
+    """The types of a stream's functions: get_schema, get_next, get_last_error, release."""
+    this = ctypes.POINTER(stream)
+    return (
+        ctypes.CFUNCTYPE(ctypes.c_int, this, ctypes.POINTER(Schema)),
+        ctypes.CFUNCTYPE(ctypes.c_int, this, ctypes.POINTER(array)),
+        ctypes.CFUNCTYPE(ctypes.c_void_p, this),
+        ctypes.CFUNCTYPE(None, this),
+    )
+
+
+NAMES = ("get_schema", "get_next", "get_last_error", "release")
+STREAM_FUNCTIONS, DEVICE_FUNCTIONS = _functions(Stream, Array), _functions(DeviceStream, DeviceArray)
+Stream._fields_ = [*zip(NAMES, STREAM_FUNCTIONS, strict=True), ("private_data", ctypes.c_void_p)]
+DeviceStream._fields_ = [
+    ("device_type", ctypes.c_int32),
+    *zip(NAMES, DEVICE_FUNCTIONS, strict=True),
+    ("private_data", ctypes.c_void_p),
+]
+
+
+class Producer:
+    """An object whose one array is what the arguments say; it counts what is released.
+
+    Parameters
+    ----------
+    format : bytes
+    buffers : list of ctypes array, bytes or None
+    children : list of Producer
+    dictionary : Producer, optional
+    **said
+        Fields of the two structs that are to say something else: ``length=`` of the array, ``schema_n_children=``, ...
+    """
+
+    def __init__(self, format=b"l", buffers=(), children=(), dictionary=None, **said):
+        self.released = [0, 0]
+        self.keep = [
+            *children, dictionary, *buffers, said,
+            RELEASE_SCHEMA(self.release_schema), RELEASE_ARRAY(self.release_array),
+        ]  # fmt: skip
+        addresses = [None if b is None else ctypes.cast(b, ctypes.c_void_p).value for b in buffers]
+        self.pointers = (ctypes.c_void_p * max(len(buffers), 1))(*addresses)
+        below = (
+            [ctypes.pointer(child.schema) for child in children],
+            [ctypes.pointer(child.array) for child in children],
+        )
+        self.below = (
+            (ctypes.POINTER(Schema) * max(len(children), 1))(*below[0]),
+            (ctypes.POINTER(Array) * max(len(children), 1))(*below[1]),
+        )
+        self.schema = Schema(format, b"", None, 0, len(children), self.below[0], None, self.keep[-2], None)
+        self.array = Array(
+            3, 0, 0, len(buffers), len(children), self.pointers, self.below[1], None, self.keep[-1], None
+        )
+        if dictionary is not None:
+            self.schema.dictionary = ctypes.pointer(dictionary.schema)
+            self.array.dictionary = ctypes.pointer(dictionary.array)
+        for name, value in said.items():
+            struct = self.schema if name.startswith("schema_") else self.array
+            setattr(struct, name.removeprefix("schema_").removeprefix("array_"), value)
+
+    def release_schema(self, pointer):
+        self.released[0] += 1
+        pointer.contents.release = RELEASE_SCHEMA()
+
+    def release_array(self, pointer):
+        self.released[1] += 1
+        pointer.contents.release = RELEASE_ARRAY()
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return (
+            new_capsule(ctypes.addressof(self.schema), b"arrow_schema", None),
+            new_capsule(ctypes.addressof(self.array), b"arrow_array", None),
+        )
+
+
+class OnDevice:
+    """A producer's array by the device interface alone."""
+
+    def __init__(self, producer, device_type=1, device_id=-1, sync_event=None):
+        self.producer = producer
+        self.struct = DeviceArray(producer.array, device_id, device_type, sync_event)
+
+    released = property(lambda self: self.producer.released)
+
+    def __arrow_c_device_array__(self, requested_schema=None, **keywords):
+        return (
+            new_capsule(ctypes.addressof(self.producer.schema), b"arrow_schema", None),
+            new_capsule(ctypes.addressof(self.struct), b"arrow_device_array", None),
+        )
+
+
+class Streamed:
+    """Producers' arrays, one after another, by the stream interface; ``said`` are fields that say something else.
+
+    ``code=`` is the number that get_next gives, ``schema_code=`` that of get_schema.
+    """
+
+    struct_type, functions = Stream, STREAM_FUNCTIONS
+
+    def __init__(self, *producers, code=0, schema_code=0, **said):
+        self.producers, self.left = producers, list(producers)
+        self.code, self.schema_code, self.streams_released = code, schema_code, 0
+        made = [kind(getattr(self, name)) for name, kind in zip(NAMES, self.functions, strict=True)]
+        self.struct = self.struct_type(**dict(zip(NAMES, made, strict=True)))
+        self.said = ctypes.create_string_buffer(b"the disk is full")
+        for name, value in said.items():
+            setattr(self.struct, name, value)
+
+    released = property(
+        lambda self: [sum(counts) for counts in zip(*(p.released for p in self.producers), strict=True)]
+    )
+
+    def get_schema(self, stream, out):
+        if not self.schema_code:
+            ctypes.memmove(out, ctypes.byref(self.producers[0].schema), ctypes.sizeof(Schema))
+            self.producers[0].schema.release = RELEASE_SCHEMA()
+        return self.schema_code
+
+    def get_next(self, stream, out):
+        if self.code:
+            return self.code
+        self.hand_over(self.left.pop(0) if self.left else None, out)
+        return 0
+
+    def hand_over(self, producer, out):
+        if producer is None:
+            out.contents.release = RELEASE_ARRAY()
+            return
+        ctypes.memmove(out, ctypes.byref(producer.array), ctypes.sizeof(Array))
+
+    def get_last_error(self, stream):
+        return ctypes.addressof(self.said)
+
+    def release(self, stream):
+        self.streams_released += 1
+        stream.contents.release = type(self.struct.release)()
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return new_capsule(ctypes.addressof(self.struct), b"arrow_array_stream", None)
+
+
+class StreamedOnDevice(Streamed):
+    """The same by the device stream interface, of arrays on `device_type`."""
+
+    struct_type, functions = DeviceStream, DEVICE_FUNCTIONS
+    __arrow_c_stream__ = property()
+
+    def __init__(self, *producers, array_type=1, device_id=-1, sync_event=None, device_type=1, **said):
+        super().__init__(*producers, device_type=device_type, **said)
+        self.place = (device_id, array_type, sync_event)
+
+    def hand_over(self, producer, out):
+        if producer is None:
+            out.contents.array.release = RELEASE_ARRAY()
+            return
+        found = DeviceArray(producer.array, *self.place)
+        ctypes.memmove(out, ctypes.byref(found), ctypes.sizeof(DeviceArray))
+
+    def __arrow_c_device_stream__(self, requested_schema=None, **keywords):
+        return new_capsule(ctypes.addressof(self.struct), b"arrow_device_array_stream", None)
+
+
+def given(attribute, capsules):
+    """An object that has one of Arrow's attributes, and hands over what it was given."""
+    return type("Given", (), {attribute: lambda self, requested_schema=None, **keywords: capsules})()
+
+
+def struct_in(capsule, kind):
+    """The struct that a capsule holds, as long as that lives."""
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    return kind.from_address(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))
+
+
+FORMS = {"array": lambda producer: producer, "device": OnDevice, "stream": Streamed, "device stream": StreamedOnDevice}
+
+
+def unreadable():
+    """Return the address of a page that cannot be read, behind one that can: a buffer of no bytes."""
+    size = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 2 * size)
+    _PAGES.append(memory)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + size
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), 0) == 0
+    return ctypes.c_void_p(address)
+
+
+_PAGES = []
+
+
+def int32(*values):
+    return (ctypes.c_int32 * len(values))(*values)
+
+
+def int64(*values):
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+def numbers(count=3, **said):
+    return Producer(b"l", [None, int64(*range(count))], **{"length": count, **said})
+
+
+def lists(offsets, count=3, **said):
+    return Producer(b"+l", [None, int32(*offsets)], [numbers(count)], **{"length": len(offsets) - 1, **said})
+
+
+def itself():
+    """A list whose child is itself."""
+    producer = Producer(b"+l", [None, int32(0, 1)], [numbers()], length=1)
+    producer.below[0][0] = ctypes.pointer(producer.schema)
+    producer.below[1][0] = ctypes.pointer(producer.array)
+    return producer
+
+
+def two_of_itself():
+    """A struct both of whose children are itself: without a bound 2**64 nodes."""
+    producer = Producer(b"+s", [None], [numbers(), numbers()], length=1)
+    for k, name in enumerate((b"a", b"b")):
+        producer.keep.append(name)
+        producer.below[0][k] = ctypes.pointer(producer.schema)
+        producer.below[1][k] = ctypes.pointer(producer.array)
+    return producer
+
+
+def view(length, index, offset):
+    return (ctypes.c_char * 16).from_buffer_copy(
+        b"".join(v.to_bytes(4, "little", signed=True) for v in (length, 0, index, offset))
+    )
+
+
+FOUR_BYTES = int64(4)
+
+
+def views(first, sizes=FOUR_BYTES):
+    return Producer(b"vu", [None, first, ctypes.create_string_buffer(b"abcd", 4), sizes], length=1)
+
+
+METADATA = {
+    "metadata of no length": b"\xff\xff\xff\xff",
+    "metadata of many pairs": b"\xff\xff\xff\x7f",
+    "metadata of a negative string": b"\x01\x00\x00\x00\xff\xff\xff\xff",
+    "metadata of a long string": b"\x01\x00\x00\x00\xff\xff\xff\x7f",
+}
+
+
+def tensor(said):
+    name, text = b"ARROW:extension:name", b"arrow.fixed_shape_tensor"
+    strings = [name, text, b"ARROW:extension:metadata", said]
+    return b"\x02\x00\x00\x00" + b"".join(len(s).to_bytes(4, "little") + s for s in strings)
+
+
+def tensors(said):
+    producer = Producer(b"+w:2", [None], [numbers(6)], length=3)
+    raw = tensor(said)
+    producer.keep.append(raw)
+    producer.schema.metadata = raw
+    return producer
+
+
+def with_metadata(raw):
+    producer = numbers()
+    padded = ctypes.create_string_buffer(raw, 64)
+    producer.keep.append(padded)
+    ctypes.memmove(ctypes.addressof(producer.schema) + Schema.metadata.offset,
+                   ctypes.byref(ctypes.c_void_p(ctypes.addressof(padded))), 8)  # fmt: skip
+    return producer
+
+
+def released_schema():
+    producer = numbers()
+    producer.schema.release = RELEASE_SCHEMA()
+    return producer
+
+
+def released_array():
+    producer = numbers()
+    producer.array.release = RELEASE_ARRAY()
+    return producer
+
+
+def released_child():
+    producer = lists([0, 1])
+    producer.keep[0].array.release = RELEASE_ARRAY()
+    return producer
+
+
+def half_dictionary():
+    producer = Producer(b"i", [None, int32(0, 0, 0)], dictionary=numbers())
+    producer.array.dictionary = ctypes.POINTER(Array)()
+    return producer
+
+
+def index(format, width, value):
+    """Three indices of a type into a dictionary of three, of which the last one is outside."""
+    raw = b"".join(v.to_bytes(width, "little") for v in (0, 2, value))
+    return Producer(format, [None, ctypes.create_string_buffer(raw, 3 * width)], dictionary=numbers())
+
+
+INDICES = {
+    f"index {value:#x} of format {format.decode()}": lambda format=format, width=width, value=value: index(
+        format, width, value
+    )
+    for format, width in zip((b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L"), (1, 1, 2, 2, 4, 4, 8, 8), strict=True)
+    for value in (3, 1 << (8 * width - 1), (1 << 8 * width) - 1)
+}
+
+# Of each case: what makes it, and what is done with it. All have to raise an InterfaceError.
+CASES = {
+    "format of nothing": lambda: Producer(b"", [None, int64(1, 2, 3)]),
+    "format NULL": lambda: Producer(None, [None, int64(1, 2, 3)]),
+    "format unknown": lambda: Producer(b"xyz", [None, int64(1, 2, 3)]),
+    "format beyond ASCII": lambda: Producer(b"\xff", [None, int64(1, 2, 3)]),
+    "format of fixed lists without a number": lambda: Producer(b"+w:", [None], [numbers()]),
+    "format of fixed lists of a negative number": lambda: Producer(b"+w:-1", [None], [numbers()]),
+    "format of fixed lists of a large number": lambda: Producer(b"+w:999999999999999999", [None], [numbers()]),
+    "too few buffers": lambda: Producer(b"l", [None]),
+    "too many buffers": lambda: Producer(b"l", [None, int64(1, 2, 3), None]),
+    "no buffers at all": lambda: numbers(array_buffers=ctypes.POINTER(ctypes.c_void_p)()),
+    "number of buffers negative": lambda: numbers(n_buffers=-1),
+    **{
+        f"number of buffers {count} of {format.decode()}": lambda format=format, count=count: Producer(
+            format, [None, view(1, 0, 0), int64(0)], length=1, n_buffers=count
+        )
+        for format in (b"vu", b"vz")
+        for count in (-(2**63), -2, -1, 0, 1, 2, 2**31, 2**63 - 1)
+    },
+    "data NULL": lambda: Producer(b"l", [None, None]),
+    "characters NULL": lambda: Producer(b"u", [None, int32(0, 4), None], length=1),
+    "views NULL": lambda: views(None),
+    "a buffer of views NULL": lambda: Producer(b"vu", [None, view(4, 0, 0), None, FOUR_BYTES], length=1),
+    "sizes of list_view NULL": lambda: Producer(b"+vl", [None, int32(2), None], [numbers()], length=1),
+    "bits NULL": lambda: Producer(b"b", [None, None], length=1),
+    "length negative": lambda: numbers(length=-1),
+    "length of the whole space": lambda: numbers(length=2**63 - 1),
+    "offset negative": lambda: numbers(offset=-1),
+    "offset of the whole space": lambda: numbers(offset=2**63 - 1),
+    "offset and length together": lambda: numbers(offset=2**62, length=2**62),
+    "null_count below -1": lambda: numbers(null_count=-2),
+    "null_count above the length": lambda: numbers(null_count=4),
+    "nulls without a bitmap": lambda: numbers(null_count=1),
+    "children that are missing": lambda: Producer(b"+l", [None, int32(0, 1, 2, 3)]),
+    "children that are too many": lambda: Producer(b"l", [None, int64(1, 2, 3)], [numbers()]),
+    "children in the schema alone": lambda: lists([0, 1], n_children=0),
+    "number of children negative": lambda: lists([0, 1], schema_n_children=-1, n_children=-1),
+    "children NULL": lambda: lists([0, 1], array_children=ctypes.POINTER(ctypes.POINTER(Array))()),
+    "a child NULL": lambda: lists([0, 1], array_children=(ctypes.POINTER(Array) * 1)()),
+    "a struct of very many": lambda: Producer(b"+s", [None], [numbers()], schema_n_children=2**40, n_children=2**40),
+    "a struct that is longer than its field": lambda: Producer(b"+s", [None], [numbers()], length=4),
+    "a fixed list that is longer than its child": lambda: Producer(b"+w:2", [None], [numbers()], length=2),
+    "a list in itself": itself,
+    "a struct in itself, twice": two_of_itself,
+    "a dictionary in the schema alone": half_dictionary,
+    "a dictionary by floats": lambda: Producer(b"g", [None, int64(0, 0, 0)], dictionary=numbers()),
+    "offsets that fall": lambda: lists([0, 2, 1, 3]),
+    "offsets that start below": lambda: lists([-1, 2]),
+    "offsets beyond the content": lambda: lists([0, 4]),
+    "offsets of characters that end below": lambda: Producer(
+        b"u", [None, int32(0, -4), ctypes.create_string_buffer(b"abcd")], length=1
+    ),
+    "offsets of characters that fall": lambda: Producer(
+        b"u", [None, int32(0, 4, 2, 3), ctypes.create_string_buffer(b"abcd")]
+    ),
+    "offsets NULL": lambda: Producer(b"+l", [None, None], [numbers()]),
+    "list_view beyond the content": lambda: Producer(b"+vl", [None, int32(2), int32(2)], [numbers()], length=1),
+    "list_view of a negative size": lambda: Producer(b"+vl", [None, int32(2), int32(-1)], [numbers()], length=1),
+    "list_view that wraps": lambda: Producer(b"+vl", [None, int32(2**31 - 1), int32(2**31 - 1)], [numbers()], length=1),
+    "a view of a negative length": lambda: views(view(-1, 0, 0)),
+    "a view of another buffer": lambda: views(view(20, 7, 0)),
+    "a view of a negative buffer": lambda: views(view(20, -1, 0)),
+    "a view beyond its buffer": lambda: views(view(20, 0, 0)),
+    "a view before its buffer": lambda: views(view(20, 0, -20)),
+    "sizes of buffers negative": lambda: views(view(4, 0, 0), int64(-1)),
+    "sizes of buffers NULL": lambda: views(view(4, 0, 0), None),
+    "indices beyond the dictionary": lambda: Producer(b"i", [None, int32(0, 1, 3)], dictionary=numbers()),
+    "indices below the dictionary": lambda: Producer(b"i", [None, int32(0, 1, -1)], dictionary=numbers()),
+    **INDICES,
+    "released schema": released_schema,
+    "released array": released_array,
+    "released child": released_child,
+    "a tensor without JSON": lambda: tensors(b"{"),
+    "a tensor without a shape": lambda: tensors(b"{}"),
+    "a tensor of another size": lambda: tensors(b'{"shape": [3]}'),
+    "a tensor of a negative shape": lambda: tensors(b'{"shape": [-1, -2]}'),
+    "a tensor of a large shape": lambda: tensors(b'{"shape": [%d]}' % 2**70),
+    "a tensor of words": lambda: tensors(b'{"shape": ["a"]}'),
+    "a tensor's permutation": lambda: tensors(b'{"shape": [2], "permutation": [1]}'),
+    "a tensor's names": lambda: tensors(b'{"shape": [2], "dim_names": ["a", "b"]}'),
+    **{name: lambda raw=raw: with_metadata(raw) for name, raw in METADATA.items()},
+}  # fmt: skip
+
+
+# What a stream, or a device array, says falsely; the array in it is right.
+FALSE_STREAMS = {
+    "get_schema NULL": {"get_schema": None},
+    "get_next NULL": {"get_next": None},
+    "release NULL": {"release": None},
+}
+FALSE_PLACES = {
+    "no device type": {"device_type": 0},
+    "an unknown device type": {"device_type": 99},
+    "a negative device type": {"device_type": -1},
+    "a negative ordinal": {"device_type": 2, "device_id": -5},
+    "a large ordinal": {"device_type": 2, "device_id": 2**40},
+}
+
+
+def false_streams():
+    """Of each case: what makes it. All have to raise an InterfaceError."""
+    for name, said in FALSE_STREAMS.items():
+        for kind, functions in ((Streamed, STREAM_FUNCTIONS), (StreamedOnDevice, DEVICE_FUNCTIONS)):
+            null = {field: functions[NAMES.index(field)]() for field in said}
+            yield f"{kind.__name__}, {name}", lambda kind=kind, null=null: kind(numbers(), **null)
+    for name, place in FALSE_PLACES.items():
+        yield f"device, {name}", lambda place=place: OnDevice(numbers(), **place)
+        both = {**place, "array_type": place["device_type"]}
+        yield f"device stream, {name}", lambda both=both: StreamedOnDevice(numbers(), **both)
+    yield "device stream, another device than it says", lambda: StreamedOnDevice(numbers(), array_type=2, device_id=0)
+
+
+def outcome(make):
+    """The error that a case gives, and how often its structs were released."""
+    producer = make()
+    error = None
+    try:
+        arrayhub.asnested(producer).to_list()
+    except Exception as caught:
+        error = caught
+    said = [type(error).__name__, str(error)]
+    del error
+    gc.collect()
+    return [*said, *producer.released]
+
+
+def main():
+    found = {
+        f"{form}: {name}": outcome(lambda make=make, wrap=wrap: wrap(make()))
+        for name, make in CASES.items()
+        for form, wrap in FORMS.items()
+    }
+    streams = {name: outcome(make) for name, make in false_streams()}
+    sys.stdout.write(json.dumps(found | streams))

@@ -1,0 +1,79 @@
+"""What runs in a process of its own: programs that could end one, and what child processes of tests are given.
+
+A module of its own, which every start method finds on its import path.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+
+SUPPORT = Path(__file__).resolve().parent
+ROOT = SUPPORT.parents[1]  # of the repository
+
+
+def finished(*command, cwd=None, env=None, stdout=subprocess.PIPE, **variables):
+    """Run a command to its end, with `variables` in its environment; return the process, with all it has printed."""
+    environ = {**(os.environ if env is None else env), **variables}
+    command = [str(part) for part in command]
+    return subprocess.run(
+        command, cwd=cwd, env=environ, stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace", check=False
+    )
+
+
+def check(done):
+    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout[-5000:]}{done.stderr[-5000:]}"
+
+
+def run(*command, **options):
+    """Run a command that has to succeed, and return what it printed."""
+    done = finished(*command, **options)
+    check(done)
+    return done.stdout
+
+
+def python(program, *arguments, options=(), silent=False, beside=None, **others):
+    """Run a Python program, which must not die, and return what it printed; nothing on stderr where it is `silent`.
+
+    It imports modules of this folder, and those in the folder of the file `beside`.
+    """
+    folders = [
+        str(SUPPORT),
+        beside and str(Path(beside).parent),
+        others.pop("PYTHONPATH", os.environ.get("PYTHONPATH")),
+    ]
+    paths = os.pathsep.join(filter(None, folders))
+    command = (sys.executable, "-X", "faulthandler", *options, "-c", textwrap.dedent(program), *arguments)
+    done = finished(*command, PYTHONPATH=paths, **others)
+    check(done)
+    assert not silent or done.stderr == ""
+    return done.stdout
+
+
+def resident():
+    """Bytes of this process that are in memory now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def send(connection, x):
+    """Send what an array is in this process, and the array itself."""
+    connection.send((x.shape, x.byte_strides, float(np.asarray(x).sum()), x.access))
+    connection.send(x)
+    connection.close()
+
+
+def without(*libraries):
+    """Return the first lines of a program in which these libraries cannot be imported."""
+    return textwrap.dedent(f"""
+        import sys
+
+        class Nowhere:
+            def find_spec(self, name, *_):
+                if name.partition(".")[0] in {libraries}:
+                    raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+        sys.meta_path.insert(0, Nowhere())
+    """)

@@ -1,0 +1,95 @@
+"""Runs a target: in this process input by input, and from outside in a process that may die."""
+
+import contextlib
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+HANGS = 600  # seconds for all inputs of a target
+
+
+def run_here(target, inputs, seed, note):
+    """Run `inputs` (numbers) of a target; `note` is told each before it runs. Return what went wrong, as texts."""
+    from .targets import REFUSALS, TARGETS
+
+    wrong = []
+    for number in inputs:
+        r = random.Random(f"{seed}/{target}/{number}")
+        shown, call = TARGETS[target](r)
+        note(number, shown)
+        try:
+            call()
+        except (UnicodeError, *OTHERS) as error:  # kinds of ValueError and LookupError that are no answer
+            wrong.append(report(target, seed, number, shown, error))
+        except REFUSALS as error:
+            if not str(error):
+                wrong.append(report(target, seed, number, shown, error))
+        except IndexError as error:
+            if target != "index":
+                wrong.append(report(target, seed, number, shown, error))
+        except BaseException as error:
+            wrong.append(report(target, seed, number, shown, error))
+    return wrong
+
+
+OTHERS = (RecursionError, KeyError)
+
+
+def report(target, seed, number, shown, error):
+    lines = traceback.format_exception(error)
+    return f"{again(target, seed, number)}\n  input: {shown}\n  {''.join(lines[-3:])}"
+
+
+def again(target, seed, number):
+    return f"python -m tests.support.fuzz --seed {seed} --target {target} --only {number}"
+
+
+def run_apart(target, count, seed, environment=None):
+    """Run a target in a process of its own. Return what went wrong, which may be that it died or never ended."""
+    root = Path(__file__).resolve().parents[3]
+    with tempfile.NamedTemporaryFile("r", suffix=".last", encoding="utf-8", errors="replace") as last:
+        command = [
+            sys.executable,
+            "-m",
+            "tests.support.fuzz",
+            "--target",
+            target,
+            "--count",
+            str(count),
+            "--seed",
+            str(seed),
+        ]
+        paths = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+        try:
+            done = subprocess.run(
+                [*command, "--here", last.name],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=HANGS,
+                check=False,
+                cwd=root,
+                env={**os.environ, "PYTHONPATH": paths, **(environment or {})},
+            )
+        except subprocess.TimeoutExpired:
+            return [f"{target}: still running after {HANGS} s; the last input: {last.read()}"]
+        if done.returncode not in (0, 1) or (done.returncode == 1 and not done.stdout):
+            return [f"{target}: ended with {done.returncode}; the last input: {last.read()}\n{done.stderr[-2000:]}"]
+        return [done.stdout] if done.returncode else []
+
+
+@contextlib.contextmanager
+def noting(path, target, seed):
+    """Write down each input before it runs, so that it outlives the process."""
+    with open(path, "wb", buffering=0) as file:
+
+        def note(number, shown):
+            file.seek(0)
+            file.truncate()
+            file.write(f"{again(target, seed, number)}\n  input: {shown}".encode("utf-8", "replace"))
+
+        yield note

@@ -1,0 +1,20 @@
+"""``python -m tests.support.libraries`` runs every row and writes docs/libraries.md, with the versions that ran."""
+
+import sys
+
+from .one import MISSING
+from .page import PAGE, ran, versions, written
+from .table import LIBRARIES
+
+known, wrong = versions(), 0
+for library in LIBRARIES:
+    status, said, errors = ran(library)
+    if status == 0:
+        known[library.name] = said
+    elif status != MISSING:
+        wrong += 1
+        print(f"{library.name}: exit status {status}\n{errors}", file=sys.stderr)
+    print(f"{library.name}: {said}")
+PAGE.write_text(written(known))
+print(PAGE)
+sys.exit(wrong)

@@ -1,0 +1,68 @@
+"""Run every row of a library: ``python -m tests.support.libraries.one NAME``. The last line is its version."""
+
+import importlib
+import importlib.metadata
+import multiprocessing
+import os
+import platform
+import sys
+import traceback
+
+from .rows import Out, check, check_out
+from .table import BY_NAME
+
+MISSING = 3  # the exit status where a library is not installed
+
+
+def sources():
+    """Memory of the host and, where there is a device, shared USM: eight float32 on a boundary."""
+    import numpy as np
+
+    import arrayhub as ah
+
+    arrays = [ah.empty((8,), "f4", alignment=64)]
+    try:
+        arrays.append(ah.USMArray((8,), dtype="f4", buffer="shared", buffer_ctor_kwargs={"alignment": 64}))
+    except Exception as error:
+        print(f"no shared USM: {error}")
+    for array in arrays:
+        np.asarray(array)[:] = range(8)
+    return arrays
+
+
+def run(library, module):
+    """Return how many rows fail, each of which is printed."""
+    wrong = 0
+    for row in library.rows:
+        try:
+            if isinstance(row, Out):
+                for memory in sources():
+                    check_out(row, memory)
+            else:
+                check(row, module)
+        except Exception:
+            wrong += 1
+            print(f"{library.name}: {row.what}", file=sys.stderr)
+            traceback.print_exc()
+    return wrong
+
+
+def main(name):
+    library = BY_NAME[name]
+    os.environ.update(library.environment)
+    try:
+        module = importlib.import_module(library.module)
+    except ImportError as error:
+        print(f"not installed: {error}")
+        os._exit(MISSING)
+    wrong = run(library, module)
+    print(importlib.metadata.version(library.distribution) if library.distribution else platform.python_version())
+    for child in multiprocessing.active_children():  # a manager, which would keep our output open
+        child.kill()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1 if wrong else 0)  # at once: taichi's runtime and others end the process when they are torn down
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,763 @@
+"""dask: tokens, sizes, and two real workers. One cluster serves the file."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+
+import dask
+import dask.array as da
+import distributed
+import engine_tasks as tasks
+import ml_dtypes
+import numpy as np
+import pytest
+from children import ROOT, SUPPORT, python, run
+from dask.base import tokenize
+from dask.sizeof import sizeof
+from pickled_arrays import SOURCES
+
+import arrayhub
+from arrayhub import asarray
+
+WAIT = 60  # seconds until a result counts as hanging
+SMALL_CLUSTER = {
+    "n_workers": 2,
+    "threads_per_worker": 1,
+    "silence_logs": 50,
+    "dashboard_address": "127.0.0.1:0",
+    "worker_dashboard_address": None,
+}
+
+
+# ------------------------------------------------------------------------------------------------------ without workers
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_tokens_are_equal_for_equal_arrays(name):
+    assert tokenize(asarray(SOURCES[name]())) == tokenize(asarray(SOURCES[name]()))
+
+
+@pytest.mark.parametrize("char", "gG")
+def test_padding_is_no_part_of_a_token(char):
+    """Half of a long double on x86 may hold anything, and differs between arrays that are equal."""
+    tokens = set()
+    for filler in (0, 255):
+        memory = np.full(np.dtype(char).itemsize * 6, filler, "u1")
+        a = memory.view(char).reshape(2, 3)
+        a[...] = np.arange(6).reshape(2, 3)
+        tokens |= {tokenize(asarray(a)), tokenize(asarray(a + 1))}
+    assert len(tokens) == 2
+
+
+PADDED_TYPES = {
+    "aligned": np.dtype([("a", "i2"), ("b", ">f8"), ("c", "S3")], align=True),
+    "nested": np.dtype([("a", "u1"), ("b", np.dtype([("c", "i4"), ("d", "u1")], align=True), (2,))], align=True),
+    "offsets": np.dtype({"names": ["a"], "formats": ["i2"], "offsets": [3], "itemsize": 11}),
+    "long double": np.dtype([("a", "u1"), ("b", "G", 2), ("c", "g")]),
+}
+
+
+def leaves(a):
+    """Views of the fields that are no records themselves."""
+    return [a] if a.dtype.names is None else [leaf for name in a.dtype.names for leaf in leaves(a[name])]
+
+
+@pytest.mark.parametrize("hashed", ["dask", "joblib"])
+@pytest.mark.parametrize("name", PADDED_TYPES)
+def test_what_lies_between_the_fields_of_a_record_is_no_content(name, hashed):
+    import joblib
+
+    dtype = PADDED_TYPES[name]
+    made = {"dask": tokenize, "joblib": joblib.hash}[hashed]
+    tokens = []
+    for filler in (0, 255, 7):
+        a = np.full(dtype.itemsize * 12, filler, "u1").view(dtype)
+        numbers = (np.arange(12) % 3).astype("f4")
+        for leaf in leaves(a):
+            leaf[...] = numbers.reshape(12, *[1] * (leaf.ndim - 1)).astype(leaf.dtype)
+        b = np.frombuffer(bytearray(a.tobytes()), dtype)
+        b[dtype.names[0]][7] += 1
+        tokens.append([made(asarray(x)) for x in (a, b, a.reshape(3, 4), a.reshape(3, 4).T, a[::2], b[::-1], b[1::3])])
+    assert tokens[0] == tokens[1] == tokens[2]
+    assert len(set(tokens[0])) == len(tokens[0])
+    assert made(asarray(a).with_dims("I")) not in (tokens[0][0], made(asarray(a).with_dims("J")))
+
+
+def test_every_type_of_ml_dtypes_has_a_token():
+    import ml_dtypes
+
+    types = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith(("bfloat16", "float8"))]
+    assert len(types) > 5
+    tokens = [tokenize(asarray(np.ones(20, t))) for t in types]
+    assert tokens == [tokenize(asarray(np.ones(20, t))) for t in types]
+    assert len(set(tokens)) == len(types)
+
+
+@pytest.mark.parametrize("n", [1, 5, 4001])
+def test_unused_bits_are_no_content(n):
+    """Of packed elements the last byte may have bits that belong to none."""
+    import pickle
+
+    import joblib
+    from dlpack_by_hand import Handmade
+
+    def packed(last):
+        memory = np.full((n + 1) // 2, 0x21, "u1")
+        memory[-1] = last
+        return arrayhub.from_dlpack(Handmade(memory=memory, shape=(n,), dtype=(0, 4, 1)))
+
+    same = [packed(0x05), packed(0xF5)]
+    other = packed(0x06)
+    for key in (tokenize, joblib.hash, pickle.dumps):
+        assert key(same[0]) == key(same[1]) != key(other), key
+    stream = pickle.dumps(same[1])
+    assert bytes(np.asarray(arrayhub.transfer.host_copies.reached(same[1])))[-1] == 0xF5, "the array itself was written"
+    assert tokenize(pickle.loads(stream)) == tokenize(same[0])
+
+
+def test_what_is_repeated_is_hashed_once():
+    """A broadcast array of 8 TiB whose elements have padding."""
+    import joblib
+
+    record = np.zeros(3, np.dtype([("a", "i1"), ("b", "f8")], align=True))
+    record["b"] = 1, 2, 3
+    dirty = record.copy()
+    dirty.view("u1")[1:8] = 85
+    hashes = [joblib.hash(asarray(np.broadcast_to(a, (1 << 38, 3)))) for a in (record, dirty, record[::-1])]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_tokens_are_the_same_in_every_process():
+    token = tokenize(asarray(np.arange(6.0).reshape(2, 3)))
+    program = "import numpy, arrayhub, dask.base as b; x = arrayhub.asarray(numpy.arange(6.0).reshape(2, 3)); "
+    assert python(program + "print(b.tokenize(x))", PYTHONHASHSEED="7") == f"{token}\n"
+
+
+def test_tokens_differ_by_anything_that_differs():
+    base = np.arange(12.0).reshape(3, 4)
+    large = np.zeros((3000, 300))
+    other = large.copy()
+    other[2999, 0] = 1
+    square = np.arange(9.0).reshape(3, 3)
+    different = [
+        base, base.T, base.reshape(4, 3), base[::-1], base + 1, base.astype("f4"), base.view("i8"), base.view("M8[s]"),
+        base.astype(">f8"), large, other, large[:, ::2], other[:, ::2], square, square.T,
+        np.broadcast_to(base[0], (3, 4)),
+        np.zeros(4, "f2"), np.zeros(4, ml_dtypes.bfloat16), np.zeros(4, ml_dtypes.float8_e4m3), b"", b"a",
+    ]  # fmt: skip
+    labelled = [
+        asarray(base).with_dims("xy"),
+        asarray(base).with_dims("yx"),
+        asarray(base).with_dims("xy", origin=(1, 0)),
+    ]
+    tokens = [tokenize(asarray(x)) for x in (*different, *labelled)]
+    assert len(set(tokens)) == len(tokens)
+
+
+def test_a_token_copies_nothing():
+    import tracemalloc
+
+    x = asarray(np.zeros((2000, 2000)))[:, ::2]
+    tokenize(x)
+    tracemalloc.start()
+    tokenize(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 << 20, "sixteen million bytes of elements"
+
+
+def test_device_memory_has_a_token_of_its_own_each_time():
+    x = tasks.make_on_device(4)
+    assert tokenize(x) != tokenize(x)
+    with (
+        dask.config.set({"tokenize.ensure-deterministic": True}),
+        pytest.raises(dask.tokenize.TokenizationError, match="to_host"),
+    ):
+        tokenize(x)
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"x": (x,)}], ids=["array", "list", "dict"])
+def test_a_token_that_has_to_be_deterministic_is_refused_for_a_device(wrap):
+    """By tokenize's own argument, which dask keeps apart from its configuration and prefers to it."""
+    x = tasks.make_on_device(4)
+    with pytest.raises(dask.tokenize.TokenizationError, match="to_host"):
+        tokenize(wrap(x), ensure_deterministic=True)
+    host = x.to_host()
+    assert tokenize(wrap(host), ensure_deterministic=True) == tokenize(wrap(host.copy()), ensure_deterministic=True)
+    with dask.config.set({"tokenize.ensure-deterministic": True}):
+        assert tokenize(wrap(x), ensure_deterministic=False) != tokenize(wrap(x), ensure_deterministic=False)
+
+
+def test_sizes_are_those_of_the_elements():
+    base = np.zeros((1000, 100))
+    empty = sizeof(asarray(base[:0]))
+    for view, nbytes in [(base, 800_000), (base[::2], 400_000), (np.broadcast_to(base[0], (5, 100)), 800)]:
+        assert sizeof(asarray(view)) - empty == nbytes
+        assert sys.getsizeof(asarray(view)) >= nbytes
+    assert sizeof(tasks.make_on_device(1000)) - empty == 8000
+
+
+def test_dask_does_not_import_arrayhub():
+    """Nor does arrayhub import an engine."""
+    program = "import sys, {}; print([m for m in {} if m in sys.modules])"
+    assert python(program.format("dask.array, dask.sizeof", ["arrayhub"])) == "[]\n"
+    engines = ["dask", "distributed", "ray", "joblib", "mpi4py", "cloudpickle", "multiprocessing"]
+    assert python(program.format("arrayhub", engines)) == "[]\n"
+
+
+# --------------------------------------------------------------------------------------------------------- two workers
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    from distributed import Client, LocalCluster
+
+    folder = tmp_path_factory.mktemp("dask")
+    # Only what sizes say decides, and not what the process happens to take.
+    memory = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
+    # What is refused between workers leaves a stand-in, which the memory manager takes for a replica worth keeping.
+    manager = {"distributed.scheduler.active-memory-manager.start": False}
+    limits = {"distributed.worker.memory.target": 0.01, "distributed.comm.timeouts.connect": "20s"}
+    settings = {**memory, **manager, **limits}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(dask.config.set(settings))
+        cluster = stack.enter_context(
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=4_000_000_000,
+                local_directory=str(folder), worker_dashboard_address=None, silence_logs=50,
+            )
+        )  # fmt: skip
+        client = stack.enter_context(Client(cluster))
+        client.wait_for_workers(2, timeout=WAIT)
+        yield client
+
+
+@pytest.fixture
+def workers(client):
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def test_a_result_comes_back(client):
+    x = client.submit(tasks.make, 1000, pure=False).result(timeout=WAIT)
+    assert tasks.look(x) == (499500.0, (1000,), (8,), "readwrite", None)
+
+
+TRAVELLERS = ("C", "F", "reversed", "broadcast", "steps", "bfloat16", "record", "large immutable", "labels")
+
+
+def has_arrived(source, back):
+    assert bytes(arrayhub.transfer.host.raw(back.copy())) == bytes(arrayhub.transfer.host.raw(source.copy()))
+    assert (back.shape, back.dtype, back.dims, back.halo) == (source.shape, source.dtype, source.dims, source.halo)
+    assert back.flags.aligned
+    assert (back.access == "immutable") == (source.access == "immutable")
+
+
+@pytest.mark.parametrize("name", TRAVELLERS)
+def test_scatter_and_gather(client, name):
+    source = asarray(SOURCES[name]())
+    future = client.scatter(source, hash=False)
+    back = future.result(timeout=WAIT)
+    has_arrived(source, back)
+
+
+def test_from_worker_to_worker(client, workers):
+    there = client.submit(tasks.make, 100_000, workers=workers[0], pure=False)
+    assert client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT) == sum(range(100_000))
+
+
+def test_replicate(client):
+    future = client.scatter(tasks.make(1000), hash=False)
+    client.replicate(future, 2)
+    assert len(client.who_has(future)[future.key]) == 2
+
+
+def test_rechunk_of_blocks(client):
+    blocks = da.ones((40, 40), chunks=(10, 40)).map_blocks(asarray, dtype="f8", meta=np.empty((0, 0)))
+    assert float(blocks.rechunk((40, 10)).sum().compute()) == 1600
+
+
+def test_a_task_gets_what_was_given(client):
+    x = asarray(np.asfortranarray(np.arange(12.0).reshape(3, 4)))
+    found = client.submit(tasks.look, x, pure=False).result(timeout=WAIT)
+    assert found == (66.0, (3, 4), (8, 24), found[3], None)
+
+
+def test_spilling(client, workers):
+    """Four times 20 MB where 40 MB are the target: what is spilled comes back from the disk."""
+    futures = [client.submit(tasks.make, 2_500_000 + k, workers=workers[0], pure=False) for k in range(4)]
+    totals = [client.submit(tasks.total, future, workers=workers[0]).result(timeout=WAIT) for future in futures]
+    spilled = client.run(lambda dask_worker: len(dask_worker.data.slow), workers=[workers[0]])[workers[0]]
+    assert totals == [float(np.arange(2_500_000.0 + k).sum()) for k in range(4)]
+    assert spilled > 0
+
+
+def test_shared_usm_is_host_memory(client):
+    x = client.submit(tasks.make_shared, 1000, pure=False).result(timeout=WAIT)
+    assert tasks.look(x) == (1000.0, (1000,), (8,), "readwrite", None)
+
+
+REFUSAL = r"the memory is on oneapi:0.*call arrayhub\.to_host\(x\).*ARRAYHUB_PICKLING"
+
+
+def test_a_refusal_reaches_the_client(client):
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+
+
+def test_an_exception_that_holds_an_array_is_told_in_words(client):
+    """dask tries whether it can be sent, and sends its words where it cannot."""
+    with pytest.raises(Exception, match=r"ValueError\(.shape is wrong., "):
+        client.submit(tasks.fail_with_an_array_on_device, pure=False).result(timeout=WAIT)
+
+
+def test_a_refusal_between_workers_reaches_the_client(client, workers):
+    there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
+    assert client.submit(tasks.look, there, workers=workers[0]).result(timeout=WAIT)[0] == 45
+
+
+@pytest.mark.parametrize("n", [10, 2_000_000], ids=["small", "large"])
+def test_a_refusal_where_the_client_sends(client, n):
+    """What is large is pickled in a thread of its own."""
+    x = tasks.make_on_device(n)
+    ways = [
+        lambda: client.submit(tasks.total, x, pure=False),
+        lambda: client.submit(tasks.total, client.scatter(x, hash=False), pure=False),
+        lambda: client.submit(tasks.total, client.scatter(x, hash=False, direct=True), pure=False),
+        lambda: client.scatter(x, hash=False),
+        lambda: client.map(tasks.total, [x], pure=False)[0],
+    ]
+    for way in ways:
+        with pytest.raises(pickle.PicklingError, match=REFUSAL):
+            way().result(timeout=WAIT)
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        client.run(tasks.total, x)
+    assert client.submit(tasks.total, tasks.make(3), pure=False).result(timeout=WAIT) == 3, "the worker lives"
+
+
+def test_a_refusal_where_workers_are_asked_directly(client):
+    """An error would leave the worker waiting, and the next question would be taken for thanks."""
+    there = client.submit(tasks.make_on_device, 10, pure=False)
+    for _ in range(3):
+        found = client.gather(there, direct=True)
+        assert "call arrayhub.to_host(x)" in repr(found)
+        with pytest.raises(pickle.PicklingError, match=REFUSAL):
+            np.asarray(found)
+    assert client.gather(client.submit(tasks.make, 10, pure=False), direct=True).tolist() == list(range(10))
+
+
+def check_refused(client, workers, make, words):
+    """What `make` gives is refused in words: to the client by a worker, between workers, and from the client."""
+    there = client.submit(make, workers=workers[0], pure=False)
+    for ask in (
+        lambda: there,
+        lambda: client.submit(tasks.total, there, workers=workers[1]),
+        lambda: client.submit(tasks.total, make(), pure=False),
+    ):
+        with pytest.raises(pickle.PickleError, match=words):
+            ask().result(timeout=WAIT)
+
+
+def test_an_array_of_a_later_release(client, workers):
+    check_refused(client, workers, tasks.make_later, "the pickle has form 99; this release reads form 1")
+
+
+def test_too_little_memory_is_no_refusal():
+    """It speaks of this process, and not of the array: who sends hears of it."""
+    python("""
+        import resource
+
+        import numpy as np
+        from arrayhub import asarray
+        from distributed.protocol.serialize import pickle_dumps
+
+        x = asarray(np.zeros(1 << 27))[::2]
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 28), hard))
+        try:
+            pickle_dumps(x)
+        except MemoryError:
+            pass
+        else:
+            raise AssertionError("something was sent")
+    """)
+
+
+def test_device_memory_where_it_is_asked_for(client, workers):
+    def choose(device):
+        arrayhub.pickling(device=device)
+
+    try:
+        client.run(choose, "host")
+        x = client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+        assert (x.device.type, tasks.total(x)) == ("cpu", 45)
+        client.run(choose, "keep")
+        there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
+        assert client.submit(tasks.look, there, workers=workers[1]).result(timeout=WAIT)[-1] == "device"
+    finally:
+        client.run(choose, "refuse")
+
+
+def test_an_actor_holds_an_array_on_its_device(client):
+    counter = client.submit(tasks.Counter, 10, actor=True).result(timeout=WAIT)
+    counter.add(tasks.make(10)).result(timeout=WAIT)
+    counter.add(tasks.make(10)).result(timeout=WAIT)
+    assert tasks.total(counter.fetch().result(timeout=WAIT)) == 90
+
+
+@pytest.mark.parametrize("beside", [0, 30_000_000], ids=["small", "large"])
+def test_what_an_actor_does_not_send(client, beside):
+    counter = client.submit(tasks.Counter, 10, actor=True, pure=False).result(timeout=WAIT)
+    first, _ = counter.leak_beside(beside).result(timeout=WAIT)
+    for found in (first, counter.leak().result(timeout=WAIT)):
+        assert "call arrayhub.to_host(x)" in repr(found)
+        with pytest.raises(pickle.PicklingError, match=REFUSAL):
+            np.asarray(found)
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        counter.add(tasks.make_on_device(max(beside // 8, 10))).result(timeout=WAIT)
+    counter.add(tasks.make(10)).result(timeout=WAIT)
+    assert tasks.total(counter.fetch().result(timeout=WAIT)) == 45, "the actor lives"
+
+
+def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
+    def keep(without):
+        arrayhub.pickling(device="keep")
+        if without:
+            sys.modules["dpctl of this worker"] = sys.modules.get("dpctl")
+            sys.modules["dpctl"] = None
+
+    def back():
+        arrayhub.pickling(device="refuse")
+        if sys.modules.get("dpctl", 0) is None:
+            del sys.modules["dpctl"]
+            there = sys.modules.pop("dpctl of this worker")
+            if there is not None:
+                sys.modules["dpctl"] = there
+
+    there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
+    distributed.wait(there, timeout=WAIT)
+    try:
+        client.run(keep, False, workers=workers[:1])
+        client.run(keep, True, workers=workers[1:])
+        with pytest.raises(pickle.PicklingError, match=r"(?s)which is not available here.*arrive='host'"):
+            client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
+    finally:
+        client.run(back)
+
+
+def test_what_is_not_dense_is_refused_in_words(client, workers):
+    check_refused(
+        client, workers, tasks.make_nested, r"NestedArray: pickling is not supported; pickle arrayhub\.as_arrow\(x\)"
+    )
+
+
+def test_python_objects_are_refused_where_an_array_of_them_would_be_made(client):
+    """So that there is none to send; the task fails, and says what instead."""
+    with pytest.raises(TypeError, match=r"dtype\('O'\).*x\.astype\(str\)"):
+        client.submit(asarray, np.array([1, "a", None], object), pure=False).result(timeout=WAIT)
+
+
+# --------------------------------------------------------------------------------------------- a scheduler of its own
+
+
+@contextlib.contextmanager
+def scheduler_of_its_own(tmp_path, **variables):
+    """Yield a client of a scheduler in a process of its own and two workers, which have `variables`."""
+    file = tmp_path / "scheduler.json"
+    paths = os.pathsep.join([str(SUPPORT), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    common = ["--no-dashboard", "--scheduler-file", str(file)]
+    commands = [
+        ("dask_scheduler", {}, ["--host", "127.0.0.1", "--port", "0"]),
+        *[("dask_worker", variables, ["--nthreads", "1", "--no-nanny", "--local-directory", str(tmp_path)])] * 2,
+    ]
+    with contextlib.ExitStack() as stack:
+        for name, environment, options in commands:
+            command = [sys.executable, "-m", f"distributed.cli.{name}", *common, *options]
+            process = stack.enter_context(
+                subprocess.Popen(
+                    command, env={**os.environ, "PYTHONPATH": paths, **environment}, stderr=subprocess.DEVNULL
+                )
+            )
+            stack.callback(process.kill)
+        with distributed.Client(scheduler_file=str(file), timeout=WAIT) as client:
+            client.wait_for_workers(2, timeout=WAIT)
+            yield client
+
+
+def test_a_scheduler_hands_on_what_belongs_to_a_device(tmp_path):
+    """It reads each graph, and has no business with devices; an error of its own would end the cluster."""
+    with scheduler_of_its_own(tmp_path) as client:
+        for told in (False, True):
+            if told:
+                arrayhub.register_dask(client)
+            with arrayhub.pickling(device="keep"):
+                found = client.submit(tasks.look, tasks.make_on_device(10), pure=False).result(timeout=WAIT)
+            assert (found[0], found[-1]) == (45, "device")
+            with pytest.raises(pickle.PicklingError, match=REFUSAL):
+                client.submit(tasks.look, tasks.make_on_device(10), pure=False).result(timeout=WAIT)
+
+
+@pytest.mark.parametrize("variable", ["ARRAYHUB_PICKLING", "ARRAYHUB_UNPICKLING"])
+def test_an_environment_variable_that_is_wrong(tmp_path, variable):
+    """It arrives in words, between workers too."""
+    words = rf"{variable} is 'away'; accepted: 're"
+    with scheduler_of_its_own(tmp_path, **{variable: "away"}) as client:
+        first, second = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        if variable == "ARRAYHUB_UNPICKLING":
+            with arrayhub.pickling(device="keep"):
+                there = client.scatter(tasks.make_on_device(10), workers=[first], hash=False)
+        else:
+            there = client.submit(tasks.make_on_device, 10, workers=first, pure=False)
+        for where in (first, second):
+            if where == first and variable == "ARRAYHUB_PICKLING":
+                continue  # no pickle is between
+            with pytest.raises(pickle.PickleError, match=words):
+                client.submit(tasks.total, there, workers=where).result(timeout=WAIT)
+        with pytest.raises(pickle.PickleError, match=words):
+            there.result(timeout=WAIT)
+        assert client.submit(tasks.total, tasks.make(3), pure=False).result(timeout=WAIT) == 3, "the workers live"
+
+
+# ---------------------------------------------------------------------------------- by the way that NumPy's arrays have
+
+
+@pytest.fixture
+def told(client):
+    arrayhub.register_dask(client)
+    return client
+
+
+@pytest.mark.parametrize("name", TRAVELLERS)
+def test_frames_of_their_own(told, name):
+    """Through the scheduler too, which asks for a pickle without frames of everything else."""
+    source = asarray(SOURCES[name]())
+    back = told.gather(told.scatter(source, hash=False))
+    has_arrived(source, back)
+
+
+def test_what_arrives_lies_in_the_buffer_that_dask_received(told, workers):
+    there = told.submit(tasks.make, 100_000, workers=workers[0], pure=False)
+    assert told.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT) == sum(range(100_000))
+    back = told.gather(there)
+    assert (back.ptr % 64, back.is_copy, back.access) == (0, False, "readwrite")
+    assert back.memory.owner is not None, "nobody allocated memory for it"
+
+
+def test_lists_of_arrays_too(told):
+    arrays = [tasks.make(1000), tasks.make(10)]
+    back = told.gather(told.scatter([arrays], hash=False))[0]
+    assert [tasks.look(x) for x in back] == [tasks.look(x) for x in arrays]
+
+
+def test_a_refusal_by_that_way(told, workers):
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        told.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+    there = told.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        told.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
+
+
+@pytest.mark.parametrize("n", [0, 1, 10, 100_000])
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_what_was_spilled_is_read_again(n, kind):
+    from distributed.protocol import deserialize_bytes, serialize_bytelist
+
+    arrayhub.register_dask()
+    source = tasks.make(n)
+    back = deserialize_bytes(kind(b"".join(bytes(memoryview(frame)) for frame in serialize_bytelist(source))))
+    assert back.tolist() == source.tolist()
+    assert (back.access, back.flags.aligned) == ("readwrite", True)
+
+
+def test_what_an_asynchronous_client_gives_is_awaited(told):
+    async def main():
+        async with distributed.Client(told.scheduler.address, asynchronous=True) as client:
+            await arrayhub.register_dask(client)
+            return await client.gather(await client.scatter(tasks.make(10), hash=False))
+
+    assert tasks.total(asyncio.run(main())) == 45
+
+
+SECOND = """
+    import sys
+    {imports}
+    with distributed.Client(sys.argv[1], timeout=60) as second:
+        there = second.get_dataset("made")
+        try:
+            print(second.gather(there).tolist())
+        except Exception as error:
+            print(error)
+        arrayhub.register_dask()
+        print(second.gather(there).tolist())
+        print(second.submit(sum, second.scatter(arrayhub.asarray([1.0, 2.0]), hash=False)).result(timeout=60))
+"""
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_second_client(told, known):
+    """It reads what arrives where arrayhub is imported after distributed; elsewhere it is told."""
+    imports = "import distributed, arrayhub" if known else "import arrayhub, distributed"
+    there = told.submit(tasks.make, 4, pure=False)
+    told.publish_dataset(made=there)
+    try:
+        said = python(SECOND.format(imports=imports), told.scheduler.address).splitlines()
+    finally:
+        told.unpublish_dataset("made")
+    words = "[0.0, 1.0, 2.0, 3.0]" if known else "No dispatch for <class 'arrayhub.array.usm_array.USMArray'>"
+    assert said == [words, "[0.0, 1.0, 2.0, 3.0]", "3.0"]
+
+
+def test_workers_that_start_anew_are_told(told):
+    told.restart(timeout=WAIT)
+    told.wait_for_workers(2, timeout=WAIT)
+    back = told.gather(told.submit(tasks.make, 100_000, pure=False))
+    assert (back.memory.owner is not None, back.is_copy, tasks.total(back)) == (True, False, sum(range(100_000)))
+
+
+def goes_around(client):
+    """Scatter, worker to worker where there are two, gather: an array that compresses well, by frames of their own."""
+    source = asarray(np.asfortranarray(np.ones((300, 400)))).with_dims("IJ")
+    there = client.scatter(source, hash=False)
+    for worker in client.scheduler_info(n_workers=-1)["workers"]:
+        assert client.submit(tasks.look, there, workers=[worker], pure=False).result(timeout=WAIT)[0] == 120_000
+    has_arrived(source, client.gather(client.submit(tasks.same, there, pure=False)))
+    with pytest.raises(pickle.PicklingError, match=REFUSAL):
+        client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+
+
+def test_frames_that_dask_compresses(tmp_path):
+    with (
+        dask.config.set({"distributed.comm.compression": "zlib"}),
+        distributed.LocalCluster(**SMALL_CLUSTER, local_directory=str(tmp_path)) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        arrayhub.register_dask(client)
+        goes_around(client)
+
+
+def test_frames_by_tls(tmp_path):
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl here to make a certificate")
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    files = ["-keyout", key, "-out", certificate]
+    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", 2, "-subj", "/CN=localhost", *files)
+    sides = {f"tls_{side}_{what}": str(file) for side in ("client", "scheduler", "worker") for what, file in
+             (("cert", certificate), ("key", key))}  # fmt: skip
+    security = distributed.Security(tls_ca_file=str(certificate), require_encryption=True, **sides)
+    with (
+        distributed.LocalCluster(
+            **SMALL_CLUSTER, protocol="tls://", security=security, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster, security=security) as client,
+    ):
+        assert client.scheduler.address.startswith("tls://")
+        arrayhub.register_dask(client)
+        goes_around(client)
+
+
+def test_within_one_process(tmp_path):
+    """By inproc:// no data are pickled, so that device memory stays where it is; graphs are."""
+    cluster = {**SMALL_CLUSTER, "processes": False}
+    with (
+        distributed.LocalCluster(**cluster, local_directory=str(tmp_path)) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert client.scheduler.address.startswith("inproc://")
+        arrayhub.register_dask(client)
+        source = tasks.make(1000)
+        there = client.scatter(source, hash=False)
+        assert client.gather(there) is source
+        assert client.submit(tasks.total, there).result(timeout=WAIT) == sum(range(1000))
+        x = client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
+        there = client.scatter(x, hash=False)
+        assert client.submit(tasks.look, there, pure=False).result(timeout=WAIT)[-1] == "device"
+        with pytest.raises(pickle.PicklingError, match=REFUSAL):
+            client.submit(tasks.look, x, pure=False).result(timeout=WAIT)
+
+
+@pytest.mark.parametrize("form", [None, 0, 2, "1", True])
+def test_frames_of_an_unknown_form(form):
+    from distributed.protocol import deserialize, serialize
+
+    arrayhub.register_dask()
+    header, frames = serialize(tasks.make(10))
+    assert header["sub-header"]["form"] == 1
+    header["sub-header"]["form"] = form
+    with pytest.raises(pickle.UnpicklingError, match=f"frames have form {form!r}; this release reads form 1"):
+        deserialize(header, frames)
+
+
+def test_frames_that_do_not_fit_their_header():
+    from distributed.protocol import deserialize, serialize
+
+    arrayhub.register_dask()
+    header, frames = serialize(tasks.make(10))
+    for wrong in (frames[:1], frames[:2], [*frames, b""], []):
+        with pytest.raises(pickle.UnpicklingError, match="two frames"):
+            deserialize(header, wrong)
+    whole = memoryview(bytes([*frames[0], 200, *range(63), *frames[2]]))
+    ends = [0, len(frames[0]), len(frames[0]) + 64, len(whole)]
+    with pytest.raises(pickle.UnpicklingError, match="moved by 200 bytes"):
+        deserialize(header, [whole[i:j] for i, j in itertools.pairwise(ends)])
+    with pytest.raises(pickle.UnpicklingError, match="not bytes"):
+        deserialize(header, [frames[0], "space", "elements"])
+
+
+def test_frames_of_a_later_release_reach_nobody(told, workers):
+    """Neither the client nor another worker waits for them without end."""
+    words = "frames have form 99; this release reads form 1"
+
+    def later(n):
+        from arrayhub.transport import dask
+
+        dask._FORM = n
+
+    there = told.submit(tasks.make, 10, workers=workers[0], pure=False)
+    distributed.wait(there, timeout=WAIT)
+    try:
+        told.run(later, 99, workers=[workers[0]])
+        with pytest.raises(pickle.PickleError, match=words):
+            told.submit(tasks.total, there, workers=[workers[1]]).result(timeout=WAIT)
+        with pytest.raises(pickle.PickleError, match=words):
+            there.result(timeout=WAIT)
+    finally:
+        told.run(later, 1, workers=[workers[0]])
+
+
+def test_a_message_may_be_read_twice():
+    """Elements are moved within the buffer that they arrived in, and only once."""
+    from distributed.protocol import deserialize, serialize
+
+    arrayhub.register_dask()
+    source = tasks.make(1000)
+    header, frames = serialize(source)
+    assert header["serializer"] == "dask"
+    for behind in range(70):
+        buffer = bytearray(behind) + b"".join(bytes(memoryview(frame)) for frame in frames)
+        ends = np.cumsum([behind] + [memoryview(frame).nbytes for frame in frames])
+        arrived = [memoryview(buffer)[i:j] for i, j in itertools.pairwise(ends)]
+        first, again = deserialize(header, arrived), deserialize(header, arrived)
+        assert first.tolist() == again.tolist() == source.tolist(), behind
+        assert (first.ptr % 64, first.ptr, first.is_copy) == (0, again.ptr, False)
+        frozen = [frame.toreadonly() for frame in arrived]
+        own = deserialize(header, frozen)
+        np.asarray(own)[...] = -1
+        assert deserialize(header, arrived).tolist() == source.tolist(), "what is read-only was written"
+        del first, again, own
+
+
+def test_a_worker_that_dies_in_the_middle(client, workers):
+    """Its results are made again elsewhere. Last in the file: the cluster has to start the worker anew."""
+    there = client.submit(tasks.make, 50_000, workers=workers, pure=False)
+    there.result(timeout=WAIT)
+    holder = next(iter(client.who_has(there)[there.key]))
+    os.kill(client.run(os.getpid, workers=[holder])[holder], signal.SIGKILL)
+    assert client.submit(tasks.total, there).result(timeout=WAIT) == sum(range(50_000))

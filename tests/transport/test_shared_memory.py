@@ -1,0 +1,491 @@
+"""ray, joblib, multiprocessing, process pools, torch: arrays through real processes on this machine."""
+
+import concurrent.futures
+import contextlib
+import mmap
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+from multiprocessing import shared_memory
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+
+import engine_tasks as tasks
+import numpy as np
+import pytest
+from children import ROOT, SUPPORT, python
+from pages import python_blocks
+from pickled_arrays import SOURCES, facts
+
+import arrayhub
+from arrayhub import asarray
+
+WAIT = 60  # seconds until a result counts as hanging
+
+# --------------------------------------------------------------------------------------------- multiprocessing, by name
+
+
+def child_of(method, function, *arguments):
+    """Run a function in a process that is always ended, and return what it gives."""
+    context = multiprocessing.get_context(method)
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(function, *arguments).result(timeout=WAIT)
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_shared_memory_is_shared_with_a_child(method):
+    shared = shared_memory.SharedMemory(create=True, size=4096)
+    try:
+        x = asarray(np.ndarray((4, 5), "f8", buffer=shared.buf, offset=16))
+        child_of(method, tasks.fill, x[::2, ::-1], 7.0)
+        assert np.asarray(x)[:, 0].tolist() == [7, 0, 7, 0]
+        del x
+    finally:
+        shared.close()
+        shared.unlink()
+
+
+@pytest.mark.parametrize("mode", ["r+", "r", "c", "w+"])
+def test_a_memmap_travels_by_name_unless_it_is_private(tmp_path, mode):
+    path = tmp_path / "elements of a name with blanks"
+    np.arange(5000.0).tofile(path)
+    mapped = np.memmap(path, "f8", mode=mode, offset=4096, shape=(1000,))
+    mapped_there, access = child_of("fork", tasks.where_mapped_by_mmap, asarray(mapped)[::3])
+    assert mapped_there == (mode != "c")
+    assert access == {"r": "readonly"}.get(mode, "readwrite")
+
+
+@pytest.mark.parametrize("offset", [1, 3, 4097])
+def test_what_lies_off_a_boundary_is_shared_too(tmp_path, offset):
+    path = tmp_path / "elements"
+    path.write_bytes(bytes(9000))
+    mapped = np.memmap(path, "f8", mode="r+", offset=offset, shape=(100,))
+    there = pickle.loads(bytes(ForkingPickler.dumps(asarray(mapped))))
+    assert (there.is_copy, there.access) == (False, "readwrite")
+    np.asarray(there)[::2] = 7
+    assert mapped.sum() == 350
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff\xfe", "\u00e4\u20ac".encode(), b"two\nlines", b"back\\slash", b" blank "], ids=repr
+)
+def test_files_of_any_name(tmp_path, name):
+    path = os.path.join(os.fsencode(tmp_path), name)
+    with open(path, "w+b") as file:
+        file.write(bytes(8000))
+        file.flush()
+        memory = mmap.mmap(file.fileno(), 8000)
+    x = asarray(np.frombuffer(memory, "f8"))
+    stream = bytes(ForkingPickler.dumps(x))
+    assert len(stream) < 1000
+    np.asarray(pickle.loads(stream))[3] = 7
+    assert np.asarray(x)[3] == 7
+
+
+def by_name(tmp_path, dumps=ForkingPickler.dumps):
+    """A mapped file, and the pickle of its array: by the file's name where multiprocessing makes it."""
+    path = tmp_path / "elements"
+    np.arange(500.0).tofile(path)
+    return path, bytes(dumps(asarray(np.memmap(path, "f8", mode="r+"))))
+
+
+def test_what_is_pickled_elsewhere_holds_the_elements(tmp_path):
+    path, stream = by_name(tmp_path, pickle.dumps)
+    path.unlink()
+    assert tasks.total(pickle.loads(stream)) == sum(range(500))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_forged_name_of_no_file_is_refused(tmp_path, kind):
+    """Nobody waits for the other end of a pipe, and no device is mapped."""
+    path = tmp_path / "pipe" if kind == "pipe" else Path("/dev/zero")
+    if kind == "pipe":
+        os.mkfifo(path)
+    about = path.stat()
+    state = asarray(np.zeros(16, "u1")).__reduce_ex__(5)[1][0]
+    for writable in (False, True):
+        with pytest.raises(pickle.UnpicklingError, match="not a file"):
+            arrayhub._unpickle(state, (str(path), about.st_dev, about.st_ino, 0, 16, writable))
+
+
+def test_a_name_that_is_gone_is_refused_in_words(tmp_path):
+    path, stream = by_name(tmp_path)
+    assert len(stream) < 500
+    assert tasks.total(pickle.loads(stream)) == sum(range(500))
+    path.rename(tmp_path / "elsewhere")
+    with pytest.raises(pickle.UnpicklingError, match="cannot be mapped here"):
+        pickle.loads(stream)
+    path.write_bytes(bytes(4000))
+    with pytest.raises(pickle.UnpicklingError, match="another file has its name"):
+        pickle.loads(stream)
+
+
+def test_a_file_that_is_too_short_by_now(tmp_path):
+    path, stream = by_name(tmp_path)
+    with open(path, "r+b") as file:
+        file.truncate(100)
+    with pytest.raises(pickle.UnpicklingError, match="cannot be mapped here"):
+        pickle.loads(stream)
+
+
+FORGED_NAMES = [
+    ("/nowhere", 1, 2, 0, 8, True),
+    ("\0", 1, 2, 0, 8, True),
+    ("/dev/zero", 1, 2, 0, 8, True),
+    ("/etc/hostname", 1, 2, -8, 8, False),
+    ("/etc/hostname", 1, 2, 0, -8, False),
+    ("/etc/hostname", 1, 2, 1 << 70, 8, False),
+    ("/etc/hostname", 1, 2, 0, 8, 1),
+    (b"/etc/hostname", 1, 2, 0, 8, True),
+    ("/etc/hostname", 1, 2, 0, 8),
+]
+
+
+@pytest.mark.parametrize("name", FORGED_NAMES, ids=range(len(FORGED_NAMES)))
+def test_a_forged_name_is_refused(name):
+    _, (state, _) = asarray(np.zeros(1)).__reduce_ex__(5)
+    with pytest.raises(pickle.UnpicklingError):
+        arrayhub._unpickle(state, name)
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_a_pool_and_a_queue(method):
+    x = asarray(SOURCES["steps"]())
+    assert child_of(method, tasks.look, x)[0] == tasks.total(x)
+    assert facts(child_of(method, tasks.same, x)) == facts(x)
+
+
+def test_a_queue_takes_device_memory_by_the_policy():
+    """Its feeder thread pickles, so the policy is not the thread's."""
+    queue = multiprocessing.get_context("spawn").Queue()
+    with arrayhub.pickling(device="host"):
+        queue.put(tasks.make_on_device(5))
+        got = queue.get(timeout=WAIT)
+    queue.close()
+    queue.join_thread()
+    assert (got.device.type, tasks.total(got)) == ("cpu", 10)
+
+
+def test_a_queue_says_what_it_does_not_take(capfd):
+    """Nobody hears of an error in its feeder thread, which prints it; what comes next arrives."""
+    queue = multiprocessing.get_context("spawn").Queue()
+    with arrayhub.pickling(device="refuse"):
+        queue.put(tasks.make_on_device(5))
+        queue.put(tasks.make(5))
+        assert queue.get(timeout=WAIT).tolist() == list(range(5))
+        queue.close()
+        queue.join_thread()
+    assert "call arrayhub.to_host(x)" in capfd.readouterr().err
+
+
+METHODS = ["spawn", "fork", "forkserver"]
+
+
+def check_refused(arrived):
+    with pytest.raises(pickle.PicklingError, match="form 99"):
+        np.asarray(arrived)
+
+
+@pytest.mark.timeout(2 * WAIT)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pool_is_told_of_an_array_that_cannot_be_had(method):
+    """The task fails in words, a result does where it is used, and what comes next is done."""
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        with pytest.raises(pickle.PicklingError, match="form 99"):
+            pool.apply_async(tasks.total, (tasks.FromLater(),)).get(WAIT)
+        check_refused(pool.apply_async(tasks.make_later).get(WAIT))
+        assert pool.apply_async(tasks.total, (tasks.make(4),)).get(WAIT) == 6
+
+
+@pytest.mark.timeout(2 * WAIT)
+@pytest.mark.parametrize("method", METHODS)
+def test_an_executor_is_told_of_an_array_that_cannot_be_had(method):
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        with pytest.raises(pickle.PicklingError, match="form 99"):
+            pool.submit(tasks.total, tasks.FromLater()).result(WAIT)
+        check_refused(pool.submit(tasks.make_later).result(WAIT))
+        assert pool.submit(tasks.total, tasks.make(4)).result(WAIT) == 6
+
+
+def test_who_reads_a_queue_hears_of_an_error():
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+        assert pool.submit(tasks.read_in_a_task).result(WAIT) == "UnpicklingError"
+
+
+@pytest.mark.timeout(2 * WAIT)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_child_that_is_killed_leaves_shared_memory_to_its_owner(method):
+    """What it has written stays, nothing is taken away with it, and who waits for it is told."""
+    before = set(os.listdir("/dev/shm"))
+    shared = shared_memory.SharedMemory(create=True, size=1 << 20)
+    try:
+        x = asarray(np.ndarray((100, 100), "f8", buffer=shared.buf))
+        context = multiprocessing.get_context(method)
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+            others = [pool.submit(tasks.fill_and_die, x, 7.0), *(pool.submit(tasks.total, x) for _ in range(5))]
+            for future in others:
+                with pytest.raises(concurrent.futures.process.BrokenProcessPool):
+                    future.result(timeout=WAIT)
+        assert tasks.total(x) == 70_000
+        child_of(method, tasks.fill, x, 8.0)
+        assert tasks.total(x) == 80_000
+        del x
+    finally:
+        shared.close()
+        shared.unlink()
+    assert not {name for name in set(os.listdir("/dev/shm")) - before if name.startswith("psm_")}
+
+
+@pytest.mark.timeout(2 * WAIT)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_child_that_is_killed_while_it_sends(method):
+    """Half of a pickle has arrived: that is the end of the file, and no wait for the other half."""
+    context = multiprocessing.get_context(method)
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=tasks.send_and_wait, args=(theirs, asarray(np.zeros(4_000_000))), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        assert ours.poll(WAIT)
+        assert ours.recv() == child.pid
+        assert ours.poll(WAIT), "the first bytes of the array"
+        child.kill()
+        with pytest.raises((EOFError, OSError), match="^$|end of file"):
+            ours.recv()
+        child.join(WAIT)
+        assert child.exitcode == -9
+    finally:
+        child.kill()
+
+
+def test_sycl_in_a_forked_child_is_refused_in_time():
+    x = tasks.make_on_device(5)  # this process has used SYCL now
+    with arrayhub.pickling(device="keep"), pytest.raises(pickle.UnpicklingError, match=r"(?s)forked.*arrive='host'"):
+        child_of("fork", arrayhub._unpickle, *x.__reduce_ex__(4)[1])
+
+
+# --------------------------------------------------------------------------------------------------------------- joblib
+
+
+def test_joblib_hashes_by_content():
+    import joblib
+
+    x = np.arange(40_000.0).reshape(200, 200)
+    different = [x, x.T, x + 1, x[:3], x[:4], x.astype("f4"), x[:3].astype(">f8")]
+    hashes = [joblib.hash(asarray(a)) for a in different]
+    assert len(set(hashes)) == len(different)
+    assert hashes == [joblib.hash(asarray(a.copy(order="K"))) for a in different]
+    for a in different:  # who may write is no content: workers are given read-only memmaps of the same elements
+        a.flags.writeable = False
+    assert hashes == [joblib.hash(asarray(a)) for a in different]
+    assert joblib.hash([asarray(x)]) == joblib.hash([asarray(x.copy())])
+    for n in (3, 1000):  # whoever may write them
+        readable = np.arange(float(n))
+        readable.setflags(write=False)
+        assert joblib.hash(asarray(readable)) == joblib.hash(asarray(np.arange(float(n))))
+    assert pickle.loads(pickle.dumps(asarray(x))).access == "readonly"
+
+
+def test_the_first_pickle_of_a_process_is_hashed_as_any_other():
+    program = (
+        "import arrayhub, joblib, numpy; x = arrayhub.asarray(numpy.zeros(3)); print(joblib.hash(x) == joblib.hash(x))"
+    )
+    assert python(program) == "True\n"
+
+
+def test_joblib_memory_gives_the_result_of_the_array(tmp_path):
+    import joblib
+
+    calls = []
+
+    def work(a):
+        calls.append(1)
+        return tasks.total(a)
+
+    cached = joblib.Memory(tmp_path, verbose=0).cache(work)
+    first, second = asarray(np.zeros(3000)), asarray(np.ones(3000))
+    assert (cached(first), cached(second), cached(first)) == (0, 3000, 0)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("mode", [None, "r", "c"])
+def test_joblib_dumps_and_maps(tmp_path, mode):
+    import joblib
+
+    x = asarray(np.asfortranarray(np.arange(6000.0).reshape(60, 100)))
+    joblib.dump(x, tmp_path / "x")
+    y = joblib.load(tmp_path / "x", mmap_mode=mode)
+    assert tasks.where_mapped(y)[0] == (mode and "x")
+    assert (y.byte_strides, tasks.total(y)) == (x.byte_strides, tasks.total(x))
+    assert y.access == ("readonly" if mode == "r" else "readwrite")
+
+
+def test_joblib_maps_large_arrays_for_its_workers_once():
+    import joblib
+
+    x = asarray(np.zeros((600, 300)))
+    with joblib.parallel_config(backend="loky", n_jobs=2), joblib.Parallel(max_nbytes=100_000) as run:
+        found = run(joblib.delayed(tasks.where_mapped)(x) for _ in range(4))
+        result = run(joblib.delayed(tasks.same)(x.T) for _ in range(1))[0]
+    files, access = zip(*found, strict=True)
+    assert None not in files and len(set(files)) == 1
+    assert set(access) == {"readonly"}
+    assert result.shape == (300, 600)
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+@pytest.mark.timeout(3 * WAIT)
+def test_a_worker_of_joblib_that_is_killed(tmp_path):
+    """Who waits is told; the file that its array was mapped from is removed, and new workers go on."""
+    import joblib
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    x = asarray(np.ones((600, 300)))
+
+    def run(calls):
+        with (
+            joblib.parallel_config(backend="loky", n_jobs=2),
+            joblib.Parallel(max_nbytes=100_000, temp_folder=tmp_path, timeout=WAIT) as parallel,
+        ):
+            return parallel(joblib.delayed(tasks.die_at_third)(x, k) for k in range(calls))
+
+    try:
+        with pytest.raises(TerminatedWorkerError):
+            run(6)
+        assert list(tmp_path.rglob("*")) == []
+        assert {access for _, access in run(2)} == {"readonly"}
+    finally:
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+    assert list(tmp_path.rglob("*.pkl")) == []
+
+
+def test_cloudpickle():
+    import cloudpickle
+
+    x = asarray(SOURCES["windows"]())
+    assert facts(pickle.loads(cloudpickle.dumps(lambda: x))()) == facts(x)
+
+
+# ------------------------------------------------------------------------------------------------------------------ ray
+
+RAY = """
+    import os, pickle
+    import numpy as np, arrayhub, ray
+    import engine_tasks as tasks
+    from arrayhub import asarray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
+    wait = 60
+
+    # put and get read the store in place, read-only, whatever the layout
+    x = asarray(np.asfortranarray(np.arange(200_000.0).reshape(400, 500)))
+    ref = ray.put(x)
+    a, b = ray.get(ref, timeout=wait), ray.get(ref, timeout=wait)
+    assert a.ptr == b.ptr != x.ptr, "two copies"
+    assert (a.byte_strides, a.access, tasks.total(a)) == (x.byte_strides, "readonly", tasks.total(x))
+    small = ray.get(ray.put(asarray(np.arange(3)).with_dims("I")), timeout=wait)
+    assert (small.dims, np.asarray(small).tolist()) == (("I",), [0, 1, 2])
+
+    # arguments and results
+    look = ray.remote(tasks.look)
+    assert ray.get(look.remote(ref), timeout=wait)[0] == tasks.total(x)
+    assert ray.get(look.remote(x[::2]), timeout=wait)[1] == (200, 500)
+    assert tasks.total(ray.get(ray.remote(tasks.make).remote(1000), timeout=wait)) == 499500
+
+    # device memory: refused in words here and there
+    for attempt in (lambda: ray.put(tasks.make_on_device(4)),
+                    lambda: ray.get(ray.remote(tasks.make_on_device).remote(4), timeout=wait)):
+        try:
+            attempt()
+        except Exception as error:
+            assert "to_host" in str(error), error
+        else:
+            raise SystemExit("device memory was sent")
+
+    # an actor holds it on its device, and sends host memory
+    counter = ray.remote(tasks.Counter).remote(10)
+    ray.get(counter.add.remote(tasks.make(10)), timeout=wait)
+    assert tasks.total(ray.get(counter.fetch.remote(), timeout=wait)) == 45
+
+    # an actor that dies in the middle is an error, not a wait
+    ray.kill(counter)
+    try:
+        for _ in range(1000):  # some calls may come before the end
+            ray.get(counter.fetch.remote(), timeout=wait)
+    except ray.exceptions.RayActorError:
+        print("all right")
+"""
+
+
+def how_to_actors():
+    blocks = python_blocks(ROOT / "docs" / "howto" / "cluster_user.md")
+    (program,) = [block for block in blocks if block.startswith("# actors.py")]
+    return program + "\nmain()\nprint('all right')\n"
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("program", [textwrap.dedent(RAY), how_to_actors()], ids=["ray", "how-to"])
+def test_ray(program, tmp_path):
+    """In one process of its own, so that all of ray's end with it."""
+    pytest.importorskip("ray", reason="ray has no release for this Python yet")
+    folders = [str(Path(arrayhub.__file__).parents[1]), str(SUPPORT)]
+    # Short: the paths of ray's sockets have to fit 107 bytes.
+    settings = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(folders),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_TMPDIR": "/tmp",
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=settings, cwd=tmp_path, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            out, said = process.communicate(timeout=150)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, 9)
+    assert process.returncode == 0, said[-4000:]
+    assert out.splitlines()[-1:] == ["all right"], said[-4000:]
+
+
+# ---------------------------------------------------------------------------------------------------------------- torch
+
+
+def test_torch_saves_the_tensor(tmp_path):
+    import torch
+
+    x = asarray(np.arange(6.0).reshape(2, 3).T)
+    torch.save(arrayhub.as_torch(x), tmp_path / "x")
+    y = asarray(torch.load(tmp_path / "x"))
+    assert (y.shape, y.strides, tasks.total(y)) == (x.shape, x.strides, 15)
+
+
+def test_torch_sends_by_gloo(tmp_path):
+    program = f"""
+        import sys
+        import numpy as np, torch, torch.distributed as group, arrayhub
+        rank = int(sys.argv[1])
+        group.init_process_group("gloo", init_method="file://{tmp_path}/meeting", rank=rank, world_size=2)
+        x = arrayhub.empty((3, 4), "f4")
+        np.asarray(x)[...] = rank + 1
+        group.all_reduce(arrayhub.as_torch(x))
+        assert np.asarray(x).min() == np.asarray(x).max() == 3
+        group.destroy_process_group()
+    """
+    command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
+    processes = [subprocess.Popen([*command, str(rank)], stderr=subprocess.PIPE, text=True) for rank in range(2)]
+    try:
+        for process in processes:
+            _, said = process.communicate(timeout=100)
+            assert process.returncode == 0, said
+    finally:
+        for process in processes:
+            process.kill()
