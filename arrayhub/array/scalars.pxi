@@ -5,7 +5,6 @@ import operator
 cimport cython
 from cpython.list cimport PyList_New
 from cpython.object cimport PyObject
-from cpython.type cimport PyType_Modified
 from libc.string cimport memset
 
 cimport numpy as cnp
@@ -72,13 +71,11 @@ cdef extern from *:
     static const arrayhub_reader arrayhub_readers[] = { ARRAYHUB_READERS(ARRAYHUB_ENTRY) };
     #define ARRAYHUB_LAST_READER ((int)(sizeof arrayhub_readers / sizeof *arrayhub_readers) - 1)
     #define arrayhub_places(list) (((PyListObject *)(list))->ob_item)
-    #define arrayhub_items(tuple) ((PyObject *const *)((PyTupleObject *)(tuple))->ob_item)
     """
     ctypedef int (*Reader "arrayhub_reader")(PyObject** values, Py_ssize_t count, const char* place, Py_ssize_t step) except -1
     const Reader* READERS "arrayhub_readers"
     int LAST_READER "ARRAYHUB_LAST_READER"
     PyObject** places_of "arrayhub_places"(list values) noexcept
-    PyObject* const* items_of "arrayhub_items"(object values) noexcept
 
 
 cdef inline Reader reader_of(Descriptor a) noexcept nogil:
@@ -150,21 +147,31 @@ cdef object formatted(Descriptor a, object spec):
     return str(a) if not spec else format(only_element(a, f"format {spec!r}"), spec)
 
 
-cdef object item(Descriptor a, PyObject* const* where, Py_ssize_t given):
-    """Return one element as a Python value, like ``numpy.ndarray.item``. See ``_ITEM``."""
+cdef object NOT_GIVEN = object()
+
+
+cdef object item(Descriptor a, object first, object second, tuple more):
+    """Return one element as a Python value, like ``numpy.ndarray.item``.
+
+    Cython makes a tuple of the arguments in `more`, so the first two have names.
+    """
     cdef Py_ssize_t index[MAX_NDIM]
     cdef const char* place = a.data_
     cdef int k
     make_readable(a, "item")
     refuse_packed(a, "item")
-    if given == 0:
+    if first is NOT_GIVEN:
         choose_only(a, index)
-    elif given > 1:
-        choose_by_index(a, where, given, index)
-    elif isinstance(<object> where[0], tuple):
-        choose_by_index(a, items_of(<object> where[0]), len(<tuple> where[0]), index)
+    elif second is NOT_GIVEN:
+        if isinstance(first, tuple):
+            choose_by_index(a, <tuple> first, index)
+        else:
+            choose_by_number(a, first, index)
+    elif a.nd_ == 2 and not more:
+        index[0] = bounded(first, a.shape_[0], "item: index", 0)
+        index[1] = bounded(second, a.shape_[1], "item: index", 1)
     else:
-        choose_by_number(a, <object> where[0], index)
+        choose_by_index(a, (first, second, *more), index)
     for k in range(a.nd_):
         place += index[k] * a.byte_strides_[k]
     return value_at(a, place)
@@ -191,12 +198,13 @@ cdef int choose_by_number(Descriptor a, object number, Py_ssize_t* index) except
     return 0
 
 
-cdef int choose_by_index(Descriptor a, PyObject* const* where, Py_ssize_t given, Py_ssize_t* index) except -1:
+cdef int choose_by_index(Descriptor a, tuple where, Py_ssize_t* index) except -1:
     cdef int k
+    cdef Py_ssize_t given = len(where)
     if given != a.nd_:
         raise ValueError(f"item: {given} indices; accepted: none, one for the elements in C order, or {a.nd_}")
     for k in range(a.nd_):
-        index[k] = bounded(<object> where[k], a.shape_[k], "item: index", k)
+        index[k] = bounded(where[k], a.shape_[k], "item: index", k)
     return 0
 
 
@@ -226,49 +234,6 @@ cdef object beyond_error(object index, Py_ssize_t length, str what, int dimensio
 
 cdef str named(str what, int dimension):
     return what if dimension < 0 else f"{what} {dimension}"
-
-
-# `item` takes any number of arguments, for which Cython would make a tuple in each call. METH_FASTCALL avoids the tuple, and
-# needs this table.
-cdef extern from "Python.h":
-    ctypedef struct PyTypeObject:
-        PyObject* tp_dict
-    ctypedef struct PyMethodDef:
-        const char* ml_name
-        void* ml_meth
-        int ml_flags
-        const char* ml_doc
-    int METH_FASTCALL
-    object PyDescr_NewMethod(PyTypeObject* cls, PyMethodDef* method)
-
-cdef PyMethodDef _ITEM
-_ITEM.ml_name = "item"
-_ITEM.ml_meth = <void*> item
-_ITEM.ml_flags = METH_FASTCALL
-_ITEM.ml_doc = b"""item($self, /, *args)
---
-
-Return one element as a Python value, as ``numpy.ndarray.item`` does.
-
-Parameters
-----------
-*args : int or tuple of int, optional
-    Nothing: the only element. One integer: the element with this number in C order. Several: an index.
-
-Raises
-------
-ValueError
-    No index is given, and the array does not have exactly one element.
-TypeError
-    The host cannot read the memory; call ``to_host``.
-"""
-
-
-cdef int give_item(type cls) except -1:
-    """Add the method ``item`` to a subclass of Descriptor."""
-    (<dict> (<PyTypeObject*> cls).tp_dict)["item"] = PyDescr_NewMethod(<PyTypeObject*> cls, &_ITEM)
-    PyType_Modified(cls)
-    return 0
 
 
 # ----------------------------------------------------------------------------------------------------- all elements

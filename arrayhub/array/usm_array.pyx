@@ -4,12 +4,13 @@
 - flags: the attribute `flags`
 - ndarray_methods: methods of `numpy.ndarray`: `astype`, `ravel`, `view`
 - scalars: single elements: `item`, `tolist`, iteration, conversion to Python numbers
-- unsupported_ops: operators that raise, with the call that works
+- unsupported_ops: `==`, and names of `numpy.ndarray` that arrays lack: errors that name the call to make instead
 """
 
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE
 from cpython.long cimport PyLong_FromSsize_t
+from cpython.object cimport Py_EQ, Py_NE
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
@@ -62,40 +63,23 @@ include "unsupported_ops.pxi"
 
 cdef extern from *:
     """
-    /* A Strides is allocated as a tuple whose type is then changed, and freed as a tuple, so that it uses the free list of
-       tuples. This takes two thirds of the time of a class instance. The empty tuple is a singleton and must keep its
-       type. Instances of subclasses may have a header before the object, so they do not use the free list. `nd` > 0. */
-    static PyTypeObject *arrayhub_strides_class = NULL;
-    static PyObject *arrayhub_new_strides(PyObject *cls, Py_ssize_t nd) {
-        PyObject *steps = PyTuple_New(nd);
-        if (steps != NULL) {
-            Py_INCREF(cls);
-            Py_SET_TYPE(steps, (PyTypeObject *)cls);
-        }
+    /* Allocate an instance of a subclass of tuple, as tuple.__new__ does after it has copied its argument to a tuple. */
+    static PyObject *arrayhub_new_strides(PyTypeObject *cls, Py_ssize_t nd) {
+        PyObject *steps = cls->tp_alloc(cls, nd);
+    #if PY_VERSION_HEX >= 0x030E0000
+        if (steps != NULL) ((PyTupleObject *)steps)->ob_hash = -1; /* not computed yet */
+    #endif
         return steps;
     }
-    static void arrayhub_free_strides(PyObject *steps) {
-        PyTypeObject *cls = Py_TYPE(steps);
-        if (Py_SIZE(steps) == 0) {
-            PyObject_GC_UnTrack(steps);
-            cls->tp_free(steps);
-        } else {
-            if (cls == arrayhub_strides_class) Py_SET_TYPE(steps, &PyTuple_Type);
-            PyTuple_Type.tp_dealloc(steps);
-        }
-        Py_DECREF(cls);
-    }
-    static void arrayhub_free_as_tuples(PyObject *cls) {
-        arrayhub_strides_class = (PyTypeObject *)cls;
-        arrayhub_strides_class->tp_dealloc = arrayhub_free_strides;
-    }
     """
-    object new_strides "arrayhub_new_strides"(object cls, Py_ssize_t nd)
-    void free_as_tuples "arrayhub_free_as_tuples"(object cls)
+    object new_strides "arrayhub_new_strides"(type cls, Py_ssize_t nd)
 
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
 
+# Methods of builtin classes check the class of `self`, which those with a binding do not.
+@cython.binding(False)
+@cython.embedsignature.format("clinic")
 @cython.final
 cdef class USMArray(Descriptor):
     """USMArray(shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C", buffer_ctor_kwargs={})
@@ -394,6 +378,14 @@ cdef class USMArray(Descriptor):
     def __contains__(self, value):
         raise TypeError("in: a USMArray does not compare elements; use NumPy, as in value in arrayhub.as_numpy(x)")
 
+    def __eq__(self, other):
+        return equal(self, other, Py_EQ)
+
+    def __ne__(self, other):
+        return equal(self, other, Py_NE)
+
+    __hash__ = None     # the elements can change
+
     def __bool__(self):
         """Return the truth value of the only element, as in NumPy."""
         if size_of(self) != 1:
@@ -417,6 +409,27 @@ cdef class USMArray(Descriptor):
 
     def __format__(self, spec):
         return formatted(self, spec)
+
+    @cython.embedsignature(False)
+    def item(self, first=NOT_GIVEN, second=NOT_GIVEN, /, *more):
+        """item($self, /, *args)
+--
+
+        Return one element as a Python value, as ``numpy.ndarray.item`` does.
+
+        Parameters
+        ----------
+        *args : int or tuple of int, optional
+            Nothing: the only element. One integer: the element with this number in C order. Several: an index.
+
+        Raises
+        ------
+        ValueError
+            No index is given, and the array does not have exactly one element.
+        TypeError
+            The host cannot read the memory; call ``to_host``.
+        """
+        return item(self, first, second, more)
 
     def tolist(self):
         """Return the elements as nested lists of Python values, or the value of an array without dimensions.
@@ -600,6 +613,48 @@ cdef class USMArray(Descriptor):
             The memory is on a device, where only its own library writes.
         """
         assign(self, key, value)
+
+    # An array does not compute. If the other operand does, as a NumPy array, `x += y` is `x[...] = x + y`: Python would bind
+    # the name to the result, and the memory would keep its values.
+
+    def __iadd__(self, other):
+        return stored(self, self + other)
+
+    def __isub__(self, other):
+        return stored(self, self - other)
+
+    def __imul__(self, other):
+        return stored(self, self * other)
+
+    def __itruediv__(self, other):
+        return stored(self, self / other)
+
+    def __ifloordiv__(self, other):
+        return stored(self, self // other)
+
+    def __imod__(self, other):
+        return stored(self, self % other)
+
+    def __ipow__(self, other):
+        return stored(self, self ** other)
+
+    def __imatmul__(self, other):
+        return stored(self, self @ other)
+
+    def __ilshift__(self, other):
+        return stored(self, self << other)
+
+    def __irshift__(self, other):
+        return stored(self, self >> other)
+
+    def __iand__(self, other):
+        return stored(self, self & other)
+
+    def __ior__(self, other):
+        return stored(self, self | other)
+
+    def __ixor__(self, other):
+        return stored(self, self ^ other)
 
     def __delitem__(self, key):
         raise TypeError("del x[...]: elements of an array cannot be deleted; use a slice")
@@ -885,14 +940,16 @@ cdef tuple integers(int nd, Py_ssize_t* values):
     return <tuple> filled(PyTuple_New(nd), nd, values)
 
 
-cdef object _Strides = Strides
-cdef object _NO_STEPS = Strides()       # a singleton, like the empty tuple
-free_as_tuples(_Strides)
+cdef type _Strides = Strides
 
 
 cdef object step_tuple(int nd, Py_ssize_t* values):
-    """Return a Strides, filled like a tuple because its class does not add fields."""
-    return filled(new_strides(_Strides, nd), nd, values) if nd else _NO_STEPS
+    return filled(new_strides(_Strides, nd), nd, values)
+
+
+cdef object stored(object array, object values):
+    assign(array, Ellipsis, values)
+    return array
 
 
 cdef object sequence(tuple arguments):
@@ -906,5 +963,4 @@ cdef object sequence(tuple arguments):
 
 
 register_class(USMArray)
-give_item(USMArray)
-refuse_arithmetic(USMArray)
+add_absent(USMArray)

@@ -487,8 +487,8 @@ def test_to_numpy():
     assert x.to_numpy("f4").dtype == "f4"
 
 
-def test_strides_are_made_and_freed_as_tuples_are():
-    """Their class is counted for each of them, whichever way it comes into being, and the empty tuple stays a tuple."""
+def test_strides_are_instances_of_their_class():
+    """Each instance holds one reference to its class, also if another function than `x.strides` makes it."""
     Strides = type(ah.asarray(np.zeros((2, 3))).strides)
     assert issubclass(Strides, tuple) and Strides is not tuple
 

@@ -151,7 +151,9 @@ def test_iteration_over_rows_knows_how_many_are_left_and_keeps_names():
 
 
 def test_item_is_a_method_like_the_others():
-    assert "item" in dir(ah.USMArray) and ah.USMArray.item.__doc__.startswith("Return one element as a Python value")
+    assert "item" in dir(ah.USMArray) and ah.USMArray.item.__doc__.lstrip().startswith(
+        "Return one element as a Python value"
+    )
     assert str(inspect.signature(ah.USMArray.item)) == "(self, /, *args)"
     with pytest.raises(TypeError, match="keyword"):
         ah.asarray(np.zeros(1)).item(index=0)
@@ -222,3 +224,9 @@ def test_of_a_device_rows_are_views(device_array):
     rows = list(device_array.reshape(2, 1))
     assert [row.ptr - device_array.ptr for row in rows] == [0, 4]
     assert str(device_array) in f"{device_array}"
+
+
+@pytest.mark.parametrize("name", ["copy", "tobytes", "tolist", "view", "to_host", "__copy__", "__dlpack__"])
+def test_methods_refuse_objects_of_other_classes(name):
+    with pytest.raises(TypeError, match="'numpy.ndarray'"):
+        getattr(ah.USMArray, name)(np.zeros(3))

@@ -1,8 +1,7 @@
-"""Arithmetic, comparison and hashing: done by the other operand where it can, else refused in words."""
+"""Arithmetic, comparison and hashing: the other operand computes if it can, else a TypeError."""
 
 import collections.abc
 import operator
-import re
 
 import numpy as np
 import pytest
@@ -38,14 +37,14 @@ def test_nothing_is_computed(symbol, other):
     for left, right in ((x, other), (other, x)):
         if (symbol, type(left), type(right)) in SEQUENCES:
             continue
-        refused = "[<>=!]=?" if symbol in COMPARED else re.escape(symbol)  # the other way round where that is asked
-        with pytest.raises(TypeError, match=rf"^{refused}: .*as_numpy\(x\)"):
+        refused = r"^[=!]=: .*as_numpy\(x\)" if symbol in ("==", "!=") else "USMArray'|USMArray\""
+        with pytest.raises(TypeError, match=refused):
             (BINARY | COMPARED)[symbol](left, right)
 
 
 @pytest.mark.parametrize("symbol", UNARY)
 def test_nor_of_one_operand(symbol):
-    with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
+    with pytest.raises(TypeError, match=r"USMArray"):
         UNARY[symbol](ah.asarray(A))
 
 
@@ -148,9 +147,9 @@ def test_in_place_nothing_is_lost():
 
 def test_in_place_and_to_a_power_modulo():
     x = ah.asarray(A)
-    with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
+    with pytest.raises(TypeError, match="unsupported operand"):
         x += 1
-    with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
+    with pytest.raises(TypeError, match="unsupported operand"):
         pow(x, 2, 3)
     assert A.tolist() == [4, 5, 6]
 
@@ -164,7 +163,7 @@ def test_nothing_is_found_by_identity(look):
 def test_an_array_is_no_key():
     x = ah.asarray(A)
     for use in (hash, lambda x: {x}, lambda x: {x: 1}):
-        with pytest.raises(TypeError, match=r"hash: .*as_numpy\(x\)\.tobytes"):
+        with pytest.raises(TypeError, match=r"unhashable type: .*USMArray"):
             use(x)
     assert not isinstance(x, collections.abc.Hashable)
     assert x.__hash__ is None
