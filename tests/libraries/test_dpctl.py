@@ -403,7 +403,7 @@ def test_memory_that_dlpack_cannot_name(queue, kind):
     a = ah.asarray(x)
     assert a.__dlpack_device__() == (14, dpctl.SyclDevice().get_device_id())
     for view in (a, a[1:], ah.USMArray((6,), "f4", buffer=a)):
-        with pytest.raises(BufferError, match="not its device's default one.*__sycl_usm_array_interface__ can"):
+        with pytest.raises(BufferError, match="other than the default context.*__sycl_usm_array_interface__"):
             view.__dlpack__(max_version=(1, 0))
     assert getattr(a, NAME)["syclobj"] == queue
     again = ah.asarray(x, via="sycl")
