@@ -299,5 +299,5 @@ def test_bits_that_a_bitmap_does_not_have(bit):
         lambda: make("flat", 3, content=node, validity=bitmap, bit=bit),
         lambda: covered(node, node, 0),
     ):
-        with pytest.raises(ValueError, match=r"NestedArray: .*accepted: an array of bytes"):
+        with pytest.raises(ValueError, match=r"NestedArray: .*accepted: contiguous bytes"):
             call()
