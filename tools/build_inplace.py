@@ -1,15 +1,17 @@
 """Compile every module listed in arrayhub/meson.build beside its source, with Cython and a C compiler alone.
 
 For machines without meson: afterwards ``PYTHONPATH=. python -m pytest`` runs on the checkout. Flags are those of
-arrayhub/meson.build, which stays the only place that says how the package is built. A module is compiled again where it
-or anything that it includes has changed, as Cython lists it; paths are relative, so that ccache (``CC='ccache gcc'``)
-serves one checkout with another's objects.
+arrayhub/meson.build, which stays the only place that says how the package is built. A module is compiled again if its
+commands, its source or a file that the source includes has another content than in the last build: `.c.dep` beside the
+module has Cython's list of files and a digest. Switching branches does not compile what is the same on both. Paths are
+relative, so that ccache (``CC='ccache gcc'``) serves one checkout with another's objects.
 
     python tools/build_inplace.py [--jobs N] [--force]
 """
 
 import argparse
 import concurrent.futures
+import hashlib
 import os
 import pathlib
 import re
@@ -49,32 +51,48 @@ def commands(name, meson):
     return [*cython, str(source), "-o", str(generated)], [*compiler, str(generated), "-o", str(module)], ROOT / module
 
 
-def newest_source(module, headers):
-    """Return when the last of a module's sources changed: those that Cython listed, and headers, which it ignores."""
-    listed = module.with_suffix(".c.dep")
-    if not listed.exists():
-        return float("inf")
-    names = listed.read_text().replace("\\\n", " ").partition(":")[2].split()
-    paths = [ROOT / name for name in names]
-    return max([headers, *(path.stat().st_mtime for path in paths if path.exists())])
+def digest(listed, build_commands):
+    """Return a digest of a module's commands and of the files in Cython's list, and of all headers, which it omits."""
+    names = listed.partition(":")[2].replace("\\\n", " ").split()
+    paths = [*(ROOT / name for name in names), *sorted(PACKAGE.rglob("*.h"))]
+    found = hashlib.sha256(repr(build_commands).encode())
+    for path in paths:
+        found.update(path.read_bytes() if path.exists() else b"missing")
+    return found.hexdigest()
 
 
-def build(name, meson, headers, force):
-    """Build one module unless it is newer than every source; return what the compilers said."""
+def is_up_to_date(module, build_commands):
+    record = module.with_suffix(".c.dep")
+    if not module.exists() or not record.exists():
+        return False
+    listed, _, last = record.read_text().rpartition("# digest ")
+    return last.strip() == digest(listed, build_commands)
+
+
+def build(name, meson, force):
+    """Build one module unless it is up to date; return its name, the exit status and the output of the compilers."""
     generate, compile_, module = commands(name, meson)
-    if not force and module.exists() and module.stat().st_mtime > newest_source(module, headers):
+    if not force and is_up_to_date(module, (generate, compile_)):
         return name, 0, ""
     generated = ROOT / generate[-1]
+    record = module.with_suffix(".c.dep")
+    record.unlink(missing_ok=True)  # a build that fails leaves none
     try:
         for command in (generate, compile_):
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
             if done.returncode:
                 return name, done.returncode, done.stdout + done.stderr
-        generated.with_name(generated.name + ".dep").replace(module.with_suffix(".c.dep"))
+        listed = generated.with_name(generated.name + ".dep").read_text()
+        record.write_text(f"{listed}# digest {digest(listed, (generate, compile_))}\n")
         return name, 0, ""
     finally:
-        for made in (generated, generated.with_suffix(".h"), generated.with_name(f"{generated.stem}_api.h")):
-            made.unlink(missing_ok=True)  # headers of what a module declares public or api: nobody includes them
+        for made in (
+            generated,
+            generated.with_name(generated.name + ".dep"),
+            generated.with_suffix(".h"),  # headers of what a module declares public or api: no file includes them
+            generated.with_name(f"{generated.stem}_api.h"),
+        ):
+            made.unlink(missing_ok=True)
 
 
 def main():
@@ -84,11 +102,10 @@ def main():
     parser.add_argument("--force", action="store_true", help="rebuild also what is up to date")
     options = parser.parse_args()
     meson = (PACKAGE / "meson.build").read_text()
-    headers = max(path.stat().st_mtime for kind in ("*.h", "meson.build") for path in PACKAGE.rglob(kind))
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         names = read_list(meson, r"compiled = \[")
-        for name, status, said in pool.map(lambda name: build(name, meson, headers, options.force), names):
+        for name, status, said in pool.map(lambda name: build(name, meson, options.force), names):
             failed += status != 0
             print(f"{'FAILED' if status else 'built '} {name}\n{said}".rstrip(), flush=True)
     for left in PACKAGE.rglob(f"*{SUFFIX}"):  # of a module that has another name by now, and would still be imported

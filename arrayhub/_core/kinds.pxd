@@ -16,7 +16,7 @@ cdef enum Kind:
 
 cdef enum Property:
     NUMBERS = 1 << 0        # `content` has one number, or one row of numbers, for each element
-    PACKED = 1 << 1         # `content` has one bit for each element
+    BIT_PACKED = 1 << 1         # `content` has one bit for each element
     LISTS = 1 << 2          # an element is a run of elements of `content`
     CHARACTERS = 1 << 3     # an element is a run of bytes
     UTF8 = 1 << 4           # the bytes are UTF-8

@@ -23,7 +23,7 @@ cdef const char* _ENCODED = \
 NODE_KINDS[:] = [
     #        name             properties                 buffers  children  refusal
     NodeKind(b"flat",         NUMBERS,                   2,       0,        NULL),
-    NodeKind(b"bits",         PACKED,                    2,       0,        _PACKED),
+    NodeKind(b"bits",         BIT_PACKED,                2,       0,        _PACKED),
     NodeKind(b"list",         LISTS | ENDS,              2,       1,        _LENGTHS),
     NodeKind(b"list_view",    LISTS | SIZES,             3,       1,        _LENGTHS),
     NodeKind(b"regular",      LISTS | WIDTH,             1,       1,        _ROWS),
@@ -45,7 +45,7 @@ cdef object _row(int number):
     return SimpleNamespace(
         structure=tuple(structure),
         numbers=properties & NUMBERS != 0,
-        packed=properties & PACKED != 0,
+        packed=properties & BIT_PACKED != 0,
         lists=properties & LISTS != 0,
         characters=properties & CHARACTERS != 0,
         utf8=properties & UTF8 != 0,

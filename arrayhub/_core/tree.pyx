@@ -8,7 +8,7 @@ cimport cython
 from cpython.object cimport PyTypeObject
 
 from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor, host_readable, seal, view_of
-from arrayhub._core.kinds cimport ENDS, FIELDS, INDICES, NODE_KINDS, NUMBERS, PACKED, SIZES, VIEWS, WIDTH
+from arrayhub._core.kinds cimport ENDS, FIELDS, INDICES, NODE_KINDS, NUMBERS, BIT_PACKED, SIZES, VIEWS, WIDTH
 from arrayhub._core.runtime cimport host_ready, place_of
 
 from arrayhub._core.errors import interface_error, unreadable
@@ -223,7 +223,7 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
 cdef Tree settled(Tree t):
     """Normalize `t` in place, so that fewer than eight bits precede its first element, and return it."""
     cdef Py_ssize_t whole = t.bit >> 3
-    if t.validity is None and not has(t, PACKED):
+    if t.validity is None and not has(t, BIT_PACKED):
         t.bit = 0
     if t.bit == 0:
         return t
@@ -231,7 +231,7 @@ cdef Tree settled(Tree t):
     cdef Py_ssize_t nbytes = (t.bit + t.length + 7) >> 3
     if t.validity is not None:
         t.validity = bytes_part(t.validity, whole, whole + nbytes)
-    if has(t, PACKED):
+    if has(t, BIT_PACKED):
         t.content = bytes_part(<Descriptor> t.content, whole, whole + nbytes)
     return t
 

@@ -1,8 +1,10 @@
 from arrayhub._core.descriptor cimport Descriptor
+from arrayhub._core.device cimport DLDevice
 
 cdef Descriptor parse(object obj, object stream)
 cdef list parse_chunks(object obj)
 cdef unsigned int interfaces_of(object cls) except? 0
+cdef DLDevice device_of_node(object node) except *
 cdef object emit_attribute(object node, int what, object conform=*)
 
 cdef enum:      # the attributes, as `emit_attribute` counts them

@@ -14,7 +14,7 @@ from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.device cimport make_device
 from arrayhub._core.kinds cimport FIELDS, VIEWS
 from arrayhub._core.tree cimport Tree, count_nulls, first_array, has
-from arrayhub.adapters cimport arrow, arrow_device
+from arrayhub.adapters cimport arrow
 
 from arrayhub._core.errors import unreadable
 from arrayhub._core.hooks import hooks
@@ -137,7 +137,7 @@ cdef class NestedArray(Tree):
     @property
     def device(self):
         """Device : device that holds the memory; the host for records without fields."""
-        return make_device(arrow_device.device_of_node(self))
+        return make_device(arrow.device_of_node(self))
 
     @property
     def access(self):

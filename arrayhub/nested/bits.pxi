@@ -5,7 +5,7 @@ import numpy as np
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor
-from arrayhub._core.kinds cimport PACKED
+from arrayhub._core.kinds cimport BIT_PACKED
 from arrayhub._core.tree cimport UNCOUNTED, Tree, count_nulls, has, new_tree, wait_for
 
 from arrayhub._core.errors import show
@@ -28,7 +28,7 @@ cdef object mask_in(Descriptor validity, Py_ssize_t bit, Py_ssize_t length):
 
 cpdef object unpacked(Tree t):
     """Return a copy of packed truth values with one value per byte."""
-    if t is None or not isinstance(t.content, Descriptor) or not has(t, PACKED):
+    if t is None or not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
         raise TypeError(f"unpacked: {show(t)} is not of kind 'bits'")
     wait_for(<Descriptor> t.content, "content")
     bits = np.unpackbits(as_numpy(t.content), bitorder="little")[t.bit : t.bit + t.length]
@@ -57,12 +57,12 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     if validity is None:
         return part
     check_bits(validity, bit, part.length)
-    if has(part, PACKED) and bit != part.bit:     # one number counts the bits before both content and validity
+    if has(part, BIT_PACKED) and bit != part.bit:     # one number counts the bits before both content and validity
         part = with_validity(flat(unpacked(part)), part)
     if part.validity is not None and count_nulls(part):
         validity = bitmap_of(valid_mask(part) & mask_in(validity, bit, part.length))
         bit = 0
-        if has(part, PACKED):
+        if has(part, BIT_PACKED):
             part = flat(unpacked(part))
     part.validity = never_written(validity)
     part.bit = bit

@@ -10,7 +10,7 @@ from arrayhub._core.descriptor cimport (
     seal,
     view_of,
 )
-from arrayhub._core.kinds cimport CHARACTERS, FLAT, NUMBERS, PACKED, VIEWS
+from arrayhub._core.kinds cimport CHARACTERS, FLAT, NUMBERS, BIT_PACKED, VIEWS
 from arrayhub._core.tree cimport UNCOUNTED, Tree, check_again, has, length_of, new_tree, part_of, visit_arrays
 from arrayhub.adapters cimport arrow
 
@@ -55,7 +55,7 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
     t.content = content
     t.parts = parts
-    if has(t, PACKED | CHARACTERS):
+    if has(t, BIT_PACKED | CHARACTERS):
         t.content = without_gaps(content, "characters", copy)
         t.parts = None if parts is None else tuple([without_gaps(buffer, "characters", copy) for buffer in parts])
     if has(t, VIEWS):
@@ -73,9 +73,9 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     t.nulls = 0 if validity is None else UNCOUNTED
     if validity is not None:
         check_bits(validity, bit, length)
-    if has(t, PACKED):
+    if has(t, BIT_PACKED):
         check_bits(<Descriptor> t.content, bit, length)
-    if bit and validity is not None and not has(t, PACKED) and host_readable(validity):
+    if bit and validity is not None and not has(t, BIT_PACKED) and host_readable(validity):
         t.validity = never_written(bitmap_of(mask_in(validity, bit, length)))
         t.bit = 0
     return t

@@ -1,7 +1,7 @@
 """Lists of equal lengths as one array with one more dimension."""
 
 from arrayhub._core.descriptor cimport Descriptor, reshape, shape_tuple
-from arrayhub._core.kinds cimport LISTS, NUMBERS, PACKED, SIZES, WIDTH
+from arrayhub._core.kinds cimport LISTS, NUMBERS, BIT_PACKED, SIZES, WIDTH
 from arrayhub._core.tree cimport Tree, check_again, count_nulls, has, integer_at, part_inside
 
 from arrayhub._core.kinds import KIND_NAMES
@@ -19,7 +19,7 @@ cdef object densified(object node, bint copy):
         raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without missing values")
     if has(t, NUMBERS):
         return t.content if t.meaning is None else of_numpys_type(t, copy)
-    if has(t, PACKED):
+    if has(t, BIT_PACKED):
         if not copy:
             raise BufferError("to_dense: eight booleans share a byte; call to_dense(copy=True), which unpacks them")
         return unpacked(t)

@@ -1,12 +1,13 @@
 """What an Arrow producer handed over, its structs in capsules, and how they are released: exactly once, from any thread."""
 
+from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_IsValid
+
 cimport cython
 
-from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_IsValid
+from libc.stdint cimport intptr_t
 
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
-from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, SCHEMA_NAME, ArrowArray, ArrowSchema
 
 from arrayhub._core.errors import interface_error
 
@@ -16,6 +17,11 @@ from arrayhub._core.errors import interface_error
 @cython.freelist(32)
 cdef class Import:
     """The structs of a producer, moved here, each released exactly once: the owner of the memory that arrays view."""
+    cdef ArrowSchema schema
+    cdef ArrowArray array
+    cdef DLDevice device
+    cdef intptr_t stream           # CUDA: one that waits for the producer's work; 0: the memory may be read now
+
     def __init__(self):
         raise TypeError("Import: made by arrayhub.asarray and arrayhub.asnested alone")
 
@@ -32,6 +38,15 @@ cdef class Import:
 
     def __repr__(self):
         return f"<memory of an Arrow array, released by {<size_t> <void*> self.array.release:#x}>"
+
+
+cdef inline void drop_schema(ArrowSchema* schema) noexcept:
+    cdef Aside aside
+    if schema.release != NULL:
+        aside = put_aside()
+        schema.release(schema)
+        schema.release = NULL
+        put_back(aside)
 
 
 cdef Import new_import():

@@ -8,13 +8,12 @@ from libc.string cimport memcpy
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport Descriptor, labels_of, reshape, set_labels, set_type, size_of, transpose
 from arrayhub._core.tree cimport Tree
-from arrayhub.adapters.arrow_abi cimport ArrowSchema
-from arrayhub.adapters.arrow_format cimport text_of
 
 from arrayhub._core.errors import interface_error
 from arrayhub._core.labels import named
 
 cdef enum:
+    BOOL_CODE = 6                  # DLPack's
     MAX_PAIRS = 4096               # of metadata
     MAX_METADATA = 1 << 20         # bytes of one string in it
 

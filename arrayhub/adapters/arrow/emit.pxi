@@ -21,20 +21,16 @@ from arrayhub._core.kinds cimport (
     LISTS,
     NODE_KINDS,
     NUMBERS,
-    PACKED,
+    BIT_PACKED,
     SIZES,
     VIEWS,
     WIDTH,
 )
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub._core.tree cimport UNCOUNTED, VIEW_BYTES, Tree, check_below, has, visit_arrays
-from arrayhub.adapters.arrow_abi cimport ARRAY_NAME, ArrowArray
-from arrayhub.adapters.arrow_schema cimport as_said, may_be_nat, schema_capsule, wants_lists, why_unread
 from arrayhub.runtimes cimport cuda
 
 from arrayhub._core.errors import unreadable
-
-cnp.import_array()
 
 cdef extern from *:
     """
@@ -58,6 +54,11 @@ cdef extern from *:
     """
     Py_ssize_t arrayhub_count_nat(const char* data, Py_ssize_t n) noexcept nogil
     void arrayhub_mark_nat(const char* data, Py_ssize_t n, char* valid) noexcept nogil
+
+
+cdef struct Body:              # what a released array gives back; what follows it is in the same allocation
+    PyObject* owner            # what has the buffers of this node
+    cuda.CudaEvent event       # of the outermost array of a CUDA device array
 
 
 cdef void _release_array(ArrowArray* array) noexcept nogil:
@@ -199,7 +200,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
         pass
     elif t.validity is not None:
         set_bitmap(out, t.validity, t.bit, lead, t.nulls)
-    elif has(t, PACKED):
+    elif has(t, BIT_PACKED):
         set_bitmap(out, <Descriptor> t.content, t.bit, lead, 0)
         out.buffers[0] = NULL
         out.null_count = 0
@@ -220,7 +221,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
     elif has(t, INDICES):
         out.buffers[1] = back_by(t.indices, start)
         fill_array(out.dictionary, t.content, 0)
-    elif has(t, PACKED):
+    elif has(t, BIT_PACKED):
         out.buffers[1] = (<Descriptor> t.content).data_ - ((start - t.bit) >> 3 if out.length else 0)
     return 0
 

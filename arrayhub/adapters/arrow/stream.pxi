@@ -11,27 +11,6 @@ from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub._core.kinds cimport ANY, NODE_KINDS
 from arrayhub._core.tree cimport MAX_DEPTH
-from arrayhub.adapters.arrow_abi cimport (
-    DEVICE_STREAM_NAME,
-    MAX_NODES,
-    STREAM_NAME,
-    ArrowArray,
-    ArrowArrayStream,
-    ArrowDeviceArray,
-    ArrowDeviceArrayStream,
-    ArrowSchema,
-)
-from arrayhub.adapters.arrow_device cimport (
-    device_shown,
-    fill_device_array,
-    ready_on_device,
-    refuse_keywords,
-    take_device_struct,
-)
-from arrayhub.adapters.arrow_emit cimport fill_root_array, new_body, ready_for_host
-from arrayhub.adapters.arrow_format cimport REFUSED, Format, find_format
-from arrayhub.adapters.arrow_owner cimport Import, new_import, pointer_in, released_error
-from arrayhub.adapters.arrow_schema cimport as_said, fill_root_schema, wants_lists
 
 from arrayhub._core.errors import interface_error
 
@@ -41,6 +20,10 @@ cdef extern from "Python.h":
 cdef extern from "<errno.h>" nogil:
     int EINVAL
     int ENOMEM
+
+
+# Raises where arrays of a schema are not wanted, before the stream is asked for the first of them.
+ctypedef int (*Check)(ArrowSchema* schema, object obj) except -1
 
 
 cdef struct Source:                 # a producer's stream, moved here: one of the two
@@ -240,11 +223,11 @@ cdef int show_schema(Shown* shown, ArrowSchema* out) noexcept with gil:
     return code
 
 
-cdef int _schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogil:
+cdef int _stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogil:
     return show_schema(<Shown*> stream.private_data, out)
 
 
-cdef int _device_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out) noexcept nogil:
+cdef int _device_stream_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out) noexcept nogil:
     return show_schema(<Shown*> stream.private_data, out)
 
 
@@ -270,19 +253,19 @@ cdef int show_next(Shown* shown, ArrowArray* out, ArrowDeviceArray* device) noex
     return code
 
 
-cdef int _next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
+cdef int _stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
     return show_next(<Shown*> stream.private_data, out, NULL)
 
 
-cdef int _device_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out) noexcept nogil:
+cdef int _device_stream_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out) noexcept nogil:
     return show_next(<Shown*> stream.private_data, &out.array, out)
 
 
-cdef const char* _error(ArrowArrayStream* stream) noexcept nogil:
+cdef const char* _stream_error(ArrowArrayStream* stream) noexcept nogil:
     return last_words(<Shown*> stream.private_data)
 
 
-cdef const char* _device_error(ArrowDeviceArrayStream* stream) noexcept nogil:
+cdef const char* _device_stream_error(ArrowDeviceArrayStream* stream) noexcept nogil:
     return last_words(<Shown*> stream.private_data)
 
 
@@ -299,26 +282,26 @@ cdef void free_shown(Shown* shown) noexcept with gil:
     put_back(aside)
 
 
-cdef void _release(ArrowArrayStream* stream) noexcept nogil:
+cdef void _release_stream(ArrowArrayStream* stream) noexcept nogil:
     if stream != NULL and stream.release != NULL:
         stream.release = NULL
         drop_shown(<Shown*> stream.private_data)
 
 
-cdef void _release_device(ArrowDeviceArrayStream* stream) noexcept nogil:
+cdef void _release_device_stream(ArrowDeviceArrayStream* stream) noexcept nogil:
     if stream != NULL and stream.release != NULL:
         stream.release = NULL
         drop_shown(<Shown*> stream.private_data)
 
 
-cdef void _drop_capsule(object capsule) noexcept:
+cdef void _drop_stream_capsule(object capsule) noexcept:
     cdef ArrowArrayStream* stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, STREAM_NAME)
     if stream.release != NULL:
         stream.release(stream)
     PyMem_RawFree(stream)
 
 
-cdef void _drop_device_capsule(object capsule) noexcept:
+cdef void _drop_device_stream_capsule(object capsule) noexcept:
     cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> PyCapsule_GetPointer(capsule, DEVICE_STREAM_NAME)
     if stream.release != NULL:
         stream.release(stream)
@@ -347,13 +330,13 @@ cdef object emit_stream(object node, object requested_schema):
     node = as_said(node, lists)
     ready_for_host(node)
     stream = <ArrowArrayStream*> new_stream(sizeof(ArrowArrayStream), node, lists, &shown)
-    stream.get_schema = _schema
-    stream.get_next = _next
-    stream.get_last_error = _error
-    stream.release = _release
+    stream.get_schema = _stream_schema
+    stream.get_next = _stream_next
+    stream.get_last_error = _stream_error
+    stream.release = _release_stream
     stream.private_data = shown
     try:
-        return PyCapsule_New(stream, STREAM_NAME, _drop_capsule)
+        return PyCapsule_New(stream, STREAM_NAME, _drop_stream_capsule)
     except BaseException:
         free_shown(shown)
         PyMem_RawFree(stream)
@@ -370,13 +353,13 @@ cdef object emit_device_stream(object node, object requested_schema, dict keywor
     ready_on_device(node)
     stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, lists, &shown)
     stream.device_type = device_shown(node).device_type
-    stream.get_schema = _device_schema
-    stream.get_next = _device_next
-    stream.get_last_error = _device_error
-    stream.release = _release_device
+    stream.get_schema = _device_stream_schema
+    stream.get_next = _device_stream_next
+    stream.get_last_error = _device_stream_error
+    stream.release = _release_device_stream
     stream.private_data = shown
     try:
-        return PyCapsule_New(stream, DEVICE_STREAM_NAME, _drop_device_capsule)
+        return PyCapsule_New(stream, DEVICE_STREAM_NAME, _drop_device_stream_capsule)
     except BaseException:
         free_shown(shown)
         PyMem_RawFree(stream)

@@ -22,16 +22,6 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.runtime cimport place_of
 from arrayhub._core.kinds cimport FIELDS, INDICES, NODE_KINDS, NUMBERS, WIDTH
 from arrayhub._core.tree cimport MAX_DEPTH, Tree, has, visit_arrays
-from arrayhub.adapters.arrow_abi cimport (
-    ARROW_FLAG_DICTIONARY_ORDERED,
-    ARROW_FLAG_NULLABLE,
-    MAX_NODES,
-    SCHEMA_NAME,
-    ArrowSchema,
-)
-from arrayhub.adapters.arrow_extension cimport BOOL_CODE, bool8_metadata, memory_order, pairs_of, tensor_metadata
-from arrayhub.adapters.arrow_format cimport format_of_kind
-from arrayhub.adapters.arrow_owner cimport pointer_in, released_error
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.errors import PACKED_ELEMENTS, interface_error

@@ -19,7 +19,16 @@ from arrayhub._core.kinds cimport (
     STRING_VIEW,
 )
 
+cdef struct Format:
+    const char* text         # the format, or what it starts with
+    bint whole               # the text is all of it
+    int kind                 # Kind of _core/kinds, which has the number of buffers and children; REFUSED
+    int width                # bytes of an offset, or of an element where the type has a fixed one
+    const char* number       # FLAT: the element type, as dtypes.by_arrow knows it; "M", "m": NumPy's times
+    const char* words        # what it is, for messages
+
 cdef enum:
+    REFUSED = -1
     ROWS = 35
 
 cdef Format[ROWS] _TABLE

@@ -9,10 +9,6 @@ from arrayhub._core.descriptor cimport OTHER_CONTEXT, Descriptor, host_readable
 from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged
 from arrayhub._core.runtime cimport device_of, host_ready
 from arrayhub._core.tree cimport check_below, first_array, visit_arrays
-from arrayhub.adapters.arrow_abi cimport DEVICE_NAME, ArrowDeviceArray
-from arrayhub.adapters.arrow_emit cimport Body, fill_root_array
-from arrayhub.adapters.arrow_owner cimport Import, pointer_in, released_error
-from arrayhub.adapters.arrow_schema cimport as_said, schema_capsule, wants_lists
 from arrayhub.runtimes cimport cuda
 
 from arrayhub._core.device import TYPE_NAMES

@@ -29,7 +29,7 @@ from arrayhub._core.kinds cimport (
     LISTS,
     NODE_KINDS,
     NUMBERS,
-    PACKED,
+    BIT_PACKED,
     REGULAR,
     SIZES,
     VIEWS,
@@ -47,10 +47,6 @@ from arrayhub._core.tree cimport (
     length_of,
     new_tree,
 )
-from arrayhub.adapters.arrow_abi cimport ARROW_FLAG_DICTIONARY_ORDERED, MAX_NODES, ArrowArray, ArrowSchema
-from arrayhub.adapters.arrow_extension cimport extended
-from arrayhub.adapters.arrow_format cimport REFUSED, Format, find_format, text_of, unit_of
-from arrayhub.adapters.arrow_owner cimport Import, released_error
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.device import TYPE_NAMES
@@ -336,7 +332,7 @@ cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* arr
 cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
                       Py_ssize_t length, int depth, int* nodes):
     cdef Tree t = new_tree(row.kind, length)
-    if has(t, PACKED):
+    if has(t, BIT_PACKED):
         t.bit = first & 7 if length else 0      # an array without elements may be without bytes
         t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
     elif has(t, FIELDS):

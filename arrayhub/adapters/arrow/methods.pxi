@@ -1,0 +1,96 @@
+"""Arrow's methods of an array. `emit_attribute` makes the one that is requested if the array can be exported by it."""
+
+cimport cython
+
+from arrayhub._core cimport tracing
+from arrayhub._core.descriptor cimport Descriptor, host_readable
+from arrayhub._core.runtime cimport place_of
+from arrayhub._core.tree cimport Tree, first_array
+
+from arrayhub._core.errors import unreadable
+from arrayhub.adapters.table import BY_VIA
+
+# In the order of the enum in arrow.pxd.
+cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", *BY_VIA["arrow"].attributes)
+
+
+cdef int check_request(object node, object requested, str method) except -1:
+    """Refuse a request for other elements: to convert them takes a copy, which nobody asked for.
+
+    The specification lets a producer pass over a request, but ``pyarrow.array(x, type=)`` does not get to the cast that it then
+    means to make. Of what comes by a stream it does, so those pass over it.
+    """
+    found = difference(requested, emit_schema(node, requested))
+    if found is None:
+        return 0
+    others = "" if isinstance(node, Tree) else ", or convert them first, by x.astype(dtype)"
+    raise BufferError(f"{method}: {found}; call pyarrow.array(x).cast(type){others}")
+
+
+@cython.final
+cdef class Export:
+    """A method of Arrow's on an array: it exists only where it tells the truth, so it is made when asked for."""
+    cdef object node
+    cdef object conform      # what a layer above makes of a node and a requested schema; None: nothing
+    cdef int what
+
+    def __init__(self):
+        raise TypeError("Export: take an array's __arrow_c_array__")
+
+    def __call__(self, requested_schema=None, **keywords):
+        node = self.node
+        cdef Descriptor first = first_array(node) if tracing.active else None
+        if first is not None:
+            tracing.gave(node, first, _ATTRIBUTES[self.what])
+        if requested_schema is not None:
+            asked = described(requested_schema)
+            node = node if self.conform is None else self.conform(node, asked)
+            if self.what == ARRAY or self.what == DEVICE_ARRAY:
+                check_request(node, requested_schema, _ATTRIBUTES[self.what])
+        if self.what == DEVICE_ARRAY:
+            return emit_device(node, requested_schema, keywords)
+        if self.what == DEVICE_STREAM:
+            return emit_device_stream(node, requested_schema, keywords)
+        if keywords:
+            raise TypeError(f"{_ATTRIBUTES[self.what]}: no such keyword: {next(iter(keywords))}")
+        return emit(node, requested_schema) if self.what == ARRAY else emit_stream(node, requested_schema)
+
+    def __repr__(self):
+        return f"<{_ATTRIBUTES[self.what]} of a {type(self.node).__name__}>"
+
+
+@cython.final
+cdef class ExportSchema:
+    """``__arrow_c_schema__``, which takes no argument."""
+    cdef object node
+
+    def __init__(self):
+        raise TypeError("ExportSchema: take an array's __arrow_c_schema__")
+
+    def __call__(self):
+        return emit_schema(self.node, None)
+
+
+cdef object emit_attribute(object node, int what, object conform=None):
+    """The method, or AttributeError where the array's memory or type do not make it true."""
+    cdef Export export
+    cdef ExportSchema schema
+    if not isinstance(node, Tree):
+        why = why_not(<Descriptor> node)
+        if why is not None:
+            raise AttributeError(f"{_ATTRIBUTES[what]}: {why}")
+    elif (<Tree> node).content is None and (<Tree> node).parts is None:
+        raise AttributeError(f"{_ATTRIBUTES[what]}: the array was never given memory; make arrays with arrayhub.asnested")
+    cdef Descriptor first = first_array(node)
+    if (what == ARRAY or what == STREAM) and first is not None and not host_readable(first):
+        other = _ATTRIBUTES[DEVICE_ARRAY if what == ARRAY else DEVICE_STREAM]
+        raise AttributeError(unreadable(_ATTRIBUTES[what], place_of(first), call=f"use {other}, or call x.to_host()"))
+    if what == SCHEMA:
+        schema = ExportSchema.__new__(ExportSchema)
+        schema.node = node
+        return schema
+    export = Export.__new__(Export)
+    export.node = node
+    export.conform = conform
+    export.what = what
+    return export
