@@ -1,7 +1,7 @@
 """The table of element types: one row per type, one column per protocol. All conversions of type codes use this table.
 
 Types that need more than one code are elsewhere: the language of PEP 3118 in adapters/format_language, Arrow's temporal
-types in adapters/arrow_format.
+types in adapters/arrow/format.
 """
 
 import sys
