@@ -1,4 +1,4 @@
-"""What a call of ours costs beside the same thing done by others: ``python -m benchmarks``.
+"""Compare the costs of our calls with the costs of other libraries' calls: ``python -m benchmarks``.
 
 ``rows`` and ``storage`` are the tables of what is compared, ``copies`` the same for large arrays, ``sweep`` the
 worst of copies of any kind, ``growth`` and ``startup`` the other questions; ``measure`` times, ``report`` prints.

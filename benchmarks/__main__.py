@@ -35,7 +35,7 @@ def options():
     parser.add_argument(
         "--only", metavar="GROUP", action="append", choices=GROUPS, help="measure this group (repeatable)"
     )
-    parser.add_argument("--repeat", type=int, default=41, metavar="N", help="rounds, of which medians are taken (41)")
+    parser.add_argument("--repeat", type=int, default=41, metavar="N", help="rounds; the medians count (41)")
     parser.add_argument("--sample", type=float, default=0.005, metavar="SECONDS", help="length of one timing (0.005)")
     parser.add_argument(
         "--megabytes", type=int, default=200, metavar="N", help="size of the arrays of the group clusters (200)"

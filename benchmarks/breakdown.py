@@ -1,4 +1,4 @@
-"""Where the instructions of one call go: ``python -m benchmarks.breakdown [--markdown]``, with valgrind installed.
+"""Count the instructions of a call by function: ``python -m benchmarks.breakdown [--markdown]``. Needs valgrind.
 
 Each way runs twice under callgrind, with few and with many calls. The difference, divided by the difference in the
 number of calls, is what one call takes, function by function, free of everything that happens once. Instructions are

@@ -35,7 +35,7 @@ def makers(options):
 
 
 def timed(act, prepare=lambda: None, clean=lambda found: None):
-    """Return what `compare` calls: n times `act` of what `prepare` gives, of which the first alone is timed."""
+    """Return what `compare` calls: n times `act` of the result of `prepare`; the first alone is timed."""
 
     def seconds(n):
         total = 0.0

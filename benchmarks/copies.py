@@ -51,7 +51,7 @@ def plain():
 
 
 def sycl():
-    """The same numbers in device memory."""
+    """Measure the copies in device memory."""
     import dpnp.tensor
 
     d = dpnp.tensor.asarray(np.random.default_rng(0).random((SIDE, SIDE)), usm_type="device")

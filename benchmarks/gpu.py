@@ -1,4 +1,4 @@
-"""What hand-overs and copies of CUDA arrays cost, beside the ways that the libraries have themselves.
+"""Measure imports, exports and copies of CUDA arrays beside the libraries' own functions.
 
     python -m benchmarks.gpu [--only handover copies sizes sweep] [--repeats N] [--json FILE]
 

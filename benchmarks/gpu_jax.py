@@ -1,4 +1,4 @@
-"""What each way to a jax array's memory on a GPU costs, and whether its order can be relied upon.
+"""Measure each way to a jax array's memory on a GPU, and check that it orders its work.
 
     python -m benchmarks.gpu_jax [--repeats N]
 
@@ -61,7 +61,7 @@ def find_direct():
             continue
         if found is not None:
             return found
-    raise SystemExit("jaxlib has no buffer_to_dlpack_managed_tensor: leave the direct rows out")
+    raise SystemExit("jaxlib lacks buffer_to_dlpack_managed_tensor: leave the direct rows out")
 
 
 def refused(call):
@@ -104,7 +104,7 @@ def slow_result(jax):
 
 
 def check_order(jax):
-    """Print, for each way, how often another stream that the way was told of (or not) reads an unfinished array."""
+    """Print, for each way, how often another stream, passed to the way or not, reads an unfinished array."""
     import cupy
 
     import arrayhub

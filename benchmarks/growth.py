@@ -1,4 +1,4 @@
-"""How the cost of a call grows: with the number of dimensions, of types met so far, of threads."""
+"""Measure a call's cost against the number of dimensions, of known types and of threads."""
 
 import gc
 import sys
@@ -20,7 +20,7 @@ SPEED_UPS = (("an array of each thread's own", 1.8), ("one array for both", 1.2)
 
 
 def dimensions(options):
-    """The same 64 elements or fewer under more and more dimensions."""
+    """Measure at most 64 elements with an increasing number of dimensions."""
     for nd in DIMENSIONS:
         a = np.zeros((1,) * max(nd - 3, 0) + (4,) * min(nd, 3))
         names = {"np": np, "a": a, "asarray": asarray}
@@ -71,7 +71,7 @@ def in_turn(function, objects):
 
 
 def kept(function, count):
-    """How many of `count` types die with their last object, after `function` has seen them."""
+    """Return how many of `count` types are freed with their last object after a call of `function`."""
     references = []
     for k in range(count):
         obj = new_producer(k)

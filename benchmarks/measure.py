@@ -49,7 +49,7 @@ class Timed:
 
 
 def calls_in(run, seconds, least=64):
-    """How many calls take about `seconds`; tried with `least` calls first."""
+    """Return how many calls take about `seconds`; `least` calls are tried first."""
     n = least
     while (elapsed := run(n)) < seconds / 4:
         n = int(n * min(10, 1 + seconds / max(elapsed, 1e-9)))

@@ -1,4 +1,4 @@
-"""What two processes of MPI run for benchmarks/clusters.py: large messages of NumPy's and ours, in turns."""
+"""Exchange large messages of NumPy's arrays and ours, in turns, between two processes of benchmarks/clusters.py."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ def strided_of_ours(x):
 
 
 def strided_of_numpy(a):
-    """What people write without a derived datatype: a compact array between."""
+    """Send a strided array through a compact copy, the usual code without a derived datatype."""
     COMM.Barrier()
     start = time.perf_counter()
     if COMM.rank == 0:

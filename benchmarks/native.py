@@ -1,4 +1,4 @@
-"""What extensions pay to take an array and to give one out, beside what their framework has of its own."""
+"""Measure imports and exports of arrays in extensions beside their framework's own."""
 
 import array
 
@@ -9,7 +9,7 @@ import arrayhub
 from . import native_peers
 from .measure import Result, Timed, compare
 
-# Most of the peer's time that a row may take, by what comes in: of nb::ndarray, of py::array_t, of PyArray_FROM_OTF.
+# Limits as a share of the peer's time, by the type imported: of nb::ndarray, of py::array_t, of PyArray_FROM_OTF.
 LIMITS = {
     "numpy array": (0.7, 0.6, 1.05),
     "torch tensor": (0.08, 0.15, None),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 AT_MOST = 1.05  # times what NumPy's array takes
 NOISE = 3_000_000  # bytes that processes take now and then for themselves
-ROUNDS = 3  # of which the least counts
+ROUNDS = 3  # the smallest result counts
 
 
 def fact(what, mine, theirs):
@@ -43,7 +43,7 @@ def peak(process):
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/{process}/status has no VmHWM")
+    raise RuntimeError(f"/proc/{process}/status lacks VmHWM")
 
 
 # ------------------------------------------------------------------------------------------ what needs one process only

@@ -25,7 +25,7 @@ def versions():
 
 
 def machine():
-    """What the numbers depend on: no names of hosts."""
+    """Describe the machine and the software that the numbers depend on, without the host's name."""
     return {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "architecture": platform.machine(),
@@ -110,7 +110,7 @@ def machine_in_words(options):
 
 
 def write_page(results, facts, options):
-    """Put the tables between their markers in docs/performance.md; a group that was not measured stays as it is."""
+    """Put the tables between their markers in docs/performance.md; a group that was not measured is kept."""
     page = PAGE.read_text()
     for group in dict.fromkeys(result.group for result in results):
         of_group = [fact for fact in facts if fact[0] == group]

@@ -55,7 +55,7 @@ ROWS = (
     Row("USMArray.strides", "u.strides", "a.strides", 1.5),
     Row("USMArray.dtype", "u.dtype", "a.dtype", 1.5),
     Row("USMArray.nbytes", "u.nbytes", "a.nbytes", 1.5),
-    # No target, but what somebody who writes such a loop would use instead.
+    # Without a target: the alternative for such a loop.
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.from_dlpack(t)", None, ("torch",)),
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.asarray(t)", None, ("torch",)),
     Row("asarray(jax CPU array)", "asarray(j)", "np.asarray(j)", None, ("jax",)),
@@ -233,7 +233,7 @@ def gt4py():
 
 
 def dlpack_1():
-    """What NumPy has from 2.1 on."""
+    """Yield the rows that need NumPy 2.1."""
     np.empty(0).__dlpack__(max_version=(1, 0))
     return {}
 
@@ -266,7 +266,7 @@ def values(options):
 
 
 def nested(options):
-    """What is not dense, beside pyarrow's, nanoarrow's and awkward's own ways."""
+    """Measure nested arrays beside the functions of pyarrow, nanoarrow and awkward."""
     yield from measured("nested", NESTED, options)
 
 

@@ -1,4 +1,4 @@
-"""What ``import arrayhub`` takes beyond ``import numpy``, in fresh processes whose files are in the disk cache."""
+"""Measure ``import arrayhub`` beyond ``import numpy``, in new processes whose files are in the disk cache."""
 
 import statistics
 import subprocess

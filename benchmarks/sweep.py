@@ -3,7 +3,7 @@
 A call is compared with the best of what a peer takes for it and of what ours takes, an element, for a neighbouring
 shape: a power of two that shares few places in the caches must not cost more than the shape beside it. Some do
 whatever is done, as lines that a cache cannot keep come from memory. Then the peer's call costs more, too, and how many
-rows are left without that is told beside.
+rows remain otherwise is printed beside.
 
 Calls are small whose best peer takes less than the fixed cost of such a call of ours divided by 0.15: there Python and
 the checks are timed, not the copy. They are counted apart, by the time that they add. What a call costs depends on its
@@ -104,7 +104,7 @@ class Pair(NamedTuple):
         return f"{self.kind}, {self.dtype} {shape}"
 
     def call(self):
-        """What decides its fixed cost."""
+        """Return the properties that the call's fixed cost depends on."""
         return self.kind, len(self.shapes[0])
 
 
@@ -250,7 +250,7 @@ def seconds(call, n):
 
 
 def turns_of(call):
-    """How many calls one timing takes."""
+    """Return how many calls one timing takes."""
     return max(1, int(TURN / max(seconds(call, 1), 1e-7)))
 
 
@@ -298,7 +298,7 @@ def measure(pairs, budget):
 
 
 def summary(engine, rows, pairs, costs):
-    """What was found, as a sentence."""
+    """Return the findings as a sentence."""
     large, small = ([row for row in rows if row.small is kind] for kind in (False, True))
     above = [row for row in large if row.ratio > AT_MOST]
     own = sum(row.own > AT_MOST for row in above)

@@ -35,13 +35,13 @@ def dpctl():
 
 @pytest.fixture
 def policy():
-    """Pickling as it is where nobody has chosen."""
+    """Set the default policy of pickling."""
     with arrayhub.pickling(device="refuse", arrive="restore"):
         yield
 
 
 def pytest_make_parametrize_id(val):
-    """What a test case is called: its value, without the addresses in it, so that every process says the same."""
+    """Name a test case by its value, without addresses, so that all processes of a run agree."""
     if isinstance(val, (str, bytes, bool, float, type, type(None))) or callable(val):
         return None  # pytest's own names
     return re.sub(r"0x[0-9a-f]{6,}|\b\d{13,16}\b", "address", repr(val))[:80]

@@ -207,7 +207,7 @@ def test_every_fix_is_a_command():
 
 
 def test_packages_without_metadata_have_a_doctor(tmp_path):
-    """The package may have been copied, or put on the path as it was built."""
+    """The package may have been copied, or its build folder put on the path."""
     program = (
         "import importlib.metadata as metadata, sys\n"
         "def absent(name): raise metadata.PackageNotFoundError(name)\n"

@@ -5,7 +5,7 @@
 Our own text is
 
 - the C blocks of .pyx, .pxi and .pxd files and the headers that they include. They are compiled as parts of the
-  modules, most of whose text is Cython's. ``#line`` directives around each block tell the two apart, and a block that
+  modules, which are mostly Cython's text. ``#line`` directives around each block tell the two apart, and a block that
   is not found is an error.
 - the headers in arrayhub/include/, each on its own, in every language that it supports.
 - the sources in tests/support/native/.

@@ -1,6 +1,6 @@
 """Draw the pictures that the README and the site show: ``python tools/draw_pictures.py``.
 
-The picture of a layout is written as SVG. The page that looks like a notebook is written as it is seen on a light and
+The picture of a layout is written as SVG. The page that looks like a notebook is a screenshot on a light and
 on a dark screen, which needs Chromium (Debian: ``apt-get install chromium``) and Pillow.
 """
 

@@ -56,7 +56,7 @@ def found():
 
 
 def resolve(name):
-    """Return the interpreter at a path, or of those that are found the one of that name; None where there is none."""
+    """Return the interpreter at a path, or the interpreter with that name; None if it is not found."""
     if os.sep in name:
         return name if describe(name) else None
     return next((python for python in found() if python.name == name), None)
@@ -79,7 +79,7 @@ def copy_tree(folder):
 
 
 def run(python, arguments):
-    """Run the command with one interpreter; return its exit status and what is to be said of it in one line."""
+    """Run the command with one interpreter; return its exit status and a summary line."""
     version = describe(python)
     name = ".".join(map(str, version[:3])) + (" without the GIL" if version[3] else "")
     with tempfile.TemporaryDirectory(prefix="arrayhub-") as folder:
@@ -108,7 +108,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="say which interpreters are found, and run nothing")
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     options = parser.parse_args(sys.argv[1:split])
-    refusal = "{} is no CPython outside of an environment"
+    refusal = "{} is not a CPython outside of an environment"
     pythons = [resolve(name) or parser.error(refusal.format(name)) for name in options.python]
     pythons = pythons or found()
     if options.list:

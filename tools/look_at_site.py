@@ -1,9 +1,9 @@
 """Look at every page of the site in a browser: ``python tools/look_at_site.py SITE PICTURES``.
 
-SITE is what sphinx-build made. Each page is photographed whole at 1400 and at 390 pixels, light and dark, into the
-folder PICTURES, to be looked at. What a program can tell is said: a page that is wider than its window; on the wide one
-a table that is cut; a picture that is drawn at less than nine tenths of its size. The exit status is 1 where there is
-one. It needs Chromium (Debian: ``apt-get install chromium``) and ``pip install playwright``.
+SITE is the output of sphinx-build. The script photographs each page at 1400 and at 390 pixels, light and dark, into the
+folder PICTURES, for a reviewer. It prints pages that are wider than their window, tables that are cut on the wide page,
+and pictures that are drawn at less than nine tenths of their size, and exits with status 1 if there are any. It needs
+Chromium (Debian: ``apt-get install chromium``) and ``pip install playwright``.
 """
 
 import shutil

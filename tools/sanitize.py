@@ -2,7 +2,7 @@
 
     python tools/sanitize.py [address|undefined|both] [pytest arguments]
 
-A copy of the checkout under build/sanitize/ is built, so that the modules beside the sources stay as they are; it is
+A copy of the checkout under build/sanitize/ is built, so that the modules beside the sources are kept; it is
 kept, and the next run compiles only what changed. Without pytest arguments the files of `FILES` run. Reports, those of
 subprocesses too, are gathered in files: the exit status is that of pytest, or 1 if there is a report, which is then
 printed. Needs gcc and what the tests need. CONTRIBUTING.md says which libraries can be in the same process.
@@ -35,7 +35,7 @@ MADE = shutil.ignore_patterns("__pycache__", "*.so", "*.c.dep", ".hypothesis")
 
 
 class Sanitizer(NamedTuple):
-    """What one of them needs.
+    """The flags and variables of a sanitizer.
 
     Attributes
     ----------

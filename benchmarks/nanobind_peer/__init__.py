@@ -20,7 +20,7 @@ def load():
     ImportError
         nanobind is not installed.
     RuntimeError
-        There is no compiler, or it refuses; CXX names another than ``c++``.
+        A compiler is missing or fails; CXX names another than ``c++``.
     """
     import nanobind
 
@@ -59,4 +59,4 @@ def build(include, source, built):
         if done.returncode:
             errors = [line for line in done.stderr.splitlines() if "error" in line]
             raise RuntimeError(errors[0] if errors else "it does not compile")
-        made.replace(built)  # whole or not at all, whoever else builds it meanwhile
+        made.replace(built)  # atomic, because another process may build it meanwhile

@@ -1,4 +1,4 @@
-"""What an exception out of somebody else's code means: an answer of the object, or something that must get through."""
+"""Exceptions from a producer's code: treated as the absence of a protocol, or passed on to the caller."""
 
 import array
 import pathlib

@@ -1,4 +1,4 @@
-"""Labels: what views and copies keep of dims, origin, halo and aligned index; what comes in with foreign objects."""
+"""Labels (dims, origin, halo, aligned index): views, copies, and labels imported with foreign objects."""
 
 import gc
 import math

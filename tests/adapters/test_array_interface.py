@@ -130,7 +130,7 @@ def test_numpy_reads_back_what_it_gave(dtype, layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", NUMBERS + SWAPPED + TEXT + TIMES + VOID + RECORDS[:1], ids=str)
 def test_the_dict_alone(dtype, layout):
-    """In and out by the dict and nothing else, for every type of which NumPy reads the dict rightly."""
+    """Import and export by the dict alone, for each type whose dict NumPy reads correctly."""
     x = LAYOUTS[layout](sample(dtype))
     u = dict_in(part(x))
     assert (u.protocol, str(u.device), u.ptr) == ("array_interface", "cpu", address(x))
@@ -177,7 +177,7 @@ def test_the_structs_units_come_from_descr_or_not_at_all():
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "float4_e2m1fn", "float6_e2m3fn"])
 def test_ml_dtypes_keep_their_type_through_numpy(name):
-    """Their dict and struct would be lies, so there are none, and NumPy asks ``__array__``."""
+    """Do not export a dict or struct, which would be wrong for these types; NumPy calls ``__array__``."""
     x = np.arange(3).astype(getattr(ml_dtypes, name))
     u = arrayhub.asarray(x)
     seen = np.asarray(u)
@@ -191,7 +191,7 @@ def test_ml_dtypes_keep_their_type_through_numpy(name):
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4"])
 @pytest.mark.parametrize("place", ["a field", "a sub-array", "a record within", "behind padding"])
 def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place):
-    """Of which NumPy's own dict says '<V2', or '<f1', which it does not read itself."""
+    """Keep fields whose type NumPy's own dict describes as '<V2', or as '<f1', which NumPy does not read."""
     number = np.dtype(getattr(ml_dtypes, name))
     x = np.ones(
         3,
@@ -213,7 +213,7 @@ def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place
 
 
 def test_a_lying_typestr_is_taken_at_its_word():
-    """The dict of an ml_dtypes array says '<V2'; whoever passes on just that dict means two bytes of anything."""
+    """The dict of an ml_dtypes array describes '<V2': for a producer that passes it on, two opaque bytes."""
     x = np.arange(3).astype(ml_dtypes.bfloat16)
     assert dict_in(part(x)).dtype == np.dtype("V2")
     with pytest.raises(InterfaceError, match="typestr is '<f1'"):
@@ -413,7 +413,7 @@ def test_byte_order_and_access_are_flags():
 
 
 def test_numpys_struct_of_a_record_alone_says_bytes_that_nobody_may_write():
-    """It has no flags at all, not even the one that makes its fields count."""
+    """NumPy clears all flags, including the one that marks `descr` as valid."""
     u = struct_in(part(np.zeros(2, RECORDS[0]), "__array_struct__"))
     assert (u.dtype, u.access) == (np.dtype("V5"), "readonly")
 

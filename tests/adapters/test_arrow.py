@@ -320,7 +320,7 @@ def test_the_device_interface_of_the_host():
 
 
 def test_arrays_that_outlive_the_interpreter():
-    """What pyarrow still holds when the interpreter goes is released without entering Python."""
+    """Release arrays that pyarrow holds during finalization without entering Python."""
     program = (
         "import pyarrow, numpy, arrayhub, sys; sys.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)));"
         "pyarrow.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)))"

@@ -18,7 +18,7 @@ LIBRARIES = sorted(Path(pa.get_library_dirs()[0]).glob("libarrow.so.*"))
 @pytest.fixture(scope="session")
 def arrow(tmp_path_factory):
     if not LIBRARIES:
-        pytest.skip("pyarrow has no libarrow beside it")
+        pytest.skip("pyarrow comes without libarrow")
     folder = build.shared_folder(tmp_path_factory, "arrow_cpp")
     where = LIBRARIES[0].parent
     link = (f"-L{where}", f"-l:{LIBRARIES[0].name}", f"-Wl,-rpath,{where}", "-std=c++20")
@@ -35,7 +35,7 @@ def arrow(tmp_path_factory):
 
 
 def read(arrow, x):
-    """What Arrow makes of the stream of `x`, without spaces."""
+    """Return Arrow's text of the stream of `x`, without spaces."""
     capsule = x.__arrow_c_device_stream__()
     stream = struct_in(capsule, DeviceStream)
     said = arrow.read_stream(ctypes.addressof(stream)).decode()

@@ -55,7 +55,7 @@ def laid_out(layout, writable=True):
 
 
 def seen_through(exporter, request):
-    """What a reader sees that asks so; `_testbuffer` reads what each field of the Py_buffer says."""
+    """Return the fields of the Py_buffer that this request gives, read by `_testbuffer`."""
     try:
         view = _testbuffer.ndarray(exporter, getbuf=request)
     except BufferError:
@@ -66,7 +66,7 @@ def seen_through(exporter, request):
 
 
 def judge(layout, writable):
-    """CPython's own exporter of the same elements; it has none that is empty, where memoryview stands in."""
+    """CPython's own exporter of the same elements; memoryview replaces it for empty arrays."""
     shape, strides, offset = LAYOUTS[layout]
     if 0 in shape:
         return memoryview(laid_out(layout, writable))

@@ -92,7 +92,7 @@ def test_no_strides_is_c_order(strides):
         ((3,), (-4,), (-1,), False, False),
         ((5, 4), (0, 0), (0, 0), False, False),
         ((), (), (), True, True),
-        ((1, 3), (999, 4), (3, 1), True, True),  # nobody steps along a single element
+        ((1, 3), (999, 4), (3, 1), True, True),  # a stride of a single element is not used
     ],
 )
 def test_strides_in_bytes(shape, strides, elements, c, f):
@@ -144,7 +144,7 @@ def test_read_only_is_carried():
     assert a.access == "readonly"
     assert a.__cuda_array_interface__["data"] == (ADDRESS, True)
     with pytest.raises(BufferError, match="read-only"):
-        a.__dlpack__()  # a legacy capsule has no words for it
+        a.__dlpack__()  # a legacy capsule cannot express it
 
 
 # -------------------------------------------------------------------------------------------------------- streams
@@ -159,7 +159,7 @@ def test_the_stream_of_version_3_comes_out_again(named, emitted):
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_older_versions_say_nothing_about_streams(version):
-    """So the array is only safe behind the legacy default stream, whatever a key of a later version says."""
+    """Order the array behind the legacy default stream, and ignore keys of later versions."""
     assert take(version=version, stream=STREAM).__cuda_array_interface__["stream"] == 1
 
 

@@ -44,7 +44,7 @@ def take(producer):
     return arrayhub.asarray(producer, via="dlpack")
 
 
-# ---- coming in ----------------------------------------------------------------
+# ---- import ----------------------------------------------------------------
 
 
 @both
@@ -195,7 +195,7 @@ def test_read_only_memory_in_a_legacy_capsule_names_the_libraries_own_function()
 def test_torch_legacy_is_writable_and_jax_is_not():
     torch = pytest.importorskip("torch")
     tensor = torch.arange(3)
-    assert arrayhub.asarray(tensor.__dlpack__()).access == "readonly"  # a bare capsule could be anybody's
+    assert arrayhub.asarray(tensor.__dlpack__()).access == "readonly"  # the producer of a bare capsule is unknown
     assert take(tensor).access == "readwrite"
     jax = pytest.importorskip("jax")
     assert take(jax.numpy.arange(3)).access != "readwrite"
@@ -431,7 +431,7 @@ def test_the_attribute_is_read_once_a_request():
 
 
 def test_a_type_that_changes_is_looked_at_again():
-    """What is remembered of the last type holds for what it was then."""
+    """Discard what was cached for a type once the type changes."""
 
     class Changing(Handmade):
         pass
@@ -447,7 +447,7 @@ def test_a_type_that_changes_is_looked_at_again():
     Changing.__dlpack_device__ = lambda self: "cpu"
     with pytest.raises(InterfaceError, match="__dlpack_device__"):
         take(made)
-    Changing.__dlpack_device__ = None  # then nobody says, and the capsule alone does
+    Changing.__dlpack_device__ = None  # then only the capsule has a device
     assert take(made).size == 4
 
 
@@ -492,7 +492,7 @@ def test_a_producer_that_imports_another_while_it_is_asked():
     "pair", [(2**80, 0), (-(2**80), 0), (-1, 0), (0, 0), (2**31, 0), (2**40, 0), (-5, 0), (1, 2**70)]
 )
 def test_a_device_that_none_has_asks_for_no_stream(pair):
-    """What the pair says decides only how to ask; the capsule says where the memory is."""
+    """The pair selects the request only; the capsule's device is the memory's device."""
     made = Handmade(announced=pair)
     assert take(made).device == arrayhub.Device("cpu")
     assert made.requests == [{"max_version": (1, 3)}]
@@ -535,7 +535,7 @@ def test_a_device_type_may_be_an_enumeration(kind):
 )
 def test_a_stream_is_named_only_where_the_standard_has_one(kind, keywords):
     made = Handmade(device=(kind, 0), announced=(kind, 0))
-    with contextlib.suppress(InterfaceError):  # SYCL's runtime, where there is one, sees that the pointer is no USM
+    with contextlib.suppress(InterfaceError):  # a SYCL runtime reports that the pointer is not USM
         take(made)
     assert made.requests == [{"max_version": (1, 3), **keywords}]
 
@@ -556,7 +556,7 @@ def test_device_memory_is_described_and_not_read():
         memoryview(a)
 
 
-# ---- going out ----------------------------------------------------------------
+# ---- export ----------------------------------------------------------------
 
 
 def exported(a, **keywords):
@@ -821,7 +821,7 @@ def test_a_librarys_own_from_dlpack(library, name):
     pytest.importorskip("ml_dtypes")
     module = pytest.importorskip(library)
     if library == "torch" and not hasattr(module, name):
-        pytest.skip(f"torch has no {name}")
+        pytest.skip(f"torch lacks {name}")
     raw = np.arange(128, dtype="u1")
     alive, dtype = weakref.ref(raw), np.dtype(name)
     array = raw[-raw.ctypes.data % 64 :][: 8 * dtype.itemsize].view(dtype).reshape(2, 4)  # jax wants that boundary

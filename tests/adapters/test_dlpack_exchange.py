@@ -274,7 +274,7 @@ def test_every_function_from_a_thread_without_the_gil():
 
 
 def test_tvm_ffi_uses_our_table():
-    """A call of an FFI function takes arguments by the table, and gives tensors back as what came in."""
+    """An FFI call imports its arguments by the table, and returns tensors in the type of the arguments."""
     tvm_ffi = pytest.importorskip("tvm_ffi")
     seen = []
 
@@ -385,7 +385,7 @@ def test_a_table_that_fails_in_silence():
 
 
 def test_subclasses_of_tensor_do_not_take_torchs_table():
-    """The table hands out the memory as it is, whatever the subclass makes of its elements."""
+    """The table would export the raw memory, although the subclass changes the meaning of its elements."""
     torch = pytest.importorskip("torch")
 
     class Negated(torch.Tensor):

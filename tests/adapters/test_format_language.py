@@ -29,7 +29,7 @@ def flat(dtype):
 
 
 def same(left, right):
-    """Whether two dtypes say the same, to the byte: NumPy alone takes more for equal."""
+    """Return whether two dtypes agree to the byte; NumPy's equality is weaker."""
     if left.subdtype is not None or right.subdtype is not None:
         (left_shape, left), (right_shape, right) = flat(left), flat(right)
         return left_shape == right_shape and same(left, right)
@@ -97,7 +97,7 @@ def parse_size(code):
 def test_half_complex_is_that_of_ml_dtypes():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     if not hasattr(ml_dtypes, "complex32"):
-        pytest.skip("this ml_dtypes has no complex32")
+        pytest.skip("this ml_dtypes lacks complex32")
     dtype = np.dtype(ml_dtypes.complex32)
     assert parse_format("Ze", 4) == dtype
     assert parse_format("=Ze", 4) == dtype
@@ -186,7 +186,7 @@ def test_a_lone_record_is_not_wrapped_in_another():
 @pytest.mark.parametrize(
     ("format", "itemsize", "offsets"),
     [
-        ("iB", 5, [0, 4]),  # struct: native records have no trailing padding
+        ("iB", 5, [0, 4]),  # struct: native records are without trailing padding
         ("iB", 8, [0, 4]),  # NumPy: they have
         ("<i:a:<b:b:", 8, [0, 4]),  # ctypes before 3.12, and NumPy, leave it out in other orders too
         ("T{b:a:xxx=i:b:b:c:}", 12, [0, 4, 8]),
@@ -431,7 +431,7 @@ def test_single_values_of_ctypes(name):
 def test_formats_of_the_array_module(letter):
     view = memoryview(array.array(letter))
     if view.format == "u":
-        pytest.skip("wchar_t has two bytes here, which NumPy has no type for")
+        pytest.skip("wchar_t has two bytes here, and NumPy lacks such a type")
     assert parse_format(view.format, view.itemsize) == np.dtype({"u": "U1"}.get(letter, letter))
 
 

@@ -1,4 +1,4 @@
-"""What the three interface dicts share: how keys are found, which values are refused, and who lives how long."""
+"""The three interface dicts: lookup of keys, invalid values, and lifetimes."""
 
 import gc
 import re
@@ -129,7 +129,7 @@ def test_a_key_that_clears_the_dict_as_it_is_compared(protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("wrong", ["raises", "version", "shape", "typestr", "strides", "data"])
 def test_an_error_lets_everything_go(protocol, wrong):
-    """What an error leaves behind is counted: neither the dict nor a value of it is kept."""
+    """An error keeps neither the dict nor a value of it alive."""
 
     class Key:
         def __hash__(self):

@@ -23,7 +23,7 @@ CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host":
 
 
 class Result:
-    """What the author of a SYCL extension writes: an object that owns USM and describes it."""
+    """An object of a SYCL extension that owns USM and describes it."""
 
     def __init__(self, memory, shape, typestr="|f4", read_only=False, **keys):
         self.memory = memory
@@ -165,7 +165,7 @@ def test_layouts(kind, shape, strides, offset):
         assert a.ptr == memory._pointer + 4 * (offset or 0)
     if strides is not None and a.size and 1 not in shape:
         assert a.strides == strides
-    # What goes out again is understood as the same.
+    # An export imports as the same array.
     again = ah.asarray(types.SimpleNamespace(**{NAME: getattr(a, NAME)}, keep=memory))
     assert np.array_equal(np.asarray(again.to_host()), expected)
     assert (again.ptr, again.strides) == (a.ptr, a.strides)
@@ -253,7 +253,7 @@ def test_a_class_that_only_bears_the_name():
 
 
 def described(base, **keys):
-    """A subclass of something with a buffer whose dict has no ``data``."""
+    """A subclass of a buffer exporter whose dict lacks ``data``."""
     interface = {"shape": (4,), "typestr": "|f4", "version": 1, **keys}
     return type("Described", (base,), {NAME: interface})
 

@@ -50,7 +50,7 @@ def test_what_nothing_is_lost_of_is_stored_as_by_numpy(case):
     expected = np.zeros(np.shape(np.array(value, own)), own)
     expected[...] = value
     made = put(own, value, expected.shape)
-    if own == "g":  # of sixteen bytes, of which six are anything
+    if own == "g":  # sixteen bytes, six of them undefined
         assert (made == expected).all()
         return
     assert made.tobytes() == expected.tobytes()

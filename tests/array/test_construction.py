@@ -356,7 +356,7 @@ def test_ml_dtypes_on_usm(kind, name):
     dtype = np.dtype(getattr(ml_dtypes, name))
     a = USMArray((2, 3), dtype, kind)
     assert (a.dtype, a.itemsize, a.usm_type) == (dtype, dtype.itemsize, kind)
-    assert not hasattr(a, "__sycl_usm_array_interface__")  # which has no letters for it
+    assert not hasattr(a, "__sycl_usm_array_interface__")  # which cannot express the type
     assert a.to_host().dtype == dtype
 
 

@@ -1,4 +1,4 @@
-"""What NumPy's arrays can be asked without computing: view, ravel, astype, flatten, ctypes, flags, and assignment."""
+"""Methods of ndarray that do not compute: view, ravel, astype, flatten, ctypes, flags, and assignment."""
 
 import ctypes
 import datetime
@@ -18,7 +18,7 @@ import arrayhub as ah
 
 
 def outcome(function, *args, **kwargs):
-    """What a call gives: the array's layout and values, or that it fails."""
+    """Return the layout and values of a call's result, or that it fails."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -426,7 +426,7 @@ def test_two_elements_cannot_be_exchanged_through_views():
     assert a.tolist() == [1, 0, 2, 3, 4]
 
 
-SHUFFLES = {  # the same draw each time, which leaves neither four rows nor six as they are
+SHUFFLES = {  # the same draw each time; it moves both four rows and six
     "Random": lambda rows: random.Random(3).shuffle(rows),
     "Generator": lambda rows: np.random.default_rng(3).shuffle(rows),
     "RandomState": lambda rows: np.random.RandomState(3).shuffle(rows),

@@ -44,7 +44,7 @@ NAMED = [pytest.param(value, id=value.dtype.str.strip("|<") + value.dtype.name) 
 
 
 def scalar_forms(value):
-    """The same element without dimensions, in dimensions of one, and at an odd address."""
+    """Return the element as a 0-d array, in dimensions of length one, and at an odd address."""
     unaligned = np.zeros(value.itemsize + 1, "u1")[1:].view(value.dtype)
     unaligned[0] = value
     return value, value.reshape(1), value.reshape(1, 1), unaligned[0:1].reshape(())

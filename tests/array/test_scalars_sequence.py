@@ -1,4 +1,4 @@
-"""What Python asks of any sequence: len, iter, in and truth, as NumPy has them or refused in words."""
+"""The sequence protocol: len, iter, in and truth behave as NumPy's or raise."""
 
 import numpy as np
 import pytest

@@ -34,7 +34,7 @@ def arrays(draw, max_dims=5, max_side=4):
 
 
 def same(view, expected, source):
-    """Whether a USMArray shows what NumPy's view shows, at the same place."""
+    """Return whether a USMArray has the values, layout and address of NumPy's view."""
     assert view.shape == expected.shape
     assert view.dtype == expected.dtype
     assert view.size == expected.size
@@ -59,7 +59,7 @@ def c_step(a, k):
 
 
 def numpys_view(array, key):
-    """What NumPy's indexing gives as a view: with an ellipsis it never turns into a scalar."""
+    """Return the view that NumPy's indexing gives; the ellipsis prevents a scalar."""
     keys = key if isinstance(key, tuple) else (key,)
     return array[keys if any(part is ... for part in keys) else (*keys, ...)]
 
@@ -300,7 +300,7 @@ def test_reshape_takes_integers_or_a_tuple():
 
 
 def test_reshape_where_steps_barely_fit_the_address_space():
-    """One step past the end would overflow, and nobody takes it."""
+    """One step past the end would overflow, but is never taken."""
     far = np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (2**62,))
     a = arrayhub.asarray(far)
     assert a.reshape(1, 2, 1).byte_strides[1] == 2**62

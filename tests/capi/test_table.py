@@ -166,7 +166,7 @@ def test_a_condition_is_met_or_named(probe, condition):
         assert not probe.match(ah.asarray(bad), **wanted)
 
 
-# One row per thing that may be done: what comes in, the request without the permission, the permission.
+# One row per permission: the object, the request without the permission, the permission.
 REMEDIES = {
     "cast": (BASE.astype("f4"), dict(dtypes=(F8,)), MAY_CAST),
     "cast down in kind": (BASE, dict(dtypes=(F4,)), MAY_CAST),
@@ -206,7 +206,7 @@ def test_casts_stay_within_the_kind(probe, x):
         probe.request(x, dtypes=(I8,), may=MAY_CAST | MAY_BUILD)
 
 
-# Numbers without a type of their own: what is accepted, and what comes of them, or what is said.
+# Python numbers: the accepted types, and the resulting type or the error.
 BUILT = {
     "unsigned": ([1, 2], (U1,), "u1"),
     "all of a small type": ([-128, 127], (I1,), "i1"),
@@ -330,7 +330,7 @@ def test_a_request_that_makes_no_sense_is_refused(probe, wanted):
         probe.request_null(BASE)
 
 
-# What can only be known by doing it: whether a copy comes out as it has to, and whether it can be made.
+# Known only after the attempt: whether a copy can be made, and whether it meets the request.
 UNSURE = {
     "both orders": (BASE, dict(flags=C_CONTIGUOUS | F_CONTIGUOUS, may=MAY_RELAYOUT)),
     "cast that mends the layout": (BASE.T, dict(dtypes=(F4,), flags=C_CONTIGUOUS, may=MAY_CAST)),
@@ -444,7 +444,7 @@ def test_a_cuda_dict_is_no_host_memory(probe):
     try:
         a = probe.request(Cuda(), where=ON_CUDA)
     except ah.InterfaceError:
-        pytest.skip("there is a driver, which knows that this address is nobody's")
+        pytest.skip("there is a driver, which knows that this address is not allocated")
     assert a.ptr == 4096
     with pytest.raises(BufferError, match="is on cuda:0; accepted: memory that the host can read"):
         probe.request(Cuda())
@@ -856,13 +856,13 @@ def test_a_table_that_is_shorter_or_empty_is_an_import_error(folder, c, size):
 
 # What a process does with the module `probe_c`, and has to end well.
 PROGRAMS = {
-    "nobody has to import arrayhub": """
+    "arrayhub is not imported first": """
 assert "arrayhub" not in sys.modules
 import array
 assert probe_c.from_object(array.array("d", [1.0])).shape == (1,)
 assert "arrayhub" in sys.modules
 """,
-    "there is no arrayhub": """
+    "arrayhub is missing": """
 sys.modules["arrayhub"] = None
 try:
     probe_c.from_object(b"")

@@ -1,4 +1,4 @@
-"""What a newcomer tries first works, or is refused in words that say what to do."""
+"""Frequent first calls: they work, or their errors name the call to make instead."""
 
 import importlib.util
 import os
@@ -78,7 +78,7 @@ def test_a_wrong_keyword_is_refused_by_the_function_that_was_called(name):
 
 
 def test_types_that_numpy_has_not_by_their_names():
-    code = "import arrayhub as ah; print(ah.zeros(2, 'bfloat16').dtype)"  # where nobody has imported ml_dtypes yet
+    code = "import arrayhub as ah; print(ah.zeros(2, 'bfloat16').dtype)"  # before ml_dtypes is imported
     assert python(code) == "bfloat16\n"
     assert ah.zeros(2, "float8_e4m3fn").dtype == ml_dtypes.float8_e4m3fn
     done = without(["ml_dtypes"], "ah.zeros(2, 'bfloat16')")

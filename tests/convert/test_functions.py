@@ -1,4 +1,4 @@
-"""What asarray, from_dlpack, the as_* family and convert promise, whichever protocol the memory comes in by."""
+"""asarray, from_dlpack, the as_* functions and convert, independent of the protocol."""
 
 import array
 import sys
@@ -25,7 +25,7 @@ class Speaks:
             setattr(self, name, getattr(self.array, name))
 
 
-# ------------------------------------------------------------------------------------------- values that have no memory
+# ------------------------------------------------------------------------------------------- values without memory
 
 
 @pytest.mark.parametrize(
@@ -610,7 +610,7 @@ def test_ways_that_have_nothing_to_say_leave_nothing_behind():
 
 
 def test_a_refusal_is_one_exception_that_nothing_runs_under():
-    """What a refusing way raised is taken before anything else runs, so that a producer's code never meets it."""
+    """The exception of a refused protocol is fetched before a producer's code runs."""
     met = []
 
     def interface(self):
@@ -700,7 +700,7 @@ class AskedOfTheClass(type):
 
 
 def counting(array):
-    """A class that lends out an array by DLPack and counts look-ups in it; its objects have no other attributes."""
+    """A class that exports an array by DLPack and counts look-ups; its objects are without further attributes."""
 
     class Counting(metaclass=AskedOfTheClass):
         __slots__ = ()

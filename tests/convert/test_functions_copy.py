@@ -1,4 +1,4 @@
-"""Who writes can see that an array is a copy, and copy= means the same everywhere."""
+"""`is_copy`, and `copy=` in each function that accepts it."""
 
 import gc
 
@@ -110,7 +110,7 @@ class Slotted:
 @pytest.mark.parametrize("data", [b"", b"a", b"\0", b"ab", bytearray(), bytearray(b"a"), bytearray(b"ab")], ids=repr)
 @pytest.mark.parametrize("cls", [Lender, Slotted])
 def test_bytes_that_a_producer_keeps_are_no_copy(cls, data):
-    """Of one byte Python has one object for everybody."""
+    """Python shares one object for each single byte."""
     x = ah.asarray(cls(data), copy=False)
     assert not x.is_copy
     assert x.tobytes() == data

@@ -60,7 +60,7 @@ BROUGHT = {"[sycl]": {"dpctl"}}  # what comes with an extra
     "document", [d for d in DOCUMENTS if BLOCK.search(d.read_text())], ids=lambda d: d.relative_to(ROOT).as_posix()
 )
 def test_a_page_names_what_its_examples_need(document):
-    """A reader who has installed arrayhub and then the page's own pip line can run all of it."""
+    """arrayhub and the page's own pip line are sufficient to run the page."""
     imported = {
         name.partition(".")[0]
         for node in ast.walk(ast.parse(program_of(document)))
@@ -102,7 +102,7 @@ def test_the_reference_has_every_public_name():
 
 
 def test_every_page_is_in_the_site():
-    """A page that no table of contents names would be found by nobody."""
+    """Each page is in a table of contents."""
     docs = ROOT / "docs"
     pages = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.rglob("*.md")}
     listed = [
@@ -158,7 +158,7 @@ def test_the_command_line_explains_itself(tmp_path):
 
 
 def test_the_root_of_a_clone_is_no_obstacle():
-    """`python -m arrayhub` in a clone finds the sources first, which have no compiled modules."""
+    """`python -m arrayhub` in a clone finds the sources first, without compiled modules."""
     done = run("-c", "import arrayhub; print(arrayhub.asarray(b'abc').shape)", cwd=ROOT)
     assert done.stdout == "(3,)\n", done.stderr
 

@@ -1,4 +1,4 @@
-"""What docs/howto shows to authors of extensions is compiled as it stands there, and gets the same thirty inputs.
+"""Compile the extensions that docs/howto shows, and call each with the same thirty inputs.
 
 Each kind of extension is built outside of the tree, once a session, as its page says.
 """
@@ -109,7 +109,7 @@ def with_nanobind(folder, name, source, *options):
 def rust(folder):
     rustc = shutil.which("rustc") or shutil.which("rustc", path=str(Path.home() / ".cargo" / "bin"))
     if rustc is None:
-        pytest.skip("there is no rustc")
+        pytest.skip("rustc is missing")
     source = written(folder, "rust_author.md", "rust_author.rs")
 
     def make(path):
@@ -138,7 +138,7 @@ def cmake(folder):
     pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
     program = shutil.which("cmake")
     if program is None:
-        pytest.skip("there is no cmake")
+        pytest.skip("cmake is missing")
 
     def make(path):
         place = cmake_project(folder, "cmake")
@@ -160,7 +160,7 @@ def cmake(folder):
 def meson(folder):
     program = shutil.which("meson") or shutil.which("meson", path=os.path.dirname(sys.executable))
     if program is None or shutil.which("pkg-config") is None:
-        pytest.skip("there is no meson, or no pkg-config")
+        pytest.skip("meson or pkg-config is missing")
 
     def make(path):
         place = project(folder, "meson", "meson.build")
@@ -203,7 +203,7 @@ def environment(*more):
 
 
 def entry_points_of_the_tree(known):
-    """Where arrayhub is not installed but built in its tree: what an installation would say of its entry points."""
+    """Return the entry points of an installation, for a package that is built in its tree."""
     if any(entry.name == "arrayhub" for entry in importlib.metadata.entry_points(group="cmake.root")):
         return
     import tomllib
@@ -400,7 +400,7 @@ REFUSES = "elements of float64; accepted: float32"
 
 
 def test_a_refusal_is_of_its_own_call(framework):
-    """What an overloaded function refused before takes no words away from a function without overloads."""
+    """An overload's earlier error does not change the error of a function without overloads."""
     x = np.zeros(3)
     for _ in range(3):
         assert framework.kind(x) == "float64"
@@ -430,7 +430,7 @@ class Number:
 
 
 def test_a_conversion_before_a_view(framework):
-    """Where the first pass asks no view, because an argument before it needs a conversion."""
+    """The first pass requests no view if an earlier argument needs a conversion."""
     if framework.__name__ == "frameworks_nanobind":
         pytest.skip("nanobind says nothing of it to a caster; docs/howto/cpp_author.md has it")
     assert framework.scaled(Number(), np.zeros(3)) == "float64"
@@ -460,7 +460,7 @@ INSIDE = {
 def test_overloads_of_views_inside_of_other_types(framework, function):
     call, inside = getattr(framework, function), INSIDE[function]
     for _ in range(3):
-        assert call(inside([1.0, 2.0])) == "float32"  # numbers have no type of their own
+        assert call(inside([1.0, 2.0])) == "float32"  # Python numbers are untyped
         assert call(inside(np.zeros(3, "f4"))) == "float32"
         assert call(inside(np.zeros(3))) == "float64"
         with pytest.raises(TypeError, match="incompatible function arguments"):
@@ -487,7 +487,7 @@ def test_operators_leave_the_other_operand_its_turn(framework):
 
 
 class Owner:
-    """A Python object that can be called, which nobody is to do."""
+    """A callable Python object that must not be called."""
 
     called = 0
 
@@ -579,7 +579,7 @@ def real_mdspan():
 
 
 def test_a_real_mdspan(folder):
-    """The same functions as with the tests' own mdspan."""
+    """Compile the functions with std::mdspan instead of the tests' own."""
     compiler = real_mdspan()
     (folder / "plain_mdspan").mkdir(exist_ok=True)
     flags = ("-DREAL_MDSPAN", "-pthread")
@@ -594,7 +594,7 @@ USES = ("a.span()", "a.begin()", "a.end()", "a.stride(0)", "a(0)", "a.reference(
 
 @pytest.mark.parametrize("use", USES)
 def test_elements_that_lie_anywhere_have_no_references(tmp_path, use):
-    """Unaligned or swapped elements are no T: nothing gives a T& of them, nor a range of T."""
+    """Unaligned or swapped elements are not a T: neither T& nor a range of T is given."""
     source = tmp_path / "as_is.cpp"
     mdspan = "struct mdspan_of_one { struct extents_type { static constexpr std::size_t rank() { return 1; } }; };\n"
     types = "using view_as_is = arrayhub::view<const double, 1, arrayhub::as_is>;\n"
@@ -825,7 +825,7 @@ def test_config_says_where():
 def test_a_cmake_package_of_another_version_is_refused(tmp_path):
     program = shutil.which("cmake")
     if program is None:
-        pytest.skip("there is no cmake")
+        pytest.skip("cmake is missing")
     lines = "cmake_minimum_required(VERSION 3.18)\nproject(x NONE)\nfind_package(arrayhub 99 CONFIG REQUIRED)\n"
     (tmp_path / "CMakeLists.txt").write_text(lines)
     place = Path(build.INCLUDE).parent / "cmake"
@@ -835,7 +835,7 @@ def test_a_cmake_package_of_another_version_is_refused(tmp_path):
 
 @pytest.fixture(scope="session")
 def pkgconf(folder):
-    """Where PyPI's pkgconf is, the pkg-config whose `pkg_config` entry points name folders of .pc files."""
+    """Return PyPI's pkgconf, the pkg-config whose `pkg_config` entry points name folders of .pc files."""
     if importlib.util.find_spec("pkgconf") is not None:
         return folder
 

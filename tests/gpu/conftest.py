@@ -1,4 +1,4 @@
-"""What the GPU tests share. They run as they stand on a machine with a GPU, and say why they do not elsewhere."""
+"""Fixtures of the GPU tests, which are skipped with a reason on machines without a GPU."""
 
 import ctypes
 import os
@@ -50,7 +50,7 @@ def torch():
 def jax():
     jax = pytest.importorskip("jax")
     if jax.default_backend() != "gpu":
-        pytest.skip("this jax has no GPU backend")
+        pytest.skip("this jax lacks a GPU backend")
     pytest.importorskip("cupy").cuda.Device(0).use()  # jax leaves the last device current when it starts
     return jax
 
@@ -75,7 +75,7 @@ def cuda():
 
 @pytest.fixture(scope="session")
 def spin():
-    """Keep cupy's current stream busy for about 30 ms: long enough that nobody wins the race by luck."""
+    """Keep cupy's current stream busy for about 30 ms: long enough to decide every race."""
     cupy = pytest.importorskip("cupy")
     kernel = cupy.RawKernel(
         'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n); }', "spin"
@@ -84,7 +84,7 @@ def spin():
     def queue(cycles=50_000_000):
         kernel((1,), (1,), (cycles,))
 
-    queue(1)  # compiled before anybody times anything
+    queue(1)  # compiled before the first measurement
     cupy.cuda.Device().synchronize()
     return queue
 

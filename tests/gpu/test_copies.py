@@ -29,7 +29,7 @@ def sample(dtype):
 
 
 def same(x, y):
-    """Whether a host USMArray shows what an ndarray shows, to the byte."""
+    """Return whether a host USMArray equals an ndarray to the byte."""
     x = np.asarray(x)
     return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
 

@@ -67,7 +67,7 @@ def test_cupy_bfloat16_and_records(cp):
         try:
             x = cp.zeros((3, 2), dtype)
         except (ValueError, TypeError):
-            continue  # this cupy has no such type
+            continue  # this cupy lacks the type
         a = asarray(x)
         assert a.dtype == dtype
         assert a.ptr == x.data.ptr
@@ -480,7 +480,7 @@ def test_a_view_outlives_the_storage_of_its_tensor(change):
 
 
 def test_a_float8_array_without_elements():
-    """torch asserts something of the pointer here; whichever way it decides, it is no AssertionError."""
+    """torch asserts on the pointer here; the result is never an AssertionError."""
     torch = pytest.importorskip("torch")
     x = arrayhub.asarray(torch.empty((0, 3), dtype=torch.float8_e5m2, device="cuda"))
     try:

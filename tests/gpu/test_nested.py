@@ -1,4 +1,4 @@
-"""What is not dense, on a CUDA device: torch's jagged tensors, cupy leaves, nanoarrow as reader of device arrays."""
+"""Nested arrays on a CUDA device: torch's jagged tensors, cupy leaves, nanoarrow as reader of device arrays."""
 
 import numpy as np
 import pytest
@@ -129,7 +129,7 @@ def test_a_dense_device_stream_waits_for_the_producers_stream(cp):
 
 
 def test_fields_of_numpys_records_are_moved(cp):
-    """Their strides are no whole number of elements."""
+    """Their strides are not a multiple of the item size."""
     records = np.array([(1, 2.5), (2, 3.5)], [("a", "i4"), ("b", "f8")])
     there = ah.asnested(records).to_device("cuda:0")
     assert there.device == ah.Device("cuda:0")

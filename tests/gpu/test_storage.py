@@ -75,7 +75,7 @@ def test_from_device_data(cp, memory):
 
 
 def test_unlike_words_of_source_and_target(cp):
-    """An address that is no multiple of eight on one side: both sides have to be copied by the smaller word."""
+    """An address that is not a multiple of eight on one side: both sides have to be copied by the smaller word."""
     there = cp.arange(25, dtype="f4")[1:].reshape(4, 6)
     x = arrayhub.from_array(device_data=arrayhub.asarray(there), memory="cuda", layout="F", alignment=64)
     assert (host(x) == there.get()).all()

@@ -18,7 +18,7 @@ TRIES = 8
 def race(cp, spin):
     """Two streams that no default stream orders, and a writer that is slow on the first.
 
-    Handed over only once the old value has been seen on the second, so that no test passes because nobody races.
+    Handed over only after the old value was read on the second stream, so each test has a race.
     """
 
     class Race:
@@ -42,13 +42,13 @@ def race(cp, spin):
                 yield value, a
 
         def arrives(self, value, a):
-            """Whether who takes an array out on the second stream sees the value."""
+            """Return whether a consumer on the second stream reads the value."""
             with self.theirs:
                 y = arrayhub.as_cupy(a).copy()
                 return (y.get(stream=self.theirs) == value).all()
 
         def is_lost(self):
-            """Whether who does not wait sees the value from before."""
+            """Return whether a read without waiting gives the old value."""
             self.write(1)
             with self.theirs:
                 seen = self.x.copy().get(stream=self.theirs)
@@ -59,8 +59,8 @@ def race(cp, spin):
 
     for _ in range(TRIES):
         race = Race()
-        race.write(1)  # not 0, which is no kernel
-        with race.theirs:  # kernels loaded and memory taken before anybody races: both may wait for the device
+        race.write(1)  # not 0, which would not launch a kernel
+        with race.theirs:  # load kernels and allocate before the race, because both may wait for the device
             kept = [race.x.copy(), race.x[::2].copy(), race.x.copy(), cp.add(race.x, 1)]
         del kept
         cp.cuda.Device().synchronize()
@@ -327,7 +327,7 @@ class Hidden:
 
 @pytest.mark.parametrize("show", [Hidden, lambda x, stream: None], ids=["DLPack", "a dict that names no stream"])
 def test_a_producer_that_hides_its_stream_may_write_again_after_a_copy(cp, race, spin, describe, show):
-    """The copy is queued behind a long kernel; the producer, whom nobody can tell, writes and frees at once."""
+    """The copy is queued behind a long kernel; the producer, which cannot be informed, writes and frees at once."""
     for value in range(1, ROUNDS):
         cp.cuda.Device().synchronize()
         race.x.fill(value)

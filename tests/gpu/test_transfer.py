@@ -216,7 +216,7 @@ STREAMS = {
 
 @pytest.fixture(scope="module")
 def loaded():
-    """Kernels loaded and memory taken before anybody races: both may wait for the device."""
+    """Load kernels and allocate memory before a race, because both may wait for the device."""
     cp = pytest.importorskip("cupy")
     x = cp.zeros(1 << 20)
     x.fill(1)

@@ -28,7 +28,7 @@ WORDS = ("zero-copy", "copy=True", "cannot")
 
 
 def outcome(obj, consumer):
-    """What the consumer's function does, in the words of a verdict."""
+    """Return the verdict that corresponds to the result of the consumer's function."""
     function = getattr(ah, f"as_{consumer}")
     for word, options in (("zero-copy", {}), ("copy=True", {"copy": True})):
         with contextlib.suppress(Exception):
@@ -446,7 +446,7 @@ HOSTILE = {
     "__getattr__ gives another": lambda: with_method("__getattr__", lambda self, name: type(self)()),
     "__getattr__ asks itself": lambda: with_method("__getattr__", lambda self, name: getattr(self, name)),
     "__repr__ is huge": lambda: with_method("__repr__", lambda self: "x" * 50_000_000),
-    "__repr__ is no text": lambda: with_method("__repr__", lambda self: 3),
+    "__repr__ returns an int": lambda: with_method("__repr__", lambda self: 3),
     "__class__ lies": lambda: with_method("__class__", property(lambda self: np.ndarray)),
     "a wrapper without end": Endless,
     "a metaclass": odd_metaclass,

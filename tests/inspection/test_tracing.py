@@ -1,4 +1,4 @@
-"""What `arrayhub.trace` and ``python -m arrayhub trace`` record: hand-overs, copies, waits, and who asked."""
+"""Records of `arrayhub.trace` and ``python -m arrayhub trace`` record: imports, exports, copies, waits, and callers."""
 
 import importlib
 import io
@@ -36,7 +36,7 @@ def test_what_goes_out():
     x = ah.asarray(np.arange(5.0))
     with ah.trace() as traced:
         ah.as_numpy(x)
-        ah.as_torch(np.arange(3.0))  # one hand-over, though it comes in on the way
+        ah.as_torch(np.arange(3.0))  # one event, although it includes an import
         ah.as_torch(x, copy=None)
         ah.convert(x, "torch")
     assert found(traced, "kind", "by", "source", "target", "nbytes") == [

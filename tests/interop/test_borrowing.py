@@ -1,4 +1,4 @@
-"""A view holds the memory behind its producer, whoever lent it; see `libraries.borrowing`."""
+"""A view holds the memory that its producer borrowed; see `libraries.borrowing`."""
 
 import pytest
 from children import python

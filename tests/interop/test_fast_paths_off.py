@@ -41,7 +41,7 @@ ELSEWHERE = {
 EACH = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py"))
 FILES = ["gpu", *(name for name in EACH if not name.startswith(("gpu/", *ELSEWHERE)))]
 MINUTES = 20  # a limit for a hung test, not a judgement of speed
-NO_TESTS = 5  # pytest's status where a file has none, or skips itself
+NO_TESTS = 5  # pytest's status for a file without tests, or one that skips itself
 FEWEST = 4000  # tests in what remains
 
 
@@ -66,7 +66,7 @@ def test_the_file_passes(file):
     assert "passed" in done.stdout or "skipped" in done.stdout
 
 
-# Who asks a protocol: a class of NumPy's, torch's and dpnp's, each with a look at what is asked of it.
+# Classes of NumPy, torch and dpnp that record accesses to their protocols.
 ASKED = """
 import sys
 import arrayhub as ah

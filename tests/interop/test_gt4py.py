@@ -46,7 +46,7 @@ def project(vectors: Field[IJK, (float, (3,))], out: Field[float]):
 def build(tmp_path_factory):
     """A function that gives a stencil of a backend, each built once."""
     built = {}
-    # GT4Py changes distutils' variables where they lie, and they do so only once somebody has asked for them.
+    # GT4Py changes distutils' variables where they lie, and they do so only after the first request.
     setuptools.distutils.sysconfig.get_config_vars()
     config.cache_settings["root_path"] = str(tmp_path_factory.mktemp("gt_cache"))
 
@@ -75,7 +75,7 @@ def values(a, order):
 
 
 def smoothed(inp, weight):
-    """What `smooth` writes to out, without the rim that it cannot reach."""
+    """Return the output of `smooth`, without the rim that it does not write."""
     middle = inp[1:-1, 1:-2]
     return middle + FACTOR * weight[1:-1, 1:-2, None] * (
         inp[:-2, 1:-2] + inp[2:, 1:-2] + inp[1:-1, :-3] + inp[1:-1, 3:] - 4.0 * middle
@@ -169,7 +169,7 @@ def test_data_dimensions(build, backend, dims):
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_frozen_stencils(build, backend):
-    """These do not ask for the dimensions' order, and take the memory as it is described to NumPy or by the buffer."""
+    """These do not ask for the dimensions' order, and read the memory through NumPy's description or the buffer."""
     inp, out, total = (allocated("IJK", backend, seed=seed) for seed in (1, 2, 3))
     weight = allocated("IJ", backend, seed=4)
     before = np.array(total)
@@ -212,7 +212,7 @@ def test_shared_memory_is_taken_as_it_is(build, sycl, backend):
 
 
 def test_another_backends_layout_is_warned_of(build):
-    """So the other tests here, where this warning is an error, say that no field had such a layout."""
+    """In the other tests of this file the warning is an error, so their fields have the right layout."""
     vectors, out = allocated("IJK0", "gt:cpu_ifirst"), allocated("IJK", "numpy")
     with pytest.warns(UserWarning, match="The layout of the field 'vectors' is not recommended"):
         build(project, "numpy")(vectors, out)

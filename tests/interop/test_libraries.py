@@ -11,7 +11,7 @@ import arrayhub as ah
 
 
 def asked(library):
-    """A row of the table; what two of them make is a legacy capsule of NumPy's where it has no other."""
+    """Return the parameter of a library; two need DLPack 1.0 in NumPy, which else exports legacy capsules."""
     marks = needs_dlpack_1 if library.name in ("numpy", "array_api_strict") else ()
     return pytest.param(library, id=library.name, marks=marks)
 
@@ -32,7 +32,7 @@ def test_page_has_every_version():
     assert set(versions()) == {library.name for library in LIBRARIES}
 
 
-# -------------------------------------------------------------------------------------- out, where nobody is told apart
+# ---- exports that do not depend on the consumer
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def run_cell(cell, consumer):
     if refusal is None:
         taken = taken_by(consumer, array)
         check_taken(consumer, taken, array, made, cell)
-        # Whoever still holds the memory must be enough to keep it.
+        # A single remaining holder must keep the memory.
         del array
         made.obj = None
         if not consumer.whole_reach:
@@ -74,7 +74,7 @@ def run_cell(cell, consumer):
         del array
         made.obj = None
     if not freed():
-        gc.collect()  # a library may keep cycles; the hub has none
+        gc.collect()  # libraries may keep cycles; arrayhub does not
     for _ in range(500):
         if freed():
             break
@@ -84,7 +84,7 @@ def run_cell(cell, consumer):
 
 
 def check_array(array, made, cell):
-    """What came in is what the producer has."""
+    """Check the imported array against the producer's."""
     assert array.shape == made.shape, f"shape {array.shape}, the producer has {made.shape}"
     assert array.access == made.access, f"access {array.access}, the producer's is {made.access}"
     assert array.itemsize == cell.element.bits_as.itemsize
@@ -121,7 +121,7 @@ def check_taken(consumer, taken, array, made, cell):
 
 
 def check_write(consumer, taken, made, itemsize):
-    """What the consumer writes, the producer has."""
+    """Check that the consumer's writes reach the producer."""
     assert any(peek(made.address, itemsize)), "the first element is zero already, so nothing can be seen"
     consumer.write(taken)
     assert not any(peek(made.address, itemsize)), "written through the consumer, and not in the producer's memory"
@@ -139,7 +139,7 @@ def check_refused(consumer, array, refusal):
         ) from error
     else:
         raise AssertionError(f"it passes, and is documented as refused: {refusal.reason}")
-    assert re.search(refusal.message, message), f"message {message!r} has no {refusal.message!r}"
+    assert re.search(refusal.message, message), f"message {message!r} lacks {refusal.message!r}"
 
 
 @needs_dlpack_1  # two consumers and two producers are in none of the rows

@@ -1,4 +1,4 @@
-"""What the matrix does not ask of bfloat16, float8 and their like: copies of them, and jax's arrays in torch."""
+"""Types of ml_dtypes beyond the matrix: copies, and jax's arrays in torch."""
 
 import jax
 import ml_dtypes
@@ -39,7 +39,7 @@ def test_copies(name, view):
 def test_pairs_of_bfloat16():
     """ml_dtypes' bcomplex32; DLPack's kDLBcomplex, 18 (dmlc/dlpack#187)."""
     if not hasattr(ml_dtypes, "bcomplex32"):
-        pytest.skip("this ml_dtypes has no bcomplex32")
+        pytest.skip("this ml_dtypes lacks bcomplex32")
     values = np.array([1 + 2j, -3.5j]).astype(ml_dtypes.bcomplex32)
     x = ah.asarray(values)
     capsule = x.__dlpack__(max_version=(1, 3))

@@ -85,14 +85,14 @@ def arrays(draw, dtypes=DTYPES):
 
 
 def whole_strides(x):
-    """Whether the strides are a whole number of elements, as DLPack counts them."""
+    """Return whether the strides are a multiple of the item size, as DLPack requires."""
     return not x.size or all(
         step % x.itemsize == 0 for step, length in zip(x.strides, x.shape, strict=True) if length > 1
     )
 
 
 def can_say(protocol, x):
-    """Whether a protocol has words for the type and the layout of an ndarray, as NumPy itself speaks it.
+    """Return whether a protocol, as NumPy exports it, can express the type and the layout of an ndarray.
 
     Returns None where it may: the struct says units and fields only if it carries a description, and NumPy takes its
     item size for a number of characters.
@@ -118,7 +118,7 @@ WAYS_OUT = {
 
 
 def effective(x):
-    """The strides that anybody steps along."""
+    """Return the strides of dimensions with several elements."""
     return tuple(step if length > 1 else 0 for step, length in zip(x.strides, x.shape, strict=True)) if x.size else None
 
 
@@ -150,7 +150,7 @@ def test_every_pair_of_protocols(x):
         note(f"in by {way_in}")
         try:
             u = ah.asarray(x, via=way_in)
-        except BufferError:  # NumPy's own DLPack export minds strides along which nobody steps
+        except BufferError:  # NumPy's DLPack export also checks strides of single elements
             assert way_in == "dlpack"
             assert any(step % x.itemsize for step in x.strides)
             continue
@@ -229,7 +229,7 @@ def element_layouts(draw):
 
 
 def laid_over_usm(tensor, compact, view, writeable, kind):
-    """The same layout over USM: a usm_ndarray, and how far its element zero lies from the start, in elements."""
+    """Return a usm_ndarray with this layout, and the distance of its element zero from the start, in elements."""
     import dpctl.memory
 
     memory = getattr(dpctl.memory, f"MemoryUSM{kind.capitalize()}")(max(compact.nbytes, 1))

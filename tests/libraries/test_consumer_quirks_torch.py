@@ -152,7 +152,7 @@ def test_bytes_go_to_whom_they_are_meant_for():
 
 
 def test_a_call_of_torchs_that_runs_python_may_write_bytes():
-    """Only who asks for the bytes counts, and not who has called that."""
+    """The direct caller decides, not the caller's caller."""
     written = []
 
     class Tensor(torch.Tensor):

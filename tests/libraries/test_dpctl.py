@@ -262,7 +262,7 @@ READERS = {
 
 
 def on_another_queue(x, queue):
-    """What a DLPack consumer does that names a queue and submits to it at once."""
+    """Import `x` as a DLPack consumer that passes a queue and submits to it at once."""
     a = ah.asarray(x)
     shown = ah.asarray(a.__dlpack__(stream=queue, max_version=(1, 0)))
     out = dpm.MemoryUSMHost(a.nbytes, queue=queue)

@@ -1,6 +1,6 @@
 """usm_ndarray by C functions, by its struct and by its dict: all say the same, and what is unknown is left alone.
 
-dpnp's usm_ndarray has no C functions now; dpctl's had them until 0.21, and both come and go between releases. So the
+dpnp's usm_ndarray lacks C functions now; dpctl's had them until 0.21, and both come and go between releases. So the
 first half asks whichever release is installed (run it with dpctl 0.21 too), and the second half compiles types such as
 another release might have: with the functions or without, under other signatures, with another layout in memory.
 """
@@ -48,7 +48,7 @@ def tensor_module():
 
 
 def described(a):
-    """What a dict can say of an array too; where its allocation starts and ends is not among it."""
+    """Return the properties that a dict describes too; the limits of the allocation are not among them."""
     flags = a.flags
     return {
         "layout": (a.shape, a.strides, flags.c_contiguous, flags.f_contiguous),

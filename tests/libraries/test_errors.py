@@ -23,7 +23,7 @@ def module(name):
 
 
 def refusal(obj):
-    """What `asarray` says."""
+    """Return the error of `asarray`."""
     with pytest.raises((TypeError, BufferError)) as raised:
         ah.asarray(obj)
     return str(raised.value)
@@ -313,7 +313,7 @@ def test_strings_of_h5py():
 
 
 def test_tables_of_fits():
-    """What is stored is neither scaled nor the bools that letters stand for."""
+    """The stored values are neither scaled nor bools; FITS stores letters for them."""
     fits = module("astropy.io.fits")
     columns = [
         fits.Column("name", "I", bzero=32768, array=np.array([1, 40000], "u2")),

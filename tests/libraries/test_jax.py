@@ -1,4 +1,4 @@
-"""jax and pyarrow: their ways in, and what helps where there is none."""
+"""jax and pyarrow: exports to both, and the calls that errors name."""
 
 import warnings
 

@@ -20,7 +20,7 @@ def library(name):
 
 
 def assert_view(obj, memory):
-    """`obj` comes in on the memory of the ndarray `memory`, as its type, no more writable than it."""
+    """Check that `obj` imports as a view of the ndarray `memory`, of its type and not more writable."""
     a = ah.asarray(obj)
     assert (a.ptr, a.shape, a.byte_strides) == (memory.ctypes.data, memory.shape, memory.strides)
     assert a.dtype == memory.dtype
@@ -497,7 +497,7 @@ def test_a_masked_value_fills_nothing(value):
 
 
 def test_units_of_several_arrays_are_not_mixed():
-    """An array of a unit comes in alone, as NumPy's: in a list of them its own would be taken for that of all."""
+    """A single array with a unit imports as NumPy's; in a list one unit would stand for all."""
     metre, none = (library("quantities").Quantity([1.0, 2.0], unit) for unit in ("m", "dimensionless"))
     kilometre = metre.rescale("km")
     assert ah.asarray(metre).ptr == metre.ctypes.data

@@ -1,4 +1,4 @@
-"""What is not dense: in from every library and from lists, taken apart, and out again on the same memory."""
+"""Nested arrays: import from libraries and lists, indexing, and export of the same memory."""
 
 import datetime
 import gc
@@ -281,7 +281,7 @@ def test_missing_records_are_missing_in_their_fields():
 
 @pytest.mark.parametrize("start", [0, 1])
 def test_missing_records_are_missing_elsewhere(start):
-    """Columns have no word for a record that is missing itself: a Series of records has."""
+    """Columns cannot express that a whole record is missing; a Series of records can."""
     source = pa.array([{"a": 1}, None, {"a": None}])[start:]
     for take in (ah.as_polars, ah.as_pandas, ah.as_awkward, ah.asnested):
         taken = take(source, copy=False)
@@ -309,7 +309,7 @@ def test_a_field_shares_the_bits_of_its_records():
 
 
 def test_new_parts_need_nothing_in_front():
-    """A bitmap of a slice starts within a byte, and new offsets have no elements in front of their first."""
+    """A bitmap of a slice starts within a byte, and new offsets start with element 0."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
     assert na.c_array(conform.for_polars(x)).offset == 0
@@ -434,7 +434,7 @@ def test_extension_types_that_are_not_known_are_their_storage(make, storage):
 
 
 def test_dense_arrays_are_nodes_too():
-    """Those that Arrow has no words for: in steps, complex."""
+    """Arrays that Arrow cannot express: strided, complex."""
     for source in (np.arange(10)[::2], np.arange(3) + 1j, np.arange(6.0).reshape(2, 3).T):
         assert ah.asnested(ah.asarray(source)).to_list() == source.tolist()
 
@@ -999,7 +999,7 @@ def test_formats_of_one_library_are_refused_by_their_name():
 
 
 class Series(pl.Series):
-    """Of somebody's own, with polars' methods."""
+    """A user's class with polars' methods."""
 
 
 @pytest.mark.parametrize("take", [ah.asarray, ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward])

@@ -1,4 +1,4 @@
-"""What is not dense lies in memory of every kind: with gaps, backwards, out of order, rewritten while it is read."""
+"""Nested arrays over memory with gaps, reversed, out of order, or rewritten during a read."""
 
 import subprocess
 import sys
@@ -250,7 +250,7 @@ def test_a_stream_says_so_where_offsets_were_rewritten_before_it_is_read():
 
 
 def test_arrays_without_elements_go_out_without_offsets():
-    """Arrow lets arrays of no elements have no offsets."""
+    """Arrow allows arrays of length 0 without offsets."""
     for kind in (pa.list_(pa.int64()), pa.string(), pa.list_view(pa.int64()), pa.map_(pa.string(), pa.int8())):
         assert pa.array(ah.asnested(pa.array([], kind))).to_pylist() == []
 

@@ -1,4 +1,4 @@
-"""What is not dense, described: explain, check, inspect, debug_repr, the notebook's picture."""
+"""Descriptions of nested arrays: explain, check, inspect, debug_repr, the notebook's picture."""
 
 import ctypes
 import json
@@ -87,7 +87,7 @@ def test_a_verdict_is_what_the_call_does(number, to):
             ah.convert(obj, to)
         with pytest.raises((BufferError, TypeError)):
             ah.convert(obj, to, copy=True)
-    if verdict.verdict == "copy=True" and not isinstance(obj, list):  # whose copies nobody has to ask for
+    if verdict.verdict == "copy=True" and not isinstance(obj, list):  # whose copies need no argument
         with pytest.raises(BufferError):
             ah.convert(obj, to)
     assert ("asnested(x" in verdict.reason) == (verdict.verdict == "cannot" and not isinstance(obj, list))

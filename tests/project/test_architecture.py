@@ -112,7 +112,7 @@ def test_every_module_has_a_layer():
 
 
 def test_every_import_leads_somewhere():
-    """Those inside functions too, which nobody may come by for long."""
+    """Check imports inside functions too, which may be executed rarely."""
     imported = {module for imports in GRAPH.values() for module in imports}
     assert imported <= set(GRAPH), sorted(imported - set(GRAPH))
 
@@ -205,7 +205,7 @@ def test_names_of_compiled_modules_are_unique():
     assert len(names) == len(set(names)), sorted(name for name in set(names) if names.count(name) > 1)
 
 
-MODULES_OF_A_WALK = 4  # more than that nobody keeps in mind
+MODULES_OF_A_WALK = 4  # a reader can remember this many
 
 
 def walks():
@@ -230,7 +230,7 @@ def test_a_function_that_the_docs_walk_through_is_there(module, function):
     texts = [(PACKAGE / module).with_suffix(suffix) for suffix in (".py", ".pyx", ".pxd", ".pxi")]
     source = "\n".join(text.read_text() for text in texts if text.exists())
     assert re.search(rf"^\s*(?:def|cp?def\b[^\n(]*?) ?\*?{function}\(", source, re.MULTILINE), (
-        f"{module} has no {function}"
+        f"{module} lacks {function}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C at random moments of hand-overs: whatever it meets is given back, and the arrays are as they were.
+"""Ctrl-C at random moments of imports and exports: everything is released, and the arrays are unchanged.
 
 `routes.LIBRARIES` is the table of ways. A timer sends the signal, so that it arrives inside of C code too. Ways and
 delays are the same in each run; where a signal meets them is for the machine's speed to say.
@@ -58,7 +58,7 @@ def until_met(go, interrupts, delay):
 
 
 def interrupted(go, interrupts, delay):
-    """Go a way until an interrupt has met it; return whether it came out of there.
+    """Call a route until an interrupt arrives in it; return whether the route raised it.
 
     What is tried is one call: CPython 3.13 counts the jump back in a loop not to the ``try`` around it.
     """
@@ -70,7 +70,7 @@ def interrupted(go, interrupts, delay):
 
 
 def main(library, times):
-    """Interrupt a library's ways; print how many interrupts came out, then what is not as it was, a line each."""
+    """Interrupt a library's routes; print the number of raised interrupts, then each change, a line each."""
     draw, interrupts, names = random.Random(11), Interrupts(), namespace(library)
     ways = [runner(route, names) for route in LIBRARIES[library].routes if route.times >= SOME]
     ways = [go for go in ways if not OWN & {*go.__code__.co_names}]
@@ -80,7 +80,7 @@ def main(library, times):
 
     for go in ways:
         go(itertools.repeat(None, FIRST))
-    delivered = rounds(times // 2)  # each line that an interrupt can come out of makes a traceback's code object once
+    delivered = rounds(times // 2)  # each line that raises an interrupt makes a traceback's code object once
     contents, before, counts = bytes(names["a"]), held(), references(names)  # held() collects first
     delivered += rounds(times // 2)
     allowed = ALLOWED._replace(objects=1000)  # for the lines that were met in the second half only

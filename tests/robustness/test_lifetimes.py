@@ -20,7 +20,7 @@ def survives(code, *modules):
 
 
 def is_held(source):
-    """Whether somebody holds a buffer of a bytearray."""
+    """Return whether a buffer of a bytearray is exported."""
     try:
         source.append(0)
     except BufferError:
@@ -29,7 +29,7 @@ def is_held(source):
     return False
 
 
-# --------------------------------------------------------------------------- somebody asks while the block is made
+# --------------------------------------------------------------------------- requests while the block is made
 
 # Blocks and arrays that are kept use up the free lists, so that what comes next is an allocation, in which CPython 3.11
 # may collect. How many objects it waits for is counted up until it meets the making of the block.
@@ -308,7 +308,7 @@ def test_an_array_that_is_collected_has_its_memory_to_the_end():
         for turn in range(20):
             source = numpy.full(100_000, 7.0)
             x = arrayhub.asarray(source)
-            witness = numpy.zeros(1)             # no object of the collector's, so that its death is told
+            witness = numpy.zeros(1)             # untracked by the collector, so its release is observable
             cycle = [x, witness] if turn % 2 else [witness, x]
             y = x[::2]
             cycle.append(weakref.ref(witness, lambda _, x=x, y=y: seen.append(
@@ -345,7 +345,7 @@ def test_a_block_is_not_brought_back_while_it_gives_its_memory_back():
 
 
 def test_a_cycle_that_holds_the_memoryview_too_is_collected():
-    """CPython's collector clears a memoryview of which a buffer is held; the process ended when that was given back."""
+    """CPython's collector clears a memoryview while its buffer is exported; the release aborted the process."""
     python(
         textwrap.dedent(
             """

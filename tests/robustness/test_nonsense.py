@@ -221,7 +221,7 @@ def test_memory_objects_that_have_no_memory():
 
 
 def test_errors_ask_nobody_else_for_a_representation():
-    """The representation of somebody else's object may end the process, or copy a whole array from its device."""
+    """A foreign object's representation may end the process, or copy an array from its device."""
     from arrayhub._core.errors import show
 
     asked = []
@@ -278,7 +278,7 @@ def test_what_is_no_dtype_is_not_asked_for_a_representation(make):
 
 
 def test_no_class_is_filled_from_a_tuple():
-    """What Cython makes for pickling fills C fields from whatever it is given."""
+    """Cython's pickling functions would fill C fields from their arguments."""
     for module in map(importlib.import_module, MODULES):
         for value in vars(module).values():
             if isinstance(value, type):

@@ -148,7 +148,7 @@ def test_arrays_come_in(make, shared):
 
 
 def test_torch_is_looked_at_by_one_thread():
-    """Where a tensor keeps what is read is found out with the first one, whichever thread brings it."""
+    """The tensor's layout is inspected once, by the first thread that imports a tensor."""
     pytest.importorskip("torch")
     python("""
         import threading
@@ -219,9 +219,7 @@ def test_what_is_made_once_is_made_once():
     in_step(make, job)
     answers.clear()
     gc.collect()
-    lent.append(
-        0
-    )  # a BufferError while anybody still holds the buffer; given back twice, it would have been one before
+    lent.append(0)  # a BufferError while the buffer is exported; given back twice, it would have been one before
 
 
 # -------------------------------------------------------------------------------------------- types, dicts and tables
@@ -348,7 +346,7 @@ def test_many_types_by_dlpack():
     together(job)
 
 
-# What C code may ask of an array on a thread that runs no Python code, so that nobody can be seen to ask.
+# Requests of C code on a thread without Python frames, whose caller cannot be identified.
 WITHOUT_PYTHON = {
     "dims": "getattr, (x, 'dims')",
     "interface": "getattr, (x, '__array_interface__')",

@@ -1,4 +1,4 @@
-"""``stream=``: every way in is ordered behind the producer's work, and what is no stream is refused."""
+"""``stream=``: every import is ordered behind the producer's work, and invalid streams are rejected."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ WAYS = {
 
 
 def applies(way, producer):
-    """Whether a producer has the protocol."""
+    """Return whether a producer supports the protocol."""
     return way != "via dlpack" or producer in ("dpnp", "USMArray", "a view")
 
 
@@ -146,7 +146,7 @@ def test_strided_memory_is_copied_on_the_callers_queue(race):
 
 
 def test_a_host_copy_comes_after_the_callers_queue_too(dpctl, race):
-    """Of memory that the host reads itself: shared and host USM."""
+    """Copy shared and host USM, which the host reads directly."""
     shared = dpctl.memory.MemoryUSMShared(NBYTES, queue=race.writing)
     out = np.empty(NBYTES, "u1")
     for turn in range(ROUNDS):
@@ -168,7 +168,7 @@ def test_a_queue_of_another_context_is_refused(dpctl, race):
             way(race.memory, stream=elsewhere)
 
 
-# ------------------------------------------------------------------------------------------------- what is no stream
+# ------------------------------------------------------------------------------------------------- invalid streams
 
 NO_STREAMS = ["nonsense", 3.0, object(), True, [], b"1", np.zeros(1), 0, 7, -2, 2**63, lambda: 1]
 HOST = {
@@ -242,7 +242,7 @@ def test_a_queue_is_refused_for_cuda_memory(race):
 
 @pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of a stream that is made up")
 def test_a_usm_array_on_cuda_memory_changes_its_stream_by_a_view():
-    """Whoever else holds the array keeps the producer's order."""
+    """Other holders of the array keep the producer's order."""
     interface = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": 1}
     x = arrayhub.asarray(type("P", (), {"__cuda_array_interface__": interface})())
     a = arrayhub.asarray(x, stream=0x7F0000001000)
@@ -272,7 +272,7 @@ def test_nobody_orders_a_stream_where_nothing_has_one(make):
 
 
 class Counted:
-    """A stream object that counts who asks for its handle."""
+    """A stream object that counts reads of its handle."""
 
     def __init__(self):
         self.asked = 0
@@ -343,7 +343,7 @@ def test_a_stream_object_of_an_unknown_runtime_is_handed_on_as_its_handle():
 
 @pytest.mark.parametrize("stream", ["nonsense", 3.0, object(), True, [], b"1", -2, 2**63])
 def test_what_is_no_stream_is_refused_for_memory_of_cuda_and_of_an_unknown_runtime(stream):
-    """Before anybody is asked for an order that he could not give."""
+    """The error comes before a producer is asked to order its work."""
     for kind in (2, 10):
         made = Handmade(device=(kind, 0), announced=(kind, 0), shape=(0,))
         a = arrayhub.asarray(made)

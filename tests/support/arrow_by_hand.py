@@ -211,7 +211,7 @@ class Streamed:
 
 
 class StreamedOnDevice(Streamed):
-    """The same by the device stream interface, of arrays on `device_type`."""
+    """Export by the device stream interface, with arrays on `device_type`."""
 
     struct_type, functions = DeviceStream, DEVICE_FUNCTIONS
     __arrow_c_stream__ = property()
@@ -287,7 +287,7 @@ def itself():
 
 
 def two_of_itself():
-    """A struct both of whose children are itself: without a bound 2**64 nodes."""
+    """Return a struct with itself as both children: 2**64 nodes without a limit."""
     producer = Producer(b"+s", [None], [numbers(), numbers()], length=1)
     for k, name in enumerate((b"a", b"b")):
         producer.keep.append(name)
@@ -365,7 +365,7 @@ def half_dictionary():
 
 
 def index(format, width, value):
-    """Three indices of a type into a dictionary of three, of which the last one is outside."""
+    """Three indices of a type into a dictionary of three; the last index is out of range."""
     raw = b"".join(v.to_bytes(width, "little") for v in (0, 2, value))
     return Producer(format, [None, ctypes.create_string_buffer(raw, 3 * width)], dictionary=numbers())
 
@@ -479,7 +479,7 @@ FALSE_PLACES = {
 
 
 def false_streams():
-    """Of each case: what makes it. All have to raise an InterfaceError."""
+    """Yield the name and the maker of each case. All have to raise an InterfaceError."""
     for name, said in FALSE_STREAMS.items():
         for kind, functions in ((Streamed, STREAM_FUNCTIONS), (StreamedOnDevice, DEVICE_FUNCTIONS)):
             null = {field: functions[NAMES.index(field)]() for field in said}

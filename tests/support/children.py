@@ -1,4 +1,4 @@
-"""What runs in a process of its own: programs that could end one, and what child processes of tests are given.
+"""Run programs in child processes, because they could abort the test run.
 
 A module of its own, which every start method finds on its import path.
 """

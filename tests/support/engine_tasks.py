@@ -1,4 +1,4 @@
-"""What engines' workers run: functions of a module that they can import, whatever they pickle functions by."""
+"""Functions that workers of dask, ray and joblib import and run."""
 
 import multiprocessing
 import os
@@ -29,7 +29,7 @@ def make_shared(n):
 
 
 def look(x):
-    """What has arrived: sum, shape, strides, access, kind of USM."""
+    """Return sum, shape, strides, access and kind of USM of an array that arrived."""
     if x.usm_type == "device":
         x_host = arrayhub.to_host(x)
     else:
@@ -131,7 +131,7 @@ def send_and_wait(connection, x):
 
 
 def where_mapped_by_mmap(x):
-    """Whether the elements lie in a file that this process has mapped by its name, and the access."""
+    """Return whether the elements lie in a file that this process has mapped by name, and the access."""
     import mmap
 
     owner = x.base

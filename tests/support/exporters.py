@@ -1,4 +1,4 @@
-"""What the tests of the host protocols share: foreign C structs made by ctypes, and exporters that lie.
+"""C structs made by ctypes, and exporters with wrong descriptions, for the tests of the host protocols.
 
 CPython before 3.12 lets no Python class export a buffer, so a class gets its C slot written by hand.
 """
@@ -175,7 +175,7 @@ class Index:
 
 
 def has_driver():
-    """Whether there is a CUDA driver, which knows that a made-up address is none."""
+    """Return whether a CUDA driver is present, which rejects invented addresses."""
     try:
         return ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
     except OSError:

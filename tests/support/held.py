@@ -12,10 +12,10 @@ FIRST = 1000  # calls before the first count, because caches grow during the fir
 
 
 class Held(NamedTuple):
-    """What a process holds."""
+    """Objects and memory that a process holds."""
 
     objects: int  # blocks of Python's allocator
-    bytes: int  # that malloc gave and nobody freed
+    bytes: int  # allocated by malloc and not freed
     resident: int  # of memory from anywhere
 
 

@@ -61,7 +61,7 @@ def load(path, name=None):
 
 
 def compiled(folder, name, sources, *options, compiler=CC, includes=(INCLUDE,)):
-    """Return the path of an extension module, compiled from `sources` if nobody has yet."""
+    """Return the path of an extension module, compiled from `sources` once a session."""
     if LIMITED in options and sysconfig.get_config_var("Py_GIL_DISABLED"):
         pytest.skip("Python.h rejects Py_LIMITED_API in a build without the GIL")
 

@@ -1,4 +1,4 @@
-"""What the installed NumPy can, where its releases differ."""
+"""Features of the installed NumPy that differ between releases."""
 
 import numpy as np
 import pytest

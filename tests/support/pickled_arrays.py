@@ -87,7 +87,7 @@ def elements(x):
 
 
 def facts(x):
-    """What has to arrive; strides of length-1 dimensions mean nothing."""
+    """Return the properties that a pickle preserves; strides of length-1 dimensions are not among them."""
     try:
         dtype = x.dtype
     except TypeError:
@@ -96,7 +96,7 @@ def facts(x):
 
 
 def check_readable(kind):
-    """What the host can read is pickled as the host's, and comes back as that kind of memory where it is kept."""
+    """Check that host-readable memory is pickled as host memory, and restored as its own kind with device="keep"."""
     x = arrayhub.full((3, 4), 7.0, memory=kind)
     y = pickle.loads(pickle.dumps(x))
     assert (y.device.type, y.usm_type, float(np.asarray(y).sum())) == ("cpu", None, 84)

@@ -1,10 +1,10 @@
-"""Producers that a test makes on the spot, and whether somebody still holds one."""
+"""Producers made by a test, and a check for remaining references."""
 
 import gc
 
 
 def lives(reference):
-    """Whether what a weak reference refers to is still held, after the collector has run."""
+    """Return whether the referent of a weak reference is alive after a garbage collection."""
     gc.collect()
     return reference() is not None
 

@@ -83,7 +83,7 @@ class Lent:
 
 
 def used_capsule(a):
-    """A capsule of DLPack that somebody has taken."""
+    """Return a DLPack capsule that NumPy has consumed."""
     capsule = a.__dlpack__()
     np.from_dlpack(Lent(capsule))
     return capsule
@@ -469,7 +469,7 @@ XARRAY = (
 
 
 class Library(NamedTuple):
-    """What a library's routes are, and the names that they use besides the host's."""
+    """The routes of a library, and the names that they use besides the host's."""
 
     names: object
     routes: tuple

@@ -64,7 +64,7 @@ PADDED_TYPES = {
 
 
 def leaves(a):
-    """Views of the fields that are no records themselves."""
+    """Return views of the fields that are not records themselves."""
     return [a] if a.dtype.names is None else [leaf for name in a.dtype.names for leaf in leaves(a[name])]
 
 
@@ -101,7 +101,7 @@ def test_every_type_of_ml_dtypes_has_a_token():
 
 @pytest.mark.parametrize("n", [1, 5, 4001])
 def test_unused_bits_are_no_content(n):
-    """Of packed elements the last byte may have bits that belong to none."""
+    """The last byte of packed elements may have unused bits."""
     import pickle
 
     import joblib
@@ -289,7 +289,7 @@ def test_a_task_gets_what_was_given(client):
 
 
 def test_spilling(client, workers):
-    """Four times 20 MB where 40 MB are the target: what is spilled comes back from the disk."""
+    """Four times 20 MB where 40 MB are the target: spilled arrays are read from the disk."""
     futures = [client.submit(tasks.make, 2_500_000 + k, workers=workers[0], pure=False) for k in range(4)]
     totals = [client.submit(tasks.total, future, workers=workers[0]).result(timeout=WAIT) for future in futures]
     spilled = client.run(lambda dask_worker: len(dask_worker.data.slow), workers=[workers[0]])[workers[0]]
@@ -325,7 +325,7 @@ def test_a_refusal_between_workers_reaches_the_client(client, workers):
 
 @pytest.mark.parametrize("n", [10, 2_000_000], ids=["small", "large"])
 def test_a_refusal_where_the_client_sends(client, n):
-    """What is large is pickled in a thread of its own."""
+    """Large arrays are pickled in a separate thread."""
     x = tasks.make_on_device(n)
     ways = [
         lambda: client.submit(tasks.total, x, pure=False),
@@ -354,7 +354,7 @@ def test_a_refusal_where_workers_are_asked_directly(client):
 
 
 def check_refused(client, workers, make, words):
-    """What `make` gives is refused in words: to the client by a worker, between workers, and from the client."""
+    """Check errors of pickling what `make` returns: to the client by a worker, between workers, and from the client."""
     there = client.submit(make, workers=workers[0], pure=False)
     for ask in (
         lambda: there,
@@ -493,7 +493,7 @@ def scheduler_of_its_own(tmp_path, **variables):
 
 
 def test_a_scheduler_hands_on_what_belongs_to_a_device(tmp_path):
-    """It reads each graph, and has no business with devices; an error of its own would end the cluster."""
+    """It reads each graph and must not touch devices; an error in the scheduler would end the cluster."""
     with scheduler_of_its_own(tmp_path) as client:
         for told in (False, True):
             if told:
@@ -548,7 +548,7 @@ def test_what_arrives_lies_in_the_buffer_that_dask_received(told, workers):
     assert told.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT) == sum(range(100_000))
     back = told.gather(there)
     assert (back.ptr % 64, back.is_copy, back.access) == (0, False, "readwrite")
-    assert back.memory.owner is not None, "nobody allocated memory for it"
+    assert back.memory.owner is not None, "memory was not allocated"
 
 
 def test_lists_of_arrays_too(told):

@@ -132,7 +132,7 @@ def test_what_is_read_only_is_not_received_into():
     "make", [lambda: [0.0, 0.0], lambda: (0.0, 0.0), lambda: 3.0, lambda: np.float64(3), lambda: range(2)]
 )
 def test_what_is_copied_is_not_received_into(make):
-    """The elements would arrive in a copy that nobody else has."""
+    """The elements would arrive in a temporary copy."""
     assert np.array_equal(np.frombuffer(as_mpi(make())[0], asarray(make()).dtype), np.ravel(make()))
     with pytest.raises(BufferError, match="not writable"):
         SELF.Irecv(as_mpi(make()), source=0)

@@ -22,7 +22,7 @@ PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
 
 def out_of_band(x):
-    """What a pickle of an array is, and the buffers beside it."""
+    """Return the pickle of an array and its out-of-band buffers."""
     buffers = []
     return pickle.dumps(x, 5, buffer_callback=buffers.append), buffers
 

@@ -101,7 +101,7 @@ def test_what_is_pickled_elsewhere_holds_the_elements(tmp_path):
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_a_forged_name_of_no_file_is_refused(tmp_path, kind):
-    """Nobody waits for the other end of a pipe, and no device is mapped."""
+    """Reject a pipe without waiting for its other end, and do not map devices."""
     path = tmp_path / "pipe" if kind == "pipe" else Path("/dev/zero")
     if kind == "pipe":
         os.mkfifo(path)
@@ -171,7 +171,7 @@ def test_a_queue_takes_device_memory_by_the_policy():
 
 
 def test_a_queue_says_what_it_does_not_take(capfd):
-    """Nobody hears of an error in its feeder thread, which prints it; what comes next arrives."""
+    """The queue's feeder thread prints an error; the next object arrives."""
     queue = multiprocessing.get_context("spawn").Queue()
     with arrayhub.pickling(device="refuse"):
         queue.put(tasks.make_on_device(5))
@@ -219,7 +219,7 @@ def test_who_reads_a_queue_hears_of_an_error():
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_child_that_is_killed_leaves_shared_memory_to_its_owner(method):
-    """What it has written stays, nothing is taken away with it, and who waits for it is told."""
+    """Its writes stay, the memory stays mapped, and a process that waits for it gets an error."""
     before = set(os.listdir("/dev/shm"))
     shared = shared_memory.SharedMemory(create=True, size=1 << 20)
     try:
@@ -279,11 +279,11 @@ def test_joblib_hashes_by_content():
     hashes = [joblib.hash(asarray(a)) for a in different]
     assert len(set(hashes)) == len(different)
     assert hashes == [joblib.hash(asarray(a.copy(order="K"))) for a in different]
-    for a in different:  # who may write is no content: workers are given read-only memmaps of the same elements
+    for a in different:  # access is not content: workers get read-only memmaps of the same elements
         a.flags.writeable = False
     assert hashes == [joblib.hash(asarray(a)) for a in different]
     assert joblib.hash([asarray(x)]) == joblib.hash([asarray(x.copy())])
-    for n in (3, 1000):  # whoever may write them
+    for n in (3, 1000):  # of any access
         readable = np.arange(float(n))
         readable.setflags(write=False)
         assert joblib.hash(asarray(readable)) == joblib.hash(asarray(np.arange(float(n))))
@@ -342,7 +342,7 @@ def test_joblib_maps_large_arrays_for_its_workers_once():
 
 @pytest.mark.timeout(3 * WAIT)
 def test_a_worker_of_joblib_that_is_killed(tmp_path):
-    """Who waits is told; the file that its array was mapped from is removed, and new workers go on."""
+    """The caller gets an error, the mapped file is removed, and new workers continue."""
     import joblib
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -434,7 +434,7 @@ def how_to_actors():
 @pytest.mark.parametrize("program", [textwrap.dedent(RAY), how_to_actors()], ids=["ray", "how-to"])
 def test_ray(program, tmp_path):
     """In one process of its own, so that all of ray's end with it."""
-    pytest.importorskip("ray", reason="ray has no release for this Python yet")
+    pytest.importorskip("ray", reason="ray is not released for this Python yet")
     folders = [str(Path(arrayhub.__file__).parents[1]), str(SUPPORT)]
     # Short: the paths of ray's sockets have to fit 107 bytes.
     settings = {

@@ -28,7 +28,7 @@ UNKNOWN = [
 
 
 def integers(r, width, most, beyond=True):
-    """A buffer of integers, most of which lead somewhere, and rise; some lie below, or `beyond` if that can be seen."""
+    """A buffer of integers, most in range and rising; some lie below, or `beyond` if that can be seen."""
     right = sorted(r.randint(0, most) for _ in range(BYTES // width))
     wild = [-1, -(2**31), 0] + ([most + 1, 2**31 - 1] + ([2**63 - 1, -(2**63)] if width == 8 else []) if beyond else [])
     rate = r.choice([0, 0, 0.05, 0.5])
@@ -41,7 +41,7 @@ def noise(r):
 
 
 def views(r, buffers):
-    """A buffer of string views, of which most are short or lie inside of their buffer."""
+    """A buffer of string views, most of them short or inside of their buffer."""
     out = b""
     for _ in range(BYTES // 16):
         length = r.choice([0, 3, 12, 13, 40, r.randint(-2, 60), 2**31 - 1])
@@ -113,7 +113,7 @@ def struct_of(r, depth, length):
 
 
 def form_of(r, made):
-    """An array by one of the interfaces, of which one thing or another may be wrong too."""
+    """An array by one of the interfaces, whose other fields may be wrong too."""
     form = r.choice([None, by_hand.OnDevice, by_hand.Streamed, by_hand.StreamedOnDevice])
     if form is None:
         return made

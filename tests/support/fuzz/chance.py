@@ -35,7 +35,7 @@ def integer(r):
 
 
 def strange(r):
-    """What is no integer, or hardly one."""
+    """Return a value that is not an integer, or an unusual one."""
     return r.choice(
         [
             None, True, 1.0, float("nan"), "1", b"1", (), [], {}, object, Raises(), Index(integer(r)), Index("x"), 1j,

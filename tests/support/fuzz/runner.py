@@ -13,7 +13,7 @@ HANGS = 600  # seconds for all inputs of a target
 
 
 def run_here(target, inputs, seed, note):
-    """Run `inputs` (numbers) of a target; `note` is told each before it runs. Return what went wrong, as texts."""
+    """Run `inputs` (numbers) of a target; `note` gets each before it runs. Return the failures, as texts."""
     from .targets import REFUSALS, TARGETS
 
     wrong = []
@@ -23,7 +23,7 @@ def run_here(target, inputs, seed, note):
         note(number, shown)
         try:
             call()
-        except (UnicodeError, *OTHERS) as error:  # kinds of ValueError and LookupError that are no answer
+        except (UnicodeError, *OTHERS) as error:  # subclasses of ValueError and LookupError that count as failures
             wrong.append(report(target, seed, number, shown, error))
         except REFUSALS as error:
             if not str(error):

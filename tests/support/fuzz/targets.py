@@ -370,7 +370,7 @@ def draw_constructor(r):
 
 
 def small(r, value):
-    """Whether an allocation of it is worth trying: shapes of more than a few megabytes are not."""
+    """Return whether to try an allocation: not of more than a few megabytes."""
     try:
         lengths = [int(n.__index__()) for n in (value if isinstance(value, (tuple, list)) else (value,))]
     except Exception:
@@ -432,7 +432,7 @@ PICKLED = [
 
 
 def spoilt_state(r, state):
-    """The description in a pickle, some parts of which are wrong, or none at all."""
+    """Return the description in a pickle, with some parts wrong, or with none."""
     wrong = [
         lambda: r.choice([1, 1, 1, 2, chance.scalar(r)]),
         lambda: r.choice([chance.lengths(r), chance.scalar(r)]),
@@ -578,7 +578,7 @@ def draw_by_name(r):
 
 
 def draw_name_pickle(r):
-    """What multiprocessing sends of a mapped file, with bytes changed."""
+    """Draw a changed pickle of a mapped file, as multiprocessing sends it."""
     element, writable, step = r.choice(["f8", "u1", "<i2"]), r.random() < 0.5, r.choice([1, 1, 3, -1])
 
     def call():
@@ -658,7 +658,7 @@ def draw_frames(r):
 
 
 def went_through(error, function):
-    """Whether an error was raised below a function."""
+    """Return whether an error was raised below a function."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code is function.__code__:
@@ -668,7 +668,7 @@ def went_through(error, function):
 
 
 def inside(x, buffer):
-    """Whether an array lies in a bytearray."""
+    """Return whether an array lies in a bytearray."""
     start = ctypes.addressof(ctypes.c_char.from_buffer(buffer)) if buffer else 0
     return start <= x.ptr < start + len(buffer)
 

@@ -95,7 +95,7 @@ def value(r, depth=0):
 
 
 def same(given, expected):
-    """Whether an array is what NumPy has made: NaN is NaN, and nothing hides in another type."""
+    """Return whether an array equals NumPy's, with equal types; NaN equals NaN."""
     return given.dtype == expected.dtype and given.shape == expected.shape and given.tobytes() == expected.tobytes()
 
 
@@ -137,13 +137,13 @@ def draw(r):
                 x = ours()
             except OverflowError:  # NumPy's answer to numbers that do not fit
                 return
-            if isinstance(drawn, bytes | range):  # bytes come in as their buffer, and a range as an array
+            if isinstance(drawn, bytes | range):  # bytes import as their buffer, and a range as an array
                 return
             try:
                 expected = numpys()
             except Exception as error:
                 raise AssertionError(
-                    f"NumPy refuses it ({type(error).__name__}: {error}), and it came in: {x}"
+                    f"NumPy refuses it ({type(error).__name__}: {error}), and arrayhub accepts it: {x}"
                 ) from None
             assert same(np.array(ah.as_numpy(x)), expected), f"{ah.as_numpy(x)!r} in place of {expected!r}"
 

@@ -1,1 +1,1 @@
-"""What asarray makes of libraries' objects, and they of ours: two tables, from which docs/libraries.md is written."""
+"""Tables of imports from libraries and exports to them, the source of docs/libraries.md."""

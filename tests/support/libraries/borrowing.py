@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SIZES = (256, 1 << 20)  # elements: memory that is soon somebody else's, and memory that the system takes back
+SIZES = (256, 1 << 20)  # elements: memory that is soon reused, and memory that the system unmaps
 
 HELD = "held"  # the view shows what it showed, whatever happens to the rest
 KEPT = "kept"  # the same, because the library refuses to end its memory while a view lives

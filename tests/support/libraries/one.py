@@ -31,7 +31,7 @@ def sources():
 
 
 def run(library, module):
-    """Return how many rows fail, each of which is printed."""
+    """Return how many rows fail; each is printed."""
     wrong = 0
     for row in library.rows:
         try:

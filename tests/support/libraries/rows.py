@@ -1,4 +1,4 @@
-"""What the two tables of libraries are made of, and how a row is held to what it says."""
+"""Rows of the tables of libraries, and the checks of a row."""
 
 import builtins
 import functools
@@ -13,7 +13,7 @@ import arrayhub as ah
 
 
 class View(NamedTuple):
-    """An object that comes in as a view.
+    """An object that imports as a view.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Refused(NamedTuple):
 
 
 class Out(NamedTuple):
-    """How a library takes a USMArray of the host's memory, and of shared USM.
+    """Import of a USMArray of host memory, and of shared USM, by a library.
 
     Attributes
     ----------
@@ -79,14 +79,14 @@ class Out(NamedTuple):
 
 
 class _Names(dict):
-    """What a call in words is made of: names that are nothing else are modules."""
+    """Names in a call given as text: unknown names are modules."""
 
     def __missing__(self, name):
         return importlib.import_module(name)
 
 
 def called(call, x):
-    """Make a call of `x` as it is written."""
+    """Evaluate a call of `x` given as text."""
     return eval(call, {}, _Names(vars(builtins), x=x, convert=ah.convert))
 
 
@@ -121,7 +121,7 @@ def _check_refused(row, module):
     except (TypeError, BufferError, ah.InterfaceError) as error:
         said = str(error)
     else:
-        raise AssertionError(f"it comes in: {a}")
+        raise AssertionError(f"asarray accepts it: {a}")
     assert row.call in said, f"no {row.call!r} in: {said}"
     given = row.instead(obj) if row.instead else called(row.call, obj)
     for part in given if type(given) is tuple else (given,):

@@ -321,7 +321,7 @@ def _taichi(make):
     return made
 
 
-library(  # its memory is laid out by itself, and shared with nobody
+library(  # it owns a private memory layout
     "taichi",
     Refused("field", _taichi(lambda ti: ti.field(ti.f32, (2, 3))), "x.to_numpy()", "it lies in taichi's own layout"),
     Refused("ndarray", _taichi(lambda ti: ti.ndarray(ti.f32, (2, 3))), "x.to_numpy()", "its memory has no protocol"),
@@ -773,7 +773,7 @@ library(
 )
 
 
-# ----------------------------------------------------------------------------------- what has no array, or not its own
+# ---- objects without an array of their own
 
 
 def _packed(bitarray):

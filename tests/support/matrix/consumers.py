@@ -26,7 +26,7 @@ class Consumer(NamedTuple):
     values : callable
         Its elements in C order as bytes, read through it; with `whole_reach` all bytes from the lowest on.
     dtype : callable or None
-        The element type it says, as `Element.dtype` or `Element.name`; None from a library that has no word for it.
+        The element type it says, as `Element.dtype` or `Element.name`; None from a library without such a type.
     readonly : callable or None
         Whether it refuses to write; None: the library cannot say.
     write : callable or None
@@ -108,7 +108,7 @@ def _tvm_values(t):
 def _tvm_dtype(t):
     try:
         return str(t.dtype)
-    except ValueError:  # it carries complex numbers, and has no name for them
+    except ValueError:  # it carries complex numbers without a name for them
         return None
 
 
@@ -127,7 +127,7 @@ def _take_numba(u):
     import numba
 
     view = ah.as_numba(u)
-    # What numba has no type for is refused here. A call would find out too, but it keeps the array for ever, and takes
+    # Types that numba lacks are refused here. A call would find out too, but it keeps the array for ever, and takes
     # a type of foreign byte order for the native one that it compiled before.
     numba.typeof(view)
     _compiled_address()(view)

@@ -89,7 +89,7 @@ _ALONE = sys.getrefcount(_calibration.held)  # of an object that only a holder h
 def watch(root):
     """Return a function that says whether the memory behind `root` is free, once the caller has let go of `root`.
 
-    By a weak reference where the type allows one; otherwise by the count of references, of which one is kept.
+    By a weak reference where the type allows one; otherwise by the count of references; one reference is kept.
     """
     if root is None:
         return lambda: True

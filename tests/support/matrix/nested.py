@@ -1,4 +1,4 @@
-"""What is not dense: tables of producers, kinds of arrays, consumers, refusals. test_nested_matrix.py runs them."""
+"""Nested arrays: tables of producers, kinds of arrays, consumers, refusals. test_nested_matrix.py runs them."""
 
 import itertools
 import weakref
@@ -49,7 +49,7 @@ JAGGED = ("lists",)
 
 
 class Made(NamedTuple):
-    """What a producer made: the object, where its numbers or characters lie (None: unknown), whether they are free."""
+    """The product of a producer: the object, the address of its values (None: unknown), and a test for freed memory."""
 
     obj: object
     address: int | None
@@ -128,7 +128,7 @@ def _of_awkward(kind):
     if "categorical" in kind.datashape:
         return Made(ak.from_arrow(pa.array(kind.values, kind.type_of(pa))), None, lambda: True)
     source = ak.from_iter(kind.values)
-    if "?" in kind.datashape or "option" in kind.datashape:  # by an index, of which no form is shared
+    if "?" in kind.datashape or "option" in kind.datashape:  # by an index, whose forms differ between libraries
         return Made(ak.values_astype(source, "int32") if "int32" in kind.datashape else source, None, lambda: True)
     leaf = leaf_of_awkward(source.layout)
     gone = weakref.ref(leaf)
@@ -315,7 +315,7 @@ def kinds_in(x):
 
 
 class Refusal(NamedTuple):
-    """Which cells a consumer refuses, with which error, and why. The first row that fits a cell is the one."""
+    """Cells that a consumer refuses, with the error and the reason. The first matching row applies."""
 
     consumers: tuple
     kinds: tuple

@@ -37,7 +37,7 @@ from .memory import BOUNDARY, aligned, buffer_address, called
 
 @dataclass
 class Made:
-    """What a producer made.
+    """The product of a producer.
 
     Attributes
     ----------

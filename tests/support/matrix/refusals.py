@@ -12,7 +12,7 @@ from .memory import BOUNDARY
 
 
 class Cell(NamedTuple):
-    """What a refusal may depend on.
+    """A cell of the matrix, with all that its refusal may depend on.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
     @property
     def on_boundary(self):
-        """Whether element zero lies on a 64-byte boundary; None where the allocator decides and has not yet."""
+        """Return whether element zero lies on a 64-byte boundary; None if the address is unknown."""
         if self.layout.name in ("unaligned", "1-d offset"):
             return False
         if self.producer.boundary:
@@ -49,7 +49,7 @@ class Cell(NamedTuple):
         return None if self.address is None else self.address % BOUNDARY == 0
 
     def off(self, boundary):
-        """Whether element zero lies off a boundary."""
+        """Return whether element zero lies off a boundary."""
         return self.layout.name == "unaligned" if self.address is None else self.address % boundary != 0
 
 
@@ -79,7 +79,7 @@ HOST_READERS = ("memoryview", "torch", "jax", "pyarrow", "numba")
 DLPACK_READERS = ("numpy.from_dlpack", "torch", "jax", "tvm-ffi", "array_api_strict")
 STANDARD = {*NUMBERS} - {"float16"}
 
-# What a library has: torch's dtypes that have a DLPack code; numba types native NumPy dtypes and has no half arithmetic
+# Types of a library: torch's dtypes with a DLPack code; numba types native NumPy dtypes, without half arithmetic
 # for the CPU; jax has what ml_dtypes makes of a byte or more.
 TORCH_HAS = {
     *NUMBERS, "bfloat16", "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",

@@ -83,7 +83,7 @@ def written():
     met = Counter(id(refusal_of(cell)[0]) for cell in cells())
     lines += [
         "",
-        f"In all {met.total():,} cells, of which {met[id(None)]:,} pass.",
+        f"In all {met.total():,} cells; {met[id(None)]:,} of them pass.",
         "",
         "## Refusals",
         "",

@@ -31,7 +31,7 @@ MODULE {
         .def("__add__", [](const grid &, doubles x) { return x.size(); }, py::arg("x").noconvert(), py::is_operator())
         .def("__eq__", [](const grid &, doubles) { return true; }, py::arg("x").noconvert(), py::is_operator());
 
-    // views inside of other types, of which the second overload takes more
+    // views inside of other types; the second overload accepts more of them
     m.def("maybe_of", [](std::optional<floats>) { return "float32"; });
     m.def("maybe_of", [](std::optional<view<const double, 1, may_cast>>) { return "float64"; });
     m.def("all_of", [](std::vector<floats>) { return "float32"; });

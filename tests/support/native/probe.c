@@ -267,7 +267,7 @@ static PyObject *type_of_dlpack(PyObject *module, PyObject *args) {
 static PyObject *type_of_object(PyObject *module, PyObject *obj) {
     PyUSMArrayElement t;
     (void)module;
-    memset(&t, 0xff, sizeof(t)); /* nobody clears what is only written */
+    memset(&t, 0xff, sizeof(t)); /* fields that are only written need not be cleared */
     return type_words(PyUSMArray_TypeOfObject(obj, &t), &t);
 }
 

@@ -1,4 +1,4 @@
-/* Whose first call is the one that has no error to give. */
+/* The first call in this file is one without an error return. */
 #include <arrayhub.h>
 
 int nd_elsewhere(PyObject *array) { return PyUSMArray_Fields(array)->nd; }
