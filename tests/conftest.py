@@ -9,23 +9,52 @@ import arrayhub
 import pytest
 
 
+# Files and tests that take long, or start processes, compilers or clusters. `pytest -m "not slow"` leaves them out.
+SLOW = (
+    "adopters/",
+    "capi/test_table.py::test_nothing_grows",
+    "docs/test_c_interface.py",
+    "docs/test_docs.py::test_examples_run",
+    "docs/test_docs.py::test_the_demo",
+    "docs/test_extension_authors.py",
+    "gpu/",
+    "interop/",
+    "libraries/test_numba.py",
+    "project/test_benchmarks.py",
+    "project/test_builds.py",
+    "robustness/",
+    "test_cli.py",
+    "test_sycl_runtime.py",
+    "transport/test_dask.py",
+    "transport/test_mpi.py",
+    "transport/test_shared_memory.py",
+)
+
+
+def pytest_collection_modifyitems(config, items):
+    slow = tuple(f"tests/{name}" for name in SLOW)
+    for item in items:
+        if item.nodeid.startswith(slow):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _sycl_first():
-    """The CPU runtime and its TBB are loaded before OpenVINO brings an older one, whichever test comes first."""
+    """Load the CPU runtime and its TBB before OpenVINO loads an older one."""
     if importlib.util.find_spec("dpctl") is not None:
         importlib.import_module("dpctl").get_devices()
 
 
 @pytest.fixture(scope="session")
 def sycl():
-    """For what takes a SYCL device."""
+    """Skip the test if there is not a SYCL device."""
     if not pytest.importorskip("dpctl").get_devices():
         pytest.skip("dpctl finds no device")
 
 
 @pytest.fixture
 def dpctl():
-    """dpctl, where it has a device that is always there, the CPU."""
+    """Return dpctl, if it has a CPU device."""
     dpctl = pytest.importorskip("dpctl")
     pytest.importorskip("dpctl.memory")
     if not dpctl.has_cpu_devices():

@@ -73,7 +73,7 @@ FRAMES = "-O1 -g1 -fno-omit-frame-pointer"  # reports name function and line
 FILES = (
     "adapters/test_array_interface.py",
     "adapters/test_arrow.py",
-    "adapters/test_arrow_parse.py",
+    "adapters/arrow/test_parse.py",
     "convert/test_functions.py",
     "adapters/test_buffer.py",
     "array/test_construction.py",

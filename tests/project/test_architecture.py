@@ -360,3 +360,27 @@ def test_an_unknown_hook_is_refused():
 
     with pytest.raises(AttributeError, match="hooks\\.draw"):
         hooks.draw  # noqa: B018
+
+
+def test_test_files_are_named_after_modules():
+    """tests/<folder>/test_<module>.py or test_<module>_<topic>.py: a module or part of arrayhub/<folder>."""
+    unnamed = []
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        folder = PACKAGE / file.parent.relative_to(ROOT / "tests")
+        if not folder.is_dir() or file.name == "test_errors.py":
+            continue
+        modules = {source.stem for suffix in CODE for source in folder.glob(f"*.{suffix}")}
+        name = file.stem.removeprefix("test_")
+        if not any(name == module or name.startswith(f"{module}_") for module in modules):
+            unnamed.append(file.relative_to(ROOT).as_posix())
+    assert unnamed == []
+
+
+def test_each_folder_of_the_package_has_tests_that_are_not_slow(pytestconfig):
+    slow = next(plugin.SLOW for plugin in pytestconfig.pluginmanager.get_plugins() if hasattr(plugin, "SLOW"))
+    tests = ROOT / "tests"
+    assert all((tests / name.partition("::")[0]).exists() for name in slow)
+    for folder in (file.parent for file in PACKAGE.rglob("__init__.py") if file.parent != PACKAGE):
+        names = [file.relative_to(tests).as_posix() for file in (tests / folder.relative_to(PACKAGE)).glob("test_*.py")]
+        if folder.name not in {"examples", "cpython"}:
+            assert [name for name in names if not name.startswith(slow)], folder
