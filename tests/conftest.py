@@ -8,7 +8,6 @@ import arrayhub
 # isort: split
 import pytest
 
-
 # Files and tests that take long, or start processes, compilers or clusters. `pytest -m "not slow"` leaves them out.
 SLOW = (
     "adopters/",
