@@ -8,6 +8,7 @@ Import
 Export
     as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba
                             return an array of the library on the same memory; convert(obj, "torch") takes its name
+    like(obj, model)        convert to the library, the device and the labels of another array
     x.__dlpack__, x.__array_interface__, x.__cuda_array_interface__, x.__sycl_usm_array_interface__, memoryview(x)
                             protocols by which other libraries import a USMArray x
 
@@ -78,6 +79,7 @@ join_loaded_dask()
 
 if TYPE_CHECKING:
     from arrayhub.capi.python_request import Request
+    from arrayhub.convert.like import like
     from arrayhub.inspection.check import check
     from arrayhub.inspection.datashape.parser import parse_type
     from arrayhub.inspection.datashape.types import Type, datashape
@@ -112,6 +114,7 @@ _LAZY = {
     name: module
     for module, names in {
         "arrayhub.capi.python_request": ("Request",),
+        "arrayhub.convert.like": ("like",),
         "arrayhub.transport.dask": ("register_dask",),
         "arrayhub.transport.mpi": ("as_mpi",),
         "arrayhub.transport.pickling": ("_unpickle",),
@@ -172,6 +175,7 @@ __all__ = [
     "inspect",
     "layout_for",
     "layouts",
+    "like",
     "ones",
     "ones_like",
     "parse_type",

@@ -1,23 +1,51 @@
-"""The argument ``copy=``: True, False, or None for a copy only if needed."""
+"""The argument ``copy=``: True, False, None or "if_needed"."""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from arrayhub._core.errors import show
 
+Copy: TypeAlias = bool | Literal["if_needed"] | None
+
+T = TypeVar("T")
+
 
 def wanted(copy: object, call: str) -> bool | None:
-    """Return ``copy=`` as True, False or None.
+    """Return ``copy=`` as True, False or None, which "if_needed" becomes.
+
+    Functions whose None is an error if a view is impossible ask `if_needed` first.
 
     Raises
     ------
     TypeError
-        Any other value. A string, for example, would count as True.
+        Any other value. Another string, for example, would count as True.
     """
     if copy is None or copy is True or copy is False:
         return copy
     if isinstance(copy, np.bool_):
         return bool(copy)
-    raise TypeError(f"{call}: copy is {show(copy)}; accepted: True, False or None")
+    if if_needed(copy):
+        return None
+    raise TypeError(f"{call}: copy is {show(copy)}; accepted: True, False, None or 'if_needed'")
+
+
+def if_needed(copy: object) -> bool:
+    """Return whether ``copy=`` is "if_needed": a view if one is possible, otherwise a copy."""
+    return isinstance(copy, str) and str.__eq__(copy, "if_needed")
+
+
+def view_or_copy(function: Callable[..., T], *args: Any) -> T:
+    """Return ``function(*args, None)``, or ``function(*args, True)`` if a view is impossible.
+
+    The last argument of `function` is ``copy``.
+    """
+    try:
+        return function(*args, None)
+    except BufferError:
+        pass
+    return function(*args, True)
 
 
 def forbidden(copy: object, call: str, why: str) -> None:

@@ -13,7 +13,7 @@ from cpython.object cimport PyObject
 
 from arrayhub._core.cpython.atomics cimport found, seen, set_once
 
-from arrayhub._core.errors import first_line, show
+from arrayhub._core.errors import first_line, root_of, show
 
 cnp.import_array()
 
@@ -321,8 +321,35 @@ _REFUSALS = (TypeError, ValueError, OverflowError, SyntaxError)     # of numpy.d
 _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 
 
+# Functions that read the element types of libraries, by root of the module that defines them (libraries/dtypes).
+DTYPE_READERS = {}
+
+
+cdef object of_library(object said):
+    """Return the dtype of an element type of another library, or its name in the table; None of anything else.
+
+    ``__dlpack_data_type__`` is the proposal of dmlc/dlpack#172: a method that returns (code, bits, lanes).
+    """
+    cdef const ElementType* row
+    cdef bint is_type = isinstance(said, type)
+    reader = DTYPE_READERS.get(root_of(said if is_type else type(said)))
+    found = None if reader is None else reader(said)
+    if found is not None or is_type or not hasattr(type(said), "__dlpack_data_type__"):
+        return found
+    code, bits, lanes = said.__dlpack_data_type__()
+    row = by_dlpack(DLDataType(code, bits, lanes))
+    return None if row == NULL else dtype_of(row)
+
+
 def requested_dtype(object said):
-    """Return ``numpy.dtype(said)``. Values of other types are rejected here, because NumPy's error calls their ``repr``."""
+    """Return ``numpy.dtype(said)``, where `said` may also be an element type of another library.
+
+    Values of other types are rejected here, because NumPy's error calls their ``repr``.
+    """
+    if type(said) is not str and not isinstance(said, np.dtype):
+        own = of_library(said)
+        if own is not None:
+            said = own
     if isinstance(said, _DTYPE_FORMS) or hasattr(said, "dtype") or hasattr(said, "__numpy_dtype__"):
         try:
             return np.dtype(said)
@@ -335,10 +362,9 @@ def requested_dtype(object said):
                 raise refused(said, error) from error
         if type(said) is str and by_own_name(said) != NULL:
             return _make_dtype(by_own_name(said))
-    cls = type(said)
-    another = f" (for {cls.__module__}.float32, the string 'float32')" if cls.__name__ == "dtype" else ""
     raise TypeError(
-        f"dtype: {show(said)} is not a data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32{another}"
+        f"dtype: {show(said)} is not a data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32, and element"
+        " types of torch, jax, pyarrow, polars and pandas"
     )
 
 

@@ -22,6 +22,7 @@ UPWARD = {
     "NestedArray": "arrayhub.nested.array:NestedArray",
     # called by convert/ and inspection/
     "asnested": "arrayhub.nested.asnested:asnested",
+    "dense_copy": "arrayhub.nested.asnested:dense_copy",
     "DENSE_CONSUMERS": "arrayhub.nested.export:DENSE_CONSUMERS",
     "NESTED_CONSUMERS": "arrayhub.nested.export:NESTED_CONSUMERS",
     "nested_view": "arrayhub.nested.explain:view_of",

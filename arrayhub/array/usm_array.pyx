@@ -751,15 +751,15 @@ cdef class USMArray(Descriptor):
         ----------
         dtype : optional
             Element type to convert to, which copies.
-        copy : bool, optional
-            True: always copy, also from a device.
+        copy : {False, None, True, "if_needed"}, optional
+            True: always copy, also from a device. "if_needed": a view, or a copy if a view is impossible.
 
         Raises
         ------
         BufferError
             The host cannot read the memory; call ``to_host()``.
         """
-        host = transfer.to_host(self, copy=True) if wanted(copy, "to_numpy") else self
+        host = transfer.to_host(self, copy=wanted(copy, "to_numpy")) if copy is not False and copy is not None else self
         values = numpy_library.emit(host)
         since = started() if tracing.active else None
         converted = values if dtype is None else values.astype(dtype, copy=False)

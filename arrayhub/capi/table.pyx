@@ -14,14 +14,12 @@ from arrayhub._core.device cimport DLDevice
 from arrayhub._core.runtime cimport device_of
 from arrayhub._core.runtime cimport host_ready
 from arrayhub.convert.dispatch cimport import_array
-from arrayhub.libraries.known cimport Library, library_of_type
 from arrayhub.capi.header cimport MOST_STRUCT, PyUSMArrayAPI, PyUSMArrayDataType, PyUSMArrayDevice, PyUSMArrayElement
 from arrayhub.runtimes cimport sycl
 
 from arrayhub.convert import functions
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import interface_error, show
-from arrayhub.libraries import plugins, wrappers
 
 include "request.pxi"
 include "spec.pxi"
@@ -172,43 +170,9 @@ cdef object convert(object obj, const char* library):
 cdef object like(object obj, object model, int may_copy):
     given(<PyObject*> obj, "PyUSMArray_Like")
     given(<PyObject*> model, "PyUSMArray_Like")
-    if model is None:
-        raise like_error(model)
-    library = library_among(functions.nested_consumers(), type(model))     # first: some of them also wrap NumPy arrays
-    if library is None:
-        library = plugins.emitting_library_of(type(model))
-    if library is None:
-        inner = model
-        while wrappers.unwraps(type(inner)):
-            inner = wrappers.inside(inner)
-        if isinstance(inner, Descriptor):
-            return from_object(obj)
-        library = library_among(functions.CONSUMERS, type(inner))
-    if library is None:
-        raise like_error(model)
-    try:
-        return functions.convert(obj, library)
-    except BufferError:
-        if not may_copy:
-            raise
-    return functions.convert(obj, library, copy=True)
+    from arrayhub.convert.like import like_for
 
-
-cdef object library_among(tuple names, type cls):
-    """Return the name that `convert` uses for the library of an array type if it is one of `names`, else None."""
-    cdef Library row
-    for base in cls.__mro__[:-1]:      # but for `object`
-        row = library_of_type(<type> base, 0)
-        if row is not None and row.like in names:
-            return row.like
-    return None
-
-
-cdef object like_error(object model):
-    return TypeError(
-        f"PyUSMArray_Like: the model {show(model)} is of type {type(model).__name__}; accepted: an array of"
-        f" {', '.join([*functions.CONSUMERS, *functions.nested_consumers()])}, or a USMArray"
-    )
+    return like_for("PyUSMArray_Like", obj, model, "if_needed" if may_copy else None)
 
 
 cdef PyUSMArrayAPI* _table = <PyUSMArrayAPI*> c_api()

@@ -1,7 +1,5 @@
 """asarray, the as_* functions and the explicit copies: what is public of the ways in and out."""
 
-import importlib
-
 from cpython.object cimport PyTypeObject
 
 from arrayhub._core cimport tracing
@@ -16,7 +14,7 @@ from arrayhub.libraries.consumer_quirks cimport steps_backwards
 from arrayhub.array.usm_array cimport USMArray
 
 from arrayhub import transfer
-from arrayhub._core.copying import wanted
+from arrayhub._core.copying import if_needed, wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, show
 from arrayhub._core.hooks import hooks
@@ -53,8 +51,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
         The element type wanted; a copy is made where it differs.
     device : Device, str, tuple or object, optional
         Where the array is wanted; a copy is made where it is elsewhere.
-    copy : bool, optional
-        True: always copy. False: never, BufferError instead. None: only where `dtype` or `device` asks for it.
+    copy : {None, True, False, "if_needed"}, optional
+        None: copy only for `dtype` or `device`. True: always copy. False: never copy, raise BufferError instead.
+        "if_needed": like None, and build an array from columns in several chunks or in bits, which have no dense memory.
     stream : optional
         The stream or queue on which the caller will use the memory: None, an integer handle, an object with
         ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.
@@ -83,11 +82,30 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     cdef Descriptor a
     if dtype is not None and via is None and isinstance(obj, VALUES):
         a = import_values(obj, requested_dtype(dtype), order)
+    elif via is not None:
+        a = import_via(obj, order, via)
     else:
-        a = import_array(obj, order) if via is None else import_via(obj, order, via)
+        a = import_array(obj, order) if copy is None or copy is False else import_or_build(obj, order)
     if dtype is None and device is None and copy is None:
         return a
     return converted(a, obj, dtype, device, copy, stream)
+
+
+cdef Descriptor import_or_build(object obj, object stream):
+    """Import `obj`, or a copy of a column that is dense only as a copy, such as booleans in bits."""
+    try:
+        return import_array(obj, stream)
+    except InterfaceError:
+        raise
+    except (BufferError, TypeError) as error:
+        refusal = error
+    found = hooks.dense_copy(obj)
+    if found is None:
+        raise refusal
+    cdef Descriptor a = found[0]
+    if found[1]:
+        a.flags_ |= COPIED
+    return ordered(a, stream)
 
 
 cdef Descriptor import_values(object obj, object dtype, object order):
@@ -190,9 +208,13 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
 
 cdef Descriptor import_allowed(object obj, object copy, str call, object stream):
     """`obj` as an array, if what comes in is what ``copy=`` allows."""
-    cdef Descriptor a = import_array(obj, stream)
-    if copy is not None and wanted(copy, call) is False:
-        forbid_copy(a, obj, call)
+    cdef Descriptor a
+    if copy is None:
+        return import_array(obj, stream)
+    if wanted(copy, call) is not False:
+        return import_or_build(obj, stream)
+    a = import_array(obj, stream)
+    forbid_copy(a, obj, call)
     return a
 
 
@@ -209,9 +231,9 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     out : object, optional
         Host memory to copy into: anything `asarray` takes that is writable, of the same shape and element type, in any
         layout whose elements do not overlap each other. Where it overlaps `obj` it gets the values from before.
-    copy : bool, optional
-        None: a view where the host can read the memory (host and shared USM, pinned and managed CUDA memory, after the
-        wait that makes it safe), else a copy. True: always copy. False: never, BufferError instead.
+    copy : {None, True, False, "if_needed"}, optional
+        None or "if_needed": a view where the host can read the memory (host and shared USM, pinned and managed CUDA memory,
+        after the wait that makes it safe), else a copy. True: always copy. False: never copy, raise BufferError instead.
     stream : optional
         The stream to order the copy on, see `asarray`. CUDA memory into a pinned `out` is then copied asynchronously:
         synchronise the stream before `out` is read.
@@ -250,8 +272,8 @@ def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
     device : Device, str, tuple or object
         Where to; see `Device`. Of a ``dpctl.SyclQueue`` the memory is then that queue's, in its context; what is in that
         context already is not copied.
-    copy : bool, optional
-        True: copy even if it is there. False: BufferError if it is not.
+    copy : {None, True, False, "if_needed"}, optional
+        None or "if_needed": copy unless it is there. True: always copy. False: BufferError if it is not there.
     stream : optional
         The stream to order the copy on, see `asarray`.
     progress : bool or callable, optional
@@ -329,6 +351,12 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly=False)
     """`obj` as an array of a library: a view, or a copy that the library can read where one is asked for."""
     if tracing.active and not tracing.passes():
         return give_told(obj, to, copy, allow_readonly)
+    return give_untraced(obj, to, copy, allow_readonly)
+
+
+cdef object give_untraced(object obj, Library to, object copy, bint allow_readonly):
+    if copy is not None and if_needed(copy):
+        return give_if_needed(obj, to, allow_readonly)
     if isinstance(obj, Tree):
         return give_nested(obj, to, wanted(copy, to.call), allow_readonly)
     cdef Descriptor a = import_allowed(obj, copy, to.call, None)
@@ -338,6 +366,16 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly=False)
             to.see()       # first: the memory to copy to may be there without the library, or miss another one besides
         a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
     return to.out(a, copied, allow_readonly)
+
+
+cdef object give_if_needed(object obj, Library to, bint allow_readonly):
+    """Return a view of `obj` if one is possible, otherwise a copy. `obj` is imported once."""
+    imported = obj if isinstance(obj, Tree) else import_or_build(obj, None)
+    try:
+        return give_untraced(imported, to, None, allow_readonly)
+    except BufferError:
+        pass
+    return give_untraced(imported, to, True, allow_readonly)
 
 
 cdef object give_told(object obj, Library to, object copy, bint allow_readonly):
@@ -361,9 +399,9 @@ def as_numpy(obj, /, *, copy=None):
     ----------
     obj : object
         Anything `asarray` takes.
-    copy : bool, optional
-        True: a copy, from wherever the memory is. Otherwise zero-copy or BufferError; False refuses lists and numbers
-        too, which have no memory to view.
+    copy : {None, True, False, "if_needed"}, optional
+        None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible, from
+        a device too. True: always copy. False: like None, and refuse lists and numbers, which have no memory to view.
 
     Returns
     -------
@@ -380,8 +418,8 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False):
     ----------
     obj : object
         Anything `asarray` takes.
-    copy : bool, optional
-        True: a copy. Otherwise zero-copy or BufferError.
+    copy : {None, True, False, "if_needed"}, optional
+        As in `as_numpy`.
     allow_readonly : bool, optional
         Give out read-only memory all the same: torch has no read-only tensors, so the caller promises not to write.
 
@@ -443,38 +481,64 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
     ----------
     obj : object
         Anything `asarray` takes.
-    to : str
-        The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"; or any
-        module or class that can be imported and has ``from_dlpack``, such as "mlx.core", "array_api_strict" or
-        "onnxruntime.OrtValue"; or a library that `register_library` added.
-    copy : bool, optional
-        True: a copy. Otherwise zero-copy or BufferError.
+    to : str, module or type
+        The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray", a
+        common spelling such as "np" or "pyarrow", the library's module, or the type of its arrays. Also accepted: a library
+        that `register_library` added, a module that can be imported and has ``from_dlpack``, such as "mlx.core" or
+        "array_api_strict", and a class that has it, such as "onnxruntime.OrtValue".
+    copy : {None, True, False, "if_needed"}, optional
+        None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible. True:
+        always copy. False: like None, and refuse lists and numbers, which have no memory to view.
     allow_readonly : bool, optional
         Give read-only memory to a library that cannot say so; see `as_torch`.
 
     Raises
     ------
     ValueError
-        `to` is no such name.
+        `to` is not a known library; the message suggests the nearest name.
     BufferError
         The library refuses the memory, copies it without being asked, or cannot say that it is read-only.
+
+    Examples
+    --------
+    >>> import torch
+    >>> convert(np.arange(3), "pytorch")
+    tensor([0, 1, 2])
+    >>> convert([1.0, 2.0], torch.Tensor, copy="if_needed").dtype
+    torch.float64
     """
-    name = to if isinstance(to, str) else None
+    taker = _TAKERS.get(to) if type(to) is str else None
+    if taker is not None:
+        return give(obj, taker, copy, bool(allow_readonly))
+    from arrayhub.convert import names
+
+    name = names.library_name(to)
     taker = _TAKERS.get(name)
     if taker is not None:
         return give(obj, taker, copy, bool(allow_readonly))
     taker = hooks.NESTED_CONSUMERS.get(name)
     if taker is not None:
         return taker(obj, copy=copy)
-    emit = None if name is None else plugins.emitter(name)
-    return give_by_name(obj, to, copy, bool(allow_readonly), emit)
+    if name in names.OWN_WAYS:
+        return names.OWN_WAYS[name](obj, copy)
+    emit = plugins.emitter(name)
+    take = names.from_dlpack_of(name) if emit is None else None
+    return give_by_name(obj, name, take, emit, copy, bool(allow_readonly))
 
 
-cdef object give_by_name(object obj, object to, object copy, bint allow_readonly, object emit):
-    """Return `obj` as an array of a registered library, or of a module with ``from_dlpack``. The result is checked."""
-    take = from_dlpack_of(to) if emit is None else None
+cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly):
+    """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``. The result is checked."""
     cdef Descriptor a = import_allowed(obj, copy, "convert", None)
-    cdef bint copied = copy is not None and copy
+    if copy is None or not if_needed(copy):
+        return give_by_function(a, take, emit, to, copy is not None and copy, allow_readonly)
+    try:
+        return give_by_function(a, take, emit, to, False, allow_readonly)
+    except BufferError:
+        pass
+    return give_by_function(a, take, emit, to, True, allow_readonly)
+
+
+cdef object give_by_function(Descriptor a, object take, object emit, str to, bint copied, bint allow_readonly):
     cdef bint unsaid = allow_readonly and not a.flags_ & WRITEABLE
     if copied:
         a = transfer.copy(a)
@@ -503,35 +567,6 @@ cdef object emitted(object emit, Descriptor a, str root, bint copied):
     if not copied:
         check_view(a, result, f"{root}.emit")
     return result
-
-
-cdef object from_dlpack_of(object to):
-    """Return ``from_dlpack`` of the module or class that `to` names; its module is imported."""
-    module = None
-    if isinstance(to, str):
-        to = str.__str__(to)
-    if type(to) is str and all([part.isidentifier() for part in to.split(".")]):
-        try:
-            module = importlib.import_module(to)
-        except ImportError:
-            module = class_named(to)
-    take = getattr(module, "from_dlpack", None)
-    if take is None:
-        raise ValueError(
-            f"convert: to is {show(to)}; accepted: {', '.join([*CONSUMERS, *hooks.NESTED_CONSUMERS])}, or the name of a"
-            " module or class that is installed and has from_dlpack, such as 'mlx.core'"
-        )
-    return take
-
-
-cdef object class_named(str name):
-    """Return the class of a qualified name such as "onnxruntime.OrtValue", or None."""
-    module, _, attribute = name.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), attribute, None) if module else None
-    except ImportError:
-        return None
-    return found if isinstance(found, type) else None
 
 
 def _host_copy(array):

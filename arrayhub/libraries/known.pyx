@@ -29,7 +29,8 @@ from arrayhub.libraries cimport cupy, dpctl, jax, numpy, paddle, pyarrow, torch,
 
 from arrayhub._core.device import READERS
 from arrayhub._core.errors import INSTALL, PASSES_ON, InterfaceError, root_of
-from arrayhub.libraries import devices
+from arrayhub._core.dtypes import DTYPE_READERS
+from arrayhub.libraries import devices, dtypes
 
 # If disabled, each known type is imported by a protocol. All other knowledge of the modules is still used.
 cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
@@ -295,8 +296,14 @@ cdef Library library_of_type(type cls, int way):
     return None
 
 
+def row_of_type(cls, /):
+    """Return the row of the library that defines a type or the first possible one of its bases; None if there is none."""
+    return library_of_type(<type> cls, 0)
+
+
 cdef Library library(str name):
     return _by_name[name]
 
 
 LIBRARIES = tuple(_by_name.values())
+DTYPE_READERS.update(dtypes.READERS)

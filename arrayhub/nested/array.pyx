@@ -16,6 +16,7 @@ from arrayhub._core.kinds cimport FIELDS, VIEWS
 from arrayhub._core.tree cimport Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
 
+from arrayhub._core.copying import if_needed, view_or_copy, wanted
 from arrayhub._core.errors import unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.kinds import KIND_NAMES
@@ -247,7 +248,8 @@ cdef class NestedArray(Tree):
         Parameters
         ----------
         copy : bool, optional
-            True returns a copy. Packed truth values and Arrow's dates need a copy.
+            True returns a copy. Packed truth values and Arrow's dates need a copy. "if_needed" returns a view, or a copy if a
+            view is impossible.
 
         Returns
         -------
@@ -261,7 +263,10 @@ cdef class NestedArray(Tree):
         BufferError
             The innermost elements are not numbers, or a copy is needed.
         """
-        result = densified(self, bool(copy))
+        if if_needed(copy):
+            return view_or_copy(densified_with, self)
+        copy = bool(wanted(copy, "to_dense"))
+        result = densified(self, copy)
         return result.copy() if copy and not result.is_copy else result
 
     def to_host(self):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import forbidden, wanted
+from arrayhub._core.copying import Copy, forbidden, if_needed, view_or_copy, wanted
 from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, root_of, show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
@@ -17,7 +17,7 @@ from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 
 
-def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
+def asnested(obj: Any, /, *, copy: Copy = None) -> Any:
     """Import nested data (lists, strings, missing values, records) without copying the values.
 
     Parameters
@@ -29,12 +29,12 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
         strings.
     copy : bool, optional
         True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
-        only if the object has no memory to view.
+        only if the object has no memory to view. "if_needed": copy also if there are several chunks.
 
     Returns
     -------
     NestedArray
-        A list of NestedArrays if the object has several chunks and `copy` is not True.
+        A list of NestedArrays if the object has several chunks, unless `copy` is True or "if_needed".
 
     Raises
     ------
@@ -47,14 +47,34 @@ def asnested(obj: Any, /, *, copy: bool | None = None) -> Any:
     BufferError
         A NestedArray cannot represent the object, or only by a copy. The message names the call to make instead.
     """
+    needed = if_needed(copy)
     if copy is not None:
         copy = wanted(copy, "asnested")
     chunks = None if _arrow_loses_structure(obj) else _by_arrow(obj)
     if chunks is None:
-        chunks = _by_series(obj) or [_without_arrow(obj, copy)]
-    if copy:
+        chunks = _by_series(obj) or [view_or_copy(_without_arrow, obj) if needed else _without_arrow(obj, copy)]
+    if copy or (needed and len(chunks) > 1):
         return concatenate(chunks)
     return chunks[0] if len(chunks) == 1 else chunks
+
+
+def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
+    """Return a column of bits or of several chunks as a dense array, and whether chunks were copied.
+
+    None if `obj` is not a column of Arrow data, or holds strings, lists of different lengths or missing values.
+    """
+    if not any(hasattr(type(obj), name) for name in _COLUMNS):
+        return None
+    try:
+        column = asnested(obj)
+        chunked = isinstance(column, list)
+        return (concatenate(column) if chunked else column).to_dense(copy="if_needed"), chunked
+    except (BufferError, TypeError, ValueError):
+        return None
+
+
+# Attributes of columns of Arrow data.
+_COLUMNS = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__")
 
 
 def _arrow_loses_structure(obj: Any) -> bool:

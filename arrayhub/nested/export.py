@@ -1,13 +1,13 @@
 """Export NestedArrays to pyarrow, polars, pandas, awkward, torch and NumPy."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import wanted
+from arrayhub._core.copying import Copy, if_needed, wanted
 from arrayhub._core.errors import first_line, needed, unreadable
 from arrayhub._core.kinds import kind_of, per_kind
 from arrayhub.adapters.arrow import unread
@@ -31,7 +31,7 @@ from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.to_device import offsets_on_host
 
 
-def _imported(obj: Any, copy: bool | None, call: str) -> Any:
+def _imported(obj: Any, copy: Copy, call: str) -> Any:
     """Import an object as a NestedArray, or as a USMArray if it is dense. Copy it if `copy` is true."""
     if wanted(copy, call) and not isinstance(obj, NestedArray):
         return asnested(obj, copy=True)
@@ -39,13 +39,23 @@ def _imported(obj: Any, copy: bool | None, call: str) -> Any:
     return concatenate([array]) if copy else array
 
 
-def _imported_for_arrow(obj: Any, copy: bool | None, call: str) -> Any:
+def _imported_for_arrow(obj: Any, copy: Copy, call: str) -> Any:
     """Import an object for a consumer of Arrow's types. If it is copied, days become date32."""
     array = _imported(obj, copy, call)
     return with_days(array) if copy else array
 
 
-def _dense_or_nested(obj: Any, copy: bool | None) -> Any:
+def _view_or_copy(export: Callable[..., Any], obj: Any) -> Any:
+    """Export a view of `obj` if one is possible, otherwise a copy. `obj` is imported once."""
+    imported = obj if isinstance(obj, NestedArray) else _dense_or_nested(obj, "if_needed")
+    try:
+        return export(imported)
+    except BufferError:
+        pass
+    return export(imported, copy=True)
+
+
+def _dense_or_nested(obj: Any, copy: Copy) -> Any:
     imported = asnested(obj, copy=copy)
     if isinstance(imported, list):
         read = ". x has been read by this call; create a stream again before the next call" if unread(obj) else ""
@@ -56,7 +66,7 @@ def _dense_or_nested(obj: Any, copy: bool | None) -> Any:
     return unwrapped(imported)
 
 
-def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
+def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
     """Return a ``pyarrow.Array`` on the memory of `obj`.
 
     Parameters
@@ -64,8 +74,8 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
     obj : object
         Any object that `asnested` accepts, dense arrays included.
     copy : bool, optional
-        True: copy to host memory, where ``datetime64[D]`` becomes date32. None or False: share the memory, or raise
-        BufferError.
+        True: copy to host memory, where ``datetime64[D]`` becomes date32. "if_needed": share the memory if possible,
+        otherwise copy. None or False: share the memory, or raise BufferError.
 
     Returns
     -------
@@ -79,6 +89,8 @@ def as_arrow(obj: Any, /, *, copy: bool | None = None) -> Any:
     ImportError
         pyarrow is not installed.
     """
+    if if_needed(copy):
+        return _view_or_copy(as_arrow, obj)
     pyarrow = needed("pyarrow", "for its arrays")
     array = _imported_for_arrow(obj, copy, "as_arrow")
     if is_on_host(array):
@@ -110,13 +122,15 @@ def _on_host(x: Any, library: str) -> Any:
     return x
 
 
-def as_polars(obj: Any, /, *, copy: bool | None = None) -> Any:
+def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     """Return a ``polars.Series`` on the memory of `obj`, or a ``polars.DataFrame`` of records; see `as_arrow`.
 
     If some records are missing, the result is a Series, because a row of a DataFrame can only have missing fields.
     Numbers and characters are shared. Four-byte offsets become eight-byte offsets, and each string gets a view of
     16 bytes, which is polars' layout. polars' own conversion would copy the characters too.
     """
+    if if_needed(copy):
+        return _view_or_copy(as_polars, obj)
     polars = needed("polars", "for its arrays")
     array = _on_host(_imported_for_arrow(obj, copy, "as_polars"), "polars")
     _need_arrow(array)
@@ -153,12 +167,14 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
     yield from _zones(node.content, f"{path}.content")
 
 
-def as_pandas(obj: Any, /, *, copy: bool | None = None) -> Any:
+def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     """Return a ``pandas.Series`` with Arrow's type on the memory of `obj`, or a ``pandas.DataFrame`` of records.
 
     The parameters are those of `as_arrow`. If some records are missing, the result is a Series, because a row of a
     DataFrame can only have missing fields.
     """
+    if if_needed(copy):
+        return _view_or_copy(as_pandas, obj)
     pandas = needed("pandas", "for its arrays")
     array = as_arrow(obj, copy=copy)
     pyarrow = needed("pyarrow", "for its arrays")
@@ -175,12 +191,14 @@ def _column(pandas: Any, array: Any) -> Any:
     return pandas.Series(pandas.arrays.ArrowExtensionArray(array))
 
 
-def as_awkward(obj: Any, /, *, copy: bool | None = None) -> Any:
+def as_awkward(obj: Any, /, *, copy: Copy = None) -> Any:
     """Return an ``awkward.Array`` on the memory of `obj`, without pyarrow.
 
     The parameters are those of `as_arrow`. Numbers, offsets, characters and bits are shared. String views and list
     views are copied in order, and date32 becomes ``datetime64[D]``.
     """
+    if if_needed(copy):
+        return _view_or_copy(as_awkward, obj)
     awkward = needed("awkward", "for its arrays")
     return awkward.Array(_layout(awkward, _on_host(_imported(obj, copy, "as_awkward"), "awkward")))
 

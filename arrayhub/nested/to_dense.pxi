@@ -8,6 +8,11 @@ from arrayhub._core.kinds import KIND_NAMES
 from arrayhub.convert.functions import as_numpy, asarray
 
 
+def densified_with(node, copy):
+    """Call `densified`, for `view_or_copy`."""
+    return densified(node, bool(copy))
+
+
 cdef object densified(object node, bint copy):
     """Return a node as one array. See `NestedArray.to_dense`."""
     cdef Tree t

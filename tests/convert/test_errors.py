@@ -85,12 +85,6 @@ def test_types_that_numpy_has_not_by_their_names():
     assert "NumPy has no bfloat16; install ml_dtypes for one" in done.stderr
 
 
-def test_a_torch_type_is_no_type_of_numpys():
-    torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match=r"numpy.dtype takes.*torch.float32, the string 'float32'"):
-        ah.asarray(np.zeros(2), dtype=torch.float32)
-
-
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="cupy is installed")
 def test_a_library_that_is_missing_is_what_is_missing_first():
     with pytest.raises(ImportError, match="cupy is needed for its arrays: pip install"):

@@ -149,10 +149,10 @@ def test_copy_is_true_false_or_none(copy):
     a = ah.asarray(x)
     calls = [*AS, ah.asarray, ah.from_dlpack, ah.to_host, lambda x, copy: ah.convert(x, "numpy", copy=copy)]
     for call in (*calls, lambda x, copy: ah.to_device(x, "cpu", copy=copy)):
-        with pytest.raises(TypeError, match="copy is .*accepted: True, False or None"):
+        with pytest.raises(TypeError, match="copy is .*accepted: True, False, None or 'if_needed'"):
             call(x, copy=copy)
     for method in (a.to_host, a.native, a.aligned, a.__dlpack__, lambda copy: a.to_device("cpu", copy=copy)):
-        with pytest.raises(TypeError, match="accepted: True, False or None"):
+        with pytest.raises(TypeError, match="accepted: True, False, None or 'if_needed'"):
             method(copy=copy)
 
 

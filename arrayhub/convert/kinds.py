@@ -1,0 +1,268 @@
+"""The kind of an array: its library, its device and its labels, which `like` and `placement` give to other arrays."""
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from arrayhub import transfer
+from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.descriptor import Descriptor
+from arrayhub._core.device import CPU, Device
+from arrayhub._core.dtypes import requested_dtype
+from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
+from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import Tree
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.containers import container_of
+from arrayhub.convert.functions import asarray, convert
+from arrayhub.convert.names import NESTED, OWN, library_name
+from arrayhub.convert.names import name_of_type as library_of_type
+from arrayhub.libraries import plugins, wrappers
+from arrayhub.libraries.known import row_of_type
+from arrayhub.runtimes.host import is_host_readable
+
+# Libraries whose arrays are in host memory only.
+_HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of array.
+
+    Attributes
+    ----------
+    library : str
+        Name that `convert` uses.
+    device : Device or None
+        Device of the memory; None if any device will do, because the kind is that of a module or a type.
+    model : object
+        The array that labels and element type are taken from; None for a module or a type.
+    cls : type or None
+        The array type; None for a module.
+    """
+
+    library: str
+    device: Device | None
+    model: Any = None
+    cls: type | None = None
+
+    def convert(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
+        """Return `obj` as an array of this kind. See `like`."""
+        array = self.asarray(obj, call, copy, dtype, device)
+        if copy is True and not isinstance(array, Tree) and _is_new(array, obj):
+            copy = None
+        make = None if self.cls is None else container_of(self.cls)
+        if make is not None:
+            return make(self.model, array, copy)
+        if self.library == OWN:
+            return self._with_dims(array)
+        return convert(array, self.library, copy=copy)
+
+    def asarray(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
+        """Return `obj` as a USMArray on the device of this kind, or as a NestedArray if it is not dense."""
+        allowed = bool(wanted(copy, call)) or if_needed(copy)
+        if self.library == NESTED:
+            array = hooks.asnested(obj, copy=copy)
+        else:
+            array = _imported(obj, copy, self.library)
+        if isinstance(array, Tree):
+            return self._nested(array, call, dtype, device, allowed)
+        if dtype is not None:
+            array = self._cast(array, obj, call, dtype)
+        if device is not None:
+            return transfer.to_device(array, device)
+        return array if self.device is None else self._moved(array, call, allowed)
+
+    def _nested(self, array: Any, call: str, dtype: Any, device: Any, allowed: bool) -> Any:
+        if dtype is not None:
+            raise TypeError(
+                f"{call}: dtype is {show(dtype)}, and the array has the type {array.type}; accepted: dtype=None for"
+                " arrays that are not dense"
+            )
+        target = self.device if device is None else device
+        if target is None or array.device == Device(target):
+            return array
+        if not allowed and device is None:
+            raise _elsewhere(call, array.device, target)
+        return array.to_device(target)
+
+    def _cast(self, array: Any, obj: Any, call: str, dtype: Any) -> Any:
+        if isinstance(dtype, str) and dtype == "model":
+            dtype = self.dtype(call)
+            if not np.can_cast(array.dtype, dtype, "same_kind"):
+                raise TypeError(
+                    f"{call}: from {array.dtype} to the model's {dtype} is not a 'same_kind' cast;"
+                    f" pass dtype={str(dtype)!r}"
+                )
+        if array.dtype == requested_dtype(dtype):
+            return array
+        if not is_host_readable(array):
+            return transfer.to_memory_of(array, asarray(array.to_host(), dtype=dtype))
+        return asarray(obj if isinstance(obj, (bool, int, float, complex, list, tuple)) else array, dtype=dtype)
+
+    def dtype(self, call: str) -> np.dtype[Any]:
+        """Return the element type of the model."""
+        if self.model is None:
+            raise ValueError(
+                f"{call}: dtype is 'model', and the model is a module or a type; accepted: an array as model"
+            )
+        try:
+            return asarray(self.model).dtype
+        except PASSES_ON:
+            raise
+        except (BufferError, TypeError):
+            own = getattr(self.model, "dtype", None)
+            if own is None:
+                raise
+        return requested_dtype(own)
+
+    def _moved(self, array: Any, call: str, allowed: bool) -> Any:
+        target = self.device
+        if target is None or array.device == target:
+            return array
+        if target == CPU and is_host_readable(array):
+            return array.to_host()
+        if not allowed:
+            raise _elsewhere(call, array.device, target)
+        memory = _array_of(self.model)
+        if memory is not None and is_host_readable(array) and memory.device == target:
+            return transfer.to_memory_of(memory, array)
+        return transfer.to_device(array, target)
+
+    def _with_dims(self, array: USMArray) -> USMArray:
+        dims = getattr(self.model, "dims", None)
+        if dims is None or array.shape != self.model.shape or array.dims == dims:
+            return array
+        return array.with_dims(dims)
+
+
+def kind_of(model: Any, call: str) -> Kind:
+    """Return the kind of an array, of a library's array type or of its module.
+
+    Raises
+    ------
+    TypeError
+        `model` is none of these.
+    """
+    if isinstance(model, (ModuleType, type)):
+        try:
+            return Kind(library_name(model), None, None, model if isinstance(model, type) else None)
+        except ValueError as error:
+            raise _model_error(call, model) from error
+    cls = type(model)
+    if issubclass(cls, str):
+        raise _model_error(call, model)
+    if container_of(cls) is None and library_of_type(cls) not in (*hooks.NESTED_CONSUMERS, *plugins.emitting()):
+        while wrappers.unwraps(type(model)):
+            model = wrappers.inside(model)
+        cls = type(model)
+    library = library_of_type(cls)
+    if library is None:
+        return _by_protocol(model, call)
+    if library == "numba" and not hasattr(cls, "__cuda_array_interface__"):
+        raise _model_error(call, model)
+    return Kind(library, device_of(model, library), model, cls)
+
+
+def same_kind(obj: Any, model: Any) -> bool:
+    """Return whether `obj` is an array of the model's type, or of a base of it, on the same device, without labels."""
+    cls = type(obj)
+    if isinstance(model, type):
+        if not issubclass(cls, model) or library_of_type(model) is None:
+            return False
+    elif not isinstance(model, cls):
+        return False
+    if root_of(cls) == "builtins" or issubclass(cls, (np.generic, Descriptor, Tree)) or container_of(cls) is not None:
+        return False
+    library = None if wrappers.unwraps(cls) else library_of_type(cls)
+    row = row_of_type(cls)
+    if library is None or (
+        row is not None and row.name != library
+    ):  # such as bytes, memory of dpctl, buffers of pyarrow
+        return False
+    return isinstance(model, type) or device_of(obj, library) == device_of(model, library)
+
+
+def _by_protocol(model: Any, call: str) -> Kind:
+    """Return the kind of an array whose library arrayhub does not know: NumPy's, if the host can read it."""
+    try:
+        array = asarray(model)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise _model_error(call, model) from error
+    if not is_host_readable(array):
+        raise _model_error(call, model)
+    return Kind("numpy", CPU, model, np.ndarray)
+
+
+def device_of(model: Any, library: str) -> Device:
+    """Return the device of an array, which may be one that `asarray` refuses, such as a leaf of autograd."""
+    if library in _HOST_ONLY:
+        return CPU
+    array = _array_of(model)
+    if array is not None:
+        device = array.device
+    elif hasattr(type(model), "__dlpack_device__"):
+        device = Device(tuple(model.__dlpack_device__()))
+    else:
+        return CPU if getattr(model, "is_cpu", True) else hooks.asnested(model, copy=None).device
+    if device.type == "cuda_host":
+        return CPU
+    return Device(f"cuda:{device.id}") if device.type == "cuda_managed" else device
+
+
+def _array_of(model: Any) -> USMArray | None:
+    if model is None:
+        return None
+    try:
+        return asarray(model)
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
+
+
+def _imported(obj: Any, copy: Copy, library: str) -> Any:
+    """Return `obj` as a USMArray, or as a NestedArray if it is not dense."""
+    if isinstance(obj, Tree):
+        return obj
+    refusal = None
+    try:
+        array = asarray(obj, copy="if_needed" if copy is True else copy)
+        if array.dtype.kind not in "SU" or library not in hooks.NESTED_CONSUMERS:
+            return array
+    except InterfaceError:
+        raise
+    except (BufferError, TypeError) as error:
+        refusal = error
+    try:
+        found = hooks.asnested(obj, copy="if_needed" if copy is True else copy)
+    except (BufferError, TypeError, ValueError):
+        if refusal is None:
+            raise
+        raise refusal from None
+    if isinstance(found, list):
+        raise refusal or BufferError(f"asnested: {len(found)} chunks; accepted: one")
+    return found
+
+
+def _is_new(array: USMArray, obj: Any) -> bool:
+    """Return whether `array` is a copy of `obj` that the caller does not hold."""
+    return array.is_copy and array is not obj and not getattr(obj, "is_copy", False)
+
+
+def _elsewhere(call: str, device: Device, target: Device) -> BufferError:
+    return BufferError(
+        f"{call}: the memory is on {device}, and the model's on {target}; pass copy='if_needed', which copies"
+    )
+
+
+def _model_error(call: str, model: Any) -> TypeError:
+    return TypeError(
+        f"{call}: the model {show(model)} is of type {name_of_type(type(model))}; accepted: an array of numpy, torch,"
+        " jax, cupy, dpnp, pyarrow, polars, pandas, xarray, awkward or another library, a USMArray, a NestedArray, or"
+        " the array type or module of a library"
+    )

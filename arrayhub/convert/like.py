@@ -1,0 +1,63 @@
+"""like: an array with the library, the device and the labels of another one."""
+
+from typing import Any
+
+from arrayhub._core.copying import Copy, if_needed
+from arrayhub.convert.kinds import kind_of, same_kind
+
+
+def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
+    """Return `obj` as an array of the library that `model` comes from, on the device of `model`.
+
+    Parameters
+    ----------
+    obj : object
+        Anything that `asarray` or `asnested` accepts.
+    model : object
+        An array, an array type such as ``torch.Tensor``, or a library's module. Lists, tuples and numbers stand for
+        NumPy. Labels of an array are kept if the shape of the result is the model's: index, columns and name of pandas,
+        dims, coords and name of xarray, names of polars and pyarrow, and dims of a USMArray.
+    copy : {None, True, False, "if_needed"}, optional
+        None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible, to
+        another device too. True: always copy. False: like None, and refuse lists and numbers.
+    dtype : optional
+        Element type of the result. None keeps the element type of `obj`. "model" casts to the model's, by NumPy's
+        "same_kind" rule. Anything else that `asarray` accepts is an explicit request, which copies.
+    device : Device, str, tuple or object, optional
+        Device of the result, instead of the model's.
+
+    Returns
+    -------
+    object
+        `obj` itself if it is of the model's type and device and nothing else is requested.
+
+    Raises
+    ------
+    TypeError
+        `model` is not an array, an array type or a module, or a cast is not a "same_kind" cast.
+    ValueError
+        The library does not have arrays of this number of dimensions.
+    BufferError
+        A copy is needed, and `copy` does not allow one; or the library does not support the element type.
+
+    Examples
+    --------
+    >>> import torch
+    >>> like(np.ones(2), torch.zeros(3))
+    tensor([1., 1.], dtype=torch.float64)
+    >>> like(np.ones(2), torch.zeros(3), dtype="model").dtype
+    torch.float32
+    >>> import pandas
+    >>> like(np.ones(2), pandas.Series([1, 2], index=["a", "b"]))
+    a    1.0
+    b    1.0
+    dtype: float64
+    """
+    return like_for("like", obj, model, copy, dtype, device)
+
+
+def like_for(call: str, obj: Any, model: Any, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
+    """Call `like` for a function whose name errors begin with."""
+    if dtype is None and device is None and (copy is None or if_needed(copy)) and same_kind(obj, model):
+        return obj
+    return kind_of(model, call).convert(obj, call, copy, dtype, device)

@@ -1,0 +1,185 @@
+"""Names of libraries: common spellings, modules and array types as the name that `convert` uses."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import Copy
+from arrayhub._core.descriptor import Descriptor
+from arrayhub._core.errors import root_of, show
+from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import Tree
+from arrayhub.libraries import plugins
+from arrayhub.libraries.known import LIBRARIES, row_of_type
+
+# Names beside those of the libraries' rows.
+OWN = "arrayhub"
+NESTED = "arrayhub.NestedArray"
+
+SPELLINGS = {
+    "USMArray": OWN,
+    "ak": "awkward",
+    "cp": "cupy",
+    "dpctl": "dpnp",
+    "dpctl.tensor": "dpnp",
+    "jax.numpy": "jax",
+    "jaxlib": "jax",
+    "jnp": "jax",
+    "np": "numpy",
+    "numba.cuda": "numba",
+    "pa": "arrow",
+    "pd": "pandas",
+    "pl": "polars",
+    "pyarrow": "arrow",
+    "pytorch": "torch",
+    "xr": "xarray",
+}
+
+
+def _as_xarray(obj: Any, copy: Copy) -> Any:
+    array = hooks.asarray(obj, copy=copy)
+    try:
+        return array.to_xarray()
+    except BufferError:
+        if not copy:
+            raise
+    return array.to_host().to_xarray()
+
+
+def _as_usm_array(obj: Any, copy: Copy) -> Any:
+    return hooks.asarray(obj, copy=copy)
+
+
+def _as_nested(obj: Any, copy: Copy) -> Any:
+    return hooks.asnested(obj, copy=copy)
+
+
+# Exports of `convert` that belong to no row.
+OWN_WAYS = {"xarray": _as_xarray, OWN: _as_usm_array, NESTED: _as_nested}
+
+# Python types whose arrays are NumPy's.
+VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
+_BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")
+
+
+def known_names() -> tuple[str, ...]:
+    """Return the names that `convert` knows without importing a module."""
+    built_in = [row.name for row in LIBRARIES if row.call is not None]
+    return (*built_in, *hooks.NESTED_CONSUMERS, "xarray", OWN, *plugins.emitting())
+
+
+def library_name(to: Any) -> str:
+    """Return the name of the library that a name, a module or a type stands for.
+
+    Raises
+    ------
+    ValueError
+        `to` is none of these, or names a module without ``from_dlpack``.
+    """
+    if isinstance(to, type):
+        found = None if root_of(to) == "builtins" else name_of_type(to) or _own_class(to)
+        if found is None:
+            raise ValueError(
+                f"convert: to is {show(to)}, not an array type of a known library; accepted: {_accepted()}"
+            )
+        return found
+    if isinstance(to, ModuleType):
+        to = to.__name__
+    name = str.__str__(to) if isinstance(to, str) else None
+    if name is None:
+        raise ValueError(f"convert: to is {show(to)}; accepted: {_accepted()}")
+    lowered = name.lower()
+    for spelling in (name, lowered):
+        found = SPELLINGS.get(spelling, spelling)
+        if found in known_names() or found in OWN_WAYS:
+            return found
+    if plugins.emitter(name) is None and _from_dlpack(name) is None:
+        raise ValueError(f"convert: to is {show(to)}{_suggestion(lowered)}; accepted: {_accepted()}")
+    return name
+
+
+def name_of_type(cls: type) -> str | None:
+    """Return the name that `convert` uses for the library of an array type; None for other types."""
+    if issubclass(cls, Descriptor):
+        return OWN
+    if issubclass(cls, Tree):
+        return NESTED
+    if issubclass(cls, VALUES):
+        return "numpy"
+    registered = plugins.emitting_library_of(cls)
+    if registered is not None:
+        return registered
+    names = known_names()
+    for base in cls.__mro__[:-1]:  # without `object`
+        row = row_of_type(base)
+        if row is not None and row.like in names and (row.name != "python" or base.__name__ in _BUFFERS):
+            return str(row.like)
+        found = _own_module(base)
+        if found is not None:
+            return found
+    return None
+
+
+def _own_module(cls: type) -> str | None:
+    """Return the module, of those that contain the definition of a type, that has ``from_dlpack``; None without one."""
+    if root_of(cls) == "builtins":
+        return None
+    name = cls.__module__
+    while name:
+        module = sys.modules.get(name)
+        if callable(getattr(module, "from_dlpack", None)):
+            return name
+        name = name.rpartition(".")[0]
+    return None
+
+
+def _own_class(cls: type) -> str | None:
+    """Return the dotted name of a class that has ``from_dlpack`` itself, such as ``onnxruntime.OrtValue``."""
+    for module in (root_of(cls), cls.__module__):
+        name = f"{module}.{cls.__qualname__}"
+        if getattr(sys.modules.get(module), cls.__qualname__, None) is cls and _from_dlpack(name) is not None:
+            return name
+    return None
+
+
+def from_dlpack_of(name: str) -> Callable[[Any], Any]:
+    """Return the ``from_dlpack`` of a module or class that `library_name` accepted."""
+    found = _from_dlpack(name)
+    if found is None:
+        raise ValueError(f"convert: to is {show(name)}; accepted: {_accepted()}")
+    return found
+
+
+def _from_dlpack(name: str) -> Callable[[Any], Any] | None:
+    if not all(part.isidentifier() for part in name.split(".")):
+        return None
+    found: Any = None
+    try:
+        found = import_module(name)
+    except ImportError:
+        module, _, attribute = name.rpartition(".")
+        try:
+            found = getattr(import_module(module), attribute, None) if module else None
+        except ImportError:
+            return None
+    taker = getattr(found, "from_dlpack", None)
+    return taker if callable(taker) else None
+
+
+def _suggestion(name: str) -> str:
+    from difflib import get_close_matches
+
+    spellings = {**dict.fromkeys(known_names()), **SPELLINGS}
+    near = get_close_matches(name, spellings, n=1, cutoff=0.6)
+    return f" (did you mean {(spellings[near[0]] or near[0])!r}?)" if near else ""
+
+
+def _accepted() -> str:
+    return (
+        f"{', '.join(known_names())}, a module or array type of these libraries, or the name of a module or class"
+        " that is installed and has from_dlpack, such as 'mlx.core'"
+    )

@@ -1,0 +1,60 @@
+"""Element types of the libraries as NumPy dtypes, or as names that `requested_dtype` knows: one function per library.
+
+A function receives an object or a type of the library, so the library is already loaded. It returns None for what is
+not an element type of fixed size.
+"""
+
+import sys
+
+import numpy as np
+
+
+def by_name(dtype):
+    """Return the name of a dtype of torch, paddle or mlx, whose ``str`` is ``torch.float32``."""
+    return str(dtype).rpartition(".")[2] if type(dtype).__name__.lower() == "dtype" else None
+
+
+def read_pyarrow(dtype):
+    """Return the dtype of a ``pyarrow.DataType``."""
+    pyarrow = sys.modules["pyarrow"]
+    if not isinstance(dtype, pyarrow.DataType):
+        return None
+    if pyarrow.types.is_date32(dtype):  # pyarrow itself answers milliseconds
+        return np.dtype("M8[D]")
+    if pyarrow.types.is_timestamp(dtype) and dtype.tz is not None:
+        return None
+    try:
+        found = np.dtype(dtype.to_pandas_dtype())
+    except (NotImplementedError, TypeError):
+        return None
+    return None if found.hasobject else found
+
+
+def read_polars(dtype):
+    """Return the name of a polars dtype, which may be a class or an instance; for times, the dtype."""
+    polars = sys.modules["polars"]
+    if not isinstance(dtype, polars.DataType) and not (isinstance(dtype, type) and issubclass(dtype, polars.DataType)):
+        return None
+    if dtype == polars.Datetime:
+        unit, zone = getattr(dtype, "time_unit", None) or "us", getattr(dtype, "time_zone", None)
+        return None if zone is not None else np.dtype(f"M8[{unit}]")
+    if dtype == polars.Duration:
+        return np.dtype(f"m8[{getattr(dtype, 'time_unit', None) or 'us'}]")
+    name = str(dtype).lower()
+    return {"boolean": "bool", "date": np.dtype("M8[D]")}.get(name, name)
+
+
+def read_pandas(dtype):
+    """Return the dtype of the values of a pandas extension dtype, such as ``Int64``."""
+    found = getattr(dtype, "numpy_dtype", None)
+    return found if isinstance(found, np.dtype) and not found.hasobject else None
+
+
+READERS = {
+    "torch": by_name,
+    "paddle": by_name,
+    "mlx": by_name,
+    "pyarrow": read_pyarrow,
+    "polars": read_polars,
+    "pandas": read_pandas,
+}

@@ -1,0 +1,117 @@
+"""copy="if_needed": a view if one is possible, otherwise a copy, wherever ``copy=`` is accepted."""
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+
+def read_only(values):
+    values.flags.writeable = False
+    return values
+
+
+def test_as_torch_copies_read_only_memory_only():
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    x = np.ones(3)
+    assert ah.as_torch(x, copy="if_needed").data_ptr() == x.ctypes.data
+    x = read_only(np.ones(3))
+    result = ah.as_torch(x, copy="if_needed")
+    assert isinstance(result, torch.Tensor)
+    assert result.data_ptr() != x.ctypes.data
+
+
+def test_as_jax_copies_unaligned_memory():
+    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
+    x = np.ones(65, "f4")[1:]
+    assert isinstance(ah.as_jax(x, copy="if_needed"), jax.Array)
+
+
+def test_device_memory_comes_to_the_host():
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    device = dpnp.arange(3, dtype="f4", usm_type="device")
+    shared = dpnp.arange(3, dtype="f4", usm_type="shared")
+    for way in (
+        ah.as_numpy,
+        lambda x, copy: ah.convert(x, "numpy", copy=copy),
+        lambda x, copy: ah.asarray(x).to_numpy(copy=copy),
+    ):
+        with pytest.raises(BufferError):
+            way(device, copy=None)
+        assert way(device, copy="if_needed").tolist() == [0, 1, 2]
+        assert way(shared, copy="if_needed").ctypes.data == ah.asarray(shared).ptr
+    assert isinstance(ah.as_dpnp(np.ones(3), copy="if_needed"), dpnp.ndarray)
+
+
+def test_explicit_copies_accept_it():
+    x = np.ones(3)
+    assert ah.to_host(x, copy="if_needed").ptr == x.ctypes.data
+    assert ah.to_device(x, "cpu", copy="if_needed").ptr == x.ctypes.data
+    assert ah.asarray(x, copy="if_needed").ptr == x.ctypes.data
+    assert ah.asarray(x, dtype="f4", copy="if_needed").dtype == "f4"
+    assert ah.from_dlpack(x, copy="if_needed").ptr == x.ctypes.data
+    a = ah.asarray(x)
+    assert a.to_host(copy="if_needed") is a
+    assert a.aligned(copy="if_needed") is a
+    assert a.native(copy="if_needed") is a
+    assert a.astype("f8", copy="if_needed").ptr == a.ptr
+    assert ah.asarray(x.astype(">f8")).native(copy="if_needed").dtype == "f8"
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3], [True, False, True]])
+def test_columns_that_are_dense_only_as_a_copy(values):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    column = pa.chunked_array([values[:1], values[1:]])
+    for copy in ("if_needed", True):
+        assert ah.as_numpy(column, copy=copy).tolist() == values
+        assert ah.asarray(column, copy=copy).is_copy
+    with pytest.raises(BufferError, match="chunks"):
+        ah.asarray(column)
+
+
+def test_missing_values_stay_an_error():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    with pytest.raises(BufferError, match="null|missing"):
+        ah.as_numpy(pa.array([1, None]), copy="if_needed")
+
+
+def test_nested_arrays():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    chunks = pa.chunked_array([[[1]], [[2, 3]]])
+    assert isinstance(ah.asnested(chunks), list)
+    assert ah.asnested(chunks, copy="if_needed").to_list() == [[1], [2, 3]]
+    assert ah.as_arrow(chunks, copy="if_needed").to_pylist() == [[1], [2, 3]]
+    bits = ah.asnested(pa.array([True, False]))
+    assert bits.to_dense(copy="if_needed").to_numpy().tolist() == [True, False]
+    rows = ah.asnested(pa.array([[1, 2], [3, 4]]))
+    assert rows.to_dense(copy="if_needed").ptr == rows.content.ptr
+    assert ah.as_numpy(ah.asnested(["a"]), copy="if_needed").tolist() == ["a"]
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas", "awkward"])
+def test_exports_of_nested_arrays(library):
+    pytest.importorskip(library, reason=f"{library} is part of the extra test")
+    strided = np.arange(6.0)[::2]
+    assert list(ah.convert(strided, library, copy="if_needed")) == [0, 2, 4]
+
+
+def test_a_stream_is_read_once():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+
+    class Once:
+        reads = 0
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            self.reads += 1
+            return pa.chunked_array([[1], [2]]).__arrow_c_stream__(requested_schema)
+
+    source = Once()
+    assert ah.as_arrow(source, copy="if_needed").to_pylist() == [1, 2]
+    assert source.reads == 1
+
+
+@pytest.mark.parametrize("copy", ["IF_NEEDED", "never", 1, 0, b"if_needed"])
+def test_other_values_are_refused(copy):
+    for call in (ah.asarray, ah.as_numpy, ah.asnested, ah.to_host, lambda x, copy: ah.convert(x, "torch", copy=copy)):
+        with pytest.raises(TypeError, match="accepted: True, False, None or 'if_needed'"):
+            call(np.ones(3), copy=copy)

@@ -1,0 +1,314 @@
+"""like: every pair of the matrix's producers, labels, devices, element types, and the models that are not arrays."""
+
+import numpy as np
+import pytest
+from matrix.elements import ELEMENTS
+from matrix.layouts import LAYOUTS
+from matrix.producers import PRODUCERS, installed
+
+import arrayhub as ah
+
+PREFERRED = ["float32", "uint8", "int8", "bfloat16", "record"]
+NUMPY = "numpy.ndarray"
+
+# The type of the result for each producer as model; NumPy's for the others.
+RESULTS = {
+    "torch": "torch.Tensor",
+    "jax": "jax.Array",
+    "tvm-ffi": "tvm_ffi.Tensor",
+    "array_api_strict": "array_api_strict._array_object.Array",
+    "pyarrow.Array": "pyarrow.Array",
+    "pyarrow.Buffer": "pyarrow.Array",
+    "pyarrow.Tensor": "pyarrow.Tensor",
+    **{f"{name} ({kind})": "dpnp.ndarray" for name in ("dpnp",) for kind in ("device", "shared", "host")},
+    **{f"usm_ndarray ({kind})": "dpnp.tensor.usm_ndarray" for kind in ("device", "shared", "host")},
+    **{f"MemoryUSM{kind}": "dpnp.ndarray" for kind in ("Device", "Shared", "Host")},
+}
+
+
+def type_named(name):
+    module, _, attribute = name.rpartition(".")
+    return getattr(__import__(module, fromlist=[attribute]), attribute)
+
+
+def made(producer):
+    element = next(name for name in PREFERRED if name in producer.elements)
+    layout = next(name for name in ("C", "1-d", "0-d") if (element, name) in producer.pairs())
+    return element, producer.make(ELEMENTS[element], LAYOUTS[layout])
+
+
+def refused(element, shape, expected):
+    """Return whether a library cannot represent what a producer makes."""
+    if element == "record":
+        return expected != NUMPY
+    if element == "bfloat16":
+        return expected not in (NUMPY, "torch.Tensor", "jax.Array", "tvm_ffi.Tensor")
+    return shape == () and expected == "pyarrow.Array"
+
+
+@pytest.mark.parametrize("source", PRODUCERS, ids=lambda row: row.name)
+@pytest.mark.parametrize("target", PRODUCERS, ids=lambda row: row.name)
+def test_every_pair_of_producers(source, target):
+    for row in (source, target):
+        if not installed(row):
+            pytest.skip(f"{row.library} is part of the extra test")
+    element, given = made(source)
+    _, model = made(target)
+    expected = RESULTS.get(target.name, NUMPY)
+    try:
+        if refused(element, given.shape, expected):
+            with pytest.raises((BufferError, TypeError)):
+                ah.like(given.obj, model.obj, copy="if_needed")
+            return
+        result = ah.like(given.obj, model.obj, copy="if_needed")
+        assert isinstance(result, type_named(expected))
+        back = ah.asarray(result)
+        assert back.to_host().to_numpy().tobytes() == given.values
+        assert back.shape == given.shape
+        assert back.device.type == ("oneapi" if target.memory in ("device", "shared", "host") else "cpu")
+        del back, result
+    finally:
+        given.obj = None
+        given.root = None
+        given.close()
+        model.obj = None
+        model.root = None
+        model.close()
+
+
+# -------------------------------------------------------------------------------------------------------------- labels
+
+
+@pytest.fixture
+def pandas():
+    return pytest.importorskip("pandas", reason="pandas is part of the extra test")
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="torch is part of the extra test")
+
+
+def test_series_keeps_index_and_name_in_memory_of_numpy(pandas):
+    values = np.array([1.5, 2.5])
+    model = pandas.Series([1, 2], index=["a", "b"], name="n")
+    result = ah.like(values, model)
+    pandas.testing.assert_series_equal(result, pandas.Series(values, index=["a", "b"], name="n"))
+    assert np.shares_memory(result.to_numpy(), values)
+
+
+def test_series_of_another_length_has_no_labels(pandas):
+    result = ah.like(np.ones(3), pandas.Series([1, 2], index=["a", "b"], name="n"))
+    assert result.index.tolist() == [0, 1, 2]
+    assert result.name is None
+
+
+def test_series_with_memory_of_arrow_gives_one(pandas):
+    pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    model = pandas.Series([1, 2], dtype="int64[pyarrow]", index=["a", "b"], name="n")
+    result = ah.like(np.array([1.5, 2.5]), model)
+    assert str(result.dtype) == "double[pyarrow]"
+    assert result.index.tolist() == ["a", "b"]
+    assert result.name == "n"
+
+
+def test_frame_keeps_index_and_columns(pandas):
+    model = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=[7, 8])
+    result = ah.like(np.eye(2), model)
+    pandas.testing.assert_frame_equal(result, pandas.DataFrame(np.eye(2), columns=["a", "b"], index=[7, 8]))
+    assert type(ah.like(np.ones(2), model)) is pandas.Series
+    with pytest.raises(ValueError, match="the array has 3 dimensions; accepted by pandas: 1 or 2"):
+        ah.like(np.ones((1, 1, 1)), model)
+
+
+def test_records_become_a_frame_with_its_labels(pandas):
+    pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    model = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]}, index=[7, 8])
+    records = ah.asnested([{"p": 1.5, "q": "u"}, {"p": 2.5, "q": "v"}])
+    result = ah.like(records, model, copy="if_needed")
+    assert result.columns.tolist() == ["a", "b"]
+    assert result.index.tolist() == [7, 8]
+    assert result["b"].tolist() == ["u", "v"]
+
+
+def test_index_is_a_model_too(pandas):
+    result = ah.like(np.arange(2.0), pandas.Index([1, 2], name="n"))
+    assert isinstance(result, pandas.Index)
+    assert result.name == "n"
+
+
+def test_data_array_keeps_dims_coords_and_name():
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    model = xarray.DataArray(np.zeros((2, 3)), dims=("x", "y"), coords={"x": [10, 20]}, name="n")
+    values = np.ones((2, 3), "f4")
+    result = ah.like(values, model)
+    xarray.testing.assert_identical(result, xarray.DataArray(values, dims=("x", "y"), coords={"x": [10, 20]}, name="n"))
+    assert np.shares_memory(result.data, values)
+    assert ah.like(np.ones(4), model).dims == ("dim_0",)
+    assert ah.like(values, model.variable).dims == ("x", "y")
+
+
+def test_data_array_around_a_tensor_gives_one(torch):
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    strict = pytest.importorskip("array_api_strict", reason="array-api-strict is part of the extra test")
+    model = xarray.DataArray(strict.zeros((2,)), dims=("x",))
+    assert type(ah.like(torch.ones(2), model).data) is type(model.data)
+
+
+def test_records_become_a_dataset():
+    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    model = xarray.Dataset({"a": ("x", [1, 2]), "b": ("x", [3.0, 4.0])}, coords={"x": [10, 20]})
+    records = np.array([(1.5, 2), (3.5, 4)], [("a", "f8"), ("b", "i4")])
+    result = ah.like(records, model)
+    assert result["a"].dims == ("x",)
+    assert result["a"].values.tolist() == [1.5, 3.5]
+    assert result["b"].dtype == "i4"
+    assert result["x"].values.tolist() == [10, 20]
+    with pytest.raises(ValueError, match="the array lacks named fields; accepted: records"):
+        ah.like(np.ones(2), model)
+
+
+def test_polars_keeps_names():
+    polars = pytest.importorskip("polars", reason="polars is part of the extra test")
+    model = polars.Series("n", [1, 2])
+    assert ah.like(np.array([1.5, 2.5]), model).equals(polars.Series("n", [1.5, 2.5]), check_names=True)
+    assert ah.like(np.ones(3), model).name == ""
+    frame = polars.DataFrame({"a": [1, 2], "b": [3, 4]})
+    assert ah.like(np.asfortranarray(np.eye(2)), frame).to_dict(as_series=False) == {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+    with pytest.raises(BufferError):
+        ah.like(np.eye(2), frame)
+    assert ah.like(np.eye(2), frame, copy="if_needed").columns == ["a", "b"]
+
+
+def test_arrow_tables_keep_names():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    for cls in (pa.Table, pa.RecordBatch):
+        model = cls.from_pydict({"a": [1, 2], "b": [3, 4]})
+        result = ah.like(np.eye(2), model, copy="if_needed")
+        assert type(result) is cls
+        assert result.to_pydict() == {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+    chunked = ah.like(np.ones(2), pa.chunked_array([[1], [2]]))
+    assert isinstance(chunked, pa.ChunkedArray)
+
+
+def test_usm_array_keeps_dims():
+    values = np.ones((2, 3))
+    result = ah.like(values, ah.zeros((2, 3), dims=("I", "J")))
+    assert type(result) is ah.USMArray
+    assert result.dims == ("I", "J")
+    assert result.ptr == values.ctypes.data
+    assert ah.like(np.ones(2), ah.zeros((2, 3), dims=("I", "J"))).dims is None
+
+
+# ---------------------------------------------------------------------------------------------- models without an array
+
+
+@pytest.mark.parametrize("model", [[1.0], (1,), 3, 2.5, np.float32(1), range(2), b"x", bytearray(2), np, np.ndarray])
+def test_lists_and_numbers_stand_for_numpy(model):
+    values = np.arange(3.0)
+    result = ah.like(ah.asarray(values), model)
+    assert type(result) is np.ndarray
+    assert np.shares_memory(result, values)
+
+
+@pytest.mark.parametrize("model", [None, object(), {}, "torch", len, object])
+def test_what_is_not_a_model(model):
+    with pytest.raises(TypeError, match=r"like: the model .*; accepted: an array of numpy, torch"):
+        ah.like(np.ones(2), model)
+
+
+def test_modules_and_types_are_models(torch):
+    x = np.ones(2)
+    for model in (torch, torch.Tensor, torch.nn.Parameter):
+        assert type(ah.like(x, model)) is torch.Tensor
+    assert type(ah.like(torch.ones(2), ah.USMArray)) is ah.USMArray
+    assert type(ah.like([[1], [2, 3]], ah.NestedArray)) is ah.NestedArray
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "xarray", "awkward", "jax", "dpnp"])
+def test_types_of_libraries_are_models(library):
+    module = pytest.importorskip(library, reason=f"{library} is part of the extra test")
+    names = {"pandas": "Series", "polars": "Series", "xarray": "DataArray", "dpnp": "ndarray"}
+    cls = getattr(module, names.get(library, "Array"))
+    assert isinstance(ah.like(np.ones(2, "f4"), cls, copy="if_needed"), cls)
+    assert type(ah.like(np.ones(2, "f4"), module, copy="if_needed")).__module__.partition(".")[0].startswith(library)
+
+
+def test_leaf_of_autograd_is_a_model(torch):
+    leaf = torch.nn.Parameter(torch.ones(3))
+    result = ah.like(np.arange(3.0), leaf, dtype="model")
+    assert type(result) is torch.Tensor
+    assert result.dtype == torch.float32
+    assert not result.requires_grad
+
+
+def test_result_of_the_same_kind_is_returned_itself(torch):
+    model = torch.ones(3, requires_grad=True)
+    result = model * 2
+    assert ah.like(result, model) is result
+    x = np.ones(2)
+    assert ah.like(x, np.zeros(3)) is x
+    assert ah.like(x, np.zeros(3), copy=True) is not x
+
+
+# ----------------------------------------------------------------------------------------------- copies, types, devices
+
+
+def test_view_unless_a_copy_is_allowed(torch):
+    x = np.ones(3)
+    x.flags.writeable = False
+    with pytest.raises(BufferError, match="copy=True"):
+        ah.like(x, torch.zeros(1))
+    copy = ah.like(x, torch.zeros(1), copy="if_needed")
+    assert copy.data_ptr() != x.ctypes.data
+    y = np.ones(3)
+    assert ah.like(y, torch.zeros(1), copy="if_needed").data_ptr() == y.ctypes.data
+    assert ah.like(y, torch.zeros(1), copy=True).data_ptr() != y.ctypes.data
+    with pytest.raises(BufferError, match="copy=False forbids one"):
+        ah.like([1.0], torch.zeros(1), copy=False)
+
+
+def test_element_type_is_kept_unless_another_is_requested(torch):
+    x = np.arange(3.0)
+    model = torch.zeros(1)
+    assert ah.like(x, model).dtype == torch.float64
+    assert ah.like(x, model, dtype="model").dtype == torch.float32
+    assert ah.like(x, model, dtype=torch.int16).tolist() == [0, 1, 2]
+    assert ah.like([1, 2], model, dtype="model").dtype == torch.float32
+    with pytest.raises(TypeError, match="from float64 to the model's int32 is not a 'same_kind' cast"):
+        ah.like(x, torch.zeros(1, dtype=torch.int32), dtype="model")
+    with pytest.raises(ValueError, match="the model is a module or a type"):
+        ah.like(x, torch, dtype="model")
+
+
+def test_device_of_the_model():
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    model = dpnp.zeros(1)
+    x = np.ones(3)
+    with pytest.raises(BufferError, match=r"the memory is on cpu, and the model's on oneapi:0; pass copy='if_needed'"):
+        ah.like(x, model)
+    result = ah.like(x, model, copy="if_needed")
+    assert isinstance(result, dpnp.ndarray)
+    back = ah.like(result, x, copy="if_needed")
+    assert type(back) is np.ndarray
+    assert back.tolist() == [1, 1, 1]
+    with pytest.raises(BufferError, match="like: the memory is on oneapi:0, and the model's on cpu"):
+        ah.like(dpnp.ones(3, usm_type="device"), x)
+    assert ah.asarray(ah.like(x, ah.USMArray, device="oneapi:0")).device.type == "oneapi"
+    assert ah.like(result, model, dtype="f4").dtype == "f4"
+    assert ah.like(result, model, dtype="f4").usm_type == result.usm_type
+
+
+def test_not_dense_models_and_arrays():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    model = pa.array(["a", None])
+    assert ah.like(np.arange(2), model).to_pylist() == [0, 1]
+    assert ah.like(["u", "v"], model).to_pylist() == ["u", "v"]
+    assert ah.like(model, ["x"], copy="if_needed") is not None
+    with pytest.raises(TypeError, match="accepted: dtype=None"):
+        ah.like(["u", "v"], model, dtype="f4")
+
+
+def test_awkward_array_of_equal_lists_is_a_model():
+    awkward = pytest.importorskip("awkward", reason="awkward is part of the extra test")
+    assert type(ah.like(np.arange(3.0), awkward.Array([1.0]))) is awkward.Array

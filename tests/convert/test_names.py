@@ -1,0 +1,70 @@
+"""Names, modules and types of libraries as the argument `to` of `convert`."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+SPELLINGS = [
+    ("np", "numpy", "ndarray"), ("NumPy", "numpy", "ndarray"), ("pytorch", "torch", "Tensor"),
+    ("PyTorch", "torch", "Tensor"), ("jnp", "jax", "Array"), ("jax.numpy", "jax", "Array"),
+    ("pyarrow", "pyarrow", "Array"),
+    ("pa", "pyarrow", "Array"), ("pl", "polars", "Series"), ("pd", "pandas", "Series"), ("ak", "awkward", "Array"),
+    ("xr", "xarray", "DataArray"), ("xarray", "xarray", "DataArray"), ("dpctl", "dpnp", "ndarray"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spelling", "library", "cls"), SPELLINGS)
+def test_common_spellings(spelling, library, cls):
+    module = pytest.importorskip(library, reason=f"{library} is part of the extra test")
+    result = ah.convert(np.ones(3, "f4"), spelling, copy="if_needed")
+    assert isinstance(result, getattr(module, cls))
+    assert isinstance(ah.convert(np.ones(3, "f4"), getattr(module, cls), copy="if_needed"), getattr(module, cls))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["numpy", "torch", "jax", "jax.numpy", "pyarrow", "polars", "pandas", "xarray", "awkward", "array_api_strict"],
+)
+def test_modules(name):
+    root = name.partition(".")[0]
+    pytest.importorskip(root, reason=f"{root} is part of the extra test")
+    module = importlib.import_module(name)
+    result = ah.convert(np.ones(3, "f4"), module, copy="if_needed")
+    assert type(result).__module__.startswith(root)
+
+
+def test_own_arrays():
+    assert type(ah.convert(np.ones(3), ah)) is ah.USMArray
+    assert type(ah.convert(np.ones(3), "USMArray")) is ah.USMArray
+    assert type(ah.convert([[1], [2, 3]], ah.NestedArray)) is ah.NestedArray
+
+
+def test_class_with_from_dlpack():
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is part of the extra test")
+    x = np.arange(3, dtype="f4")
+    for to in ("onnxruntime.OrtValue", onnxruntime.OrtValue):
+        result = ah.convert(x, to)
+        assert isinstance(result, onnxruntime.OrtValue)
+        assert result.numpy().tolist() == [0, 1, 2]
+        assert ah.asarray(result).ptr == x.ctypes.data
+
+
+@pytest.mark.parametrize(
+    ("to", "near"),
+    [
+        ("numpi", "numpy"),
+        ("pytroch", "torch"),
+        ("panda", "pandas"),
+        ("pyarow", "arrow"),
+        ("quaternions", None),
+        (3, None),
+        (int, None),
+    ],
+)
+def test_nearest_name_is_suggested(to, near):
+    with pytest.raises(ValueError, match="convert: to is .*accepted: numpy, torch") as info:
+        ah.convert(np.ones(3), to)
+    assert (f"did you mean {near!r}?" in str(info.value)) if near else ("did you mean" not in str(info.value))
