@@ -1,7 +1,14 @@
-"""Descriptors from the keys that the three interface dicts (host, CUDA, SYCL) share."""
-
 from arrayhub._core.descriptor cimport Descriptor
-from arrayhub.adapters.interface_keys cimport Entries
 
-cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype)
-cdef int set_pointer(Descriptor a, object data) except -1
+cdef Descriptor parse_array_interface(object obj, object stream)
+cdef Descriptor parse_array_interface_as(object obj, object dtype)
+cdef object emit_array_interface(Descriptor a)
+cdef Descriptor parse_struct(object obj, object stream)
+cdef object emit_struct(Descriptor a)
+
+cdef Descriptor parse_cuda_array(object obj, object stream)
+cdef Descriptor parse_cuda_array_as(object interface, object obj, object dtype)
+cdef object emit_cuda_array(Descriptor a)
+
+cdef Descriptor parse_sycl_usm(object obj, object stream)
+cdef object emit_sycl_usm(Descriptor a)

@@ -35,7 +35,7 @@ from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.device cimport UNRESOLVED_ID, kDLOneAPI, make_device
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
-from arrayhub.adapters cimport array_interface, arrow, cuda_array, dlpack, sycl_usm
+from arrayhub.adapters cimport arrow, dlpack, interface_dict
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.libraries cimport consumer_quirks, dpctl
 from arrayhub.libraries cimport numpy as numpy_library
@@ -813,11 +813,11 @@ cdef class USMArray(Descriptor):
 
     @property
     def __array_interface__(self):
-        return handed(self, "__array_interface__", array_interface.emit(self))
+        return handed(self, "__array_interface__", interface_dict.emit_array_interface(self))
 
     @property
     def __array_struct__(self):
-        return handed(self, "__array_struct__", array_interface.emit_struct(self))
+        return handed(self, "__array_struct__", interface_dict.emit_struct(self))
 
     def __array__(self, dtype=None, copy=None):
         """Export types that the array interface lacks (ml_dtypes' types), and raise the error for unreadable memory."""
@@ -829,11 +829,11 @@ cdef class USMArray(Descriptor):
 
     @property
     def __cuda_array_interface__(self):
-        return handed(self, "__cuda_array_interface__", cuda_array.emit(self))
+        return handed(self, "__cuda_array_interface__", interface_dict.emit_cuda_array(self))
 
     @property
     def __sycl_usm_array_interface__(self):
-        return handed(self, "__sycl_usm_array_interface__", sycl_usm.emit(self))
+        return handed(self, "__sycl_usm_array_interface__", interface_dict.emit_sycl_usm(self))
 
     @property
     def __usm_ndarray__(self):

@@ -16,7 +16,7 @@ from libc.math cimport fabs, isinf
 from arrayhub._core cimport layout, tracing
 from arrayhub._core.descriptor cimport COPIED, Descriptor, get_dtype, size_of
 from arrayhub._core.cpython.exceptions cimport raise_on, take
-from arrayhub.adapters cimport array_interface, arrow, buffer, cuda_array, dlpack, sycl_usm
+from arrayhub.adapters cimport arrow, buffer, dlpack, interface_dict
 from arrayhub.adapters.type_cache cimport (
     DLPACK_BY_OWN_WAY,
     EXPORTS,
@@ -35,7 +35,7 @@ from arrayhub._core.cpython.type_notes cimport recall, write_down
 from arrayhub._core.cpython.type_version cimport version_tag
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport MOST_WAYS, Library, Way, library_of_type, way_of_type, ways
-from arrayhub.runtimes.streams cimport on_stream
+from arrayhub.runtimes.host cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
@@ -85,13 +85,13 @@ cdef int _DLPACK = _ROWS["dlpack"]
 
 # The importer of each row of adapters/table.
 cdef Way _parse[PROTOCOL_BITS]
-_parse[<int> _ROWS["sycl"]] = sycl_usm.parse
-_parse[<int> _ROWS["cuda"]] = cuda_array.parse
+_parse[<int> _ROWS["sycl"]] = interface_dict.parse_sycl_usm
+_parse[<int> _ROWS["cuda"]] = interface_dict.parse_cuda_array
 _parse[<int> _ROWS["exchange"]] = dlpack.parse_by_exchange
 _parse[<int> _ROWS["buffer"]] = buffer.parse
 _parse[<int> _ROWS["dlpack"]] = dlpack.parse
-_parse[<int> _ROWS["array_interface"]] = array_interface.parse
-_parse[<int> _ROWS["array_struct"]] = array_interface.parse_struct
+_parse[<int> _ROWS["array_interface"]] = interface_dict.parse_array_interface
+_parse[<int> _ROWS["array_struct"]] = interface_dict.parse_struct
 _parse[<int> _ROWS["arrow"]] = arrow.parse
 if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(PROTOCOLS))]):
     raise ImportError("convert/dispatch does not fit adapters/table")

@@ -22,7 +22,7 @@ from arrayhub.convert.dispatch import check_values
 from arrayhub.array import casting
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import LIBRARIES
-from arrayhub.runtimes.streams import ordered
+from arrayhub.runtimes.host import ordered
 
 cdef extern from *:
     """

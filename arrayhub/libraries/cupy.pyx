@@ -34,7 +34,7 @@ from arrayhub._core.allocate cimport compact
 from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport place_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
-from arrayhub.adapters cimport cuda_array, dlpack
+from arrayhub.adapters cimport dlpack, interface_dict
 from arrayhub.adapters.table cimport CUDA_DICT
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
 
@@ -105,7 +105,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
         return dlpack.parse(obj, stream)
     memory = obj.data
     interface = {**obj.__cuda_array_interface__, "data": (memory.ptr, False)}
-    cdef Descriptor a = cuda_array.parse_as(interface, obj, obj.dtype)
+    cdef Descriptor a = interface_dict.parse_cuda_array_as(interface, obj, obj.dtype)
     if size_of(a) == 0:
         a.device_.device_id = memory.device_id
     set_stream(a, _current_stream(memory.device_id))

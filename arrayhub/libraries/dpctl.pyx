@@ -34,7 +34,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.allocate cimport compact
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.cpython.atomics cimport found
-from arrayhub.adapters cimport sycl_usm
+from arrayhub.adapters cimport interface_dict
 from arrayhub.adapters.table cimport SYCL_DICT
 from arrayhub.runtimes cimport sycl
 
@@ -139,7 +139,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
 
     The allocation is not in the dict but from a second query, so the array is checked to be within the allocation.
     """
-    cdef Descriptor a = sycl_usm.parse(obj, stream)
+    cdef Descriptor a = interface_dict.parse_sycl_usm(obj, stream)
     array = getattr(obj, "_array_obj", obj)      # the usm_ndarray in a dpnp.ndarray
     memory = getattr(array, "usm_data", array)
     if a is not None and sycl.is_memory(memory) and lies_in(a, memory):

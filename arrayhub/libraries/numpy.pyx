@@ -22,7 +22,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.runtime cimport host_ready, place_of
-from arrayhub.adapters cimport array_interface
+from arrayhub.adapters cimport interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
@@ -87,7 +87,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
     cdef object dtype = obj.dtype
     if dtype.hasobject or dtypes.by_dtype(dtype) == NULL:
         raise wrappers.elements_error(obj)
-    return array_interface.parse_as(obj, dtype)
+    return interface_dict.parse_array_interface_as(obj, dtype)
 
 
 cdef Descriptor copy_values(object obj):

@@ -27,12 +27,13 @@ from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport PAGE, USM, MemoryBlock, successor_of, new_block, owner_of, set_owner
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
-from arrayhub.runtimes.usm_extent cimport OTHER, Native, allocation_of, enter, leave, look
 
 from arrayhub import sycl_runtime
 from arrayhub._core.descriptor import IN_MESSAGES, USM_NAMES
 from arrayhub._core.device import READERS, Device
 from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
+
+include "usm_extent.pxi"
 
 ctypedef void* (*MemoryPointer)(PyObject*)
 ctypedef size_t (*MemorySize)(PyObject*)

@@ -5,6 +5,7 @@ docs/architecture.md gives the layers; LAYERS below is the same list, and a test
 
 import ast
 import re
+from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -33,6 +34,7 @@ CYTHON_IMPORT = re.compile(
     r"|c?import[ \t]+(?P<plain>[^\n#]+))",
     re.MULTILINE,
 )
+IMPORTED = re.compile(r"^from (?P<module>[\w.]+) c?import (?P<names>\([^)]*\)|[^\n#]+)", re.MULTILINE)
 INCLUDE = re.compile(r'^include "([\w/]+\.pxi)"', re.MULTILINE)
 CODE = ("py", "pyx", "pxd", "pxi")
 
@@ -187,6 +189,70 @@ def test_every_part_is_included_once():
     """A .pxi is compiled in the module that includes it only."""
     included = [part for file in PACKAGE.rglob("*.pyx") for part in parts_of(file)]
     assert sorted(included) == sorted(PACKAGE.rglob("*.pxi"))
+
+
+# What a part defines at its top level: functions, classes, structs, enumerations with their members, and variables.
+DEFINED = re.compile(
+    r"^(?:(?:cdef|cpdef|ctypedef)\s+(?:api |inline |packed |readonly )*"
+    r"(?:(?:class|struct|enum|union)\s+(?P<type>\w+)|(?!extern|enum:)[^(\n=]*?[ *)](?P<name>\w+)\s*(?:\(|=|\[|$))"
+    r"|def (?P<function>\w+)|class (?P<plain>\w+)|(?P<constant>_?[A-Z][A-Z_]+) = )",
+    re.MULTILINE,
+)
+CYTHON_TEXT = re.compile(r'"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*')
+
+
+IN_PARTS = sorted(file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.pyx") if parts_of(file))
+# The functions for nodes call each other, because a node contains nodes.
+RECURSIVE = ["nested/array.pyx"]
+
+
+def defined_in(text):
+    return {name for match in DEFINED.finditer(text) for name in match.groups() if name}
+
+
+def called_in(text):
+    """Return the names that are called or referred to as functions, without text, comments and attributes."""
+    return set(re.findall(r"(?<![\w.])([A-Za-z_]\w*)(?=\()", CYTHON_TEXT.sub("", text)))
+
+
+def uses_of_later_parts(parts):
+    """Yield (part, name, later part) for each function that a part calls and a later part of its module defines."""
+    texts = [part.read_text() for part in parts]
+    for k, text in enumerate(texts):
+        for later in range(k + 1, len(parts)):
+            for name in sorted((called_in(text) & defined_in(texts[later])) - defined_in(text)):
+                yield parts[k].name, name, parts[later].name
+
+
+@pytest.mark.parametrize("module", [module for module in IN_PARTS if module not in RECURSIVE])
+def test_a_part_uses_earlier_parts_only(module):
+    """The parts of a module are in layers too: imports of modules cannot be circular, and neither can the parts."""
+    assert list(uses_of_later_parts(parts_of(PACKAGE / module))) == []
+
+
+@pytest.mark.parametrize("module", IN_PARTS)
+def test_a_name_means_the_same_in_all_parts(module):
+    """A later import or definition of a name would silently replace an earlier one."""
+    meanings = defaultdict(set)
+    for part in [PACKAGE / module, *parts_of(PACKAGE / module)]:
+        text = part.read_text()
+        for match in IMPORTED.finditer(text):
+            for name in re.sub(r"#.*", "", match["names"]).strip("()\n ").replace("\n", " ").split(","):
+                if name.strip():
+                    own, _, other = name.strip().partition(" as ")
+                    meanings[other.strip() or own.strip()].add(f"{match['module']}.{own.strip()}")
+        for name in defined_in(text):
+            meanings[name].add(part.name)
+    assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
+
+
+def test_a_use_of_a_later_part_is_found(tmp_path):
+    (tmp_path / "a.pxi").write_text('"""about g()"""\n\ncdef int f(int x) except -1:\n    return g(x)  # h(x)\n')
+    (tmp_path / "b.pxi").write_text(
+        "cdef inline int g(int x) noexcept:\n    return h(x)\n\n\ncdef object h(int x):\n    pass\n"
+    )
+    assert list(uses_of_later_parts([tmp_path / "a.pxi", tmp_path / "b.pxi"])) == [("a.pxi", "g", "b.pxi")]
+    assert list(uses_of_later_parts([tmp_path / "b.pxi", tmp_path / "a.pxi"])) == []
 
 
 def test_imports_of_a_part_are_imports_of_its_module(tmp_path):

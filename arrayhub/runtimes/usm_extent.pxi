@@ -11,6 +11,21 @@ cimport cython
 
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 
+ctypedef enum Backend:
+    OTHER = 0          # does not report allocations
+    OPENCL
+    LEVEL_ZERO
+
+# clGetMemAllocInfoINTEL of OpenCL's extension cl_intel_unified_shared_memory.
+ctypedef int (*AllocInfo)(void* context, const void* pointer, unsigned int what, size_t size, void* value,
+                          size_t* written) noexcept nogil
+
+# Context of the runtime below SYCL. All zero before `enter` and after `leave`.
+cdef struct Native:
+    Backend backend
+    void* context
+    AllocInfo info
+
 cdef enum:
     # dpctl's DPCTLSyclBackendType
     DPCTL_OPENCL = 1 << 18
@@ -35,7 +50,7 @@ cdef struct DriverFunctions:
     UseObject release
     AddressRange address_range
 
-cdef object _lock = object()
+cdef object _extent_lock = object()
 cdef int _looked = 0
 cdef DriverFunctions _call
 
@@ -60,7 +75,7 @@ cdef int look(object library) except -1:
     found.find = <FindFunction> address("libOpenCL.so.1", "clGetExtensionFunctionAddressForPlatform")
     found.release = <UseObject> address("libOpenCL.so.1", "clReleaseContext")
     found.address_range = <AddressRange> address("libze_loader.so.1", "zeMemGetAddressRange")
-    with cython.critical_section(_lock):     # opening a library may let another thread run this function too
+    with cython.critical_section(_extent_lock):     # opening a library may let another thread run this function too
         if not is_done(&_looked):
             _call = found
             mark_done(&_looked)

@@ -14,9 +14,8 @@ cimport numpy as cnp
 from cpython.unicode cimport PyUnicode_Check
 
 from arrayhub._core cimport dtypes
-from arrayhub._core.descriptor cimport get_dtype, set_dtype, set_type
+from arrayhub._core.descriptor cimport Descriptor, get_dtype, set_dtype, set_type
 from arrayhub._core.cpython.atomics cimport found
-from arrayhub.adapters.interface_keys cimport DESCR, TYPESTR, dict_error, entry, whole
 
 from arrayhub._core.errors import InterfaceError
 

@@ -38,10 +38,7 @@ from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, describe_release, new_block
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.adapters cimport buffer
-from arrayhub.adapters.interface_dict cimport new_from_dict, set_pointer
-from arrayhub.adapters.interface_keys cimport DATA, OFFSET, Entries, begin, dict_error, entry, let_go, read, whole
 from arrayhub.adapters.table cimport ARRAY_INTERFACE, ARRAY_STRUCT
-from arrayhub.adapters.typestr cimport dtype_from_descr
 
 from gc import get_referents
 
@@ -87,7 +84,7 @@ cdef struct OwnedStruct:
 # -------------------------------------------------------------------------------------------------- import of the dict
 
 
-cdef Descriptor parse(object obj, object stream):
+cdef Descriptor parse_array_interface(object obj, object stream):
     """Import the memory that ``obj.__array_interface__`` describes. Return None if `obj` does not have the attribute.
 
     The protocol describes host memory, so `stream` is not used.
@@ -103,10 +100,10 @@ cdef Descriptor parse(object obj, object stream):
     """
     if PyType_Check(obj):      # the attribute of a class describes its instances
         return None
-    return parse_as(obj, own_dtype(obj))
+    return parse_array_interface_as(obj, own_dtype(obj))
 
 
-cdef Descriptor parse_as(object obj, object dtype):
+cdef Descriptor parse_array_interface_as(object obj, object dtype):
     """Import an interface dict like `parse`. `dtype` replaces the element type of the dict unless it is None."""
     interface = getattr(obj, "__array_interface__", None)
     if interface is None:
@@ -118,7 +115,7 @@ cdef Descriptor parse_as(object obj, object dtype):
     try:
         read(interface, ARRAY_INTERFACE, &entries)
         copied = is_temporary(obj, <PyObject*> interface, entries.values[<int> DATA])
-        a = described(obj, &entries, dtype)
+        a = described_array_interface(obj, &entries, dtype)
     finally:
         let_go(&entries)
     if copied:
@@ -149,7 +146,7 @@ cdef bint refers_to(object obj, object held) except -1:
     return False
 
 
-cdef Descriptor described(object obj, const Entries* entries, object dtype):
+cdef Descriptor described_array_interface(object obj, const Entries* entries, object dtype):
     """Return the array that the entries of an interface dict describe."""
     cdef Descriptor a = new_from_dict(entries, ARRAY_INTERFACE, dtype)
     data = entry(entries, DATA)
@@ -206,7 +203,7 @@ cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -
 # ------------------------------------------------------------------------------------------------- export of the dict
 
 
-cdef object emit(Descriptor a):
+cdef object emit_array_interface(Descriptor a):
     """Return the value of ``__array_interface__``.
 
     ``strides`` is None for C order, as in NumPy's dict, because every consumer supports None.
@@ -295,7 +292,7 @@ cdef Descriptor parse_struct(object obj, object stream):
     cdef ArrayStruct* seen = &copied.fields
     descr = <object> seen.descr if seen.flags & STRUCT_HAS_DESCR and seen.descr != NULL else None
     if seen.typekind in (c"V", c"M", c"m") and descr is None or own_dtype(obj) is not None:
-        a = parse(obj, stream)
+        a = parse_array_interface(obj, stream)
         if a is not None:
             return a
     return describe(obj, block, seen, descr)

@@ -18,8 +18,6 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub.adapters.interface_dict cimport new_from_dict, set_pointer
-from arrayhub.adapters.interface_keys cimport DATA, STREAM, VERSION, Entries, begin, dict_error, entry, let_go, read, whole
 from arrayhub.adapters.table cimport CUDA_DICT
 from arrayhub.adapters.type_cache cimport SILENT_ON_DEFAULT, record_of_type
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream
@@ -29,7 +27,7 @@ cdef enum:
     FIRST_WITH_STREAM = 3
 
 
-cdef Descriptor parse(object obj, object stream):
+cdef Descriptor parse_cuda_array(object obj, object stream):
     """Import the memory that ``obj.__cuda_array_interface__`` describes, or return None without the attribute.
 
     Parameters
@@ -47,21 +45,21 @@ cdef Descriptor parse(object obj, object stream):
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is None:
         return None
-    return parse_as(interface, obj, None)
+    return parse_cuda_array_as(interface, obj, None)
 
 
-cdef Descriptor parse_as(object interface, object obj, object dtype):
+cdef Descriptor parse_cuda_array_as(object interface, object obj, object dtype):
     """Import an interface dict. `dtype` replaces the element type of the dict unless it is None."""
     cdef Entries entries
     begin(&entries)
     try:
         read(interface, CUDA_DICT, &entries)
-        return described(obj, &entries, dtype)
+        return described_cuda_array(obj, &entries, dtype)
     finally:
         let_go(&entries)
 
 
-cdef Descriptor described(object obj, const Entries* entries, object dtype):
+cdef Descriptor described_cuda_array(object obj, const Entries* entries, object dtype):
     """Return the array that the entries of an interface dict describe."""
     cdef Descriptor a = new_from_dict(entries, CUDA_DICT, dtype)
     a.base_ = obj
@@ -93,7 +91,7 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
     return 0
 
 
-cdef object emit(Descriptor a):
+cdef object emit_cuda_array(Descriptor a):
     """Return the dict of version 3, for memory that CUDA kernels can access.
 
     Consumers test the attribute with ``hasattr``, so the function raises AttributeError if the dict would be invalid.

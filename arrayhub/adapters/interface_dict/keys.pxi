@@ -11,9 +11,9 @@ cimport cython
 from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from arrayhub._core.integers cimport is_bool
+from arrayhub._core.integers cimport digit, is_bool, is_digit
 from arrayhub._core.cpython.atomics cimport find
 from arrayhub.adapters.table cimport ARRAY_INTERFACE, CUDA_DICT, PROTOCOL_NUMBERS, SYCL_DICT
 
@@ -23,6 +23,24 @@ from arrayhub._core.errors import interface_error
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
     Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
+
+# Each protocol has eight keys, and all three share five. The order is about the one in which libraries write them.
+cdef enum Key:
+    DATA
+    SHAPE
+    STRIDES
+    TYPESTR
+    VERSION
+    MASK
+    SYCLOBJ = MASK            # the SYCL dict is without a mask
+    OFFSET
+    STREAM = OFFSET           # the CUDA dict is without an offset
+    DESCR                     # "typedescr" in the SYCL dict
+    KEYS                      # number of keys
+
+# References to the values of one dict, from `read` to `let_go`: an ``__index__`` of a value may change the dict.
+cdef struct Entries:
+    PyObject* values[<int> KEYS]
 
 # Names of the keys in the order of `Key`; interned, as the string literals of producers are.
 cdef dict _KEYS = {
@@ -37,6 +55,34 @@ for _protocol, _row in _KEYS.items():
     for _key in range(<int> KEYS):
         _row[_key] = sys.intern(_row[_key])
         _names[_protocol][_key] = <PyObject*> _row[_key]
+
+
+cdef inline Py_ssize_t whole(object value, int protocol, str key, int position) except? -1:
+    """Convert a value to an integer with ``__index__``. Floats, bools and strings are errors, and integers beyond 64 bits.
+
+    `position` is the index in a tuple, for the message; -1 if the value of the key is the number itself.
+    """
+    return digit(value) if is_digit(value) else whole_slowly(value, protocol, key, position)
+
+
+cdef inline object entry(const Entries* entries, Key key):
+    """Return the value of a key, or None if it is missing: no protocol distinguishes the two."""
+    cdef PyObject* value = entries.values[<int> key]
+    return None if value == NULL else <object> value
+
+
+cdef inline void begin(Entries* entries) noexcept:
+    """Initialize the entries; call it before `read`."""
+    cdef int k
+    for k in range(<int> KEYS):
+        entries.values[k] = NULL
+
+
+cdef inline void let_go(Entries* entries) noexcept:
+    """Release the values; call it exactly once, also after an error."""
+    cdef int k
+    for k in range(<int> KEYS):
+        Py_XDECREF(entries.values[k])
 
 
 cdef int read(object interface, int protocol, Entries* entries) except -1:

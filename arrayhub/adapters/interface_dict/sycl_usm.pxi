@@ -19,27 +19,13 @@ from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
 from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport host_ready
 from arrayhub.adapters cimport buffer
-from arrayhub.adapters.interface_dict cimport new_from_dict, set_pointer
-from arrayhub.adapters.interface_keys cimport (
-    DATA,
-    OFFSET,
-    SYCLOBJ,
-    TYPESTR,
-    Entries,
-    begin,
-    dict_error,
-    entry,
-    let_go,
-    read,
-    whole,
-)
 from arrayhub.adapters.table cimport SYCL_DICT
 from arrayhub.adapters.type_cache cimport SYCL_IS_READONLY, record_of
 from arrayhub.runtimes cimport sycl
 from arrayhub.runtimes.sycl cimport NAME
 
 
-cdef Descriptor parse(object obj, object stream):
+cdef Descriptor parse_sycl_usm(object obj, object stream):
     """Import the USM that an object's interface dict describes, or return None without the dict.
 
     The pointer is validated before it is used: all bytes that the view reaches must be in one USM allocation of the context
@@ -57,12 +43,12 @@ cdef Descriptor parse(object obj, object stream):
     begin(&entries)
     try:
         read(interface, SYCL_DICT, &entries)
-        return described(obj, &entries)
+        return described_sycl_usm(obj, &entries)
     finally:
         let_go(&entries)
 
 
-cdef Descriptor described(object obj, const Entries* entries):
+cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
     """Return the array that the entries of an interface dict describe."""
     cdef Py_ssize_t distance
     cdef Descriptor a = new_from_dict(entries, SYCL_DICT, None)
@@ -159,7 +145,7 @@ cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_s
     return a
 
 
-cdef object emit(Descriptor a):
+cdef object emit_sycl_usm(Descriptor a):
     """Return the interface dict of `a`, after waiting for the work submitted to its queue.
 
     ``data`` is the start of the memory block, and ``offset`` the distance to element zero, as in dpctl.

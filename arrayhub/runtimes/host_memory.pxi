@@ -1,0 +1,52 @@
+"""Host-readable memory as host memory: shared and host USM, CUDA's pinned and managed memory."""
+
+from arrayhub._core.descriptor cimport NOT_USM, OTHER_CONTEXT, PACKED, Descriptor, host_readable, same_layout
+from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLCPU
+from arrayhub._core.runtime cimport host_ready, place_of
+
+from arrayhub._core.errors import unreadable
+
+
+cdef Descriptor as_host(Descriptor a):
+    """Return a view of the same memory with device ``cpu``, after waiting for the producer. `a` must be host-readable."""
+    if a.device_.device_type == kDLCPU:
+        return a
+    host_ready(a)
+    cdef Descriptor view = same_layout(a)
+    view.device_ = DLDevice(kDLCPU, 0)
+    view.usm_type_ = NOT_USM
+    view.flags_ &= ~OTHER_CONTEXT     # irrelevant for host memory
+    view.stream_ = NULL
+    if view.block_.device_.device_id != UNRESOLVED_ID:     # else x.memory.device will need the queue
+        view.producer_ = None
+    return view
+
+
+cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
+    """Return `a` in a form for a library that supports host memory and one other device type (0: none).
+
+    Raises
+    ------
+    BufferError
+        The library does not support the device.
+    """
+    if host_readable(a):
+        return as_host(a)
+    if a.device_.device_type == other_device:
+        return a
+    raise BufferError(unreadable(library, place_of(a), library, "call arrayhub.to_host(x), or pass copy=True"))
+
+
+def host_view(Descriptor array):
+    """Return `array` as host memory, after waiting for the producer. Raise BufferError if the host cannot read it."""
+    return for_host_library(array, "the host", 0)
+
+
+def is_host_readable(Descriptor array):
+    """Return whether a host thread can read the memory directly."""
+    return host_readable(array)
+
+
+def is_packed(Descriptor array):
+    """Return whether elements of less than a byte share bytes. Such arrays are compact and lack byte strides."""
+    return bool(array.flags_ & PACKED)
