@@ -22,8 +22,7 @@ from arrayhub._core.copying import wanted
 from arrayhub._core.device import CPU, Device
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import show, unreadable
-from arrayhub.runtimes.host import host_view, is_host_readable
-from arrayhub.runtimes.host import ordered
+from arrayhub.runtimes.host import host_view, is_host_readable, ordered
 from arrayhub.runtimes.sycl import named_queue, queue_of_array, shares_context
 from arrayhub.transfer import host
 from arrayhub.transfer.host_copies import check_out
