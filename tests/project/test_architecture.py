@@ -436,6 +436,7 @@ def test_test_files_are_named_after_modules():
         if not folder.is_dir() or file.name == "test_errors.py":
             continue
         modules = {source.stem for suffix in CODE for source in folder.glob(f"*.{suffix}")}
+        modules |= {part.stem for source in folder.glob("*.pyx") for part in parts_of(source)}
         name = file.stem.removeprefix("test_")
         if not any(name == module or name.startswith(f"{module}_") for module in modules):
             unnamed.append(file.relative_to(ROOT).as_posix())
