@@ -88,7 +88,7 @@ FILES = (
     "docs/test_extension_authors.py",
     "capi/test_table.py",
     "nested/test_array.py",
-    "robustness/test_nonsense.py",
+    "robustness/test_invalid_arguments.py",
     "libraries/test_numba.py",
     "adapters/test_sycl_usm.py",
     "libraries/test_torch.py",

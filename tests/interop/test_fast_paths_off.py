@@ -31,7 +31,7 @@ ELSEWHERE = {
     "robustness/test_fuzz.py": "producers made by hand",
     "robustness/test_growth.py": "counts what its routes leave behind, those by protocols alone among them",
     "robustness/test_interrupts.py": "as test_growth.py",
-    "robustness/test_nonsense.py": "calls that no array comes into",
+    "robustness/test_invalid_arguments.py": "calls without arrays",
     "robustness/test_threads.py": "as test_growth.py",
     "test_sycl_runtime.py": "the environment",
     "transport/test_dask.py": "processes, and what they send each other",

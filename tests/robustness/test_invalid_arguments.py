@@ -1,4 +1,4 @@
-"""Every function and class that Python can reach in a compiled module: nonsense raises and never ends the process."""
+"""Call each function and class of the compiled modules with invalid arguments: they raise, and never abort."""
 
 import importlib
 import importlib.machinery
@@ -130,7 +130,7 @@ def test_the_modules_are_found():
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_nonsense_raises(module):
+def test_invalid_arguments_raise(module):
     assert python(WALK, module).strip().endswith("calls")
 
 
@@ -220,7 +220,7 @@ def test_memory_objects_that_have_no_memory():
         arrayhub.USMArray(1, "u1", buffer=bare)
 
 
-def test_errors_ask_nobody_else_for_a_representation():
+def test_errors_do_not_call_foreign_representations():
     """A foreign object's representation may end the process, or copy an array from its device."""
     from arrayhub._core.errors import show
 
@@ -242,7 +242,7 @@ def test_errors_ask_nobody_else_for_a_representation():
 
     x = Foreign()
     objects = np.array([x, None])
-    name = "test_nonsense.test_errors_ask_nobody_else_for_a_representation.<locals>.Foreign object"
+    name = f"{__name__}.test_errors_do_not_call_foreign_representations.<locals>.Foreign object"
     for value in (x, [x], (1, [x]), {"a": x}, {x}, frozenset([x]), slice(x), Tuple([x])):
         assert name in show(value), value
     for value in (objects, objects[:1].reshape(()), [objects], x.__repr__, ValueError(x), {"a": x}.values()):
