@@ -77,7 +77,7 @@ def test_names_and_children(twins):
     assert other.field_names == ("a", "b") == tuple(other.fields)
     assert other.children[1] is other.fields["b"]
     for name in ("field_names", "children"):
-        with pytest.raises(AttributeError, match=f"{name}: an array of kind 'string'"):
+        with pytest.raises(AttributeError, match=f"{name}: not defined for kind 'string'"):
             getattr(ah.asnested(WORDS), name)
 
 
