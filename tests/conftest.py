@@ -10,6 +10,10 @@ import pytest
 
 # Files and tests that take long, or start processes, compilers or clusters. `pytest -m "not slow"` leaves them out.
 SLOW = (
+    "adapters/arrow/test_stream.py::test_a_reader_has_all_rows_after_a_look",
+    "adapters/test_dlpack.py::test_a_librarys_own_from_dlpack",
+    "adapters/test_dlpack.py::test_the_end_of_the_interpreter_is_survived",
+    "adapters/test_dlpack.py::test_what_contradicts_itself_is_an_error_and_freed_once",
     "adopters/",
     "capi/test_table.py::test_nothing_grows",
     "docs/test_c_interface.py",
@@ -17,8 +21,10 @@ SLOW = (
     "docs/test_docs.py::test_the_demo",
     "docs/test_extension_authors.py",
     "gpu/",
+    "inspection/test_printout.py::test_memory_blocks_of_all_producers",
     "interop/",
     "libraries/test_numba.py",
+    "nested/test_array_memory.py::test_offsets_that_their_owner_rewrites_lead_nowhere",
     "project/test_benchmarks.py",
     "project/test_builds.py",
     "robustness/",
