@@ -325,55 +325,55 @@ _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 DTYPE_READERS = {}
 
 
-cdef object of_library(object said):
+cdef object of_library(object spec):
     """Return the dtype of an element type of another library, or its name in the table; None of anything else.
 
     ``__dlpack_data_type__`` is the proposal of dmlc/dlpack#172: a method that returns (code, bits, lanes).
     """
     cdef const ElementType* row
-    cdef bint is_type = isinstance(said, type)
-    reader = DTYPE_READERS.get(root_of(said if is_type else type(said)))
-    found = None if reader is None else reader(said)
-    if found is not None or is_type or not hasattr(type(said), "__dlpack_data_type__"):
+    cdef bint is_type = isinstance(spec, type)
+    reader = DTYPE_READERS.get(root_of(spec if is_type else type(spec)))
+    found = None if reader is None else reader(spec)
+    if found is not None or is_type or not hasattr(type(spec), "__dlpack_data_type__"):
         return found
-    code, bits, lanes = said.__dlpack_data_type__()
+    code, bits, lanes = spec.__dlpack_data_type__()
     row = by_dlpack(DLDataType(code, bits, lanes))
     return None if row == NULL else dtype_of(row)
 
 
-def requested_dtype(object said):
-    """Return ``numpy.dtype(said)``, where `said` may also be an element type of another library.
+def requested_dtype(object spec):
+    """Return ``numpy.dtype(spec)``, where `spec` may also be an element type of another library.
 
     Values of other types are rejected here, because NumPy's error calls their ``repr``.
     """
-    if type(said) is not str and not isinstance(said, np.dtype):
-        own = of_library(said)
+    if type(spec) is not str and not isinstance(spec, np.dtype):
+        own = of_library(spec)
         if own is not None:
-            said = own
-    if isinstance(said, _DTYPE_FORMS) or hasattr(said, "dtype") or hasattr(said, "__numpy_dtype__"):
+            spec = own
+    if isinstance(spec, _DTYPE_FORMS) or hasattr(spec, "dtype") or hasattr(spec, "__numpy_dtype__"):
         try:
-            return np.dtype(said)
+            return np.dtype(spec)
         except UnicodeError:     # a string that cannot be encoded, which NumPy tries to do
             pass
         except _REFUSALS as error:
-            if type(said) is not str or by_own_name(said) == NULL:
-                if not isinstance(said, _DTYPE_FORMS):     # an exception of the object's own code
+            if type(spec) is not str or by_own_name(spec) == NULL:
+                if not isinstance(spec, _DTYPE_FORMS):     # an exception of the object's own code
                     raise
-                raise refused(said, error) from error
-        if type(said) is str and by_own_name(said) != NULL:
-            return _make_dtype(by_own_name(said))
+                raise refused(spec, error) from error
+        if type(spec) is str and by_own_name(spec) != NULL:
+            return _make_dtype(by_own_name(spec))
     raise TypeError(
-        f"dtype: {show(said)} is not a data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32, and element"
+        f"dtype: {show(spec)} is not a data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32, and element"
         " types of torch, jax, pyarrow, polars and pandas"
     )
 
 
-cdef object refused(object said, object error):
+cdef object refused(object spec, object error):
     """Build NumPy's error about a dtype again, with the same class and with the name and value of the argument."""
     for kind in _REFUSALS:
         if isinstance(error, kind):
             return kind(
-                f"dtype: {show(said)} is not a data type ({first_line(error)}); accepted: what numpy.dtype takes, such as 'f4'"
+                f"dtype: {show(spec)} is not a data type ({first_line(error)}); accepted: what numpy.dtype takes, such as 'f4'"
             )
     return MemoryError()      # Cython passes a MemoryError instead of the exception if it cannot allocate the traceback
 

@@ -9,7 +9,7 @@ cdef int active       # number of listeners
 
 @cython.final
 cdef class Handover:
-    """Trace one hand-over, together with all events of the same thread inside ``with Handover() as told: ...``."""
+    """Trace one import or export, including the events of its thread, inside of ``with Handover() as handover: ...``."""
     cdef double since
     cdef tuple event
 

@@ -124,7 +124,7 @@ cdef bint passes() except -1:
 
 
 cdef Py_ssize_t nbytes_of(object array) except -1:
-    """Return the size of a library's array in bytes; 0 if the array does not say."""
+    """Return the size of a library's array in bytes, or 0 if it does not have ``nbytes``."""
     nbytes = getattr(array, "nbytes", 0)
     return nbytes if isinstance(nbytes, int) else 0
 

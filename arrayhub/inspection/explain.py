@@ -107,10 +107,10 @@ def _reason(error: BaseException) -> str:
         raise
     except BaseException:
         text = ""
-    said, kind = printable(text), type_name(type(error))
-    if " " in said:
-        return said
-    return f"{kind}: {said}" if said else kind  # one word is not enough: KeyError: 'shape'
+    message, kind = printable(text), type_name(type(error))
+    if " " in message:
+        return message
+    return f"{kind}: {message}" if message else kind  # one word is not enough: KeyError: 'shape'
 
 
 def printable(text: str) -> str:

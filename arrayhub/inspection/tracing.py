@@ -158,7 +158,7 @@ def _start(listener: Callable[..., None]) -> None:
     global _running
     with _lock:
         _running += 1
-        transfer.tell(True)
+        transfer.trace_copies(True)
         tracing.listen(listener)
 
 
@@ -167,7 +167,7 @@ def _stop(listener: Callable[..., None]) -> None:
     with _lock:
         _running -= 1
         tracing.unlisten(listener)
-        transfer.tell(_running > 0)
+        transfer.trace_copies(_running > 0)
 
 
 def _line_of_program(frame: FrameType | None) -> tuple[str, int]:

@@ -249,7 +249,7 @@ def _load(point: Any) -> None:
         raise
     except Exception as error:
         raise InterfaceError(
-            f"arrayhub.libraries: the entry point {words_of(point)} for {point.name!r} raised {_said(error)}"
+            f"arrayhub.libraries: the entry point {words_of(point)} for {point.name!r} raised {_message_of(error)}"
         ) from error
     if point.name not in _emitters:
         raise InterfaceError(
@@ -290,13 +290,13 @@ def emitting_library_of(cls: type) -> str | None:
 def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
     """Raise the error about a function that raises. A BufferError or TypeError is its refusal, and keeps its type."""
     kind = type(error) if type(error) in (BufferError, TypeError) else InterfaceError
-    _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_said(error)}", row.root)
+    _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_message_of(error)}", row.root)
 
 
 def raise_result_error(row: Wrapper, obj: Any, result: Any, error: Exception) -> NoReturn:
     """Raise the error about a result that `asarray` does not import."""
     kind = BufferError if type(error) is BufferError else InterfaceError
-    text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_said(error)}"
+    text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_message_of(error)}"
     _raise(error, kind, text, row.root)
 
 
@@ -315,7 +315,7 @@ def parse_fault(row: Wrapper, obj: Any, why: str) -> Exception:
 def raise_emit_error(root: str, error: Exception) -> NoReturn:
     """Raise the error about an `emit` that raises. A BufferError or TypeError is its refusal, and keeps its type."""
     kind = type(error) if type(error) in (BufferError, TypeError, ImportError) else InterfaceError
-    _raise(error, kind, f"{root}: {_words(_emitters.get(root), root)} raised {_said(error)}", root)
+    _raise(error, kind, f"{root}: {_words(_emitters.get(root), root)} raised {_message_of(error)}", root)
 
 
 def emit_fault(root: str, why: str) -> Exception:
@@ -331,7 +331,7 @@ def _marked(error: Exception, root: str) -> Exception:
     return error
 
 
-def _said(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "RecursionError: it calls arrayhub with its own object, or with an object that leads back to it"
     text = first_line(error)

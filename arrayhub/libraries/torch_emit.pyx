@@ -135,8 +135,8 @@ cdef object pending_as_torch_error(Descriptor a):
     except PASSES_ON:
         raise
     except (BufferError, RuntimeError) as error:
-        told = torch_error(a, error)
-    return told
+        result = torch_error(a, error)
+    return result
 
 
 cdef object torch_error(Descriptor a, object error):

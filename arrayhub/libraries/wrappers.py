@@ -107,9 +107,9 @@ def inside(obj):
         return row.parse(obj)
     if row.attribute is None:
         raise wrapper_error(obj, "is not imported as an array")
-    said = row.dtype(obj)
-    if said is not None and not isinstance(said, np.dtype):
-        raise wrapper_error(obj, f"has elements of {said}, which a dense array cannot represent")
+    dtype = row.dtype(obj)
+    if dtype is not None and not isinstance(dtype, np.dtype):
+        raise wrapper_error(obj, f"has elements of {dtype}, which a dense array cannot represent")
     inner = path_getter(row.attribute)(obj)
     if inner is None:  # such as a closed SharedMemory
         raise BufferError(f"{name_of_type(type(obj))}: {row.attribute} is None, so the memory was released")
@@ -141,9 +141,9 @@ def check(obj, array, again):
     """
     if array.size and array.ptr != again.ptr:
         raise wrapper_error(obj, "makes a copy on each access, in which writes would be lost")
-    said = known(type(obj)).dtype(obj)
-    if said is not None and array.dtype != said:
-        raise wrapper_error(obj, f"has elements of type {said}, but returns {array.dtype}")
+    dtype = known(type(obj)).dtype(obj)
+    if dtype is not None and array.dtype != dtype:
+        raise wrapper_error(obj, f"has elements of type {dtype}, but returns {array.dtype}")
     shape = tuple(getattr(obj, "shape", array.shape))
     if shape != array.shape:
         raise wrapper_error(obj, f"has shape {shape}, but returns {array.shape}")

@@ -108,11 +108,11 @@ def _imported(name):
     return cuda
 
 
-def tell(wanted):
+def trace_copies(enabled):
     """Enable or disable tracing of copies. Running copies are not affected."""
     for name, engine in _loaded.items():
         bare = engine.engine if isinstance(engine, Traced) else engine
-        _loaded[name] = Traced(bare) if wanted else bare
+        _loaded[name] = Traced(bare) if enabled else bare
 
 
 def copy(array, *, order="C", stream=None):

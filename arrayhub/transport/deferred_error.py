@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 # Modules that lose an error while reading a message. A method call on an actor waits forever. The scheduler reports
 # different versions. A client of a worker's data leaves the worker waiting for an acknowledgment, so that the worker
 # takes the next request for it.
-_DEAF = {"distributed.actor", "distributed.scheduler", "distributed.worker"}
+_SILENT_READERS = {"distributed.actor", "distributed.scheduler", "distributed.worker"}
 
 # Process pools: an error while reading a task or a result ends the thread or process that reads it.
 _POOLS = {"multiprocessing.pool", "concurrent.futures.process"}
@@ -28,17 +28,17 @@ def refused(error: Exception) -> tuple[Callable[[str], Any], tuple[str]]:
     """Raise `error`, or return the reduction of a stand-in for the array."""
     if not _is_sent_by_dask():
         raise error
-    return _refused, (_words(error),)
+    return _refused, (_message_of(error),)
 
 
 def not_restored(error: Exception) -> Refused:
     """Raise `error`, or return a stand-in for a received array that cannot be restored here."""
-    if not _is_read_unheard():
+    if not _reader_loses_errors():
         raise error
-    return Refused(_words(error))
+    return Refused(_message_of(error))
 
 
-def _words(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     return str(error) if isinstance(error, pickle.PickleError) else f"arrayhub: {type(error).__name__}: {error}"
 
 
@@ -61,7 +61,7 @@ def _is_tried_for_an_error() -> bool:
     return any(frame.f_code.co_name == "error_message" and _module(frame) == "distributed.core" for frame in _calling())
 
 
-def _is_read_unheard() -> bool:
+def _reader_loses_errors() -> bool:
     if _is_read_by_pool():
         return True
     callers = _modules_calling()
@@ -69,7 +69,7 @@ def _is_read_unheard() -> bool:
         return False
     if "distributed.spill" in callers:
         return False
-    if not callers.isdisjoint(_DEAF):
+    if not callers.isdisjoint(_SILENT_READERS):
         return True
     if "distributed.comm.utils" not in callers:
         return False

@@ -25,7 +25,7 @@ _KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # host
 _FAILURES = (ImportError, OSError, RuntimeError, ValueError, BufferError)
 
 
-def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
+def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
     """Copy an array of device memory to the host as the policy allows. Return it with the place to note, or None.
 
     Raises
@@ -33,7 +33,7 @@ def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
     pickle.PicklingError
         The policy refuses, or the memory cannot be copied.
     """
-    policy = _said("device", pickle.PicklingError)
+    policy = _setting("device", pickle.PicklingError)
     readable = is_host_readable(array)
     if policy == "refuse" and not readable:
         raise pickle.PicklingError(
@@ -58,7 +58,7 @@ def taken_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
         ) from error
 
 
-def brought_back(array: USMArray, place: object) -> Any:
+def restored(array: USMArray, place: object) -> Any:
     """Return a received host array, or a copy of it at the noted place if the policy restores arrays.
 
     Raises
@@ -69,7 +69,7 @@ def brought_back(array: USMArray, place: object) -> Any:
     kind, number = _checked(place)
     if is_read_by_scheduler():
         return _Forwarded(array, place)
-    if _said("arrive", pickle.UnpicklingError) == "host":
+    if _setting("arrive", pickle.UnpicklingError) == "host":
         return array
     device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
 
@@ -81,7 +81,7 @@ def brought_back(array: USMArray, place: object) -> Any:
         return fresh
 
     try:
-        restored: USMArray = gathered(array, there)
+        copy: USMArray = gathered(array, there)
     except PASSES_ON:
         raise
     except _FAILURES as error:
@@ -91,7 +91,7 @@ def brought_back(array: USMArray, place: object) -> Any:
             " Set arrayhub.pickling(arrive='host'), or the environment variable ARRAYHUB_UNPICKLING=host, for a host"
             " array"
         ) from error
-    return restored
+    return copy
 
 
 class _Forwarded:
@@ -110,7 +110,7 @@ class _Forwarded:
         return sys.getsizeof(self._array)
 
 
-def _said(name: str, kind: type[pickle.PickleError]) -> str:
+def _setting(name: str, kind: type[pickle.PickleError]) -> str:
     """Return a setting. An invalid environment variable raises an error of type `kind`."""
     try:
         return setting(name)

@@ -23,11 +23,11 @@ _TYPE_STRING = re.compile(
     r"|[<>=]?[mM]8(?:\[\d{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
 )
 _VOID = np.dtype("V").num
-_known: dict[str, npt.DTypeLike] = {}
-_REMEMBERED = 256
+_decoded: dict[str, npt.DTypeLike] = {}
+_CACHED = 256
 
 
-def said(dtype: np.dtype[Any]) -> str | np.dtype[Any]:
+def encode(dtype: np.dtype[Any]) -> str | np.dtype[Any]:
     """Encode a NumPy dtype for a pickle."""
     if dtype.names is None and dtype.metadata is None and _TYPE_STRING.match(dtype.str):
         # If C has two types of one size, the string denotes only one of them; the character denotes the other.
@@ -39,8 +39,8 @@ def _order(dtype: np.dtype[Any]) -> str:
     return "" if dtype.isnative else dtype.byteorder
 
 
-def read(element: object) -> np.dtype[Any]:
-    """Decode the NumPy dtype that `said` encoded.
+def decode(element: object) -> np.dtype[Any]:
+    """Decode the NumPy dtype that `encode` returned.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def read(element: object) -> np.dtype[Any]:
         raise refused_error(element)
     if type(element) is not str:
         raise refused_error(element)
-    dtype = _known.get(element)
+    dtype = _decoded.get(element)
     if dtype is None:
         if _TYPE_STRING.match(element) is None:
             raise refused_error(element)
@@ -66,8 +66,8 @@ def read(element: object) -> np.dtype[Any]:
             dtype = np.dtype(element)
         except (TypeError, ValueError, OverflowError) as error:
             raise refused_error(element) from error
-        if len(_known) < _REMEMBERED:
-            _known[element] = dtype
+        if len(_decoded) < _CACHED:
+            _decoded[element] = dtype
     return dtype  # type: ignore[return-value]
 
 
@@ -110,7 +110,7 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return one of NumPy's own types by its character code, without fields and metadata."""
-    return read(dtype.str if dtype.char in "SUVmM" else _order(dtype) + dtype.char)
+    return decode(dtype.str if dtype.char in "SUVmM" else _order(dtype) + dtype.char)
 
 
 def refused_error(element: object) -> pickle.UnpicklingError:

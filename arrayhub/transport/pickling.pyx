@@ -112,7 +112,7 @@ cdef object reduced(Descriptor array, int protocol):
     cdef int access = IS_READONLY if hashing else access_of(array)
     place = None
     if array.device_.device_type != kDLCPU:
-        sent, place = device_placement.taken_to_host(array)
+        sent, place = device_placement.copied_to_host(array)
     elif multiprocessing_is_loaded() and not array.flags_ & PACKED:
         name = by_name(array, &taken)
         if name is not None:
@@ -242,8 +242,8 @@ cdef object labels_in_state(Descriptor a):
     if a.labels == NULL:
         return None
     labels = labels_of(a)
-    said = (labels.dims, labels.origin, labels.halo)
-    return None if said == (None, None, None) else said
+    values = (labels.dims, labels.origin, labels.halo)
+    return None if values == (None, None, None) else values
 
 
 cdef object element_of(Descriptor a):
@@ -251,7 +251,7 @@ cdef object element_of(Descriptor a):
     if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM or a.flags_ & PACKED:
         row = dtypes.by_typenum(a.typenum_)
         return (row.name.decode(), row.dlpack.code, row.dlpack.bits, bool(a.flags_ & PACKED))
-    return dtype_codec.said(get_dtype(a))
+    return dtype_codec.encode(get_dtype(a))
 
 
 cdef object data_of(Descriptor a, const Footprint* taken, int protocol, int access, bint lasting):
@@ -336,7 +336,7 @@ cdef object unpickled(object state, object data):
     set_access(a, access, memory)
     if labels is not None:
         set_labels_of(a, labels)
-    return a if place is None else device_placement.brought_back(a, place)
+    return a if place is None else device_placement.restored(a, place)
 
 
 cdef object broken_error(str what, object value, str accepted):
@@ -422,7 +422,7 @@ cdef Descriptor described(object shape, object strides, object element):
 cdef int set_element(Descriptor a, object element) except -1:
     cdef const dtypes.ElementType* row
     if type(element) is not tuple:
-        return set_dtype(a, dtype_codec.read(element))
+        return set_dtype(a, dtype_codec.decode(element))
     if len(<tuple> element) != 4 or [type(part) for part in <tuple> element] != [str, int, int, bool]:
         raise dtype_codec.refused_error(element)
     name, code, bits, packed = <tuple> element

@@ -16,9 +16,9 @@ _SETTINGS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def _checked(value: object, said: str, accepted: tuple[str, ...]) -> str:
+def _checked(value: object, name: str, accepted: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in accepted:
-        raise ValueError(f"{said} is {show(value)}; accepted: {', '.join(map(repr, accepted))}")
+        raise ValueError(f"{name} is {show(value)}; accepted: {', '.join(map(repr, accepted))}")
     return value
 
 
@@ -29,7 +29,7 @@ def _at_start(name: str) -> str:
 
 _settings: dict[str, str] = {}  # of the process
 # Values of `pickling` objects that may still be used in a with statement, by id; the last one has precedence.
-_said: dict[int, dict[str, str]] = {}
+_pending: dict[int, dict[str, str]] = {}
 # Active blocks by their sequence number; threads may end them in any order. There is no lock, because a finalizer may
 # run here at any point and a forked child would inherit a held lock. Each step is atomic in Python.
 _blocks: dict[int, pickling] = {}
@@ -41,8 +41,8 @@ def setting(name: str) -> str:
     for block in reversed(list(_blocks.values())):
         if name in block._wanted:
             return block._wanted[name]
-    for said in reversed(list(_said.values())):
-        value = said.get(name)
+    for values in reversed(list(_pending.values())):
+        value = values.get(name)
         if value is not None:
             return value
     present = _settings.get(name)
@@ -94,23 +94,23 @@ class pickling:
             if value is not None
         }
         if self._wanted:
-            _said[id(self)] = dict(self._wanted)
+            _pending[id(self)] = dict(self._wanted)
 
-    def __del__(self, said: dict[int, dict[str, str]] = _said, settings: dict[str, str] = _settings) -> None:
+    def __del__(self, pending: dict[int, dict[str, str]] = _pending, settings: dict[str, str] = _settings) -> None:
         """Make the values permanent once no block can use them. They override values that were set before."""
-        own = said.get(id(self))
+        own = pending.get(id(self))
         if own is None:
             return
-        for earlier in list(said.values()):
+        for earlier in list(pending.values()):
             if earlier is own:
                 break
             for name in list(own):  # in place, so that names that another thread has removed stay removed
                 earlier.pop(name, None)
         settings.update(own)
-        said.pop(id(self), None)
+        pending.pop(id(self), None)
 
     def __enter__(self) -> Self:
-        _said.pop(id(self), None)
+        _pending.pop(id(self), None)
         number = next(_numbers)
         _blocks[number] = self
         self._begun.append(number)
