@@ -7,7 +7,7 @@ cdef unsigned int interfaces_of(object cls) except? 0
 cdef DLDevice device_of_node(object node) except *
 cdef object emit_attribute(object node, int what, object conform=*)
 
-cdef enum:      # the attributes, as `emit_attribute` counts them
+cdef enum:      # attributes, for `emit_attribute`
     SCHEMA
     ARRAY
     DEVICE_ARRAY

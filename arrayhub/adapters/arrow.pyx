@@ -1,7 +1,7 @@
-"""Arrow's C data, C stream and C device data interfaces, through PyCapsules: parse and emit.
+"""Import and export by Arrow's C data, C stream and C device data interfaces, through PyCapsules.
 
-Source of every rule: the specifications of the three interfaces, of the PyCapsule protocol, of the columnar format's
-layouts, and of the canonical extension types ``arrow.fixed_shape_tensor`` and ``arrow.bool8``.
+Sources: the specifications of the three interfaces, of the PyCapsule interface, of the layouts of the columnar format, and
+of the canonical extension types ``arrow.fixed_shape_tensor`` and ``arrow.bool8``.
 
 Each part uses the parts above it, and none below it.
 """

@@ -1011,7 +1011,7 @@ class Series(pl.Series):
 def test_python_objects_of_polars_are_refused(make, take):
     """polars hands over their addresses, as bytes of a fixed size."""
     source = make(pl.Series("o", [object(), None], dtype=pl.Object))
-    with pytest.raises(TypeError, match=f"{type(source).__name__} holds Python objects.*to_list"):
+    with pytest.raises(TypeError, match=f"{type(source).__name__} exports addresses of Python objects.*to_list"):
         take(source)
 
 

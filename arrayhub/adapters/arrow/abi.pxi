@@ -1,4 +1,4 @@
-"""The structs of Arrow's C data, C stream and C device data interfaces, as their specifications lay them out."""
+"""Structs of Arrow's C data, C stream and C device data interfaces, copied from their specifications."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -18,7 +18,7 @@ cdef extern from *:
     const char* DEVICE_STREAM_NAME "ARRAYHUB_DEVICE_STREAM_NAME"
 
 cdef enum:
-    MAX_NODES = 100_000            # of one type: a hostile schema may contain itself
+    MAX_NODES = 100_000            # per type, because a hostile schema may contain itself
     ARROW_FLAG_DICTIONARY_ORDERED = 1
     ARROW_FLAG_NULLABLE = 2
 
@@ -30,7 +30,7 @@ cdef struct ArrowSchema:
     int64_t n_children
     ArrowSchema** children
     ArrowSchema* dictionary
-    void (*release)(ArrowSchema*) noexcept nogil      # NULL once released, or moved elsewhere
+    void (*release)(ArrowSchema*) noexcept nogil      # NULL after the struct is released or moved
     void* private_data
 
 cdef struct ArrowArray:
@@ -45,9 +45,9 @@ cdef struct ArrowArray:
     void (*release)(ArrowArray*) noexcept nogil
     void* private_data
 
-cdef struct ArrowArrayStream:             # each function gives an errno, 0 for success
+cdef struct ArrowArrayStream:             # functions return an errno, 0 for success
     int (*get_schema)(ArrowArrayStream*, ArrowSchema* out) noexcept nogil
-    int (*get_next)(ArrowArrayStream*, ArrowArray* out) noexcept nogil     # a released array after the last
+    int (*get_next)(ArrowArrayStream*, ArrowArray* out) noexcept nogil     # returns a released array at the end
     const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
     void (*release)(ArrowArrayStream*) noexcept nogil
     void* private_data

@@ -1,4 +1,4 @@
-"""Arrow's device interface: memory anywhere, and the event that says when it may be read."""
+"""Import and export by Arrow's device interface: memory on any device, with an event for pending work."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -25,11 +25,11 @@ cdef int take_device_array(Import owner, object capsule) except -1:
 cdef int take_device_struct(Import owner, ArrowDeviceArray* array) except -1:
     owner.array = array.array
     array.array.release = NULL
-    return place(owner, array.device_type, array.device_id, array.sync_event)
+    return set_device(owner, array.device_type, array.device_id, array.sync_event)
 
 
-cdef int place(Import owner, int device_type, int64_t device_id, void* sync_event) except -1:
-    """Note where the buffers lie, and have a stream of our own wait for the producer's event."""
+cdef int set_device(Import owner, int device_type, int64_t device_id, void* sync_event) except -1:
+    """Set the device of the buffers, and make a stream wait for the producer's event."""
     if device_type not in TYPE_NAMES:
         raise interface_error("Arrow", "device_type", device_type, f"one of {sorted(TYPE_NAMES)}")
     if device_type == kDLCPU:
@@ -56,16 +56,16 @@ cdef void _drop_device_capsule(object capsule) noexcept:
 
 
 cdef tuple emit_device(object node, object requested_schema, dict keywords):
-    """The capsules by the device interface: memory anywhere, all of it on one device.
+    """Return the capsules of the device interface. All memory must be on one device.
 
-    CUDA's event happens once the producer's work is done; SYCL's work is waited for, since the interface has no event for
-    SYCL. Memory that the host can read is named as the host's, see `device_named`.
+    For CUDA, the struct has an event of the producer's work. For SYCL, the interface does not have events, so the function
+    waits. Host-readable memory is exported as host memory, see `exported_device`.
     """
     cdef bint lists = wants_lists(requested_schema)
     cdef ArrowDeviceArray* array
     refuse_keywords("__arrow_c_device_array__", keywords)
-    node = as_said(node, lists)
-    ready_on_device(node)      # before it is looked at: times may hold NaT
+    node = exportable(node, lists)
+    ready_on_device(node)      # before the elements are scanned for NaT
     schema = schema_capsule(node, lists)
     array = <ArrowDeviceArray*> PyMem_RawCalloc(1, sizeof(ArrowDeviceArray))
     if array == NULL:
@@ -90,10 +90,10 @@ cdef inline bint has_events(DLDevice device) noexcept:
     return device.device_type == kDLCUDA or device.device_type == kDLCUDAManaged
 
 
-cdef DLDevice device_named(Descriptor a) except *:
-    """The device that the interface names: the host for pinned memory and for shared and host USM, which are its memory too.
+cdef DLDevice exported_device(Descriptor a) except *:
+    """Return the device to export: the host for pinned memory and for shared and host USM.
 
-    pyarrow asks for this interface first, and imports no other device ("Device type 14is not registered").
+    pyarrow tries this interface first, and does not import other devices ("Device type 14is not registered").
     """
     if host_readable(a) and a.device_.device_type != kDLCUDAManaged:
         return DLDevice(kDLCPU, 0)
@@ -106,16 +106,23 @@ cdef DLDevice device_of_node(object node) except *:
     return DLDevice(kDLCPU, 0) if a is None else device_of(a)
 
 
-cdef DLDevice device_shown(object node) except *:
-    """The device that the interface names for the arrays of a node."""
+cdef DLDevice exported_device_of_node(object node) except *:
+    """Return the device to export for the arrays of a node."""
     cdef Descriptor a = first_array(node)
-    return DLDevice(kDLCPU, 0) if a is None else device_named(a)
+    return DLDevice(kDLCPU, 0) if a is None else exported_device(a)
 
 
 cdef int ready_on_device(object node) except -1:
-    """Return once the work on every array of a node is done, or where an event will stand for it; BufferError where the
-    interface cannot say where they lie, InterfaceError where the host can read that they lead out of their content."""
-    cdef DLDevice device = device_shown(node)
+    """Wait for the work on every array of a node, unless the device has events, and validate host-readable offsets.
+
+    Raises
+    ------
+    BufferError
+        The interface cannot represent the device or the context of the arrays.
+    InterfaceError
+        Offsets, sizes, views or indices are out of range.
+    """
+    cdef DLDevice device = exported_device_of_node(node)
     visit_arrays(node, check_place, &device)
     if not has_events(device):
         visit_arrays(node, wait_on_device, NULL)
@@ -123,8 +130,8 @@ cdef int ready_on_device(object node) except -1:
 
 
 cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) except -1:
-    """The struct, of a node that is `ready_on_device`. `out` may be released once its array's release is not NULL."""
-    cdef DLDevice device = device_shown(node)
+    """Fill in the struct of a node after `ready_on_device`. The caller must release `out` if its release is not NULL."""
+    cdef DLDevice device = exported_device_of_node(node)
     memset(out, 0, sizeof(ArrowDeviceArray))
     fill_root_array(&out.array, node, lists)
     out.device_type = device.device_type
@@ -133,15 +140,15 @@ cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) excep
 
 
 cdef int check_place(Descriptor a, void* argument) except -1:
-    cdef DLDevice device = (<DLDevice*> argument)[0], other = device_named(a)
+    cdef DLDevice device = (<DLDevice*> argument)[0], other = exported_device(a)
     if other.device_type != device.device_type or other.device_id != device.device_id:
         raise BufferError(
-            f"Arrow: its arrays lie on several devices, {TYPE_NAMES[device.device_type]}:{device.device_id} and"
-            f" {TYPE_NAMES[other.device_type]}:{other.device_id}; accepted: one. Call to_device() first"
+            f"Arrow: the arrays of the node are on several devices, {TYPE_NAMES[device.device_type]}:{device.device_id} and"
+            f" {TYPE_NAMES[other.device_type]}:{other.device_id}; accepted: one. Call x.to_device(device) first"
         )
     if a.flags_ & OTHER_CONTEXT and other.device_type != kDLCPU:
-        raise BufferError("Arrow: the memory belongs to a SYCL context that is not its device's default one, which the device"
-                          " interface cannot name; call to_host(x)")
+        raise BufferError("Arrow: the memory belongs to a SYCL context other than the default context of its device, which the"
+                          " device interface cannot represent; call arrayhub.to_host(x)")
     return 0
 
 
@@ -150,12 +157,12 @@ cdef int wait_on_device(Descriptor a, void* argument) except -1:
 
 
 cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
-    """The event that stands for the work on every array of a node; none where nothing is in flight."""
+    """Set the event of the work on all arrays of a node, if work is pending."""
     cdef Body* body = <Body*> array.array.private_data
     cdef intptr_t stream
-    cdef bint found = False
-    visit_arrays(node, in_flight, &found)
-    if not found or not cuda.driver_present():
+    cdef bint pending = False
+    visit_arrays(node, has_pending_work, &pending)
+    if not pending or not cuda.driver_present():
         return 0
     stream = cuda.waiting_stream(device)
     visit_arrays(node, wait_in_order, &stream)
@@ -164,9 +171,9 @@ cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
     return 0
 
 
-cdef int in_flight(Descriptor a, void* found) except -1:
+cdef int has_pending_work(Descriptor a, void* pending) except -1:
     if a.stream_ != NULL or a.producer_ is not None:
-        (<bint*> found)[0] = True
+        (<bint*> pending)[0] = True
     return 0
 
 

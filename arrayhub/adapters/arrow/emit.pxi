@@ -1,4 +1,4 @@
-"""Arrays and nodes as Arrow's arrays: the structs, and what they hold until they are released."""
+"""Export arrays and nodes as Arrow arrays: the structs, and the objects that they keep alive until they are released."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from arrayhub._core.errors import unreadable
 
 cdef extern from *:
     """
-    /* Times of eight bytes that are the smallest integer, which NumPy reads as "not a time". */
+    /* Eight-byte times with the smallest integer are NumPy's NaT ("not a time"). */
     static Py_ssize_t arrayhub_count_nat(const char *data, Py_ssize_t n) {
         Py_ssize_t count = 0;
         for (Py_ssize_t k = 0; k < n; k++) {
@@ -56,17 +56,17 @@ cdef extern from *:
     void arrayhub_mark_nat(const char* data, Py_ssize_t n, char* valid) noexcept nogil
 
 
-cdef struct Body:              # what a released array gives back; what follows it is in the same allocation
-    PyObject* owner            # what has the buffers of this node
-    cuda.CudaEvent event       # of the outermost array of a CUDA device array
+cdef struct Body:              # private data of an exported array; its buffers and children are in the same allocation
+    PyObject* owner            # owner of the buffers of this node
+    cuda.CudaEvent event       # for the outermost array of a CUDA device array
 
 
 cdef void _release_array(ArrowArray* array) noexcept nogil:
-    """Children that a consumer has moved elsewhere have a release of NULL here, and their own body there."""
+    """Release an array and its children. Children that a consumer has moved have a NULL release here."""
     cdef int64_t k
     if array == NULL or array.release == NULL:
         return
-    if is_finalizing():      # Python must not be entered any more: the memory goes with the process
+    if is_finalizing():      # Python code cannot run any more, so the memory is kept until the process ends
         array.release = NULL
         return
     for k in range(array.n_children):
@@ -88,7 +88,7 @@ cdef void free_body(Body* body) noexcept with gil:
 
 
 cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children, bint dictionary) except NULL:
-    """Give `out` space for its buffers, children and dictionary, and make it release them."""
+    """Allocate the buffers, children and dictionary of `out`, and set its release function."""
     cdef int64_t structs = children + dictionary, k
     cdef size_t size = sizeof(Body) + buffers * sizeof(void*) + children * sizeof(void*) + structs * sizeof(ArrowArray)
     cdef Body* body = <Body*> PyMem_RawCalloc(1, size)
@@ -111,15 +111,17 @@ cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children
 
 
 cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead) except -1:
-    """The array of a node; `lead`: how many elements in front of its first one the parent's offset will skip."""
+    """Fill in the array of a node. `lead` is the number of elements before the first one that the parent's offset skips."""
     if isinstance(node, Tree):
         return fill_tree(out, <Tree> node, lead)
     return fill_dense(out, node, <Descriptor> node, 0, lead)
 
 
 cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ssize_t lead) except -1:
-    """Numbers: a primitive array under a fixed-size list for each dimension after the first. The owner is `a`, or the Tree
-    of kind FLAT that it is the content of."""
+    """Fill in numbers: a primitive array inside one fixed-size list for each dimension after the first.
+
+    `owner` is `a`, or the Tree of kind FLAT whose content is `a`.
+    """
     cdef bint innermost = axis == a.nd_ - 1
     cdef Tree t = <Tree> owner if isinstance(owner, Tree) else None
     new_body(out, owner, 2 if innermost else 1, 0 if innermost else 1, False)
@@ -131,19 +133,19 @@ cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ss
     if not innermost:
         return fill_dense(out.children[0], owner, a, axis + 1, lead * a.shape_[axis + 1])
     out.buffers[1] = NULL if a.data_ == NULL else a.data_ - lead * a.itemsize_
-    return note_missing_times(out, a, lead)
+    return mark_missing_times(out, a, lead)
 
 
-cdef int note_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
-    """NumPy's NaT is the smallest integer, which Arrow takes for an instant: it goes out as a missing value.
+cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
+    """Mark NumPy's NaT as missing in the bitmap.
 
-    What came in by Arrow goes back as it came: there the smallest integer was an instant.
+    NaT is the smallest integer, which is a valid time in Arrow. Arrays imported from Arrow are therefore exported unchanged.
     """
     cdef Py_ssize_t count, n = size_of(a)
     if n == 0 or not may_be_nat(a):
         return 0
     if not host_readable(a):
-        raise BufferError(f"Arrow: {why_unread(a)}")
+        raise BufferError(f"Arrow: {nat_obstacle(a)}")
     count = arrayhub_count_nat(a.data_, n)
     if count == 0:
         return 0
@@ -153,19 +155,19 @@ cdef int note_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) exce
         valid &= np.unpackbits(bits_at(out), bitorder="little")[: lead + n].astype(bool)
         count = UNCOUNTED
     bits = np.packbits(valid, bitorder="little")
-    hold_too(<Body*> out.private_data, bits)
+    hold_also(<Body*> out.private_data, bits)
     out.buffers[0] = cnp.PyArray_DATA(<cnp.ndarray> bits)
     out.null_count = count
     return 0
 
 
 cdef object bits_at(ArrowArray* out):
-    """The bytes of a bitmap that begins with the buffers, `offset` bits before the first element."""
+    """Return the bytes of the bitmap of an array, from the first bit of its buffers."""
     return np.asarray(<const unsigned char[: (out.offset + out.length + 7) >> 3]> out.buffers[0])
 
 
-cdef int hold_too(Body* body, object more) except -1:
-    """Keep another object as long as the owner of a body."""
+cdef int hold_also(Body* body, object more) except -1:
+    """Keep another object alive as long as the owner of a body."""
     pair = (<object> body.owner, more)
     Py_INCREF(pair)
     Py_DECREF(<object> body.owner)
@@ -174,10 +176,10 @@ cdef int hold_too(Body* body, object more) except -1:
 
 
 cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssize_t lead, Py_ssize_t nulls) except -1:
-    """The bitmap and the offset that goes with it, so that its first bit stands for the first element after `lead`.
+    """Set the bitmap, and the offset at which its bit for the first element after `lead` is.
 
-    An array has one offset for all its buffers, which therefore start as many elements earlier. They do exist: bits are
-    left over by slices, which have left as many elements in front.
+    An array has one offset for all buffers, so all buffers start that many elements earlier. These elements exist, because
+    only slices have a bit offset.
     """
     cdef Py_ssize_t back = 0
     if bit < lead:
@@ -196,7 +198,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
              count if has(t, FIELDS) else NODE_KINDS[t.kind].children, has(t, INDICES))
     out.length = t.length + lead
     out.null_count = 0
-    if out.length == 0:      # pyarrow takes buffers of no elements for empty, and an offset into them for a mistake
+    if out.length == 0:      # pyarrow rejects an offset into the buffers of an empty array
         pass
     elif t.validity is not None:
         set_bitmap(out, t.validity, t.bit, lead, t.nulls)
@@ -204,7 +206,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
         set_bitmap(out, <Descriptor> t.content, t.bit, lead, 0)
         out.buffers[0] = NULL
         out.null_count = 0
-    start = out.offset + lead        # elements in the buffers before the first of this node
+    start = out.offset + lead        # number of elements in the buffers before the node's first
     if has(t, ENDS | SIZES):
         out.buffers[1] = back_by(t.offsets, start)
     if has(t, SIZES):
@@ -231,13 +233,13 @@ cdef inline const void* back_by(Descriptor a, Py_ssize_t elements) noexcept:
 
 
 cdef int fill_view_buffers(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
-    """The views, their buffers, and the sizes of those, which lie behind the array's own space."""
+    """Set the views, their buffers, and the array of the buffers' sizes."""
     cdef Py_ssize_t k, count = len(t.parts)
     sizes = np.array([(<Descriptor> part).shape_[0] for part in t.parts], np.int64)
     out.buffers[1] = back_by(<Descriptor> t.content, start * VIEW_BYTES)
     for k in range(count):
         out.buffers[2 + k] = (<Descriptor> t.parts[k]).data_
-    hold_too(<Body*> out.private_data, sizes)
+    hold_also(<Body*> out.private_data, sizes)
     out.buffers[2 + count] = <const void*> <size_t> sizes.ctypes.data
     return 0
 
@@ -254,24 +256,24 @@ cdef int fill_root_array(ArrowArray* out, object node, bint lists) except -1:
     out.children[0].length = size_of(a)
     out.children[0].null_count = 0
     out.children[0].buffers[1] = a.data_
-    return note_missing_times(out.children[0], a, 0)
+    return mark_missing_times(out.children[0], a, 0)
 
 
 cdef int ready_for_host(object node) except -1:
-    """Return once the host may read every array of a node, and what it leads into is there: most consumers do not look.
+    """Wait until the host can read every array of a node, and validate offsets and indices, as most consumers do not.
 
     Raises
     ------
     InterfaceError
-        Offsets, sizes, views or indices lead out of what they lead into.
+        Offsets, sizes, views or indices are out of range.
     BufferError
-        The host cannot read it.
+        The host cannot read the memory.
     """
-    visit_arrays(node, be_ready_for_host, NULL)
+    visit_arrays(node, wait_for_host, NULL)
     return check_below(node)
 
 
-cdef int be_ready_for_host(Descriptor a, void* argument) except -1:
+cdef int wait_for_host(Descriptor a, void* argument) except -1:
     if not host_readable(a):
         raise BufferError(unreadable("Arrow", place_of(a), call="use __arrow_c_device_array__, or call x.to_host()"))
     return host_ready(a)
@@ -285,18 +287,18 @@ cdef void _drop_array_capsule(object capsule) noexcept:
 
 
 cdef tuple emit(object node, object requested_schema):
-    """The capsules of a Descriptor or a Tree in memory that the host can read, once its producer's work is done.
+    """Return the capsules of a Descriptor or a Tree in host-readable memory, after the producer's work is done.
 
     Raises
     ------
     BufferError
-        It lies on a device; Arrow has no words for its type; or it is not compact.
+        The host cannot read the memory, Arrow cannot represent the type, or the memory is not compact.
     InterfaceError
-        It leads out of its content.
+        Offsets, sizes, views or indices are out of range.
     """
     cdef bint lists = wants_lists(requested_schema)
     cdef ArrowArray* array
-    node = as_said(node, lists)
+    node = exportable(node, lists)
     ready_for_host(node)
     schema = schema_capsule(node, lists)
     array = <ArrowArray*> PyMem_RawCalloc(1, sizeof(ArrowArray))

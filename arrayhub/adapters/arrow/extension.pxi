@@ -1,4 +1,4 @@
-"""Arrow's canonical extension types ``arrow.fixed_shape_tensor`` and ``arrow.bool8``, in and out, and their metadata."""
+"""Import and export Arrow's canonical extension types ``arrow.fixed_shape_tensor`` and ``arrow.bool8``."""
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from arrayhub._core.labels import named
 
 cdef enum:
     BOOL_CODE = 6                  # DLPack's
-    MAX_PAIRS = 4096               # of metadata
-    MAX_METADATA = 1 << 20         # bytes of one string in it
+    MAX_PAIRS = 4096               # in the metadata of a schema
+    MAX_METADATA = 1 << 20         # bytes of one string
 
 
 cdef dict pairs_of(ArrowSchema* schema):
-    """The extension's name and metadata; other keys are their owners' business."""
+    """Return the metadata of a schema as a dict, which includes the name and the metadata of its extension type."""
     cdef const char* metadata = schema.metadata
     cdef Py_ssize_t at = 4, n
     cdef int32_t length
@@ -43,7 +43,7 @@ cdef dict pairs_of(ArrowSchema* schema):
 
 
 cdef object extended(object node, ArrowSchema* schema):
-    """What a canonical extension type makes of its storage; others are what their storage is, as the format allows."""
+    """Convert the storage of a canonical extension type. Other extension types stay storage, as the specification permits."""
     cdef dict pairs = pairs_of(schema)
     name = pairs.get(b"ARROW:extension:name")
     if isinstance(node, Tree) or name is None:
@@ -61,20 +61,23 @@ cdef Descriptor as_bool(Descriptor a):
 
 
 cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
-    """The dimensions that the metadata gives: `shape` and `dim_names` are those of the memory, `permutation` says which of
-    them each dimension of the array is."""
-    said = json_of(metadata)
-    shape = listed(said, "shape", int)
+    """Return the tensor that the metadata describes.
+
+    `shape` and `dim_names` are in the order of the memory. `permutation` has the position there of each dimension of the
+    array.
+    """
+    fields = json_of(metadata)
+    shape = list_in(fields, "shape", int)
     if shape is None or any([length < 0 for length in shape]):
         raise interface_error("arrow.fixed_shape_tensor", "shape", shape, "lengths of zero or more")
-    order = listed(said, "permutation", int)
-    names = listed(said, "dim_names", str)
+    order = list_in(fields, "permutation", int)
+    names = list_in(fields, "dim_names", str)
     size = 1
     for length in shape:
         size *= length
     if size != flat.shape_[1]:
-        raise interface_error("arrow.fixed_shape_tensor", "shape", shape, f"lengths whose product is {flat.shape_[1]}, as the"
-                                                                          " list's")
+        raise interface_error("arrow.fixed_shape_tensor", "shape", shape, f"lengths whose product is {flat.shape_[1]}, the"
+                              " length of the list")
     if order is None:
         order = list(range(len(shape)))
     if sorted(order) != list(range(len(shape))):
@@ -90,19 +93,19 @@ cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
 
 
 cdef dict json_of(bytes metadata):
-    import json      # not before there are tensors: it takes a tenth of the time to import the package
+    import json      # on first use: it takes a tenth of the package's import time
 
     try:
-        said = json.loads(metadata.decode())
+        fields = json.loads(metadata.decode())
     except (ValueError, RecursionError):
-        said = None
-    if type(said) is not dict:
+        fields = None
+    if type(fields) is not dict:
         raise interface_error("arrow.fixed_shape_tensor", "metadata", metadata, 'JSON such as {"shape": [2, 3]}')
-    return said
+    return fields
 
 
-cdef object listed(dict said, str key, type kind):
-    values = said.get(key)
+cdef object list_in(dict fields, str key, type kind):
+    values = fields.get(key)
     if values is None:
         return None
     if type(values) is not list or not all([type(value) is kind and (kind is str or abs(value) < 1 << 62) for value in values]):
@@ -110,12 +113,12 @@ cdef object listed(dict said, str key, type kind):
     return values
 
 
-# ------------------------------------------------------------------------------------------------------------- the way out
+# ------------------------------------------------------------------------------------------------------------------ export
 
 
-cdef bytes metadata_of(bytes name, bytes said):
-    """The two pairs of an extension type."""
-    cdef list strings = [b"ARROW:extension:name", name, b"ARROW:extension:metadata", said]
+cdef bytes metadata_of(bytes name, bytes metadata):
+    """Return the schema metadata of an extension type: its name and its metadata."""
+    cdef list strings = [b"ARROW:extension:name", name, b"ARROW:extension:metadata", metadata]
     return np.int32(2).tobytes() + b"".join([np.int32(len(s)).tobytes() + s for s in strings])
 
 
@@ -127,8 +130,10 @@ cdef bytes bool8_metadata():
 
 
 cdef list memory_order(Descriptor a):
-    """The axes after the first in the order of the memory, the longest step first; None where they are not compact, each
-    element of the first axis a run of its own."""
+    """Return the axes after the first in the order of the memory, from the largest stride to the smallest.
+
+    Return None unless the elements at each index of the first axis are contiguous.
+    """
     cdef Py_ssize_t expected = a.itemsize_
     cdef list order = sorted(range(1, a.nd_), key=lambda axis: -a.byte_strides_[axis])
     if size_of(a) == 0:
@@ -142,13 +147,13 @@ cdef list memory_order(Descriptor a):
 
 
 cdef bytes tensor_metadata(Descriptor a, list order):
-    """What says how a list of `order`'s lengths is the array: see `tensor_of`."""
+    """Return the schema metadata of a tensor; see `tensor_of`."""
     import json
 
-    said = {"shape": [a.shape_[axis] for axis in order]}
+    fields = {"shape": [a.shape_[axis] for axis in order]}
     if order != sorted(order):
-        said["permutation"] = [order.index(axis) for axis in range(1, a.nd_)]
+        fields["permutation"] = [order.index(axis) for axis in range(1, a.nd_)]
     dims = getattr(labels_of(a), "dims", None)
     if dims is not None and None not in dims[1:]:
-        said["dim_names"] = [dims[axis] for axis in order]
-    return metadata_of(b"arrow.fixed_shape_tensor", json.dumps(said).encode())
+        fields["dim_names"] = [dims[axis] for axis in order]
+    return metadata_of(b"arrow.fixed_shape_tensor", json.dumps(fields).encode())

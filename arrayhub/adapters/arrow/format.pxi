@@ -1,4 +1,4 @@
-"""The one table of Arrow's formats. Numbers of one letter are a column of the table of element types, in _core/dtypes.
+"""The table of Arrow's formats. Formats of numbers are a column of the table of element types, in _core/dtypes.
 
 Source: "Data type description -- format strings" of the C data interface's specification.
 """
@@ -20,12 +20,12 @@ from arrayhub._core.kinds cimport (
 )
 
 cdef struct Format:
-    const char* text         # the format, or what it starts with
-    bint whole               # the text is all of it
-    int kind                 # Kind of _core/kinds, which has the number of buffers and children; REFUSED
-    int width                # bytes of an offset, or of an element where the type has a fixed one
-    const char* number       # FLAT: the element type, as dtypes.by_arrow knows it; "M", "m": NumPy's times
-    const char* words        # what it is, for messages
+    const char* text         # the format, or its prefix
+    bint whole               # `text` is the complete format
+    int kind                 # kind of node in _core/kinds, which has the numbers of buffers and children; or REFUSED
+    int width                # size of an offset, or of an element of fixed size, in bytes
+    const char* number       # FLAT: element type for dtypes.by_arrow, or "M", "m" for NumPy's times
+    const char* words        # name for messages
 
 cdef enum:
     REFUSED = -1
@@ -66,10 +66,10 @@ _TABLE[29] = Format(b"d:",  False, REFUSED,     0,     NULL,    b"decimal")
 _TABLE[30] = Format(b"+u",  False, REFUSED,     0,     NULL,    b"union")
 _TABLE[31] = Format(b"+r",  True,  REFUSED,     0,     NULL,    b"run_end_encoded")
 _TABLE[32] = Format(b"n",   True,  REFUSED,     0,     NULL,    b"null")
-_TABLE[33] = Format(b"+m",  True,  LIST,        4,     NULL,    b"map")     # in; a list on the way out
+_TABLE[33] = Format(b"+m",  True,  LIST,        4,     NULL,    b"map")     # imported as a list
 _TABLE[34] = Format(b"_pl", False, REFUSED,     0,     NULL,    b"a type of polars' own")
 
-# The numbers, whose letters are the other table's: rows made from it, found by their letter.
+# Rows of the numbers by letter, generated from the table of element types.
 cdef Format[128] _NUMBERS
 cdef const dtypes.ElementType* _row
 cdef int _letter
@@ -83,9 +83,9 @@ cdef dict _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
 cdef const Format* find_format(const char* text) noexcept nogil:
-    """The row of a format; NULL where there is none."""
+    """Return the row of a format, or NULL."""
     cdef int k
-    if text == NULL or text[0] <= 0:      # beyond ASCII there is none
+    if text == NULL or text[0] <= 0:      # formats are ASCII
         return NULL
     if text[1] == 0 and _NUMBERS[<int> text[0]].words != NULL:
         return &_NUMBERS[<int> text[0]]
@@ -100,7 +100,7 @@ cdef const Format* find_format(const char* text) noexcept nogil:
 
 
 cdef const Format* format_of_kind(int kind, Py_ssize_t width) noexcept nogil:
-    """The first row of a kind whose width is `width`, or of any where that is 0."""
+    """Return the first row of a kind with this width, or with any width if `width` is 0."""
     cdef int k
     for k in range(ROWS):
         if _TABLE[k].kind == kind and (width == 0 or _TABLE[k].width == width):
@@ -109,12 +109,12 @@ cdef const Format* format_of_kind(int kind, Py_ssize_t width) noexcept nogil:
 
 
 cdef str unit_of(const char* text):
-    """NumPy's unit of a time's format."""
+    """Return NumPy's unit for the format of a time."""
     return _UNITS[chr(text[2])]
 
 
 cdef str text_of(const char* text):
-    """A format as messages show it."""
+    """Return a format for messages."""
     if text == NULL:
         return "a NULL format"
     return repr(text[:strlen(text) if strlen(text) < 80 else 80].decode("utf-8", "replace"))

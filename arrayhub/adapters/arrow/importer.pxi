@@ -19,47 +19,47 @@ from arrayhub._core.errors import PASSES_ON, interface_error, name_of_type
 
 
 cdef Descriptor parse(object obj, object stream):
-    """A dense array on the memory that Arrow's interfaces hand over; None where the type has none of them.
+    """Import the memory of an Arrow producer as a dense array, or return None without Arrow's interfaces.
 
-    Asked in this order: the device interface, the array's, the device stream's, the stream's (of one chunk each). A stream
-    that can be read once is refused by its schema where that suffices, so that the call that the message names can read it.
+    The interfaces are tried in this order: device array, array, device stream, stream. A stream must have one chunk. A
+    stream that can be read only once is rejected by its schema if possible, so that the call in the message can read it.
 
     Raises
     ------
     InterfaceError
-        The structs contradict themselves or the specification.
+        The structs are inconsistent or violate the specification.
     BufferError
-        The memory is no dense array; the message names ``asnested`` and, where there is one, a call of the producer's.
+        The data is not a dense array. The message names the call to make instead.
     """
-    cdef Import owner = handed_over(obj)
+    cdef Import owner = import_single(obj)
     if owner is not None:
-        return dense(whole(owner), obj)
+        return dense(root_of_import(owner), obj)
     if not is_stream(obj):
-        return single(streamed(obj, NULL), obj)
+        return single(import_chunks(obj, NULL), obj)
     check_unread(obj)
     try:
-        return single(streamed(obj, check_format), obj)
+        return single(import_chunks(obj, check_format), obj)
     except BufferError as error:
-        raise BufferError(f"{error}. This has opened the stream, which may give nothing a second time: make it anew first") \
+        raise BufferError(f"{error}. The stream has been opened, and may be readable only once: create it again first") \
             from error
 
 
 cdef Descriptor single(list chunks, object obj):
-    """The one chunk of a stream as a dense array; None without a stream."""
+    """Return the single chunk of a stream as a dense array, or None if `chunks` is None."""
     if chunks is None:
         return None
     if len(chunks) > 1:
         chunks = [chunk for chunk in chunks if length_of(chunk)] or chunks[:1]
     if len(chunks) != 1:
         raise BufferError(
-            f"Arrow: {name_of_type(type(obj))} hands over {len(chunks)} chunks of memory; accepted: one. Call"
-            " arrayhub.asnested(x), which gives the list of them, or asnested(x, copy=True), one copy"
+            f"Arrow: {name_of_type(type(obj))} has {len(chunks)} chunks; accepted: one. Call arrayhub.asnested(x), which"
+            " returns a list of them, or asnested(x, copy=True), which concatenates them"
         )
     return dense(chunks[0], obj)
 
 
 cdef Descriptor dense(object node, object obj):
-    """A node as a dense array, or the refusal that says which call helps."""
+    """Return a node as a dense array, or raise BufferError with the call to make instead."""
     if not isinstance(node, Tree):
         return <Descriptor> node
     raise BufferError(f"Arrow: {name_of_type(type(obj))} {refusal_of(<Tree> node)}")
@@ -68,10 +68,10 @@ cdef Descriptor dense(object node, object obj):
 cdef str refusal_of(Tree t):
     if t.validity is not None and (not host_readable(t.validity) or count_nulls(t)):
         count = f"{t.nulls} missing values" if t.nulls != UNCOUNTED else "a bitmap of missing values"
-        return f"has {count}, which a dense array cannot say; call arrayhub.asnested(x), or fill them in first"
+        return f"has {count}, which a dense array cannot represent; call arrayhub.asnested(x), or fill them first"
     if has(t, NUMBERS):
-        return f"has elements of Arrow's type {t.meaning!r}, of which NumPy's says less; call arrayhub.asnested(x), whose" \
-            " .content is an array"
+        return f"has elements of Arrow's type {t.meaning!r}, which NumPy cannot represent; call arrayhub.asnested(x)" \
+            ".content for the numbers"
     return NODE_KINDS[t.kind].refusal.decode()
 
 
@@ -81,8 +81,8 @@ cdef str refusal_of(Tree t):
 cdef bint is_stream(object obj) except -1:
     """Return whether reading `obj` may consume or compute it: its only interface is a stream's, and it lacks a length.
 
-    The specification of the PyCapsule interface leaves open whether a stream can be requested twice. Tables and columns have a
-    length; readers do not (pyarrow, nanoarrow, arro3), and duckdb and ibis count the rows of a query to give it.
+    The specification of the PyCapsule interface leaves open whether a stream can be requested twice. Tables and columns have
+    a length; readers do not (pyarrow, nanoarrow, arro3), and duckdb and ibis count the rows of a query to give it.
     """
     cdef unsigned int record
     if isinstance(obj, Descriptor):
@@ -97,16 +97,16 @@ cdef bint is_stream(object obj) except -1:
 
 
 cdef int check_unread(object obj) except -1:
-    """Refuse a stream that cannot be a dense array, without opening it."""
+    """Raise BufferError if the schema of a stream shows that it is not a dense array. The stream is not opened."""
     if record_of(obj) & ARROW_IS_LAZY:
         raise BufferError(f"Arrow: {name_of_type(type(obj))} is a query, whose result has columns; call"
-                          " arrayhub.asnested(x), which computes it")
+                          " arrayhub.asnested(x), which runs the query")
     cdef Import owner = stated_schema(obj)
     return 0 if owner is None else check_format(&owner.schema, obj)
 
 
 cdef int check_format(ArrowSchema* schema, object obj) except -1:
-    """Refuse what is not dense whatever its values are; of lists of a fixed size these decide."""
+    """Raise BufferError if a type cannot be a dense array. For lists of a fixed size this depends on the values."""
     cdef const Format* row = find_format(schema.format)
     if schema.dictionary == NULL and (row == NULL or row.kind == REFUSED):
         return 0
@@ -117,8 +117,10 @@ cdef int check_format(ArrowSchema* schema, object obj) except -1:
 
 
 cdef Import stated_schema(object obj):
-    """The schema that a stream's producer states apart from the stream, by ``__arrow_c_schema__`` or by an attribute `schema`
-    that has it; None where it states none."""
+    """Return the schema of a stream's producer that can be read without the stream, or None.
+
+    It is the producer's ``__arrow_c_schema__``, or that of its attribute `schema`.
+    """
     cls = type(obj)
     try:
         stated = obj if hasattr(cls, "__arrow_c_schema__") else obj.schema if hasattr(cls, "schema") else None
@@ -135,12 +137,12 @@ cdef Import stated_schema(object obj):
 
 
 def unread(obj, /):
-    """Return what is known of a stream that has not been read, as in "a stream of records"; None for all other objects."""
+    """Describe a stream that was not read, as in "a stream of records". Return None for all other objects."""
     cdef const Format* row = NULL
     if not is_stream(obj):
         return None
     if record_of(obj) & ARROW_IS_LAZY:
-        return "a query, which is computed when it is read"
+        return "a query, which runs when it is read"
     cdef Import owner = stated_schema(obj)
     if owner is not None:
         row = find_format(owner.schema.format)
@@ -151,26 +153,28 @@ def unread(obj, /):
 
 
 cdef list parse_chunks(object obj):
-    """The chunks that Arrow's interfaces hand over, each a Descriptor where it is dense and a Tree elsewhere; None where
-    the type has none of the interfaces."""
-    cdef Import owner = handed_over(obj)
-    return streamed(obj, NULL) if owner is None else [whole(owner)]
+    """Import the chunks of an Arrow producer, or return None without Arrow's interfaces.
+
+    A chunk is a Descriptor if it is dense, else a Tree.
+    """
+    cdef Import owner = import_single(obj)
+    return import_chunks(obj, NULL) if owner is None else [root_of_import(owner)]
 
 
 def has_form(obj, /):
-    """Return whether what Arrow's interfaces of an object hand over is something that `asnested` has a form for."""
+    """Return whether `asnested` can import an object by Arrow's interfaces."""
     try:
         return parse_chunks(obj) is not None
     except PASSES_ON:
         raise
-    except Exception:      # pyarrow's own too, of values of several kinds
+    except Exception:      # for example pyarrow's error for values of several kinds
         return False
 
 
-cdef Import handed_over(object obj):
-    """What the device's or the array's interface hands over; None where the type has neither."""
+cdef Import import_single(object obj):
+    """Import by the device or the array interface, or return None if the type has neither."""
     cdef unsigned int record
-    if isinstance(obj, Descriptor):      # whose other interfaces say more
+    if isinstance(obj, Descriptor):      # its other interfaces are more precise
         return None
     record = record_of(obj)
     if record & ARROW_STREAM_FIRST and hasattr(type(obj), "__arrow_c_stream__"):
@@ -182,15 +186,15 @@ cdef Import handed_over(object obj):
     return import_array(obj) if record & ARROW_ARRAY else None
 
 
-cdef object whole(Import owner):
-    """The node of an array that came with its schema."""
+cdef object root_of_import(Import owner):
+    """Return the node of an array that was imported together with its schema."""
     node = build_root(owner, &owner.schema)
     drop_schema(&owner.schema)
     return node
 
 
-cdef list streamed(object obj, Check check):
-    """Import the chunks of a stream as nodes; return None if the type does not have a stream's interface.
+cdef list import_chunks(object obj, Check check):
+    """Import the chunks of a stream as nodes, or return None if the type does not have a stream interface.
 
     `check` is called with the schema before the first chunk is read."""
     cdef Import owner, first
@@ -216,17 +220,17 @@ cdef list streamed(object obj, Check check):
 
 
 cdef int refuse_objects(Descriptor a, void* producer) except -1:
-    """Refuse the addresses of Python objects, which is what the producer's bytes of a fixed size are."""
+    """Raise TypeError for fixed-size bytes of a producer that stores addresses of Python objects in them."""
     if a.typenum_ == cnp.NPY_VOID:
         raise TypeError(
-            f"Arrow: {name_of_type(type(<object> producer))} holds Python objects, and hands over their addresses; accepted:"
-            " elements of a type that Arrow has. Take x.to_list() of the column, or make it anew, of numbers, strings or lists"
+            f"Arrow: {name_of_type(type(<object> producer))} exports addresses of Python objects; accepted: elements of an"
+            " Arrow type. Use x.to_list(), or a column of numbers, strings or lists"
         )
     return 0
 
 
 cdef unsigned int interfaces_of(object cls) except? 0:
-    """What a record says of a type's interfaces besides."""
+    """Return the bits for Arrow's interfaces in the record of a type."""
     cdef unsigned int found = 0
     if getattr(cls, "__arrow_c_device_array__", None) is not None:
         found |= ARROW_DEVICE
@@ -242,7 +246,7 @@ cdef int check_pair(object pair, str method) except -1:
 
 
 cdef Import import_array(object obj):
-    """What the array interface hands over."""
+    """Import by the array interface."""
     pair = obj.__arrow_c_array__()
     check_pair(pair, "__arrow_c_array__")
     cdef Import owner = new_import()
@@ -252,7 +256,7 @@ cdef Import import_array(object obj):
 
 
 cdef Import import_on_device(object obj):
-    """What the device interface hands over."""
+    """Import by the device interface."""
     pair = obj.__arrow_c_device_array__()
     check_pair(pair, "__arrow_c_device_array__")
     cdef Import owner = new_import()
@@ -262,7 +266,7 @@ cdef Import import_on_device(object obj):
 
 
 cdef Import import_array_first(object obj):
-    """What the array interface hands over, or, of what it refuses because it is elsewhere, the device interface."""
+    """Import by the array interface, or by the device interface if the array interface rejects memory of a device."""
     try:
         return import_array(obj)
     except PASSES_ON:

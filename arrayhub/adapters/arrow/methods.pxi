@@ -15,10 +15,10 @@ cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", *BY_VIA["arrow"].attributes)
 
 
 cdef int check_request(object node, object requested, str method) except -1:
-    """Refuse a request for other elements: to convert them takes a copy, which nobody asked for.
+    """Raise BufferError if a requested type differs from the type of the elements, because a conversion would copy them.
 
-    The specification lets a producer pass over a request, but ``pyarrow.array(x, type=)`` does not get to the cast that it then
-    means to make. Of what comes by a stream it does, so those pass over it.
+    The specification permits a producer to ignore a request. But ``pyarrow.array(x, type=)`` then fails before its cast, so
+    arrays raise an error. For streams pyarrow casts, so streams ignore the request.
     """
     found = difference(requested, emit_schema(node, requested))
     if found is None:
@@ -29,13 +29,13 @@ cdef int check_request(object node, object requested, str method) except -1:
 
 @cython.final
 cdef class Export:
-    """A method of Arrow's on an array: it exists only where it tells the truth, so it is made when asked for."""
+    """A method of Arrow's interfaces. It exists only if it is valid for the array, so it is created on access."""
     cdef object node
-    cdef object conform      # what a layer above makes of a node and a requested schema; None: nothing
+    cdef object conform      # function that converts a node toward a requested schema, or None
     cdef int what
 
     def __init__(self):
-        raise TypeError("Export: take an array's __arrow_c_array__")
+        raise TypeError("Export: cannot be created; use x.__arrow_c_array__")
 
     def __call__(self, requested_schema=None, **keywords):
         node = self.node
@@ -52,7 +52,7 @@ cdef class Export:
         if self.what == DEVICE_STREAM:
             return emit_device_stream(node, requested_schema, keywords)
         if keywords:
-            raise TypeError(f"{_ATTRIBUTES[self.what]}: no such keyword: {next(iter(keywords))}")
+            raise TypeError(f"{_ATTRIBUTES[self.what]}: unknown keyword {next(iter(keywords))}; accepted: requested_schema")
         return emit(node, requested_schema) if self.what == ARRAY else emit_stream(node, requested_schema)
 
     def __repr__(self):
@@ -61,26 +61,26 @@ cdef class Export:
 
 @cython.final
 cdef class ExportSchema:
-    """``__arrow_c_schema__``, which takes no argument."""
+    """The method ``__arrow_c_schema__``, without arguments."""
     cdef object node
 
     def __init__(self):
-        raise TypeError("ExportSchema: take an array's __arrow_c_schema__")
+        raise TypeError("ExportSchema: cannot be created; use x.__arrow_c_schema__")
 
     def __call__(self):
         return emit_schema(self.node, None)
 
 
 cdef object emit_attribute(object node, int what, object conform=None):
-    """The method, or AttributeError where the array's memory or type do not make it true."""
+    """Return a method of Arrow's interfaces. Raise AttributeError if it is not valid for the array's memory or type."""
     cdef Export export
     cdef ExportSchema schema
     if not isinstance(node, Tree):
-        why = why_not(<Descriptor> node)
+        why = export_obstacle(<Descriptor> node)
         if why is not None:
             raise AttributeError(f"{_ATTRIBUTES[what]}: {why}")
     elif (<Tree> node).content is None and (<Tree> node).parts is None:
-        raise AttributeError(f"{_ATTRIBUTES[what]}: the array was never given memory; make arrays with arrayhub.asnested")
+        raise AttributeError(f"{_ATTRIBUTES[what]}: the array was never given memory; create arrays by arrayhub.asnested")
     cdef Descriptor first = first_array(node)
     if (what == ARRAY or what == STREAM) and first is not None and not host_readable(first):
         other = _ATTRIBUTES[DEVICE_ARRAY if what == ARRAY else DEVICE_STREAM]

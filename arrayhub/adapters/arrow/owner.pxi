@@ -1,4 +1,4 @@
-"""What an Arrow producer handed over, its structs in capsules, and how they are released: exactly once, from any thread."""
+"""Own the structs of an Arrow producer, and release each of them exactly once, on any thread."""
 
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_IsValid
 
@@ -16,14 +16,14 @@ from arrayhub._core.errors import interface_error
 @cython.no_gc
 @cython.freelist(32)
 cdef class Import:
-    """The structs of a producer, moved here, each released exactly once: the owner of the memory that arrays view."""
+    """The structs of a producer, moved out of their capsules, as the owner of the memory that arrays view."""
     cdef ArrowSchema schema
     cdef ArrowArray array
     cdef DLDevice device
-    cdef intptr_t stream           # CUDA: one that waits for the producer's work; 0: the memory may be read now
+    cdef intptr_t stream           # CUDA: a stream that waits for the producer's work; 0: no work is pending
 
     def __init__(self):
-        raise TypeError("Import: made by arrayhub.asarray and arrayhub.asnested alone")
+        raise TypeError("Import: cannot be created; use arrayhub.asarray or arrayhub.asnested")
 
     def __dealloc__(self):
         self.drop()
@@ -71,8 +71,8 @@ cdef object name_of(object capsule):
 
 
 cdef object released_error(str what):
-    return interface_error("Arrow", f"{what}.release", None, "a function: the struct was consumed before, and can be once"
-                                                             " only; ask the producer for a new one")
+    return interface_error("Arrow", f"{what}.release", None, "a function. The struct was consumed before, which is"
+                           " possible only once: request a new one from the producer")
 
 
 cdef int take_schema(Import owner, object capsule, str method) except -1:

@@ -1,4 +1,4 @@
-"""Arrow's structs as arrays and nodes: what every node has to say rightly before its pointers are followed."""
+"""Convert Arrow's structs to arrays and nodes, after validating each struct before its pointers are used."""
 
 import numpy as np
 
@@ -52,7 +52,7 @@ from arrayhub.adapters.table cimport ARROW_PROTOCOL
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error
 
-# The offsets of an array without elements, in host memory.
+# Offsets of empty arrays in host memory
 cdef int64_t[2] _NO_OFFSETS
 
 
@@ -67,14 +67,14 @@ cdef object array_error(ArrowSchema* schema, str field, object value, str accept
 
 cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t start, Py_ssize_t length, int depth,
                   int* nodes):
-    """Elements `start` to `start + length` of one node: a Descriptor where they are dense, else a Tree."""
+    """Build elements `start` to `start + length` of a node: a Descriptor if they are dense, else a Tree."""
     cdef const Format* row = check_head(schema, array, depth, nodes)
     cdef int properties = NODE_KINDS[row.kind].properties
     cdef Py_ssize_t first
     if start < 0 or length < 0 or array.length < 0 or start > array.length - length:
-        raise array_error(schema, "length", array.length, f"{start + length} or more, for what its parent needs of it")
+        raise array_error(schema, "length", array.length, f"at least {start + length}, which its parent requires")
     if layout.checked_add(array.offset, start, &first) or layout.checked_add(first, length, &start):
-        raise array_error(schema, "offset", array.offset, "one that stays below 2**63 with the length")
+        raise array_error(schema, "offset", array.offset, "an offset whose sum with the length is below 2**63")
     check_data(schema, array, row, first, length)
     cdef Py_ssize_t nulls = nulls_in(schema, array, length)
     cdef Descriptor validity = None
@@ -95,7 +95,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
 
 
 cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_ssize_t nulls):
-    """A node with its bitmap; a dense array, of which nothing turns out to be missing, stays one."""
+    """Set the bitmap of a node. Return a dense array unchanged if the bitmap does not mark missing elements."""
     cdef Tree t
     if isinstance(node, Tree):
         t = <Tree> node
@@ -113,7 +113,7 @@ cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_s
 
 
 cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth, int* nodes) except NULL:
-    """What every node has to say rightly before any of its pointers is followed."""
+    """Validate the fields of a node that are needed before its pointers are used."""
     nodes[0] += 1
     if depth > MAX_DEPTH or nodes[0] > MAX_NODES:
         raise interface_error("Arrow", "children", f"{depth} levels, {nodes[0]} nodes",
@@ -126,8 +126,8 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
                               "a format of the C data interface, such as 'g' or '+l'")
     if row.kind == REFUSED:
         raise BufferError(
-            f"Arrow: format {text_of(schema.format)} is {row.words.decode()}, which has no form here; accepted: numbers,"
-            " times, strings, lists, structs and dictionaries. Cast it with its own library first"
+            f"Arrow: format {text_of(schema.format)} is {row.words.decode()}, which is not supported; accepted: numbers,"
+            " times, strings, lists, structs and dictionaries. Cast the array by its own library first"
         )
     check_counts(schema, array, row)
     if array.length < 0:
@@ -149,7 +149,7 @@ cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row)
         raise array_error(schema, "schema.n_children", schema.n_children,
                           str(kind.children) if kind.children != ANY else "zero or more")
     if array.n_children != schema.n_children:
-        raise array_error(schema, "n_children", array.n_children, f"{schema.n_children}, as the schema has")
+        raise array_error(schema, "n_children", array.n_children, f"{schema.n_children}, as in the schema")
     if schema.n_children > MAX_NODES:
         raise array_error(schema, "n_children", schema.n_children, f"at most {MAX_NODES}")
     if schema.n_children > 0 and (schema.children == NULL or array.children == NULL):
@@ -158,27 +158,27 @@ cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row)
         if schema.children[k] == NULL or array.children[k] == NULL:
             raise array_error(schema, f"children[{k}]", None, "a pointer to a child")
     if (schema.dictionary == NULL) != (array.dictionary == NULL):
-        raise array_error(schema, "dictionary", None, "one in the schema and in the array, or in neither")
+        raise array_error(schema, "dictionary", None, "a dictionary in both the schema and the array, or in neither")
     return 0
 
 
 cdef int check_data(ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first, Py_ssize_t length) except -1:
-    """Whether the buffers that a row of the table says something about are there, and end within the address space."""
+    """Validate that the required buffers exist and end within the address space."""
     cdef Py_ssize_t ignored, k
     if layout.checked_mul(first + length, row.width, &ignored):
-        raise array_error(schema, "length", array.length, "elements that end below 2**63 bytes with the offset")
+        raise array_error(schema, "length", array.length, "a length whose elements end below 2**63 bytes")
     if length == 0 or NODE_KINDS[row.kind].buffers == 1 or (row.number != NULL and row.number[0] == c"V"):
         return 0
     for k in range(1, 3 if NODE_KINDS[row.kind].properties & SIZES else 2):
         if array.buffers[k] == NULL:
-            raise array_error(schema, f"buffers[{k}]", None, f"the address of what its {length} elements are read from")
+            raise array_error(schema, f"buffers[{k}]", None, f"the address of its {length} elements")
     return 0
 
 
 cdef Py_ssize_t nulls_in(ArrowSchema* schema, ArrowArray* array, Py_ssize_t length) except -2:
-    """How many of `length` elements are missing: 0, or UNCOUNTED, where it takes a look at the bitmap."""
+    """Return the number of missing elements: 0, or UNCOUNTED if the bitmap has to be read."""
     if array.null_count < UNCOUNTED or array.null_count > array.length:
-        raise array_error(schema, "null_count", array.null_count, f"-1 (not counted) to {array.length}, its length")
+        raise array_error(schema, "null_count", array.null_count, f"-1 (not counted) to {array.length}, the length")
     if array.buffers[0] == NULL:
         if array.null_count > 0:
             raise array_error(schema, "buffers[0]", None, f"the bitmap of its {array.null_count} missing values")
@@ -188,11 +188,11 @@ cdef Py_ssize_t nulls_in(ArrowSchema* schema, ArrowArray* array, Py_ssize_t leng
     return UNCOUNTED
 
 
-# --------------------------------------------------------------------------------------------- the arrays of one node
+# ---------------------------------------------------------------------------------------------- the arrays of a node
 
 
 cdef inline Descriptor blank(Import owner, const void* data, Py_ssize_t length):
-    """An array of one dimension at an address, still without a type."""
+    """Return a one-dimensional array at an address, without a type."""
     cdef Descriptor a = new_array(1)
     a.protocol_ = ARROW_PROTOCOL
     a.flags_ = IMMUTABLE
@@ -200,7 +200,7 @@ cdef inline Descriptor blank(Import owner, const void* data, Py_ssize_t length):
     a.base_ = owner
     a.device_ = owner.device
     if owner.device.device_type == kDLOneAPI:
-        a.usm_type_ = USM_DEVICE      # until the runtime has looked, promise the least
+        a.usm_type_ = USM_DEVICE      # the least capable kind, until the runtime determines it
     a.stream_ = <void*> owner.stream
     a.shape_[0] = length
     return a
@@ -214,24 +214,24 @@ cdef inline Descriptor finished(Descriptor a):
 
 
 cdef Descriptor buffer_of(Import owner, const void* data, Py_ssize_t start, Py_ssize_t nbytes):
-    """Bytes of a buffer."""
-    cdef Descriptor a = blank(owner, moved(data, start, 1), nbytes)
+    """Return bytes of a buffer as an array."""
+    cdef Descriptor a = blank(owner, advance(data, start, 1), nbytes)
     set_type(a, dtypes.by_arrow(c"C"))
     return finished(a)
 
 
-cdef inline const void* moved(const void* data, Py_ssize_t elements, Py_ssize_t itemsize) except? NULL:
-    """An address so many elements on; NULL stays NULL, which `seal` accepts of arrays without elements alone."""
+cdef inline const void* advance(const void* data, Py_ssize_t elements, Py_ssize_t itemsize) except? NULL:
+    """Return an address advanced by some elements. NULL stays NULL, which `seal` accepts only for empty arrays."""
     cdef Py_ssize_t distance, address
     if data == NULL:
         return NULL
     if layout.checked_mul(elements, itemsize, &distance) or layout.checked_add(<Py_ssize_t> data, distance, &address):
-        raise interface_error("Arrow", "offset", elements, "one that stays in the address space")
+        raise interface_error("Arrow", "offset", elements, "an offset within the address space")
     return <const void*> address
 
 
 cdef Descriptor integers(Import owner, const void* data, Py_ssize_t start, Py_ssize_t length, int width):
-    cdef Descriptor a = blank(owner, moved(data, start, width), length)
+    cdef Descriptor a = blank(owner, advance(data, start, width), length)
     set_type(a, dtypes.by_arrow(c"i" if width == 4 else c"l"))
     return finished(a)
 
@@ -246,13 +246,13 @@ cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py
 
 
 cdef object time_dtype(const Format* row, const char* text):
-    """datetime64 or timedelta64 in a format's unit."""
+    """Return datetime64 or timedelta64 with the unit of a format."""
     unit = "ms" if text[1] == c"d" else unit_of(text)
     return np.dtype(f"{row.number.decode()}8[{unit}]")
 
 
 cdef Py_ssize_t number_after(ArrowSchema* schema, const char* digits) except -1:
-    """The number at the end of a format."""
+    """Return the number at the end of a format."""
     text = digits[:strlen(digits) if strlen(digits) < 40 else 40]
     if not text.isdigit() or len(text) > 18:
         raise interface_error("Arrow", "format", schema.format[:80 if strlen(schema.format) > 80 else strlen(schema.format)],
@@ -267,22 +267,22 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
     cdef Py_ssize_t width = row.width
     cdef object dtype = None
     if row.number == NULL:
-        a = blank(owner, moved(array.buffers[1], first, width), length)
+        a = blank(owner, advance(array.buffers[1], first, width), length)
         set_type(a, dtypes.by_arrow(schema.format[0]))
         return finished(a)
     if row.number[0] == c"V":
         width = number_after(schema, schema.format + 2)
         if width > 1 << 30:
-            raise interface_error("Arrow", "format", schema.format, "at most 2**30 bytes an element")
+            raise interface_error("Arrow", "format", schema.format, "at most 2**30 bytes per element")
         dtype = np.dtype(f"V{width}")
     elif row.number[0] == c"i":
         dtype = np.dtype("i4")
     else:
         dtype = time_dtype(row, schema.format)
-    a = blank(owner, moved(array.buffers[1], first, width), length)
+    a = blank(owner, advance(array.buffers[1], first, width), length)
     set_dtype(a, dtype)
     finished(a)
-    if not says_more(schema.format, row):
+    if not has_logical_type(schema.format, row):
         return a
     t = new_tree(FLAT, length)
     t.content = a
@@ -290,8 +290,8 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
     return t
 
 
-cdef bint says_more(const char* text, const Format* row) noexcept:
-    """Whether a format means more than NumPy's type: days and times of a day, and times with a zone."""
+cdef bint has_logical_type(const char* text, const Format* row) noexcept:
+    """Return whether NumPy cannot represent a format: days, times of day, and times with a time zone."""
     if row.number[0] == c"V":
         return False
     return text[1] == c"d" or text[1] == c"t" or (text[1] == c"s" and text[4] != 0)
@@ -303,7 +303,7 @@ cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, 
     cdef Py_ssize_t start, inner
     cdef Tree t
     if layout.checked_mul(first, width, &start) or layout.checked_mul(length, width, &inner):
-        raise array_error(schema, "length", array.length, "fewer than 2**63 elements in all")
+        raise array_error(schema, "length", array.length, "fewer than 2**63 elements in total")
     node = build(owner, schema.children[0], array.children[0], start, inner, depth + 1, nodes)
     if not isinstance(node, Tree):
         if (<Descriptor> node).nd_ < layout.MAX_NDIM and (<Descriptor> node).flags_ & C_CONTIGUOUS:
@@ -318,9 +318,9 @@ cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* arr
                               Py_ssize_t length, int depth, int* nodes):
     cdef const dtypes.ElementType* element = dtypes.by_arrow(schema.format[0]) if schema.format[1] == 0 else NULL
     if element == NULL or element.kind == c"f":
-        raise array_error(schema, "format", schema.format, "an integer's, for the indices into a dictionary")
+        raise array_error(schema, "format", schema.format, "the format of an integer type for the indices of a dictionary")
     cdef Tree t = new_tree(CATEGORICAL, length)
-    t.indices = blank(owner, moved(array.buffers[1], first, element.itemsize), length)
+    t.indices = blank(owner, advance(array.buffers[1], first, element.itemsize), length)
     set_type(t.indices, element)
     finished(t.indices)
     t.content = build(owner, schema.dictionary, array.dictionary, 0, array.dictionary.length, depth + 1, nodes)
@@ -333,7 +333,7 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
                       Py_ssize_t length, int depth, int* nodes):
     cdef Tree t = new_tree(row.kind, length)
     if has(t, BIT_PACKED):
-        t.bit = first & 7 if length else 0      # an array without elements may be without bytes
+        t.bit = first & 7 if length else 0      # an empty array may lack bytes
         t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
     elif has(t, FIELDS):
         fill_record(t, owner, schema, array, first, length, depth, nodes)
@@ -342,21 +342,23 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
     elif has(t, SIZES):
         t.offsets = integers(owner, array.buffers[1], first, length, row.width)
         t.sizes = integers(owner, array.buffers[2], first, length, row.width)
-        t.content = whole_child(owner, schema, array, depth, nodes)
+        t.content = child_of(owner, schema, array, depth, nodes)
     else:
         t.offsets = offsets_of(owner, array, first, length, row.width)
-        t.content = whole_child(owner, schema, array, depth, nodes) if has(t, LISTS) else \
+        t.content = child_of(owner, schema, array, depth, nodes) if has(t, LISTS) else \
             characters_of(owner, schema, array, t.offsets)
     return t
 
 
-cdef object whole_child(Import owner, ArrowSchema* schema, ArrowArray* array, int depth, int* nodes):
+cdef object child_of(Import owner, ArrowSchema* schema, ArrowArray* array, int depth, int* nodes):
     return build(owner, schema.children[0], array.children[0], 0, array.children[0].length, depth + 1, nodes)
 
 
 cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* array, Descriptor offsets):
-    """The bytes that the last offset says there are. On a device it cannot be read: then their number is not known yet,
-    and is said to be 0 until the offsets are on the host."""
+    """Return the characters up to the last offset.
+
+    Offsets on a device cannot be read, so the number of characters is 0 until the offsets are copied to the host.
+    """
     cdef Py_ssize_t end = 0
     if host_readable(offsets) and offsets.shape_[0] > 0:
         host_ready(offsets)
@@ -370,14 +372,14 @@ cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* arr
 
 cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first,
                     Py_ssize_t length) except -1:
-    """The last buffer has the sizes of those that the views lead into."""
+    """Fill in views and their buffers. The last buffer of the struct contains the sizes of the others."""
     cdef Py_ssize_t k, count = array.n_buffers - 3
     cdef const char* sizes = <const char*> array.buffers[array.n_buffers - 1]
     cdef list parts = []
     if owner.device.device_type != kDLCPU:
         raise BufferError(
             f"Arrow: format {text_of(schema.format)} on {TYPE_NAMES[owner.device.device_type]}; accepted: views in host"
-            " memory. Cast them to utf8 or binary, which have offsets"
+            " memory. Cast the array to utf8 or binary, which have offsets"
         )
     if count > 0 and sizes == NULL:
         raise array_error(schema, f"buffers[{array.n_buffers - 1}]", None, f"the sizes of its {count} buffers")
@@ -389,8 +391,8 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
         parts.append(buffer_of(owner, array.buffers[2 + k], 0, integer_at(sizes, 8, k)))
     cdef Py_ssize_t ignored
     if layout.checked_mul(length, VIEW_BYTES, &ignored):
-        raise array_error(schema, "length", array.length, "one whose views stay in the address space")
-    t.content = reshape(buffer_of(owner, moved(array.buffers[1], first, VIEW_BYTES), 0, VIEW_BYTES * length),
+        raise array_error(schema, "length", array.length, "a length whose views end within the address space")
+    t.content = reshape(buffer_of(owner, advance(array.buffers[1], first, VIEW_BYTES), 0, VIEW_BYTES * length),
                         (length, VIEW_BYTES))
     t.parts = tuple(parts)
     return 0

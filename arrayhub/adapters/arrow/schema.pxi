@@ -1,4 +1,4 @@
-"""Types as Arrow's schemas: what is exported, and what a consumer requests."""
+"""Export types as Arrow schemas, and compare requested schemas with them."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
 
 
 cdef bytes letter_of(Descriptor a):
-    """The format of an element type; BufferError where Arrow has none."""
+    """Return the format of an element type. Raise BufferError if Arrow does not have one."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row != NULL and row.arrow != 0 and a.flags_ & NOTSWAPPED:
         return <bytes> _LETTERS[row.arrow]
@@ -45,39 +45,39 @@ cdef bytes letter_of(Descriptor a):
         if count == 1 and unit in _FORMATS_OF_UNITS:
             return _FORMATS_OF_UNITS[unit][0 if dtype.kind == "M" else 1]
     raise BufferError(
-        f"Arrow: no format for dtype {dtype!r}; accepted: integers, float16 to float64, bool, times in s, ms, us and ns and"
-        f" bytes without a meaning, in the machine's byte order. Convert it first{call_for(dtype)}"
+        f"Arrow: there is no format for dtype {dtype!r}; accepted: integers, float16 to float64, bool, times in s, ms, us and"
+        f" ns, and raw bytes, in native byte order. Convert the array first{call_for(dtype)}"
     )
 
 
 cdef str call_for(object dtype):
-    """The call that makes elements of times such as Arrow has; nothing of others."""
+    """Return the text of a call that converts times to a unit of Arrow, or "" for other types."""
     if dtype.kind not in "mM":
         return ""
     call = f", by x.astype('{dtype.kind}8[s]')"
     if dtype.kind == "M" and np.datetime_data(dtype) == ("D", 1):
-        call += ", or pass copy=True to as_arrow, as_polars or as_pandas, which makes date32 of days"
+        call += ", or pass copy=True to as_arrow, as_polars or as_pandas, which converts days to date32"
     return call
 
 
-# NumPy's units: the formats of instants and of durations.
+# Formats of datetime64 and timedelta64 by NumPy's unit.
 cdef dict _FORMATS_OF_UNITS = {
     "s": (b"tss:", b"tDs"), "ms": (b"tsm:", b"tDm"), "us": (b"tsu:", b"tDu"), "ns": (b"tsn:", b"tDn"),
 }
 
 
-cdef str why_not(Descriptor a):
-    """Why Arrow cannot say an array; None where it can."""
+cdef str export_obstacle(Descriptor a):
+    """Return the reason why Arrow cannot represent an array, or None."""
     if a.shape_ == NULL:
         return "the array was never given memory"
     if a.nd_ == 0:
-        return "it has no dimension; accepted: one or more. Take x.reshape(1)"
+        return "the array has 0 dimensions; accepted: one or more. Use x.reshape(1)"
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
         return PACKED_ELEMENTS
     if not a.flags_ & C_CONTIGUOUS and (a.nd_ == 1 or memory_order(a) is None):
         return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call x.copy() first"
     if may_be_nat(a) and not host_readable(a):
-        return why_unread(a)
+        return nat_obstacle(a)
     cdef str refusal = None
     try:
         letter_of(a)
@@ -87,21 +87,23 @@ cdef str why_not(Descriptor a):
 
 
 cdef bint may_be_nat(Descriptor a) noexcept:
-    """Whether elements may be NumPy's NaT, which Arrow says by a bitmap. What came in by Arrow goes back as it came."""
+    """Return whether elements may be NumPy's NaT, which Arrow represents by a bitmap. Imports from Arrow have no NaT."""
     return (a.typenum_ == cnp.NPY_DATETIME or a.typenum_ == cnp.NPY_TIMEDELTA) and a.protocol_ != ARROW_PROTOCOL
 
 
-cdef str why_unread(Descriptor a):
-    return f"times on {place_of(a)} may be NaT, which goes out as missing and cannot be seen there; call to_host() first"
+cdef str nat_obstacle(Descriptor a):
+    return f"times on {place_of(a)} may be NaT, which Arrow represents by a bitmap of host memory; call x.to_host() first"
 
 
-cdef bint is_sayable(Descriptor a) except -1:
-    return why_not(a) is None
+cdef bint is_exportable(Descriptor a) except -1:
+    return export_obstacle(a) is None
 
 
 cdef bint wants_lists(object requested) except -1:
-    """Whether a requested schema is of nested lists, rather than of tensors. What else it asks for is up to the layers
-    above, and to the consumer: a request is no promise."""
+    """Return whether a requested schema has nested lists instead of tensors.
+
+    Other parts of the request are handled by higher layers or by the consumer, as a request need not be satisfied.
+    """
     cdef ArrowSchema* schema
     if requested is None:
         return False
@@ -113,28 +115,28 @@ cdef bint wants_lists(object requested) except -1:
     return schema.format[0] == c"+" and schema.format[1] == c"w"
 
 
-cdef object as_said(object node, bint lists):
-    """What is exported of a node: of a dense array of many dimensions, the runs that a tensor's lists are."""
+cdef object exportable(object node, bint lists):
+    """Return a node after checking that Arrow can represent it. `lists` requires C order for several dimensions."""
     cdef Descriptor a
     if isinstance(node, Tree):
         visit_arrays(node, refuse_gaps, NULL)
         return node
     a = <Descriptor> node
-    why = why_not(a)
+    why = export_obstacle(a)
     if why is None and lists and not a.flags_ & C_CONTIGUOUS:
-        why = f"byte strides {stride_tuple(a)} are not in C order, which lists take; call x.copy() first"
+        why = f"byte strides {stride_tuple(a)} are not in C order, which lists require; call x.copy() first"
     if why is not None:
         raise BufferError(why if why.startswith("Arrow: ") else f"Arrow: {why}")
     return a
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
-    """Every buffer of Arrow's has its elements one after another: an array inside a node has no strides to say."""
+    """Raise BufferError for an array with strides inside a node: buffers of Arrow are contiguous."""
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
         raise BufferError(f"Arrow: {PACKED_ELEMENTS}")
     if not a.flags_ & C_CONTIGUOUS:
         raise BufferError(
-            f"Arrow: byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact in a field or a content; call"
+            f"Arrow: byte strides {stride_tuple(a)} with shape {shape_tuple(a)} of a nested array are not compact; call"
             " arrayhub.asnested(x, copy=True), or pass copy=True to as_arrow, as_polars or as_pandas"
         )
     return 0
@@ -144,7 +146,7 @@ cdef int refuse_gaps(Descriptor a, void* argument) except -1:
 
 
 cdef void _release_schema(ArrowSchema* schema) noexcept nogil:
-    """A schema has no Python object behind it: its strings lie in its own allocation."""
+    """Release a schema, whose strings and children are in one allocation, without Python objects."""
     cdef int64_t k
     if schema == NULL or schema.release == NULL:
         return
@@ -158,7 +160,7 @@ cdef void _release_schema(ArrowSchema* schema) noexcept nogil:
 
 
 cdef int new_schema(ArrowSchema* out, bytes text, bytes name, bytes metadata, int64_t children, bint dictionary) except -1:
-    """Give `out` copies of its strings, space for its children and dictionary, and make it release them."""
+    """Allocate copies of the strings of `out` and space for its children and dictionary, and set its release function."""
     cdef int64_t k
     cdef size_t structs = (children + dictionary) * sizeof(ArrowSchema) + children * sizeof(void*)
     cdef Py_ssize_t behind = 0 if metadata is None else len(metadata)
@@ -189,7 +191,7 @@ cdef int new_schema(ArrowSchema* out, bytes text, bytes name, bytes metadata, in
     return 0
 
 
-cdef bytes _ITEM = b"item"        # what a list's child is called everywhere
+cdef bytes _ITEM = b"item"        # conventional name of a list's child
 
 
 cdef int fill_schema(ArrowSchema* out, object node, bytes name) except -1:
@@ -243,7 +245,7 @@ cdef int fill_root_schema(ArrowSchema* out, object node, bint lists) except -1:
 
 
 cdef bytes own_metadata(Descriptor a):
-    """What says that bytes are truth values; None of other numbers."""
+    """Return the metadata of ``arrow.bool8`` for booleans, or None for other types."""
     return bool8_metadata() if a.dl_dtype_.code == BOOL_CODE else None
 
 
@@ -268,16 +270,16 @@ cdef object schema_capsule(object node, bint lists):
 
 
 cdef object emit_schema(object node, object requested_schema):
-    """The capsule of the type alone."""
+    """Return the capsule of the schema."""
     cdef bint lists = wants_lists(requested_schema)
-    return schema_capsule(as_said(node, lists), lists)
+    return schema_capsule(exportable(node, lists), lists)
 
 
 # ------------------------------------------------------------------------------------------------------------- requests
 
 
 cdef tuple described(object capsule):
-    """What a schema asks for: its format, and the same of its children."""
+    """Return a requested schema as a tuple: its format, and a list of such tuples of its children."""
     cdef int nodes = 0
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, "requested_schema")
     return described_node(schema, 0, &nodes)
@@ -301,10 +303,10 @@ cdef tuple described_node(ArrowSchema* schema, int depth, int* nodes):
 
 
 cdef str difference(object requested, object own):
-    """How a requested type and that of an array's schema differ, in words; None where they are one, as pyarrow compares types:
-    what a list calls its items does not count.
+    """Describe how a requested type differs from the type of an array, or return None if they are equal.
 
-    A schema of columns, which is a record that is never missing itself, differs in nothing: who asks for one casts columns.
+    As in pyarrow, the name of a list's items is ignored. A request for columns (a struct that is not nullable) is always
+    accepted, because its consumer casts the columns itself.
     """
     cdef ArrowSchema* asked = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     if asked.format[0] == c"+" and asked.format[1] == c"s" and not asked.flags & ARROW_FLAG_NULLABLE:
@@ -313,18 +315,18 @@ cdef str difference(object requested, object own):
 
 
 cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
-    """The same of a node and what lies in it; `described` has been through what is asked for."""
+    """Compare a node and its children like `difference`. `described` must have validated the request."""
     cdef int64_t k
     cdef str found
     if strcmp(asked.format, given.format) != 0:
-        return f"{path} is of format {spelled(asked)!r}, and the elements of {spelled(given)!r}"
+        return f"{path} has format {spelled(asked)!r}, and the elements have {spelled(given)!r}"
     if extension_of(asked) != extension_of(given):
-        return f"{path} is of {extension_of(asked)}, and the elements of {extension_of(given)}"
+        return f"{path} has {extension_of(asked)}, and the elements have {extension_of(given)}"
     if asked.dictionary != NULL and (asked.flags ^ given.flags) & ARROW_FLAG_DICTIONARY_ORDERED:
         return f"{path} and the elements differ in whether the dictionary is ordered"
     if (asked.dictionary == NULL) != (given.dictionary == NULL):
         return f"{path} has {'no' if asked.dictionary == NULL else 'a'} dictionary, and the elements have" \
-            f" {'none' if given.dictionary == NULL else 'one'}"
+            f" {'no' if given.dictionary == NULL else 'a'} dictionary"
     if asked.dictionary != NULL:
         found = difference_below(asked.dictionary, given.dictionary, f"{path}.dictionary")
         if found is not None:
@@ -341,9 +343,9 @@ cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
 cdef str difference_of_fields(ArrowSchema* asked, ArrowSchema* given, bint named, str path):
     if named and (asked.name == NULL or strcmp(asked.name, given.name) != 0):
         name = None if asked.name == NULL else asked.name.decode("utf-8", "replace")
-        return f"{path} is called {name!r}, and the field {given.name.decode()!r}"
+        return f"{path} has the name {name!r}, and the field has {given.name.decode()!r}"
     if (asked.flags ^ given.flags) & ARROW_FLAG_NULLABLE:
-        return f"{path} says that nothing may be missing, and the elements may"
+        return f"{path} is not nullable, and the elements are nullable"
     return difference_below(asked, given, path)
 
 

@@ -1,4 +1,4 @@
-"""Arrow's two stream interfaces: the chunks that a producer gives out one after another, and a stream of one array."""
+"""Import and export by Arrow's two stream interfaces. An exported stream has one array."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -22,11 +22,11 @@ cdef extern from "<errno.h>" nogil:
     int ENOMEM
 
 
-# Raises where arrays of a schema are not wanted, before the stream is asked for the first of them.
+# Called with the schema before the first array of a stream is read. Raises for a schema that the caller does not support.
 ctypedef int (*Check)(ArrowSchema* schema, object obj) except -1
 
 
-cdef struct Source:                 # a producer's stream, moved here: one of the two
+cdef struct Source:                 # a producer's stream, moved out of its capsule: one of the two
     ArrowArrayStream host
     ArrowDeviceArrayStream device
 
@@ -49,7 +49,7 @@ cdef list import_stream(object obj, Check check):
 
 
 cdef list import_device_stream(object obj, Check check):
-    """The same of a stream of arrays on a device."""
+    """Read a stream of device arrays like `import_stream`."""
     cdef Source source
     capsule = getattr(obj, "__arrow_c_device_stream__")()
     cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> pointer_in(capsule, DEVICE_STREAM_NAME,
@@ -98,9 +98,9 @@ cdef int read_schema(Source* source, ArrowSchema* out) except -1:
     else:
         check_functions("ArrowArrayStream", source.host.get_schema != NULL, source.host.get_next != NULL)
         code = source.host.get_schema(&source.host, out)
-    put_back(aside)      # which reports an exception that the producer has left set
+    put_back(aside)      # also reports an exception that the producer has left set
     if code != 0:
-        out.release = NULL       # the specification leaves open what is in it
+        out.release = NULL       # undefined after an error
     check_code(source, code, "get_schema")
     if out.release == NULL:
         raise released_error("ArrowSchema")
@@ -114,7 +114,7 @@ cdef int check_functions(str struct, bint get_schema, bint get_next) except -1:
 
 
 cdef bint read_next(Source* source, Import owner) except -1:
-    """Whether there was one more array, which `owner` then has."""
+    """Read the next array into `owner`. Return False at the end of the stream."""
     cdef int code
     cdef ArrowDeviceArray found
     cdef Aside aside = put_aside()
@@ -135,7 +135,7 @@ cdef bint read_next(Source* source, Import owner) except -1:
     take_device_struct(owner, &found)
     if found.device_type != source.device.device_type:
         raise interface_error("Arrow", "ArrowDeviceArray.device_type", found.device_type,
-                              f"{source.device.device_type}, as its stream's")
+                              f"{source.device.device_type}, as in the stream")
     return True
 
 
@@ -147,18 +147,18 @@ cdef int check_code(Source* source, int code, str function) except -1:
         words = source.device.get_last_error(&source.device)
     elif source.device.release == NULL and source.host.get_last_error != NULL:
         words = source.host.get_last_error(&source.host)
-    said = "" if words == NULL else ": " + words.decode("utf-8", "replace")
-    raise BufferError(f"Arrow stream: {function} failed with the error number {code}{said}")
+    message = "" if words == NULL else ": " + words.decode("utf-8", "replace")
+    raise BufferError(f"Arrow stream: {function} failed with error number {code}{message}")
 
 
 cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
-    """Fill in the array without elements that a schema describes, for a stream without chunks."""
+    """Fill in an empty array of a schema's type, for a stream without chunks."""
     cdef int64_t nodes = 1
     return make_empty_node(out, schema, 0, &nodes)
 
 
 cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_t* nodes) except -1:
-    """Fill in one node. `nodes` counts those that memory is allocated for: schemas may share their children."""
+    """Fill in one node. `nodes` counts the allocated nodes, because schemas may share children."""
     cdef int64_t k
     cdef const Format* row = find_format(schema.format) if schema.release != NULL else NULL
     if depth > MAX_DEPTH or row == NULL or schema.n_children < 0 or schema.n_children > MAX_NODES:
@@ -181,7 +181,7 @@ cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_
 # --------------------------------------------------------------------------------------------------- a stream of one array
 
 
-cdef struct Shown:             # behind an exported stream
+cdef struct Exported:          # private data of an exported stream
     PyObject* node
     PyObject* words            # bytes: the message of an error; NULL without an error
     const char* last           # why the last call failed; NULL without a failure
@@ -189,109 +189,109 @@ cdef struct Shown:             # behind an exported stream
     bint done
 
 
-cdef int noted(Shown* shown, object error) noexcept:
+cdef int record_error(Exported* exported, object error) noexcept:
     """Return the error number of an exception, and keep its message until the next one."""
     if isinstance(error, MemoryError):       # a message of its own needs memory
-        shown.last = b"MemoryError: not enough memory for the export"
+        exported.last = b"MemoryError: not enough memory for the export"
         return ENOMEM
-    shown.last = b"the export failed, and its message could not be made"
+    exported.last = b"the export failed, and its message could not be encoded"
     try:
         words = (str(error) or type(error).__name__).encode("utf-8", "replace")
         Py_INCREF(words)
-        Py_XDECREF(shown.words)
-        shown.words = <PyObject*> words
-        shown.last = PyBytes_AS_STRING(shown.words)
+        Py_XDECREF(exported.words)
+        exported.words = <PyObject*> words
+        exported.last = PyBytes_AS_STRING(exported.words)
     except BaseException:
         pass
     return EINVAL
 
 
-cdef const char* last_words(Shown* shown) noexcept nogil:
-    return shown.last
+cdef const char* last_message(Exported* exported) noexcept nogil:
+    return exported.last
 
 
-cdef int show_schema(Shown* shown, ArrowSchema* out) noexcept with gil:
+cdef int export_schema(Exported* exported, ArrowSchema* out) noexcept with gil:
     cdef int code
     out.release = NULL
     try:
-        fill_root_schema(out, <object> shown.node, shown.lists)
+        fill_root_schema(out, <object> exported.node, exported.lists)
         return 0
     except BaseException as error:
-        code = noted(shown, error)
+        code = record_error(exported, error)
     if out.release != NULL:
         out.release(out)
     return code
 
 
 cdef int _stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogil:
-    return show_schema(<Shown*> stream.private_data, out)
+    return export_schema(<Exported*> stream.private_data, out)
 
 
 cdef int _device_stream_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out) noexcept nogil:
-    return show_schema(<Shown*> stream.private_data, out)
+    return export_schema(<Exported*> stream.private_data, out)
 
 
-cdef int show_next(Shown* shown, ArrowArray* out, ArrowDeviceArray* device) noexcept with gil:
-    """The one array, or the end. `device` is NULL, or what `out` is the array of."""
+cdef int export_next(Exported* exported, ArrowArray* out, ArrowDeviceArray* device) noexcept with gil:
+    """Export the array, or the end of the stream. `device` is NULL, or the struct that contains `out`."""
     cdef int code
     out.release = NULL
-    if shown.done:
+    if exported.done:
         return 0
     try:
         if device == NULL:
-            ready_for_host(<object> shown.node)
-            fill_root_array(out, <object> shown.node, shown.lists)
+            ready_for_host(<object> exported.node)
+            fill_root_array(out, <object> exported.node, exported.lists)
         else:
-            ready_on_device(<object> shown.node)
-            fill_device_array(device, <object> shown.node, shown.lists)
-        shown.done = True
+            ready_on_device(<object> exported.node)
+            fill_device_array(device, <object> exported.node, exported.lists)
+        exported.done = True
         return 0
     except BaseException as error:
-        code = noted(shown, error)
+        code = record_error(exported, error)
     if out.release != NULL:
         out.release(out)
     return code
 
 
 cdef int _stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
-    return show_next(<Shown*> stream.private_data, out, NULL)
+    return export_next(<Exported*> stream.private_data, out, NULL)
 
 
 cdef int _device_stream_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out) noexcept nogil:
-    return show_next(<Shown*> stream.private_data, &out.array, out)
+    return export_next(<Exported*> stream.private_data, &out.array, out)
 
 
 cdef const char* _stream_error(ArrowArrayStream* stream) noexcept nogil:
-    return last_words(<Shown*> stream.private_data)
+    return last_message(<Exported*> stream.private_data)
 
 
 cdef const char* _device_stream_error(ArrowDeviceArrayStream* stream) noexcept nogil:
-    return last_words(<Shown*> stream.private_data)
+    return last_message(<Exported*> stream.private_data)
 
 
-cdef void drop_shown(Shown* shown) noexcept nogil:
+cdef void drop_exported(Exported* exported) noexcept nogil:
     if not is_finalizing():
-        free_shown(shown)
+        free_exported(exported)
 
 
-cdef void free_shown(Shown* shown) noexcept with gil:
+cdef void free_exported(Exported* exported) noexcept with gil:
     cdef Aside aside = put_aside()
-    Py_DECREF(<object> shown.node)
-    Py_XDECREF(shown.words)
-    PyMem_RawFree(shown)
+    Py_DECREF(<object> exported.node)
+    Py_XDECREF(exported.words)
+    PyMem_RawFree(exported)
     put_back(aside)
 
 
 cdef void _release_stream(ArrowArrayStream* stream) noexcept nogil:
     if stream != NULL and stream.release != NULL:
         stream.release = NULL
-        drop_shown(<Shown*> stream.private_data)
+        drop_exported(<Exported*> stream.private_data)
 
 
 cdef void _release_device_stream(ArrowDeviceArrayStream* stream) noexcept nogil:
     if stream != NULL and stream.release != NULL:
         stream.release = NULL
-        drop_shown(<Shown*> stream.private_data)
+        drop_exported(<Exported*> stream.private_data)
 
 
 cdef void _drop_stream_capsule(object capsule) noexcept:
@@ -308,59 +308,59 @@ cdef void _drop_device_stream_capsule(object capsule) noexcept:
     PyMem_RawFree(stream)
 
 
-cdef void* new_stream(size_t size, object node, bint lists, Shown** shown) except NULL:
-    """Space for the struct of a stream, and what stands behind it."""
+cdef void* new_stream(size_t size, object node, bint lists, Exported** exported) except NULL:
+    """Allocate the struct of a stream and its private data."""
     cdef void* stream = PyMem_RawCalloc(1, size)
-    shown[0] = <Shown*> PyMem_RawCalloc(1, sizeof(Shown))
-    if stream == NULL or shown[0] == NULL:
+    exported[0] = <Exported*> PyMem_RawCalloc(1, sizeof(Exported))
+    if stream == NULL or exported[0] == NULL:
         PyMem_RawFree(stream)
-        PyMem_RawFree(shown[0])
+        PyMem_RawFree(exported[0])
         raise MemoryError
     Py_INCREF(node)
-    shown[0].node = <PyObject*> node
-    shown[0].lists = lists
+    exported[0].node = <PyObject*> node
+    exported[0].lists = lists
     return stream
 
 
 cdef object emit_stream(object node, object requested_schema):
-    """The capsule of a stream of one array, for who takes nothing else."""
+    """Return the capsule of a stream of one array, for consumers that only support streams."""
     cdef bint lists = wants_lists(requested_schema)
-    cdef Shown* shown
+    cdef Exported* exported
     cdef ArrowArrayStream* stream
-    node = as_said(node, lists)
+    node = exportable(node, lists)
     ready_for_host(node)
-    stream = <ArrowArrayStream*> new_stream(sizeof(ArrowArrayStream), node, lists, &shown)
+    stream = <ArrowArrayStream*> new_stream(sizeof(ArrowArrayStream), node, lists, &exported)
     stream.get_schema = _stream_schema
     stream.get_next = _stream_next
     stream.get_last_error = _stream_error
     stream.release = _release_stream
-    stream.private_data = shown
+    stream.private_data = exported
     try:
         return PyCapsule_New(stream, STREAM_NAME, _drop_stream_capsule)
     except BaseException:
-        free_shown(shown)
+        free_exported(exported)
         PyMem_RawFree(stream)
         raise
 
 
 cdef object emit_device_stream(object node, object requested_schema, dict keywords):
-    """The same of memory anywhere: what is in flight is waited for, or has an event, as of a device array."""
+    """Return the capsule of a device stream of one array. Pending work is waited for or has an event, as in `emit_device`."""
     cdef bint lists = wants_lists(requested_schema)
-    cdef Shown* shown
+    cdef Exported* exported
     cdef ArrowDeviceArrayStream* stream
     refuse_keywords("__arrow_c_device_stream__", keywords)
-    node = as_said(node, lists)
+    node = exportable(node, lists)
     ready_on_device(node)
-    stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, lists, &shown)
-    stream.device_type = device_shown(node).device_type
+    stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, lists, &exported)
+    stream.device_type = exported_device_of_node(node).device_type
     stream.get_schema = _device_stream_schema
     stream.get_next = _device_stream_next
     stream.get_last_error = _device_stream_error
     stream.release = _release_device_stream
-    stream.private_data = shown
+    stream.private_data = exported
     try:
         return PyCapsule_New(stream, DEVICE_STREAM_NAME, _drop_device_stream_capsule)
     except BaseException:
-        free_shown(shown)
+        free_exported(exported)
         PyMem_RawFree(stream)
         raise

@@ -80,11 +80,11 @@ def test_streams_are_read_to_their_end_and_released_once(kind):
 def test_a_stream_that_fails_says_so_with_its_words_and_without(kind, code):
     function = "get_next" if code == "code" else "get_schema"
     stream = kind(numbers(), **{code: 5})
-    with pytest.raises(BufferError, match=f"{function} failed with the error number 5: the disk is full"):
+    with pytest.raises(BufferError, match=f"{function} failed with error number 5: the disk is full"):
         ah.asnested(stream)
     assert stream.streams_released == 1
     functions = STREAM_FUNCTIONS if kind is Streamed else DEVICE_FUNCTIONS
-    with pytest.raises(BufferError, match=f"{function} failed with the error number 5$"):
+    with pytest.raises(BufferError, match=f"{function} failed with error number 5$"):
         ah.asnested(kind(numbers(), **{code: 5}, get_last_error=functions[2]()))
 
 
