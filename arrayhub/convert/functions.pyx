@@ -1,4 +1,4 @@
-"""asarray, the as_* functions and the explicit copies: what is public of the ways in and out."""
+"""Public functions for import, export and copies: `asarray`, the ``as_*`` functions, `convert`, `to_host`, `to_device`."""
 
 from cpython.object cimport PyTypeObject
 
@@ -40,17 +40,17 @@ cdef extern from *:
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None):
-    """Take any foreign array as a USMArray, without a copy.
+    """Import an array of any library as a USMArray, without a copy.
 
     Parameters
     ----------
     obj : object
-        An array of numpy, torch, jax, cupy, dpnp, dpctl, numba, pyarrow, ...; anything that speaks one of the protocols;
-        a DLPack capsule; bytes-like objects; numbers and nested sequences of numbers (these are copied, through NumPy).
+        An array of numpy, torch, jax, cupy, dpnp, dpctl, numba, pyarrow, ...; any object that supports one of the protocols;
+        a DLPack capsule; a bytes-like object; a number or nested sequence of numbers, which NumPy copies.
     dtype : optional
-        The element type wanted; a copy is made where it differs.
+        Element type of the result. If it differs from that of `obj`, the elements are cast in a copy.
     device : Device, str, tuple or object, optional
-        Where the array is wanted; a copy is made where it is elsewhere.
+        Device of the result. If `obj` is on another device, it is copied.
     copy : {None, True, False, "if_needed"}, optional
         None: copy only for `dtype` or `device`. True: always copy. False: never copy, raise BufferError instead.
         "if_needed": like None, and build an array from columns in several chunks or in bits, which have no dense memory.
@@ -58,26 +58,26 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
         The stream or queue on which the caller will use the memory: None, an integer handle, an object with
         ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.
     via : {"array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"}, optional
-        Choose the protocol by hand.
+        Protocol to use. By default the first one that `obj` supports is used.
 
     Returns
     -------
     USMArray
-        `obj` itself where it is one already and nothing else was asked for. It has the names of dimensions and the origin
-        that `obj` gives by ``__gt_dims__``, ``__gt_origin__`` or ``dims``.
+        `obj` itself if it is a USMArray and no change is requested. The result has the dimension names and the origin of
+        `obj`, from ``__gt_dims__``, ``__gt_origin__`` or ``dims``.
 
     Raises
     ------
     TypeError
-        `obj` speaks no protocol, or holds Python objects.
+        `obj` does not support a protocol, or holds Python objects.
     InterfaceError
-        What `obj` says of its memory is not true or not allowed (a ValueError).
+        The description that `obj` gives of its memory is invalid. This is a ValueError.
     BufferError
-        The memory cannot be had without a copy, or not at all; the message names the call to make instead.
+        The memory cannot be shared. The message names the call to make instead.
     OverflowError
-        `obj` is a number, or a sequence of numbers, and an integer in it is out of the range of `dtype`.
+        `obj` is a number or a sequence of numbers, and an integer is out of the range of `dtype`.
     """
-    # Who copies orders the copy; elsewhere it is the target's stream.
+    # If the array is copied later, the copy is ordered by `stream`.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
     if dtype is not None and via is None and isinstance(obj, VALUES):
@@ -109,12 +109,11 @@ cdef Descriptor import_or_build(object obj, object stream):
 
 
 cdef Descriptor import_values(object obj, object dtype, object order):
-    """Numbers and sequences; with their type where NumPy, which does not know it, would make Python objects of them, or
-    lose something of values of several kinds."""
+    """Import numbers and sequences. If NumPy's default type would lose values, convert them to `dtype` directly."""
     try:
         return import_array(obj, order)
     except (TypeError, OverflowError, ValueError) as error:
-        numpy_library.refuse_endless(obj, "asarray")      # before others walk it
+        numpy_library.refuse_endless(obj, "asarray")      # before other code iterates over it
         check_values(obj)      # before NumPy calls methods of the elements
         if not (isinstance(error, OverflowError) or dtype.names or dtype.kind in "mM" or casting.need_a_type(obj)):
             raise
@@ -123,7 +122,7 @@ cdef Descriptor import_values(object obj, object dtype, object order):
 
 
 cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
-    """The slow end of asarray: what was asked for besides a view."""
+    """Apply the arguments `dtype`, `device` and `copy` of `asarray` to an imported array."""
     copy = wanted(copy, "asarray")
     if copy is False:
         forbid_copy(a, obj, "asarray")
@@ -133,7 +132,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
             raise BufferError(
                 f"asarray: from {a.dtype!r} to {requested_dtype(dtype)!r} takes a copy, and copy=False forbids one"
             )
-        if device is not None and not host_readable(a):     # on the host there is somebody who converts
+        if device is not None and not host_readable(a):     # elements are cast on the host only
             result = transfer.to_device(result, device, stream=stream)
         result = of_type(result, obj, requested_dtype(dtype))
     if device is not None:
@@ -146,7 +145,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
 
 
 cdef Descriptor of_type(Descriptor a, object obj, object dtype):
-    """A copy of `a`, which came in of `obj`, with another element type."""
+    """Return a copy of `a`, the import of `obj`, with another element type."""
     if isinstance(obj, VALUES) and came_as_copy(a, obj) and host_readable(a):
         check_whole(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
@@ -154,7 +153,7 @@ cdef Descriptor of_type(Descriptor a, object obj, object dtype):
 
 
 cdef int check_whole(Descriptor a, object dtype) except -1:
-    """Refuse whole numbers that another type of numbers would wrap, or has no number for."""
+    """Raise OverflowError for integers that are out of the range of `dtype`."""
     cdef object rank = 1 if dtype.kind in "mM" else casting.rank(dtype)      # integers count the units of times
     if a.flags_ & PACKED or not rank:
         return 0
@@ -165,15 +164,15 @@ cdef int check_whole(Descriptor a, object dtype) except -1:
 
 
 cdef bint came_as_copy(Descriptor a, object obj) except -1:
-    """Whether an array was a copy as soon as it came in.
+    """Return whether the import has made a copy.
 
-    A copy that the caller holds, as itself or in a wrapper, is the caller's memory like any other.
+    A copy that the caller already holds, directly or in a wrapper, does not count.
     """
     return a.flags_ & COPIED and a is not obj and not wrappers.unwraps(type(obj))
 
 
 cdef int forbid_copy(Descriptor a, object obj, str call) except -1:
-    """For copy=False: refuse an array that was a copy as soon as it came in."""
+    """Raise BufferError if the import has made a copy, for ``copy=False``."""
     if came_as_copy(a, obj):
         raise BufferError(f"{call}: {type(obj).__name__} gives no memory to view but a copy, and copy=False forbids one")
     return 0
@@ -188,14 +187,14 @@ cdef bint same_dtype(Descriptor a, object dtype) except -1:
 
 
 def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
-    """Take an array by DLPack, as the array API standard names it.
+    """Import an array by DLPack. This is the function of the array API standard.
 
     Parameters
     ----------
     obj : object
         A producer with ``__dlpack__``, or a capsule.
     device : Device, str, tuple or object, optional
-        Where the array is wanted.
+        Device of the result.
     copy, stream : optional
         As in `asarray`.
 
@@ -207,7 +206,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
 
 
 cdef Descriptor import_allowed(object obj, object copy, str call, object stream):
-    """`obj` as an array, if what comes in is what ``copy=`` allows."""
+    """Import `obj` as ``copy=`` permits."""
     cdef Descriptor a
     if copy is None:
         return import_array(obj, stream)
@@ -219,41 +218,41 @@ cdef Descriptor import_allowed(object obj, object copy, str call, object stream)
 
 
 def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
-    """Return an array in host memory: the explicit device-to-host copy.
+    """Return an array in host memory, by a copy from its device if necessary.
 
-    A copy comes after the work that the producer has queued on the array, and moves only the bytes that the array
-    reaches. docs/copies.md says what is waited for.
+    The copy is ordered behind the producer's pending work, and transfers only the bytes that the array reaches.
+    docs/copies.md describes the synchronization.
 
     Parameters
     ----------
     obj : object
-        Anything `asarray` takes.
+        Any object that `asarray` accepts.
     out : object, optional
-        Host memory to copy into: anything `asarray` takes that is writable, of the same shape and element type, in any
-        layout whose elements do not overlap each other. Where it overlaps `obj` it gets the values from before.
+        Host memory to copy to: any writable array that `asarray` accepts, of the same shape and element type, whose elements
+        do not overlap. If `out` overlaps `obj`, it receives the values from before the copy.
     copy : {None, True, False, "if_needed"}, optional
         None or "if_needed": a view where the host can read the memory (host and shared USM, pinned and managed CUDA memory,
         after the wait that makes it safe), else a copy. True: always copy. False: never copy, raise BufferError instead.
     stream : optional
-        The stream to order the copy on, see `asarray`. CUDA memory into a pinned `out` is then copied asynchronously:
-        synchronise the stream before `out` is read.
+        Stream that orders the copy, see `asarray`. With `stream`, a copy of CUDA memory to a pinned `out` is asynchronous:
+        synchronize the stream before reading `out`.
     progress : bool or callable, optional
-        True: a bar while a long copy runs, by tqdm where it is installed. A function is called, in this thread, with
-        the bytes copied so far and all bytes; what it raises ends the copy.
+        True: draw a progress bar during a long copy, by tqdm if it is installed. A function is called in this thread with
+        the number of copied bytes and the total. An exception of the function ends the copy.
 
     Returns
     -------
     USMArray
-        On the device ``cpu``; `out` itself where it was given.
+        Array on the device ``cpu``, or `out` itself.
 
     Raises
     ------
     ValueError
-        `out` is of another shape or element type, read-only, on a device, or overlaps itself.
+        `out` has another shape or element type, is read-only, is on a device, or has elements that overlap.
     BufferError
-        ``copy=False`` where a copy is needed, or no engine reads the memory.
+        A copy is required and ``copy=False`` forbids it, or the device is not supported.
     MemoryError
-        The host, or the device, has not enough memory.
+        The host or the device does not have enough memory.
     """
     a = import_allowed(obj, copy, "to_host", None)
     if out is None:
@@ -263,39 +262,39 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
 
 
 def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
-    """Return an array on a device, copied there unless it is there already.
+    """Return an array on a device, by a copy unless it is already there.
 
     Parameters
     ----------
     obj : object
-        Anything `asarray` takes.
+        Any object that `asarray` accepts.
     device : Device, str, tuple or object
-        Where to; see `Device`. Of a ``dpctl.SyclQueue`` the memory is then that queue's, in its context; what is in that
-        context already is not copied.
+        Target; see `Device`. For a ``dpctl.SyclQueue``, the result is in the context of the queue, and memory of this
+        context is not copied.
     copy : {None, True, False, "if_needed"}, optional
         None or "if_needed": copy unless it is there. True: always copy. False: BufferError if it is not there.
     stream : optional
-        The stream to order the copy on, see `asarray`.
+        Stream that orders the copy, see `asarray`.
     progress : bool or callable, optional
         As in `to_host`.
 
     Returns
     -------
     USMArray
-        `obj` may be written again at once.
+        The caller may write to `obj` immediately.
 
     Raises
     ------
     BufferError
-        There is no such device, no engine copies to it, or ``copy=False`` forbids what is needed.
+        The device does not exist or is not supported, or ``copy=False`` forbids a required copy.
     MemoryError
-        The host, or the device, has not enough memory.
+        The host or the device does not have enough memory.
     """
     a = import_allowed(obj, copy, "to_device", None)
     return transfer.to_device(a, device, copy=copy, stream=stream, progress=progress)
 
 
-# ---------------------------------------------------------------------------------------------------------- ways out
+# ------------------------------------------------------------------------------------------------------------ export
 
 
 cdef Library _NUMPY = library("numpy")
@@ -333,7 +332,7 @@ def array_or_nested(obj, /):
 
 
 def nested_consumers():
-    """Return the names of the libraries besides CONSUMERS that `convert` knows, for what is not dense."""
+    """Return the names of the libraries that `convert` supports for nested data only."""
     return tuple(hooks.NESTED_CONSUMERS)
 
 
@@ -348,9 +347,9 @@ cdef object give_nested(object obj, Library to, object copy, bint allow_readonly
 
 
 cdef object give(object obj, Library to, object copy, bint allow_readonly=False):
-    """`obj` as an array of a library: a view, or a copy that the library can read where one is asked for."""
+    """Return `obj` as an array of a library: a view, or a copy that the library can read if `copy` requests one."""
     if tracing.active and not tracing.passes():
-        return give_told(obj, to, copy, allow_readonly)
+        return give_traced(obj, to, copy, allow_readonly)
     return give_untraced(obj, to, copy, allow_readonly)
 
 
@@ -363,7 +362,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     cdef bint copied = copy is not None and copy
     if copied:
         if to.see != NULL:
-            to.see()       # first: the memory to copy to may be there without the library, or miss another one besides
+            to.see()       # first, because the target memory may exist without the library
         a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
     return to.out(a, copied, allow_readonly)
 
@@ -378,17 +377,17 @@ cdef object give_if_needed(object obj, Library to, bint allow_readonly):
     return give_untraced(imported, to, True, allow_readonly)
 
 
-cdef object give_told(object obj, Library to, object copy, bint allow_readonly):
-    """The same for those who listen."""
-    cdef tracing.Handover told
-    told = tracing.Handover()
-    told.__enter__()      # no `with`, see tracing.listen
+cdef object give_traced(object obj, Library to, object copy, bint allow_readonly):
+    """Export like `give`, and report the export to `trace`."""
+    cdef tracing.Handover handover
+    handover = tracing.Handover()
+    handover.__enter__()      # no `with`, see tracing.listen
     try:
         tracing.pass_once()
         result = give(obj, to, copy, allow_readonly)
-        told.goes_out(to.call, obj, result)
+        handover.goes_out(to.call, obj, result)
     finally:
-        told.__exit__(None, None, None)
+        handover.__exit__(None, None, None)
     return result
 
 
@@ -398,7 +397,7 @@ def as_numpy(obj, /, *, copy=None):
     Parameters
     ----------
     obj : object
-        Anything `asarray` takes.
+        Any object that `asarray` accepts.
     copy : {None, True, False, "if_needed"}, optional
         None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible, from
         a device too. True: always copy. False: like None, and refuse lists and numbers, which have no memory to view.
@@ -406,7 +405,7 @@ def as_numpy(obj, /, *, copy=None):
     Returns
     -------
     numpy.ndarray
-        Read-only where the memory is.
+        Read-only if the memory is read-only.
     """
     return give(obj, _NUMPY, copy)
 
@@ -417,11 +416,11 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False):
     Parameters
     ----------
     obj : object
-        Anything `asarray` takes.
+        Any object that `asarray` accepts.
     copy : {None, True, False, "if_needed"}, optional
         As in `as_numpy`.
     allow_readonly : bool, optional
-        Give out read-only memory all the same: torch has no read-only tensors, so the caller promises not to write.
+        Export read-only memory, too. torch does not have read-only tensors, so the caller must not write to the result.
 
     Returns
     -------
@@ -431,7 +430,7 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False):
 
 
 def as_jax(obj, /, *, copy=None):
-    """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax takes compact memory on a 64-byte boundary."""
+    """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax requires contiguous, 64-byte aligned memory."""
     return give(obj, _JAX, copy)
 
 
@@ -446,7 +445,7 @@ def as_dpnp(obj, /, *, copy=None):
 
 
 def as_numba(obj, /, *, copy=None):
-    """Return what numba takes: a ``numpy.ndarray`` for host memory, a device array for CUDA's; see `as_numpy`."""
+    """Return a ``numpy.ndarray`` for host memory, or numba's device array for CUDA memory; see `as_numpy`."""
     return give(obj, _NUMBA, copy)
 
 
@@ -468,7 +467,7 @@ for _function in (asarray, as_numpy, as_torch):
     refer_from_everywhere(_function)
 
 
-# The libraries that `convert` knows by name.
+# The libraries that `convert` supports by name.
 _TAKERS = {row.name: row for row in LIBRARIES if row.call is not None}
 
 CONSUMERS = tuple(_TAKERS)
@@ -480,7 +479,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
     Parameters
     ----------
     obj : object
-        Anything `asarray` takes.
+        Any object that `asarray` accepts.
     to : str, module or type
         The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray", a
         common spelling such as "np" or "pyarrow", the library's module, or the type of its arrays. Also accepted: a library
@@ -490,14 +489,14 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
         None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible. True:
         always copy. False: like None, and refuse lists and numbers, which have no memory to view.
     allow_readonly : bool, optional
-        Give read-only memory to a library that cannot say so; see `as_torch`.
+        Export read-only memory to a library that cannot represent it, too; see `as_torch`.
 
     Raises
     ------
     ValueError
         `to` is not a known library; the message suggests the nearest name.
     BufferError
-        The library refuses the memory, copies it without being asked, or cannot say that it is read-only.
+        The library rejects the memory, copies it without a request, or cannot represent read-only memory.
 
     Examples
     --------
@@ -578,11 +577,11 @@ def _host_view(array):
 
 
 def _capsule(array):
-    """None of a view that steps backwards: torch ends the process on one, and who takes a capsule is not seen."""
+    """Return a capsule, or None for negative strides: torch ends the process on them, and a capsule's consumer is unknown."""
     return None if array is None or steps_backwards(array) else array.__dlpack__()
 
 
-# What is offered to a library's from_dlpack, one after the other: not all take objects, and not all know SYCL devices.
+# Arguments for a library's from_dlpack, in order: some libraries do not accept objects or do not support SYCL devices.
 cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _capsule(_host_view(array)))
 
 
@@ -605,7 +604,7 @@ cdef object handed_over(object take, Descriptor a, str to, bint copied):
 
 
 cdef int check_view(Descriptor a, object result, str call) except -1:
-    """BufferError where a library has made another thing of an array than a view of it."""
+    """Raise BufferError unless the result of a library is a view of an array."""
     cdef Descriptor back
     try:
         back = import_array(result, None)
