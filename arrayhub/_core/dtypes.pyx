@@ -333,9 +333,9 @@ cdef object of_library(object spec):
     cdef const ElementType* row
     cdef bint is_type = isinstance(spec, type)
     reader = DTYPE_READERS.get(root_of(spec if is_type else type(spec)))
-    found = None if reader is None else reader(spec)
-    if found is not None or is_type or not hasattr(type(spec), "__dlpack_data_type__"):
-        return found
+    dtype = None if reader is None else reader(spec)
+    if dtype is not None or is_type or not hasattr(type(spec), "__dlpack_data_type__"):
+        return dtype
     code, bits, lanes = spec.__dlpack_data_type__()
     row = by_dlpack(DLDataType(code, bits, lanes))
     return None if row == NULL else dtype_of(row)
