@@ -79,7 +79,9 @@ join_loaded_dask()
 
 if TYPE_CHECKING:
     from arrayhub.capi.python_request import Request
+    from arrayhub.convert.adapt import adapt
     from arrayhub.convert.like import like
+    from arrayhub.convert.placement import Placement, placement
     from arrayhub.inspection.check import check
     from arrayhub.inspection.datashape.parser import parse_type
     from arrayhub.inspection.datashape.types import Type, datashape
@@ -114,7 +116,9 @@ _LAZY = {
     name: module
     for module, names in {
         "arrayhub.capi.python_request": ("Request",),
+        "arrayhub.convert.adapt": ("adapt",),
         "arrayhub.convert.like": ("like",),
+        "arrayhub.convert.placement": ("Placement", "placement"),
         "arrayhub.transport.dask": ("register_dask",),
         "arrayhub.transport.mpi": ("as_mpi",),
         "arrayhub.transport.pickling": ("_unpickle",),
@@ -141,10 +145,12 @@ __all__ = [
     "Device",
     "InterfaceError",
     "NestedArray",
+    "Placement",
     "Plan",
     "Request",
     "Type",
     "USMArray",
+    "adapt",
     "as_arrow",
     "as_awkward",
     "as_cupy",
@@ -181,6 +187,7 @@ __all__ = [
     "parse_type",
     "pickling",
     "picture",
+    "placement",
     "plan",
     "register_dask",
     "register_library",

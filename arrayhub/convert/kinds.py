@@ -116,7 +116,8 @@ class Kind:
             own = getattr(self.model, "dtype", None)
             if own is None:
                 raise
-        return requested_dtype(own)
+        found: np.dtype[Any] = requested_dtype(own)
+        return found
 
     def _moved(self, array: Any, call: str, allowed: bool) -> Any:
         target = self.device

@@ -1,0 +1,199 @@
+"""placement: the library and the device where a function of several arrays should run."""
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import Copy
+from arrayhub._core.descriptor import Descriptor
+from arrayhub._core.device import CPU, Device
+from arrayhub._core.tree import Tree
+from arrayhub.convert.functions import asarray
+from arrayhub.convert.kinds import Kind, kind_of
+from arrayhub.convert.names import OWN, library_name
+
+# Python's own values, which never decide a placement if there is an array.
+_VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
+
+# Ranks of host memory. Device memory has rank 3.
+_LIBRARY, _NUMPY, _VALUE = 2, 1, 0
+
+
+class Placement:
+    """Library and device where a function of several arrays should run. `placement` makes it.
+
+    Attributes
+    ----------
+    library : str
+        Name that `convert` uses.
+    device : Device
+        Device of the memory.
+    stream : object
+        ``stream`` of the CUDA array interface, or SYCL queue, of the array that decided; None without one.
+    """
+
+    __slots__ = ("_kind", "_source", "device", "library")
+
+    def __init__(self, kind: Kind, source: Any) -> None:
+        self.library = kind.library
+        self.device = CPU if kind.device is None else kind.device
+        self._kind = kind
+        self._source = source
+
+    @property
+    def stream(self) -> Any:
+        if self.device.type == "cuda":
+            interface = getattr(self._source, "__cuda_array_interface__", None)
+            return None if interface is None else interface.get("stream")
+        return getattr(self._source, "sycl_queue", None)
+
+    def asarray(self, obj: Any, copy: Copy = None, dtype: Any = None) -> Any:
+        """Return `obj` as a USMArray on the device.
+
+        Parameters
+        ----------
+        obj : object
+            Anything that `arrayhub.asarray` accepts.
+        copy, dtype : optional
+            As in `like`.
+
+        Examples
+        --------
+        >>> placement(np.ones(2)).asarray([1, 2]).device
+        Device('cpu')
+        """
+        array = self._kind.asarray(obj, "placement", copy, dtype)
+        return asarray(array, copy=True) if copy is True and array is obj else array
+
+    def convert(self, obj: Any, copy: Copy = None, dtype: Any = None) -> Any:
+        """Return `obj` as an array of the library, on the device. The parameters are those of `asarray`.
+
+        Examples
+        --------
+        >>> placement(np.ones(2)).convert([1, 2])
+        array([1, 2])
+        """
+        return self._kind.convert(obj, "placement", copy, dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Placement):
+            return NotImplemented
+        return self.library == other.library and self.device == other.device
+
+    def __hash__(self) -> int:
+        return hash((self.library, self.device))
+
+    def __repr__(self) -> str:
+        return f"Placement(library={self.library!r}, device={str(self.device)!r})"
+
+
+def placement(*objs: Any, prefer: Any = None) -> Placement:
+    """Return the one place where a function of several arrays should run: compute follows data.
+
+    Device memory takes precedence over host memory, an array library over NumPy, and NumPy over lists and numbers. The
+    first argument decides between equals.
+
+    Parameters
+    ----------
+    *objs : object
+        Arrays, lists and numbers. None and strings are ignored.
+    prefer : str, Device or object, optional
+        A library (``"torch"``), a device (``"cuda:1"``) or an array, which decides instead.
+
+    Returns
+    -------
+    Placement
+        Hashable; equal if library and device are equal.
+
+    Raises
+    ------
+    ValueError
+        Two arguments are on different devices, and `prefer` is not given.
+
+    Examples
+    --------
+    >>> import torch
+    >>> placement(np.ones(2), torch.ones(2), 3.0)
+    Placement(library='torch', device='cpu')
+    """
+    if prefer is None and objs:
+        cls = type(objs[0])
+        if cls is np.ndarray:
+            for obj in objs:
+                if type(obj) is not cls:
+                    break
+            else:
+                return NUMPY_PLACEMENT
+    best, rank, position = None, -1, 0
+    on_device: tuple[int, Device] | None = None
+    for k, obj in enumerate(objs):
+        if obj is None or isinstance(obj, (str, bytes)):
+            continue
+        kind = kind_of(obj, "placement")
+        device = CPU if kind.device is None else kind.device
+        if device != CPU:
+            if on_device is not None and on_device[1] != device and prefer is None:
+                raise ValueError(
+                    f"placement: argument {on_device[0] + 1} is on {on_device[1]}, and argument {k + 1} on {device};"
+                    f" accepted: one device. Pass prefer={str(device)!r}, or move one of them with arrayhub.to_device"
+                )
+            on_device = on_device or (k, device)
+        own = 3 if device != CPU else _rank(obj, kind)
+        if own > rank:
+            best, rank, position = kind, own, k
+    source = objs[position] if best is not None else None
+    found = _NUMPY_KIND if best is None else best
+    return Placement(found, source) if prefer is None else _preferred(prefer, found, source)
+
+
+def _rank(obj: Any, kind: Kind) -> int:
+    if isinstance(obj, _VALUES):
+        return _VALUE
+    return _NUMPY if kind.library == "numpy" else _LIBRARY
+
+
+def _preferred(prefer: Any, found: Kind, source: Any) -> Placement:
+    if isinstance(prefer, Placement):
+        return prefer
+    if isinstance(prefer, str) and not _is_device(prefer):
+        try:
+            library = library_name(prefer)
+        except ValueError as error:
+            raise ValueError(str(error).replace("convert: to is", "placement: prefer is", 1)) from error
+        return Placement(Kind(library, found.device), source)
+    if isinstance(prefer, (str, Device)):
+        return Placement(Kind(_library_on(Device(prefer), found.library), Device(prefer)), None)
+    kind = kind_of(prefer, "placement")
+    return Placement(kind, prefer)
+
+
+def _is_device(text: str) -> bool:
+    try:
+        Device(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _library_on(device: Device, library: str) -> str:
+    """Return a library whose arrays may be on a device: `library`, if it may."""
+    able = {"cuda": ("torch", "jax", "cupy", "numba", OWN), "oneapi": ("dpnp", OWN)}.get(device.type)
+    return library if able is None or library in able else OWN
+
+
+def is_array(obj: Any) -> bool:
+    """Return whether an object is an array, and not a value, a container of Python or a string."""
+    if isinstance(obj, (Descriptor, Tree, np.ndarray)):
+        return True
+    if obj is None or isinstance(obj, (str, bytes, dict, set, type, ModuleType, *_VALUES)):
+        return False
+    try:
+        kind_of(obj, "adapt")
+    except (TypeError, ValueError, BufferError):
+        return False
+    return True
+
+
+_NUMPY_KIND = Kind("numpy", CPU)
+NUMPY_PLACEMENT = Placement(_NUMPY_KIND, None)

@@ -1,0 +1,69 @@
+"""placement: which library and device a function of several arrays follows."""
+
+import numpy as np
+import pytest
+from dlpack_by_hand import Handmade
+
+import arrayhub as ah
+
+
+def test_libraries_take_precedence_over_numpy_and_values():
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    t, x = torch.ones(2), np.ones(2)
+    assert ah.placement(x, x, x) == ah.placement(x)
+    assert ah.placement(x, t).library == "torch"
+    assert ah.placement([1, 2], 3.0).library == "numpy"
+    assert ah.placement([1, 2], x, t, None).library == "torch"
+    assert ah.placement().library == "numpy"
+
+
+def test_first_library_decides_between_equals():
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    jnp = pytest.importorskip("jax.numpy", reason="jax is part of the extra test")
+    assert ah.placement(torch.ones(2), jnp.ones(2)).library == "torch"
+    assert ah.placement(jnp.ones(2), torch.ones(2)).library == "jax"
+
+
+def test_device_memory_takes_precedence():
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    d = dpnp.ones(2)
+    p = ah.placement(torch.ones(2), d)
+    assert (p.library, str(p.device)) == ("dpnp", "oneapi:0")
+    assert p.stream == d.sycl_queue
+    assert isinstance(p.convert([1.0, 2.0], copy="if_needed"), dpnp.ndarray)
+    assert p.asarray([1.0], copy="if_needed").device.type == "oneapi"
+    with pytest.raises(BufferError, match="placement: the memory is on cpu"):
+        p.convert(np.ones(2))
+
+
+def test_prefer_decides():
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    x = np.ones(2)
+    assert ah.placement(x, prefer="pytorch").library == "torch"
+    assert ah.placement(x, prefer=torch.ones(1)).library == "torch"
+    p = ah.placement(x, prefer="cuda:1")
+    assert (p.library, str(p.device)) == ("arrayhub", "cuda:1")
+    assert ah.placement(x, prefer="torch").convert(x).data_ptr() == x.ctypes.data
+    with pytest.raises(ValueError, match=r"placement: prefer is 'pytroch' \(did you mean 'torch'\?\)"):
+        ah.placement(x, prefer="pytroch")
+
+
+def test_conflicts_name_both_arguments():
+    first, second = [ah.from_dlpack(Handmade(device=(2, k), announced=(2, k))) for k in (0, 1)]
+    with pytest.raises(ValueError, match="argument 1 is on cuda:0, and argument 3 on cuda:1; accepted: one device"):
+        ah.placement(first, np.ones(1), second)
+    assert str(ah.placement(first, second, prefer=second).device) == "cuda:1"
+
+
+def test_placements_are_keys():
+    a, b = ah.placement(np.ones(1)), ah.placement([1])
+    assert a == b
+    assert len({a, b}) == 1
+    assert a != 3
+    assert repr(a) == "Placement(library='numpy', device='cpu')"
+
+
+def test_what_is_not_an_array():
+    with pytest.raises(TypeError, match="placement: the model"):
+        ah.placement(object())
