@@ -6,6 +6,7 @@ from arrayhub import cli
 
 COMMANDS = (
     cli.Command("config", "print the paths of the headers for compilers and build systems", cli.config),
+    cli.Command("conformance", "check a library's arrays against the rules of the protocols", cli.conformance),
     cli.Command("demo", "pass arrays through every installed library and print the results", cli.demo),
     cli.Command("doctor", "report installed libraries, devices and problems, with commands that fix them", cli.doctor),
     cli.Command("explain", "explain how an object is imported, and which libraries can share its memory", cli.explain),

@@ -1,6 +1,7 @@
 """Commands of ``python -m arrayhub``.
 
-The exit status is 0 for success, 1 if ``demo`` or ``doctor`` has found a problem, and 2 for invalid arguments.
+The exit status is 0 for success, 1 if ``demo``, ``doctor`` or ``conformance`` has found a problem, and
+2 for invalid arguments.
 """
 
 import argparse
@@ -65,6 +66,30 @@ def config(parser: argparse.ArgumentParser) -> Run:
     def run(options: argparse.Namespace) -> int:
         print(OPTIONS[options.option][1])
         return 0
+
+    return run
+
+
+def conformance(parser: argparse.ArgumentParser) -> Run:
+    """Check the arrays of a library, or its function that reads arrays, against the rules of the protocols."""
+    parser.add_argument("target", metavar="package.module:function", help="for example mylib.testing:make")
+    parser.add_argument("--consumer", action="store_true", help="the function reads an array, in place of making one")
+    parser.add_argument("--dtypes", metavar="NAMES", help="element types to check, separated by commas")
+    parser.add_argument("--layouts", metavar="NAMES", help="layouts to check, separated by commas")
+    parser.epilog = "Exit status: 0 if no rule is broken, else 1. The function is described in arrayhub.testing."
+
+    def run(options: argparse.Namespace) -> int:
+        from arrayhub.testing import check_consumer, check_producer
+
+        function = _find(parser, options.target)
+        check = check_consumer if options.consumer else check_producer
+        names = {key: value.split(",") for key in ("dtypes", "layouts") if (value := getattr(options, key)) is not None}
+        try:
+            report = check(function, **names)
+        except ValueError as error:
+            parser.error(str(error))
+        print(report)
+        return 0 if report.ok else 1
 
     return run
 

@@ -25,6 +25,7 @@ LAYERS = (
     ("convert",),
     ("storage", "inspection", "transport", "capi"),
     ("nested",),
+    ("testing",),
     ("_clone", "cli", "examples", "__init__", "__main__"),
 )
 LAYER_OF = {name: layer for layer, names in enumerate(LAYERS, start=1) for name in names}

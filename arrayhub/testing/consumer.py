@@ -1,0 +1,328 @@
+"""check_consumer: run the rules for importing arrays against a library's function."""
+
+import gc
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from arrayhub.convert.functions import asarray, to_host
+from arrayhub.testing import capsules, rules
+from arrayhub.testing.isolation import cells_of
+from arrayhub.testing.report import Report, Rule
+from arrayhub.testing.rules import Broken, NotMade, Refused, words_of
+from arrayhub.testing.samples import DTYPES, LAYOUTS, bytes_of, chosen, has_layout, sample
+
+
+def check_consumer(
+    read: Callable[[Any], Any], *, dtypes: Iterable[str] | None = None, layouts: Iterable[str] | None = None
+) -> Report:
+    """Check a library's import of arrays against the rules of DLPack, the buffer protocol and ``__array_interface__``.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(obj)`` returns an array of the library: of an object with ``__dlpack__``, a memoryview, or an object with
+        ``__array_interface__``, as a view or a copy. Any exception is a refusal. `asarray` has to import the results.
+    dtypes, layouts : iterable of str, optional
+        As in `check_producer`.
+
+    Returns
+    -------
+    Report
+        Its text is a table. A cell that ends the process is a failing cell.
+
+    Raises
+    ------
+    ValueError
+        An element type or layout is not in the matrix.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from arrayhub.testing import check_consumer
+    >>> report = check_consumer(numpy.from_dlpack, dtypes=["float64"], layouts=["C", "read-only"])
+    >>> report.assert_ok()
+    """
+    chosen_dtypes = chosen(dtypes, DTYPES, "check_consumer: dtypes")
+    chosen_layouts = chosen(layouts, LAYOUTS, "check_consumer: layouts")
+    name = f"{getattr(read, '__module__', None) or '?'}.{getattr(read, '__qualname__', type(read).__qualname__)}"
+    cells = cells_of("consumer", read, chosen_dtypes, chosen_layouts)
+    return Report(f"consumer {name}", [rule for rule, _ in RULES], cells)
+
+
+def run(read: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal: Any) -> Iterator[dict[str, Any]]:
+    """Yield the cells for `isolation`."""
+    return rules.run_all(RULES, read, dtypes, layouts, first, fatal, has_layout)
+
+
+# ------------------------------------------------------------------------------------------------------------- offers
+
+
+class _Dlpack:
+    """A producer of the array API standard, which records the requests of the consumer."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = asarray(array)
+        self.requests: list[dict[str, Any]] = []
+        self.capsules: list[Any] = []
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        self.requests.append(keywords)
+        unknown = set(keywords) - {"stream", "max_version", "dl_device", "copy"}
+        if unknown:
+            raise TypeError(f"__dlpack__() got an unexpected keyword argument {min(unknown)!r}")
+        self.capsules.append(self.array.__dlpack__(**keywords))
+        return self.capsules[-1]
+
+
+class _Legacy(_Dlpack):
+    """A producer of DLPack before 1.0."""
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        if set(keywords) - {"stream"}:
+            raise TypeError("__dlpack__() got an unexpected keyword argument 'max_version'")
+        self.requests.append(keywords)
+        self.capsules.append(self.array.__dlpack__())
+        return self.capsules[-1]
+
+
+class _Interface:
+    """A producer with ``__array_interface__`` only."""
+
+    def __init__(self, array: Any) -> None:
+        self.__array_interface__ = asarray(array).__array_interface__  # missing if it could not name the type
+        self._array = array
+
+
+def _buffer(array: Any) -> Any:
+    return memoryview(array)
+
+
+_OFFERS: dict[str, Callable[[Any], Any]] = {
+    "DLPack": _Dlpack,
+    "legacy DLPack": _Legacy,
+    "buffer": _buffer,
+    "__array_interface__": _Interface,
+}
+
+
+class _Offered:
+    """An array of the matrix, offered through one protocol."""
+
+    def __init__(self, dtype: str, layout: str, offer: str) -> None:
+        found = sample(dtype, layout)
+        if found is None:
+            raise NotMade("ml_dtypes is not installed")
+        given, owner = found
+        self.values, self.shape = bytes_of(given), given.shape
+        self.dtype = given.dtype
+        self.span = range(owner.ctypes.data, owner.ctypes.data + owner.nbytes)
+        self.owner = weakref.ref(owner)
+        try:
+            self.obj: Any = _OFFERS[offer](given)
+            if isinstance(self.obj, _Dlpack):
+                self.obj.array.__dlpack__(max_version=(1, 1))
+        except (AttributeError, BufferError, TypeError, ValueError) as error:
+            raise NotMade(words_of(error)) from error
+
+    def read(self, read: Callable[[Any], Any]) -> Any:
+        """Return the consumer's array, and what it describes."""
+        try:
+            found = read(self.obj)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise Refused(words_of(error)) from error
+        if found is None:
+            raise Broken("the consumer returned None")
+        return found
+
+    def described(self, found: Any) -> Any:
+        """Import the consumer's array."""
+        try:
+            return asarray(found)
+        except (BufferError, TypeError, ValueError) as error:
+            raise Broken(f"the result is not an array: {words_of(error)}") from error
+
+
+def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[[Any, str, str], None]:
+    """Return a rule that holds for every offer that the consumer accepts."""
+
+    def rule(read: Any, dtype: str, layout: str) -> None:
+        outcomes: list[Exception | None] = []
+        for offer in _OFFERS:
+            try:
+                check(read, _Offered(dtype, layout, offer))
+            except Broken as error:
+                raise Broken(f"{offer}: {error}") from error
+            except (NotMade, Refused) as error:
+                outcomes.append(error)
+            else:
+                outcomes.append(None)
+        if None not in outcomes:
+            refusals = [error for error in outcomes if isinstance(error, Refused)]
+            raise refusals[0] if refusals else NotMade("no protocol has this element type")
+
+    return rule
+
+
+# -------------------------------------------------------------------------------------------------------------- rules
+
+
+@_each_offer
+def _check_values(read: Any, offered: _Offered) -> None:
+    array = offered.described(offered.read(read))
+    if array.shape != offered.shape:
+        raise Broken(f"the shape is {array.shape} in place of {offered.shape}")
+    host = np.asarray(to_host(array))
+    if array.dtype != offered.dtype:
+        expected = np.frombuffer(offered.values, offered.dtype)
+        with np.errstate(all="ignore"):
+            same = expected.astype(host.dtype).astype(offered.dtype).tobytes() == offered.values
+        if not same or bytes_of(host.astype(offered.dtype)) != offered.values:
+            raise Broken(f"the elements differ, as {array.dtype}")
+    elif bytes_of(host) != offered.values:
+        raise Broken("the elements differ")
+
+
+@_each_offer
+def _check_readonly(read: Any, offered: _Offered) -> None:
+    if not _is_readonly(offered):
+        raise NotMade("the memory may be written")
+    array = offered.described(offered.read(read))
+    if array.size and array.ptr in offered.span and array.flags.writeable:
+        raise Broken("read-only memory is writable")
+
+
+def _is_readonly(offered: _Offered) -> bool:
+    if isinstance(offered.obj, _Legacy):
+        return False  # a legacy capsule does not have a flag for it
+    return not asarray(offered.obj).flags.writeable
+
+
+@_each_offer
+def _check_lifetime(read: Any, offered: _Offered) -> None:
+    found = offered.read(read)
+    array = offered.described(found)
+    shared = array.size > 0 and array.ptr in offered.span
+    del array
+    offered.obj = None
+    gc.collect()
+    if shared and offered.owner() is None:
+        raise Broken("the memory is released while the consumer's array exists")
+    array = offered.described(found)
+    if array.dtype == offered.dtype and bytes_of(np.asarray(to_host(array))) != offered.values:
+        raise Broken("the elements change after the producer is gone")
+    del array
+    del found
+    for _ in range(3):
+        gc.collect()
+    if offered.owner() is not None:
+        raise Broken("the producer's memory is not released with the consumer's array")
+
+
+def _check_request(read: Any, dtype: str, layout: str) -> None:
+    offered = _Offered(dtype, layout, "DLPack")
+    offered.read(read)
+    requests, offers = offered.obj.requests, offered.obj.capsules
+    if not requests:
+        raise NotMade("the consumer does not request DLPack")
+    if all("max_version" not in keywords for keywords in requests):
+        raise Broken("__dlpack__ is called without max_version, so the producer cannot mark read-only memory")
+    if any(keywords.get("stream") not in (None, -1) for keywords in requests):
+        raise Broken("a stream is passed for host memory")
+    if offers and '"used_dltensor' not in repr(offers[-1]):
+        raise Broken("a consumed capsule is not renamed, so its deleter would be called twice")
+
+
+class _Raising:
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        raise BufferError("refused on purpose")
+
+
+def _check_raising(read: Any, dtype: str, layout: str) -> None:
+    _only_once(dtype, layout)
+    try:
+        read(_Raising())
+    except SystemError as error:
+        raise Broken(words_of(error)) from error
+    except BufferError:
+        return
+    except Exception as error:
+        if "refused on purpose" in str(error) or error.__context__ is not None or "dlpack" not in str(error).lower():
+            return
+        raise Broken(f"the producer's BufferError becomes {words_of(error)}") from error
+    raise Broken("a producer that refuses is imported")
+
+
+def _only_once(dtype: str, layout: str) -> None:
+    """Rules about one capsule do not depend on the matrix."""
+    if (dtype, layout) != ("float64", "C"):
+        raise NotMade("the rule runs for float64 in C order")
+
+
+class _OfCapsule:
+    def __init__(self, capsule: Any, device: tuple[int, int] = (1, 0)) -> None:
+        self._capsule, self._device = capsule, device
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self._capsule
+
+
+def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str], None]:
+    """Return the rule that a consumer reads an unusual capsule correctly, or refuses it."""
+
+    def rule(read: Any, dtype: str, layout: str) -> None:
+        _only_once(dtype, layout)
+        array = np.arange(1.0, 1.0 + int(np.prod(shape))).reshape(shape)
+        producer = _OfCapsule(capsules.capsule(array, **options))
+        try:
+            found = read(producer)
+        except Exception as error:
+            raise Refused(words_of(error)) from error
+        back = np.asarray(to_host(asarray(found)))
+        if back.shape != shape or back.astype("f8").tobytes() != array.tobytes():
+            raise Broken("the elements or the shape differ")
+
+    return rule
+
+
+def _check_device(read: Any, dtype: str, layout: str) -> None:
+    _only_once(dtype, layout)
+    device = (99, 0)  # not a device type of the specification
+    producer = _OfCapsule(capsules.capsule(np.arange(4.0), device=device), device)
+    try:
+        found = read(producer)
+    except Exception as error:
+        raise Refused(words_of(error)) from error
+    raise Broken(f"a capsule of device type 99 is imported, as {type(found).__name__}")
+
+
+RULES = (
+    (Rule("values", "the imported elements, shape and type are the producer's", rules.DLPACK_C), _check_values),
+    (Rule("read-only", "read-only memory is not writable in the consumer", rules.DLPACK_C), _check_readonly),
+    (Rule("lifetime", "the producer's memory lives as long as the consumer's array, and no longer",
+          rules.DLPACK_PYTHON), _check_lifetime),
+    (Rule("request", "max_version is passed, a stream is not passed for host memory, and the capsule is consumed",
+          f"{rules.STANDARD}.__dlpack__.html"), _check_request),
+    (Rule("refusal", "an error of the producer is passed on", rules.DLPACK_PYTHON), _check_raising),
+    (Rule("byte_offset", "the address of element zero is data + byte_offset", rules.DLPACK_C),
+     _unusual((3, 4), offset=64)),
+    (Rule("null strides", "null strides mean C order, in legacy capsules", rules.DLPACK_C),
+     _unusual((3, 4), strides=False)),
+    (Rule("null pointer", "the pointer of an array without elements may be null", rules.DLPACK_C),
+     _unusual((0, 4), data=False)),
+    (Rule("null deleter", "the deleter may be null", rules.DLPACK_C), _unusual((3, 4), deleter=False)),
+    (Rule("device", "memory of an unknown device type is refused", rules.DLPACK_C), _check_device),
+)  # fmt: skip

@@ -1,0 +1,142 @@
+"""Run the cells of a check in another process, so that a library that ends its process fails one cell only.
+
+A function that can be imported runs in a new interpreter. Others, such as a lambda, run in a fork of this one.
+"""
+
+import gc
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any, TextIO
+
+from arrayhub.testing.report import FAILED
+
+_WARM = 4  # answers, after which the library is loaded
+ANSWER = "arrayhub cell: "  # before the JSON, because libraries print, too
+
+# The arguments of a run besides the function: element types, layouts, the position of the first cell, and the pairs of
+# rule and layout that ended a process.
+Task = tuple[tuple[str, ...], tuple[str, ...], int, list[list[str]]]
+
+
+def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...], layouts: tuple[str, ...]) -> list[Any]:
+    """Return the cells of a check, whatever the function does to its process.
+
+    A pair of rule and layout that ends the process is not tried again for further element types.
+    """
+    path = _path_of(function)
+    cells: list[Any] = []
+    fatal: list[list[str]] = []
+    while True:
+        task = (dtypes, layouts, len(cells), fatal)
+        answers = _spawned(kind, path, task) if path else _forked(kind, function, task)
+        name: list[str] | None = None
+        for answer in answers:
+            match answer:
+                case {"end": True}:
+                    return cells
+                case {"error": text}:
+                    raise RuntimeError(f"arrayhub.testing: {text}")
+                case {"cell": cell}:
+                    cells.append(cell)
+                    name = None
+                case {"name": found}:
+                    name = found
+                case {"ended": words}:
+                    if name is None:
+                        raise RuntimeError(f"arrayhub.testing: the process {words} outside of a cell")
+                    cells.append([*name, FAILED, f"the process {words}"])
+                    fatal.append([name[0], name[2]])
+
+
+def _path_of(function: Any) -> str | None:
+    """Return ``module:name`` of a function that another interpreter can import, else None."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module in (None, "__main__") or name is None or getattr(function, "__self__", None) is not None:
+        return None
+    try:
+        found = resolve(f"{module}:{name}")
+    except (ImportError, AttributeError):
+        return None
+    return f"{module}:{name}" if found is function else None
+
+
+def resolve(path: str) -> Any:
+    """Return the object that ``module:name`` names."""
+    module, _, name = path.partition(":")
+    return reduce(getattr, name.split("."), importlib.import_module(module))
+
+
+def _spawned(kind: str, path: str, task: Task) -> Iterator[dict[str, Any]]:
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    command = [sys.executable, "-m", "arrayhub.testing.isolation", kind, path, json.dumps(task)]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        yield from _read(process.stdout)
+        code = process.wait()
+    yield {"ended": _words_of_end(code)}
+
+
+def _forked(kind: str, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(reading)
+        code = 1
+        try:
+            with open(writing, "w") as stream:
+                _serve(kind, function, task, stream)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with open(reading, "rb") as stream:
+        yield from _read(stream)
+    _, status = os.waitpid(process, 0)
+    yield {"ended": _words_of_end(os.waitstatus_to_exitcode(status))}
+
+
+def _words_of_end(code: int) -> str:
+    return f"ended by signal {-code}" if code < 0 else f"ended with exit status {code}"
+
+
+def _read(stream: Any) -> Iterator[dict[str, Any]]:
+    for line in stream:
+        text = line.decode(errors="replace")
+        if text.startswith(ANSWER):
+            yield json.loads(text[len(ANSWER) :])
+
+
+def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO) -> None:
+    """Write the name of each cell, then the cell, and a mark at the end."""
+    run = importlib.import_module(f"arrayhub.testing.{kind}").run
+    for number, answer in enumerate(run(function, *task)):
+        _send(stream, answer)
+        if number == _WARM:  # what the library loaded stays, so the collector need not look at it for each cell
+            gc.collect()
+            gc.freeze()
+    _send(stream, {"end": True})
+
+
+def _send(stream: TextIO, answer: dict[str, Any]) -> None:
+    stream.write(f"\n{ANSWER}{json.dumps(answer)}\n")
+    stream.flush()
+
+
+def _main(kind: str, path: str, task: str) -> None:
+    with os.fdopen(os.dup(1), "w") as stream:
+        os.dup2(2, 1)  # what libraries print
+        try:
+            function = resolve(path)
+        except Exception as error:
+            _send(stream, {"error": f"{path} cannot be imported: {type(error).__name__}: {error}"})
+            return
+        _serve(kind, function, json.loads(task), stream)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

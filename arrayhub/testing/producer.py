@@ -1,0 +1,331 @@
+"""check_producer: run the rules for exporting arrays against the arrays of a library."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.errors import InterfaceError
+from arrayhub.convert.functions import asarray, to_host
+from arrayhub.inspection.check import check
+from arrayhub.runtimes.host import is_host_readable
+from arrayhub.testing import rules
+from arrayhub.testing.isolation import cells_of
+from arrayhub.testing.report import Report, Rule
+from arrayhub.testing.rules import Broken, NotMade, Refused, words_of
+from arrayhub.testing.samples import DTYPES, LAYOUTS, bytes_of, chosen, has_layout, sample
+
+_VERSION = (1, 1)  # of DLPack, which the rules request
+_REFUSALS = (BufferError, TypeError, ValueError)
+
+
+def check_producer(
+    make: Callable[[Any], Any], *, dtypes: Iterable[str] | None = None, layouts: Iterable[str] | None = None
+) -> Report:
+    """Check the arrays of a library against the rules of the protocols that the arrays support.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(array)`` returns an object of the library with the elements of a ``numpy.ndarray``, as a view or a copy.
+        It raises an exception for element types and layouts that the library does not have. A function that can be
+        imported runs in a new process; otherwise this process is forked.
+    dtypes : iterable of str, optional
+        Names of NumPy's element types, and ``"bfloat16"``. The default is all that the kit has.
+    layouts : iterable of str, optional
+        Any of "C", "F", "sliced", "negative", "1-d", "0-d", "empty", "unaligned" and "read-only".
+
+    Returns
+    -------
+    Report
+        Its text is a table. A cell that ends the process is a failing cell.
+
+    Raises
+    ------
+    ValueError
+        An element type or layout is not in the matrix.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from arrayhub.testing import check_producer
+    >>> report = check_producer(numpy.asarray, dtypes=["int32", "complex64"], layouts=["C", "negative"])
+    >>> report.assert_ok()
+    """
+    chosen_dtypes = chosen(dtypes, DTYPES, "check_producer: dtypes")
+    chosen_layouts = chosen(layouts, LAYOUTS, "check_producer: layouts")
+    name = f"{getattr(make, '__module__', '?')}.{getattr(make, '__qualname__', type(make).__qualname__)}"
+    cells = cells_of("producer", make, chosen_dtypes, chosen_layouts)
+    return Report(f"producer {name}", [rule for rule, _ in RULES], cells)
+
+
+def run(make: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal: Any) -> Iterator[dict[str, Any]]:
+    """Yield the cells for `isolation`."""
+    return rules.run_all(RULES, make, dtypes, layouts, first, fatal, has_layout)
+
+
+# ------------------------------------------------------------------------------------------------------------- making
+
+
+class _Made:
+    """An object of the library, and what the kit knows about it."""
+
+    def __init__(self, make: Callable[[Any], Any], dtype: str, layout: str) -> None:
+        found = sample(dtype, layout)
+        if found is None:
+            raise NotMade("ml_dtypes is not installed")
+        given, owner = found
+        self.values, self.shape, self.dtype = bytes_of(given), given.shape, given.dtype
+        self.span = range(owner.ctypes.data, owner.ctypes.data + owner.nbytes)
+        self.readonly = layout == "read-only"
+        try:
+            self.obj = make(given)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise NotMade(words_of(error)) from error
+        self.owner = weakref.ref(owner)
+
+    def array(self, via: Any = None) -> Any:
+        """Import the object; an array of another element type means that the library does not have the type."""
+        try:
+            array = asarray(self.obj, via=via)
+        except InterfaceError as error:
+            raise Broken(str(error)) from error
+        except _REFUSALS as error:
+            raise Refused(words_of(error)) from error
+        if array.dtype != self.dtype and self.dtype.name not in str(getattr(self.obj, "dtype", "")):
+            raise NotMade(f"the library makes {array.dtype}")
+        return array
+
+    def shares(self, array: Any) -> bool:
+        """Return whether an array lies in the memory that `make` received."""
+        return array.size > 0 and array.ptr in self.span
+
+    def protocols(self) -> list[str]:
+        """Return the protocols of the object that describe memory, by the names of ``via=``."""
+        found = ["buffer"]
+        for name, via in (("__dlpack__", "dlpack"), ("__array_interface__", "array_interface")):
+            if hasattr(self.obj, name):
+                found.append(via)
+        return found
+
+
+def _dlpack(made: _Made, **keywords: Any) -> Any:
+    """Return a capsule of the object. Every error but one about a keyword is a refusal, which its own rule judges."""
+    if not hasattr(made.obj, "__dlpack__"):
+        raise NotMade("it does not support DLPack")
+    try:
+        return made.obj.__dlpack__(**keywords)
+    except Exception as error:
+        if type(error) is TypeError and "keyword" in str(error):
+            raise
+        raise Refused(words_of(error)) from error
+
+
+# -------------------------------------------------------------------------------------------------------------- rules
+
+
+def _check_values(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    array = made.array()
+    if array.dtype != made.dtype:
+        raise Broken(f"the element type is {array.dtype}, and the object's is {made.obj.dtype}")
+    if array.shape != made.shape:
+        raise Broken(f"the shape is {array.shape} in place of {made.shape}")
+    if bytes_of(np.asarray(to_host(array))) != made.values:
+        raise Broken("the elements differ")
+
+
+def _check_agreement(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    made.array()
+    try:
+        texts = check(made.obj)
+    except _REFUSALS as error:
+        raise Refused(words_of(error)) from error
+    if texts:
+        raise Broken(_without_numbers("; ".join(texts)))
+
+
+def _without_numbers(text: str) -> str:
+    """Return a text without addresses, which differ from run to run."""
+    return " ".join("an address" if word.rstrip(",").startswith("0x") else word for word in text.split())
+
+
+def _check_readonly(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    if not made.readonly or not made.shares(made.array()):
+        raise NotMade("the memory may be written")
+    for via in made.protocols():
+        try:
+            array = made.array(via)
+        except Refused:
+            continue
+        if made.shares(array) and array.flags.writeable:
+            raise Broken(f"read-only memory is writable through {via}")
+    if hasattr(made.obj, "__dlpack__"):
+        _check_legacy_of_readonly(made)
+
+
+def _check_legacy_of_readonly(made: _Made) -> None:
+    try:
+        capsule = _dlpack(made)
+    except Refused:
+        return
+    if '"dltensor"' in repr(capsule):
+        raise Broken("read-only memory is in a legacy capsule, which has no read-only flag")
+
+
+def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
+    checked = 0
+    for via in _Made(make, dtype, layout).protocols():
+        made = _Made(make, dtype, layout)
+        try:
+            array = made.array(via)
+        except Refused:
+            continue
+        checked += 1
+        shared = made.shares(array)
+        made.obj = None
+        gc.collect()
+        if shared and made.owner() is None:
+            raise Broken(f"the memory is released while an array of {via} exists")
+        if is_host_readable(array) and bytes_of(np.asarray(array)) != made.values:
+            raise Broken(f"the elements change after the object is gone, in an array of {via}")
+        array = None
+        gc.collect()
+        if shared and made.owner() is not None:
+            raise Broken(f"the memory is not released with the last array, which was imported by {via}")
+    if not checked:
+        raise Refused("no protocol describes the memory")
+
+
+def _check_capsules(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    shared = made.shares(made.array())
+    for keywords in ({}, {"max_version": _VERSION}):
+        try:
+            capsules = [_dlpack(made, **keywords) for _ in range(3)]
+        except (Refused, TypeError):
+            continue
+        capsules.pop()  # not consumed
+        second = asarray(capsules.pop())
+        first = asarray(capsules.pop())
+        held = [first]
+        del first
+        thread = threading.Thread(target=held.clear)
+        thread.start()
+        thread.join()
+        if is_host_readable(second) and bytes_of(np.asarray(second)) != made.values:
+            raise Broken("the elements differ after other capsules are released")
+        del second
+    made.obj = None
+    gc.collect()
+    if shared and made.owner() is not None:
+        raise Broken("the memory is not released with the last capsule")
+
+
+def _check_device(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    array = made.array()
+    if not hasattr(made.obj, "__dlpack__"):
+        raise NotMade("it does not support DLPack")
+    try:
+        device = made.obj.__dlpack_device__()
+    except AttributeError:
+        raise Broken("it has __dlpack__ and lacks __dlpack_device__") from None
+    except BufferError as error:
+        raise Refused(words_of(error)) from error
+    if not isinstance(device, tuple) or len(device) != 2:
+        raise Broken(f"__dlpack_device__ returns {type(device).__name__}")
+    if (int(device[0]), int(device[1])) != tuple(array.__dlpack_device__()):
+        raise Broken(f"__dlpack_device__ returns {(int(device[0]), int(device[1]))}; the memory is on {array.device}")
+
+
+def _check_versions(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    made.array()
+    try:
+        legacy = _dlpack(made)
+    except Refused:
+        legacy = None
+    if legacy is not None and '"dltensor"' not in repr(legacy):
+        raise Broken("a consumer without max_version gets a capsule that is not named dltensor")
+    try:
+        capsule = _dlpack(made, max_version=_VERSION)
+    except TypeError as error:
+        raise Broken(f"max_version is not accepted: {words_of(error)}") from error
+    if '"dltensor_versioned"' not in repr(capsule) and '"dltensor"' not in repr(capsule):
+        raise Broken("the capsule is named neither dltensor_versioned nor dltensor")
+
+
+def _check_device_argument(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    made.array()
+    _require_version(made)
+    try:
+        _dlpack(made, max_version=_VERSION, dl_device=made.obj.__dlpack_device__())
+    except (TypeError, ValueError) as error:
+        raise Broken(f"the object's own device is not accepted as dl_device: {words_of(error)}") from error
+
+
+def _require_version(made: _Made) -> None:
+    try:
+        _dlpack(made, max_version=_VERSION)
+    except TypeError:
+        raise NotMade("it does not accept max_version") from None
+
+
+def _check_copy_argument(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    array = made.array()
+    _require_version(made)
+    for copy in (True, False):
+        try:
+            found = asarray(_dlpack(made, max_version=_VERSION, copy=copy))
+        except Refused:
+            continue
+        except (TypeError, ValueError) as error:
+            raise Broken(f"copy={copy} is not accepted: {words_of(error)}") from error
+        same = found.ptr == array.ptr
+        if found.size and same is copy:
+            raise Broken(f"copy={copy} returns {'the same memory' if same else 'other memory'}")
+
+
+def _check_refusal(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    if not hasattr(made.obj, "__dlpack__"):
+        raise NotMade("it does not support DLPack")
+    made.array()
+    try:
+        made.obj.__dlpack__()
+    except BufferError as error:
+        raise Refused(words_of(error)) from error
+    except Exception as error:
+        raise Broken(f"__dlpack__ refuses by {type(error).__name__} in place of BufferError") from error
+
+
+RULES = (
+    (Rule("values", "the described elements are the object's, with its shape and type", rules.ARRAY_INTERFACE),
+     _check_values),
+    (Rule("agreement", "all protocols describe the same memory, each as its specification requires", rules.BUFFER),
+     _check_agreement),
+    (Rule("read-only", "read-only memory is not writable through any protocol", rules.DLPACK_C), _check_readonly),
+    (Rule("lifetime", "the memory lives as long as an array of it, and no longer", rules.DLPACK_PYTHON),
+     _check_lifetime),
+    (Rule("capsules", "each capsule is independent, also if it is dropped or released by another thread",
+          rules.DLPACK_PYTHON), _check_capsules),
+    (Rule("device", "__dlpack_device__ names the device of the memory", f"{rules.STANDARD}.__dlpack_device__.html"),
+     _check_device),
+    (Rule("versions", "max_version is accepted, and without it the capsule is a legacy one",
+          f"{rules.STANDARD}.__dlpack__.html"), _check_versions),
+    (Rule("dl_device", "the object's own device is accepted", f"{rules.STANDARD}.__dlpack__.html"),
+     _check_device_argument),
+    (Rule("copy", "copy=True returns other memory, copy=False the same", f"{rules.STANDARD}.__dlpack__.html"),
+     _check_copy_argument),
+    (Rule("refusal", "__dlpack__ refuses by BufferError", f"{rules.STANDARD}.__dlpack__.html"), _check_refusal),
+)  # fmt: skip

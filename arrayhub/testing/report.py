@@ -1,0 +1,112 @@
+"""The result of a check: one cell for each rule, element type and layout."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+PASSED = "passed"
+REFUSED = "refused"  # an error that the rule allows
+NOT_MADE = "not made"  # the library does not have this element type or layout
+FAILED = "failed"
+VERDICTS = (PASSED, REFUSED, NOT_MADE, FAILED)
+
+
+class Rule(NamedTuple):
+    """One rule, and the specification that it comes from."""
+
+    name: str
+    text: str
+    specification: str
+
+
+class Cell(NamedTuple):
+    """The verdict on one rule for one element type and layout."""
+
+    rule: str
+    dtype: str
+    layout: str
+    verdict: str  # "passed", "refused", "not made" or "failed"
+    why: str = ""
+
+
+class Report:
+    """Result of `check_producer` or `check_consumer`. Its text is a table, followed by the failing cells.
+
+    Attributes
+    ----------
+    name : str
+        What was checked.
+    rules : tuple of Rule
+    cells : tuple of Cell
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from arrayhub.testing import check_producer
+    >>> report = check_producer(numpy.asarray, dtypes=["float32"], layouts=["C"])
+    >>> report.ok, report.failures()
+    (True, ())
+    """
+
+    def __init__(self, name: str, rules: Iterable[Rule], cells: Iterable[Any]) -> None:
+        self.name = name
+        self.rules = tuple(rules)
+        self.cells = tuple(Cell(*cell) for cell in cells)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no rule is broken."""
+        return not self.failures()
+
+    def failures(self) -> tuple[Cell, ...]:
+        """Return the failing cells."""
+        return tuple(cell for cell in self.cells if cell.verdict == FAILED)
+
+    def assert_ok(self) -> None:
+        """Raise an AssertionError with the failing cells, if there are any."""
+        if not self.ok:
+            raise AssertionError("\n".join([f"{self.name} breaks rules:", *self._failure_lines()]))
+
+    def counts(self) -> Iterator[tuple[Rule, dict[str, int]]]:
+        """Yield for each rule the number of cells by verdict."""
+        for rule in self.rules:
+            verdicts = [cell.verdict for cell in self.cells if cell.rule == rule.name]
+            yield rule, {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+
+    def grouped_failures(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
+        """Return the element types and layouts of the failing cells, by rule and reason."""
+        groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for cell in self.failures():
+            groups.setdefault((cell.rule, cell.why), []).append((cell.dtype, cell.layout))
+        return groups
+
+    def _failure_lines(self) -> Iterator[str]:
+        links = {rule.name: rule.specification for rule in self.rules}
+        for (rule, why), places in self.grouped_failures().items():
+            yield f"  {rule}: {why}"
+            yield f"    {places_in_words(places)}"
+            yield f"    {links[rule]}"
+
+    def __str__(self) -> str:
+        rows = [("rule", *VERDICTS), *((rule.name, *map(str, found.values())) for rule, found in self.counts())]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [self.name]
+        lines += [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
+        failures = self.failures()
+        lines += [f"{len(failures) or 'no'} failing cell{'s' * (len(failures) != 1)}", *self._failure_lines()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Report {self.name}: {len(self.cells)} cells, {len(self.failures())} failing>"
+
+
+def places_in_words(places: list[tuple[str, str]]) -> str:
+    """Return element types and layouts of cells, with the layouts of equal types together."""
+    layouts: dict[str, list[str]] = {}
+    for dtype, layout in places:
+        layouts.setdefault(dtype, []).append(layout)
+    types: dict[str, list[str]] = {}
+    for dtype, names in layouts.items():
+        types.setdefault(", ".join(names), []).append(dtype)
+    return "; ".join(f"{', '.join(names)} ({layout})" for layout, names in types.items())

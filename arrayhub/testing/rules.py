@@ -1,0 +1,68 @@
+"""The running of rules, for producers and consumers."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from arrayhub._core.errors import first_line
+from arrayhub.testing.report import FAILED, NOT_MADE, PASSED, REFUSED
+
+DLPACK_C = "https://dmlc.github.io/dlpack/latest/c_api.html"
+DLPACK_PYTHON = "https://dmlc.github.io/dlpack/latest/python_spec.html"
+STANDARD = "https://data-apis.org/array-api/latest/API_specification/generated/array_api.array"
+ARRAY_INTERFACE = "https://numpy.org/doc/stable/reference/arrays.interface.html"
+BUFFER = "https://docs.python.org/3/c-api/buffer.html"
+
+
+class Broken(Exception):
+    """A rule is broken; the message says how."""
+
+
+class Refused(Exception):
+    """The library refuses as the rule allows."""
+
+
+class NotMade(Exception):
+    """The library does not have this element type or layout, or the rule does not apply to it."""
+
+
+def judged(rule: Callable[..., None], *arguments: Any) -> tuple[str, str]:
+    """Return the verdict of one rule, and the reason."""
+    try:
+        rule(*arguments)
+    except Broken as error:
+        return FAILED, str(error)
+    except Refused as error:
+        return REFUSED, str(error)
+    except NotMade as error:
+        return NOT_MADE, str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return FAILED, words_of(error)
+    return PASSED, ""
+
+
+def words_of(error: BaseException) -> str:
+    """Return the type and the first line of an error."""
+    return f"{type(error).__name__}: {first_line(error)}"
+
+
+def run_all(
+    rules: Any,
+    function: Any,
+    dtypes: tuple[str, ...],
+    layouts: tuple[str, ...],
+    first: int,
+    fatal: list[list[str]],
+    applies: Callable[[str, str], bool],
+) -> Iterator[dict[str, Any]]:
+    """Yield the name of each cell from position `first` on, and then the cell."""
+    places = [(dtype, layout) for dtype in dtypes for layout in layouts if applies(dtype, layout)]
+    cells = [(rule, check, dtype, layout) for dtype, layout in places for rule, check in rules]
+    for rule, check, dtype, layout in cells[first:]:
+        yield {"name": [rule.name, dtype, layout]}
+        if [rule.name, layout] in fatal:
+            verdict = NOT_MADE, "not tried, because the process ended for another element type"
+        else:
+            verdict = judged(check, function, dtype, layout)
+        yield {"cell": [rule.name, dtype, layout, *verdict]}

@@ -1,0 +1,84 @@
+"""docs/conformance.md: the reports of real libraries, and their comparison with the page."""
+
+import importlib.metadata
+import re
+from pathlib import Path
+
+from arrayhub.testing import check_consumer, check_producer
+
+from . import subjects
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
+
+# Distribution, and the name in `subjects`.
+LIBRARIES = {
+    "numpy": "numpy",
+    "torch": "torch",
+    "jax": "jax",
+    "dpnp": "dpnp",
+    "pyarrow": "pyarrow",
+    "apache-tvm-ffi": "tvm_ffi",
+    "array-api-strict": "array_api_strict",
+}
+
+_OPENING = """# Conformance of libraries
+
+The reports of [arrayhub.testing](howto/plug_in.md#test-your-library) for seven libraries, written by
+`PYTHONPATH=tests/support python -m conformance`.
+
+A cell is one rule for one element type and layout. Refusals, and element types and layouts that a library does not have,
+do not break a rule. A failing cell is a known defect or limit of the library. The
+[table of defects](protocols.md#known-defects-of-libraries) says what arrayhub does about it. A test repeats the runs and
+compares them with this page.
+"""
+
+
+def version_of(distribution):
+    """Return the installed version without a local part, or None."""
+    try:
+        return importlib.metadata.version(distribution).partition("+")[0]
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def section(distribution):
+    """Return the part of the page for one library."""
+    name = LIBRARIES[distribution]
+    lines = [f"## {distribution} {version_of(distribution)}", ""]
+    for kind, check in (("make", check_producer), ("read", check_consumer)):
+        function = getattr(subjects, f"{kind}_{name}", None)
+        if function is not None:
+            lines += _table(check(function), "producer" if kind == "make" else "consumer")
+    return "\n".join(lines)
+
+
+def _table(report, role):
+    yield f"As a {role}:"
+    yield ""
+    yield "| rule | passed | refused | not made | failed |"
+    yield "|---|---|---|---|---|"
+    for rule, found in report.counts():
+        cells = " | ".join(str(number) for number in found.values())
+        yield f"| [{rule.name}]({rule.specification}) | {cells} |"
+    yield ""
+    for (rule, why), places in report.grouped_failures().items():
+        yield f"- {rule}: {why.replace('|', '/')} {_short(places)}"
+    if not report.ok:
+        yield ""
+
+
+def _short(places):
+    layouts = list(dict.fromkeys(layout for _, layout in places))
+    types = list(dict.fromkeys(dtype for dtype, _ in places))
+    return f"({len(places)} cells: {', '.join(types)}; {', '.join(layouts)})"
+
+
+def written():
+    """Return the text of the page."""
+    return "\n".join([_OPENING, *(section(distribution) for distribution in LIBRARIES)]).rstrip() + "\n"
+
+
+def sections_of_page():
+    """Return the parts of the page by distribution, with their versions."""
+    parts = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]
+    return {part.split()[0]: (part.split()[1], f"## {part}".rstrip()) for part in parts}

@@ -1,0 +1,20 @@
+"""docs/conformance.md is what the kit reports about the installed libraries."""
+
+import pytest
+from conformance.page import LIBRARIES, section, sections_of_page, version_of
+
+SECTIONS = sections_of_page()
+
+
+def test_every_library_has_a_section():
+    assert set(SECTIONS) == set(LIBRARIES)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("distribution", LIBRARIES)
+def test_the_cells_are_those_of_the_page(distribution):
+    version, text = SECTIONS[distribution]
+    if version_of(distribution) != version:
+        pytest.skip(f"the page is about {distribution} {version}; {version_of(distribution)} is installed")
+    assert section(distribution).rstrip() == text

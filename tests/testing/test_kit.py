@@ -1,0 +1,104 @@
+"""The conformance kit: each rule fails for a class that breaks it, and for no other."""
+
+import broken_arrays
+import numpy as np
+import pytest
+from broken_arrays import Array
+
+import arrayhub as ah
+from arrayhub.testing import Report, check_consumer, check_producer
+from arrayhub.testing.report import FAILED, NOT_MADE, places_in_words
+
+SMALL = dict(dtypes=["float64"], layouts=["C", "read-only"])
+
+
+def failing(report):
+    return {cell.rule for cell in report.failures()}
+
+
+def test_correct_producers_pass():
+    for make in (Array, ah.asarray, np.asarray):
+        report = check_producer(
+            make, dtypes=["bool", "float32", "complex128", "bfloat16"], layouts=["C", "0-d", "empty"]
+        )
+        report.assert_ok()
+        assert report.ok and {cell.verdict for cell in report.cells} >= {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("make", "rule", "words"),
+    [
+        (broken_arrays.OtherElements, "values", "the elements differ"),
+        (broken_arrays.Disagreeing, "agreement", "pointer: "),
+        (broken_arrays.Writable, "read-only", "read-only memory is writable through array_interface"),
+        (broken_arrays.Leaking, "lifetime", "the memory is not released with the last array"),
+        (broken_arrays.OneCapsule, "capsules", "used"),
+        (broken_arrays.ElsewhereInWords, "device", "__dlpack_device__ returns (2, 0); the memory is on cpu"),
+        (broken_arrays.WithoutVersion, "versions", "max_version is not accepted"),
+        (broken_arrays.WithoutDevice, "dl_device", "the object's own device is not accepted as dl_device"),
+        (broken_arrays.NeverCopying, "copy", "copy=True returns the same memory"),
+        (broken_arrays.RefusingByRuntimeError, "refusal", "by RuntimeError in place of BufferError"),
+    ],
+)
+def test_each_rule_of_producers_finds_its_class(make, rule, words):
+    report = check_producer(make, **SMALL)
+    assert rule in failing(report), str(report)
+    assert any(words in cell.why for cell in report.failures() if cell.rule == rule), str(report)
+    with pytest.raises(AssertionError, match="breaks rules") as raised:
+        report.assert_ok()
+    assert words in str(raised.value) and words in str(report)
+
+
+@pytest.mark.parametrize(
+    ("read", "rules"),
+    [
+        (broken_arrays.read_reversed, {"values"}),
+        (broken_arrays.read_writable, {"read-only", "lifetime"}),
+        (broken_arrays.read_and_keep, {"lifetime"}),
+        (broken_arrays.read_legacy, {"request"}),
+        (broken_arrays.read_anything, {"values", "refusal", "byte_offset", "null strides", "null pointer", "device"}),
+    ],
+)
+def test_each_rule_of_consumers_finds_its_function(read, rules):
+    report = check_consumer(read, **SMALL)
+    assert rules <= failing(report), str(report)
+
+
+def test_a_correct_consumer_passes():
+    report = check_consumer(broken_arrays.read, dtypes=["int16", "float64", "S5"])
+    report.assert_ok()
+
+
+def test_a_class_that_ends_the_process_fails_one_layout():
+    report = check_producer(broken_arrays.Aborting, dtypes=["float32", "float64"], layouts=["C", "negative"])
+    found = {(cell.dtype, cell.layout, cell.verdict) for cell in report.cells if cell.rule == "capsules"}
+    assert ("float32", "negative", FAILED) in found and ("float64", "negative", NOT_MADE) in found
+    assert ("float64", "C", "passed") in found
+    assert "the process ended by signal 6" in str(report)
+
+
+def test_a_function_that_cannot_be_imported_runs_in_a_fork():
+    report = check_producer(lambda array: array, **SMALL)
+    report.assert_ok()
+    assert "ended by signal 6" in str(check_consumer(lambda obj: broken_arrays.read_and_abort(obj), **SMALL))
+
+
+@pytest.mark.parametrize("argument", ["dtypes", "layouts"])
+def test_unknown_names_are_refused(argument):
+    with pytest.raises(ValueError, match=f"check_producer: {argument} has 'decimal'; accepted: "):
+        check_producer(np.asarray, **{argument: ["decimal"]})
+
+
+def test_what_a_library_does_not_have_is_not_a_failure():
+    report = check_producer(broken_arrays.read_legacy, **SMALL)  # ndarray has the method, with max_version or without
+    none = check_producer(broken_arrays.Array, dtypes=["datetime64[ns]"], layouts=["C"])
+    assert report.ok and none.ok, str(none)
+
+
+def test_places_in_words():
+    places = [("bool", "C"), ("bool", "F"), ("int8", "C"), ("int8", "F"), ("int16", "C")]
+    assert places_in_words(places) == "bool, int8 (C, F); int16 (C)"
+
+
+def test_report_is_short_in_a_debugger():
+    assert repr(Report("x", (), [])) == "<Report x: 0 cells, 0 failing>"
