@@ -14,6 +14,7 @@ SLOW = (
     "adapters/test_dlpack.py::test_a_librarys_own_from_dlpack",
     "adapters/test_dlpack.py::test_the_end_of_the_interpreter_is_survived",
     "adapters/test_dlpack.py::test_what_contradicts_itself_is_an_error_and_freed_once",
+    "docs/test_conformance.py",
     "adopters/",
     "capi/test_table.py::test_nothing_grows",
     "docs/test_c_interface.py",

@@ -13,7 +13,6 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
 # Distribution, and the name in `subjects`.
 LIBRARIES = {
     "numpy": "numpy",
-    "torch": "torch",
     "jax": "jax",
     "dpnp": "dpnp",
     "pyarrow": "pyarrow",
@@ -23,13 +22,12 @@ LIBRARIES = {
 
 _OPENING = """# Conformance of libraries
 
-The reports of [arrayhub.testing](howto/plug_in.md#test-your-library) for seven libraries, written by
+The reports of [arrayhub.testing](howto/plug_in.md#test-your-library) for six libraries, written by
 `PYTHONPATH=tests/support python -m conformance`.
 
-A cell is one rule for one element type and layout. Refusals, and element types and layouts that a library does not have,
-do not break a rule. A failing cell is a known defect or limit of the library. The
-[table of defects](protocols.md#known-defects-of-libraries) says what arrayhub does about it. A test repeats the runs and
-compares them with this page.
+A cell is one rule for one element type and layout. Refusals, and element types and layouts that a library does not
+have, do not break a rule. A failing cell is a known defect or limit of the library. The
+[table of defects](protocols.md#known-defects-of-libraries) says what arrayhub does about it. A test repeats the runs.
 """
 
 

@@ -10,7 +10,6 @@ def test_every_library_has_a_section():
     assert set(SECTIONS) == set(LIBRARIES)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("distribution", LIBRARIES)
 def test_the_cells_are_those_of_the_page(distribution):
