@@ -13,6 +13,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
 # Distribution, and the name in `subjects`.
 LIBRARIES = {
     "numpy": "numpy",
+    "torch": "torch",
     "jax": "jax",
     "dpnp": "dpnp",
     "pyarrow": "pyarrow",
@@ -22,7 +23,7 @@ LIBRARIES = {
 
 _OPENING = """# Conformance of libraries
 
-The reports of [arrayhub.testing](howto/plug_in.md#test-your-library) for six libraries, written by
+The reports of [arrayhub.testing](howto/plug_in.md#test-your-library) for seven libraries, written by
 `PYTHONPATH=tests/support python -m conformance`.
 
 A cell is one rule for one element type and layout. Refusals, and element types and layouts that a library does not
