@@ -23,6 +23,7 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     block_of,
     get_dtype,
+    host_readable,
     index,
     labels_of,
     name_of_elements,
@@ -869,7 +870,9 @@ cdef class USMArray(Descriptor):
         BufferError
             DLPack cannot represent the memory, type or layout, or a required copy is forbidden.
         """
-        if self.device_.device_type == kDLOneAPI and dl_device is None and consumer_quirks.wants_host(self, max_version):
+        # Consumers from before DLPack 1.0 support the host and CUDA, and refuse oneAPI devices (onnxruntime: "Unsupported
+        # device type"). Host-readable USM is host memory too.
+        if self.device_.device_type == kDLOneAPI and dl_device is None and max_version is None and host_readable(self):
             dl_device = HOST_PAIR
         if dl_device is None and (copy is None or copy is False):
             consumer_quirks.check_torch(self)
@@ -901,12 +904,7 @@ cdef class USMArray(Descriptor):
         return arrow.emit_attribute(self, arrow.DEVICE_STREAM)
 
     def __dlpack_device__(self):
-        """Return the pair (device_type, device_id) of DLPack's DLDevice.
-
-        Shared and host USM is reported as host memory to consumers that support no other device.
-        """
-        if self.device_.device_type == kDLOneAPI and consumer_quirks.wants_host_device(self):
-            return HOST_PAIR
+        """Return the pair (device_type, device_id) of DLPack's DLDevice."""
         device = device_of(self)
         return (device.device_type, device.device_id)
 

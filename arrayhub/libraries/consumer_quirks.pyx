@@ -9,20 +9,16 @@ import sys
 import warnings
 from collections import namedtuple
 
-import numpy as np
-
 from cpython.exc cimport PyErr_SetInterrupt
 
 from arrayhub._core.cpython.frames cimport calling_module
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, host_readable, stride_tuple
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, stride_tuple
 
 
 # consumer, and what it requests; caller: the module or package of the Python code that calls, or part of the path of the C
 # library that calls; fault: what the consumer does with the answer that other consumers get; answer: what it gets instead;
 # issue: the upstream issue.
-Quirk = namedtuple("Quirk", "consumer request caller fault answer issue", defaults=(None,))
-
-_READ_HOST = "the host's device"
+Quirk = namedtuple("Quirk", "consumer request caller fault answer issue")
 
 QUIRKS = (
     Quirk("torch", "__dlpack__", "torch.utils.dlpack", "ends the process if a stride is negative", "BufferError",
@@ -31,16 +27,10 @@ QUIRKS = (
           "https://github.com/pytorch/pytorch/issues/44027"),
     Quirk("torch", "a buffer of plain bytes", "libtorch_python", "reads them as elements of another type",
           "BufferError and a warning", "https://github.com/pytorch/pytorch/issues/188128"),
-    # Without these rows the consumers refuse memory that they could read.
-    Quirk("numpy", "DLPack of USM", "numpy", "refuses oneAPI devices", _READ_HOST),
-    Quirk("jax", "DLPack of USM", "jax", "refuses oneAPI devices", _READ_HOST),
-    Quirk("warp", "DLPack of USM", "warp", "refuses oneAPI devices", _READ_HOST),
-    Quirk("torch without XPU", "DLPack of USM", "torch", "refuses oneAPI devices", _READ_HOST),
 )
 
 cdef str _TORCH_MODULE = QUIRKS[0].caller
 cdef bytes _TORCH_LIBRARY = QUIRKS[2].caller.encode()
-cdef object _READERS = frozenset(quirk.caller for quirk in QUIRKS if quirk.answer == _READ_HOST)
 
 
 # ---------------------------------------------------------------------------------------------------------------- torch
@@ -135,73 +125,3 @@ cdef int refuse_plain_bytes(Descriptor a) except -1:
     except KeyboardInterrupt:      # torch drops every exception raised here: interrupt again when torch has returned
         PyErr_SetInterrupt()
     raise BufferError(message)
-
-
-# ------------------------------------------------------------------------------------------------------ host-readable USM
-
-# Shared and host USM has two true DLPack devices: oneAPI's, and the host's. A consumer can request one by `dl_device`. The
-# consumers in `QUIRKS` do not, and refuse oneAPI's.
-
-cdef object _numpys_version = None      # NumPy passes this very tuple as `max_version`
-
-
-cdef class _Probe:
-    """A producer that records the `max_version` that NumPy passes."""
-
-    def __dlpack__(self, *, max_version=None, **others):
-        global _numpys_version
-        _numpys_version = max_version
-        raise BufferError
-
-    def __dlpack_device__(self):
-        return (1, 0)
-
-
-cdef object numpys_version():
-    if _numpys_version is None:
-        try:
-            np.from_dlpack(_Probe())
-        except BufferError:
-            pass
-    return _numpys_version
-
-
-cdef str calling_reader():
-    """Return the package of `QUIRKS` that calls, or None. A torch built for Intel GPUs supports oneAPI devices."""
-    name = calling_module()
-    package = name.partition(".")[0] if type(name) is str else None
-    if package == "torch" and getattr(getattr(sys.modules.get(package), "version", None), "xpu", None) is not None:
-        return None
-    return package if package in _READERS else None
-
-
-cdef bint wants_host(Descriptor a, object max_version) except -1:
-    """Return whether a call of ``__dlpack__`` on USM, without `dl_device`, gets the host's device.
-
-    A consumer without `max_version` implements DLPack before 1.0. Such consumers support the host and CUDA; onnxruntime
-    refuses other devices ("Unsupported device type").
-
-    Raises
-    ------
-    BufferError
-        The consumer reads host memory only, and the host cannot read this memory.
-    """
-    if max_version is None and host_readable(a):
-        return True
-    cdef str reader = "numpy" if max_version is not None and max_version is numpys_version() else calling_reader()
-    return reader is not None and check_readable(a, reader)
-
-
-cdef bint wants_host_device(Descriptor a) except -1:
-    """Return the same for a call of ``__dlpack_device__``, which precedes the call of ``__dlpack__``."""
-    reader = calling_reader()
-    return reader is not None and check_readable(a, reader)
-
-
-cdef bint check_readable(Descriptor a, str reader) except -1:
-    if not host_readable(a):
-        raise BufferError(
-            f"DLPack: {reader} reads no memory of oneAPI devices, and the host cannot read this; call arrayhub.to_host(x),"
-            " which copies"
-        )
-    return True

@@ -46,20 +46,12 @@ def shared():
 @needs_dlpack_1
 def test_the_device_is_true_for_everybody_else(shared):
     assert shared.__dlpack_device__() == (14, 0)
-    seen = np.from_dlpack(shared)
+    seen = np.from_dlpack(shared, device="cpu")
     assert seen.ctypes.data == shared.ptr and seen.flags.writeable is FROM_DLPACK_WRITES
     back = ah.from_dlpack(shared)
     assert back.device == shared.device and back.usm_type == "shared"
     dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
     assert ah.asarray(dpnp.from_dlpack(shared)).usm_type == "shared"
-
-
-@needs_dlpack_1
-def test_a_version_like_numpys_is_not_numpy(shared):
-    """NumPy is known by its own tuple, not by what is in it."""
-    np.from_dlpack(shared)
-    for version in ((1, 0), (1, 1)):
-        assert ah.from_dlpack(shared.__dlpack__(max_version=version)).device.type == "oneapi"
 
 
 @needs_dlpack_1
@@ -73,15 +65,13 @@ def test_a_copy_for_a_library_without_the_device_lies_on_the_host():
     assert ah.asarray(ah.convert(x, "array_api_strict", copy=True)).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    "take", ["jax", *(pytest.param(name, marks=needs_dlpack_1) for name in ("numpy", "array_api_strict"))]
-)
+@pytest.mark.parametrize("take", ["numpy", "jax", "torch"])
 def test_device_memory_names_the_copy(take):
     pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
-    module = pytest.importorskip({"jax": "jax.dlpack"}.get(take, take), reason=f"{take} is part of the extra test")
+    pytest.importorskip(take, reason=f"{take} is part of the extra test")
     x = ah.USMArray((8,), dtype="f4", buffer="device")
-    with pytest.raises(BufferError, match=r"to_host\(x\), which copies"):
-        module.from_dlpack(x)
+    with pytest.raises(BufferError, match=r"to_host\(x\)|copy=True"):
+        getattr(ah, f"as_{take}")(x)
 
 
 # ---------------------------------------------------------------------------------------------------- convert by a name

@@ -30,12 +30,10 @@ they are installed. The version is the one that a library last ran with.
 _OUT = """\
 ## Out
 
-A `USMArray` `x` of host memory, and one of shared USM. DLPack calls the latter a oneAPI device, which these libraries
-do not know, although the host reads that memory. NumPy (so array_api_strict too), jax, warp, mlx and a torch without
-XPU are told apart when they ask, and are given the host's device; `x.__dlpack_device__()` stays oneAPI's for all
-others, and so does `x.__dlpack__()`. Whoever asks for `dl_device=(1, 0)` gets the host's device too. Functions made
-with nanobind, which do not say who they are, and others that take the host's memory only are given `x.to_host()`,
-which is a view.
+A `USMArray` `x` of host memory, and one of shared USM. DLPack reports the latter as a oneAPI device, which these
+libraries do not support, although the host can read the memory. `x.to_host()` is a view on the host's device, and
+`as_numpy(x)`, `as_jax(x)` and `as_torch(x)` are views too. Consumers that request `dl_device=(1, 0)`, as
+`numpy.from_dlpack(x, device='cpu')` does, and those from before DLPack 1.0 get the host's device.
 
 `convert(x, to)` takes any module that has `from_dlpack`, by its name. A library that copies without being asked, or has
 no word for read-only memory, is then refused; `copy=True` helps with both.

@@ -307,7 +307,7 @@ library(
         "x.contiguous()",
         "its protocols describe all of the array that it picks from",
     ),
-    Out("warp.from_dlpack(x)"),
+    Out("warp.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'warp')"),
     distribution="warp-lang",
 )
@@ -1424,17 +1424,17 @@ def _storage(torch):
     return torch.arange(3.0).untyped_storage()
 
 
-library("numpy", *_NUMPY, Out("numpy.from_dlpack(x)"), Out("numpy.from_dlpack(x, device='cpu')"))
+library("numpy", *_NUMPY, Out("numpy.from_dlpack(x)", usm="x.to_host()"), Out("numpy.from_dlpack(x, device='cpu')"))
 library(
     "jax",
     View("Shard", lambda jax: jax.numpy.arange(3.0).addressable_shards[0], lambda x: x.data, "immutable"),
     Refused("Ref", lambda jax: jax.new_ref(jax.numpy.ones(3)), "x[...]", "what it refers to is replaced by a write"),
-    Out("jax.dlpack.from_dlpack(x)"),
+    Out("jax.dlpack.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'jax.numpy')"),
 )
 library(
     "array_api_strict",
-    Out("array_api_strict.from_dlpack(x)"),
+    Out("array_api_strict.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'array_api_strict')"),
     distribution="array-api-strict",
 )
@@ -1444,7 +1444,7 @@ library(
     Refused(
         "UntypedStorage", _storage, "torch.empty(0, dtype=torch.uint8).set_(x)", "it has neither a shape nor a dtype"
     ),
-    Out("torch.from_dlpack(x)", note="torch for XPU gets oneAPI's device"),
+    Out("torch.from_dlpack(x)", usm="x.to_host()", note="torch for XPU accepts oneAPI's device"),
     Out("convert(x, 'torch.utils.dlpack')"),
 )
 
