@@ -9,14 +9,16 @@ cdef int active       # number of listeners
 
 @cython.final
 cdef class Handover:
-    """Trace one import or export, including the events of its thread, inside of ``with Handover() as handover: ...``."""
+    """Trace one import or export, including the events of its thread, between `begin` and `end`."""
     cdef double since
     cdef tuple event
 
+    cdef int begin(self) except -1
+    cdef int end(self) except -1
     cdef int goes_in(self, object obj, Descriptor a) except -1
     cdef int goes_out(self, str way, object obj, object result) except -1
 
-cdef int pass_once() except -1
-cdef bint passes() except -1
+cdef void pass_once() noexcept
+cdef bint passes() noexcept
 cdef int gave(object array, Descriptor a, str way) except -1
 cdef int waited(Descriptor a, str way, double since) except -1

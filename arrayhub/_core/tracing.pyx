@@ -16,44 +16,81 @@ from arrayhub._core.descriptor import PROTOCOL_NAMES
 from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import root_of
 
+cdef extern from *:
+    """
+    /* State of a thread. Access to a threading.local can fail without memory. */
+    static _Thread_local int arrayhub_trace_depth;        /* number of hand-overs that have begun */
+    static _Thread_local int arrayhub_trace_suppressed;   /* whether the next report is suppressed */
+    """
+    int depth "arrayhub_trace_depth"
+    int suppressed "arrayhub_trace_suppressed"
+
 cdef int active = 0
 cdef tuple _listeners = ()
 cdef object _lock = allocate_lock()
-cdef object _of_thread = None      # created by the first listener, so that importing the package does not import threading
 
 
-def listen(listener):
-    """Call `listener` for each event in all threads, until `unlisten`."""
-    global active, _listeners, _of_thread
-    import threading
+cdef class Listener:
+    """Function that is called for each event, and the number of blocks that it has left to hear."""
+    cdef object owner
+    cdef object function
+    cdef int blocks
 
+
+def listen(owner, function):
+    """Call `function` once for each event in all threads, until `unlisten` was called as often for `owner`."""
+    global active, _listeners
+    cdef Listener listener, known
+    listener = Listener()
+    listener.owner = owner
+    listener.function = function
+    listener.blocks = 1
     _lock.acquire()      # no `with`: Cython reads the traceback in one, and a MemoryError may lack it
     try:
-        if _of_thread is None:
-            _of_thread = threading.local()
-        _listeners = (*_listeners, listener)
-        active = len(_listeners)
+        for known in _listeners:
+            if known.owner is owner and known.blocks > 0:
+                known.blocks += 1
+                return
+        _listeners = (*[known for known in _listeners if known.blocks > 0], listener)
+        active += 1
     finally:
         _lock.release()
 
 
-def unlisten(listener):
-    """Remove a listener that was added with `listen`."""
+def unlisten(owner):
+    """Undo one call of `listen`; return whether it was the last one. Raise ValueError if there is none to undo.
+
+    Nothing is allocated, so that a trace ends without memory too.
+    """
     global active, _listeners
+    cdef Listener known
     _lock.acquire()
     try:
-        left = list(_listeners)
-        left.remove(listener)
-        _listeners = tuple(left)
-        active = len(_listeners)
+        for known in _listeners:
+            if known.owner is owner and known.blocks > 0:
+                known.blocks -= 1
+                if known.blocks > 0:
+                    return False
+                active -= 1
+                if active == 0:
+                    _listeners = ()
+                return True
     finally:
         _lock.release()
+    raise ValueError("unlisten: there is no call of listen to undo")
+
+
+def is_active():
+    """Return whether there is a listener."""
+    return active != 0
 
 
 cdef int tell(str kind, str way, str source, str target, Py_ssize_t nbytes, double since) except -1:
+    cdef Listener listener
     seconds = perf_counter() - since
     for listener in _listeners:
-        listener(kind, way, source, target, nbytes, seconds)
+        if listener.blocks > 0:
+            listener.function(kind, way, source, target, nbytes, seconds)
     return 0
 
 
@@ -83,16 +120,20 @@ cdef str place(Descriptor a):
 @cython.final
 cdef class Handover:
 
-    def __enter__(self):
-        _of_thread.depth = getattr(_of_thread, "depth", 0) + 1
-        self.since = perf_counter()
-        return self
+    cdef int begin(self) except -1:
+        global depth
+        self.since = perf_counter()      # first: it can fail without memory
+        depth += 1
+        return 0
 
-    def __exit__(self, kind, error, trace):
-        _of_thread.depth -= 1
-        if self.event is not None and _of_thread.depth == 0:
+    cdef int end(self) except -1:
+        global depth, suppressed
+        depth -= 1
+        suppressed = False      # the last listener may have gone before `passes` was called
+        if self.event is not None and depth == 0:
             kind, way, source, target, nbytes = self.event
             tell(kind, way, source, target, nbytes, self.since)
+        return 0
 
     cdef int goes_in(self, object obj, Descriptor a) except -1:
         """Record the import of `obj` as `a`. If its memory is a copy, report the copy too, in nested hand-overs as well."""
@@ -110,17 +151,17 @@ cdef class Handover:
         return 0
 
 
-cdef int pass_once() except -1:
+cdef void pass_once() noexcept:
     """Suppress the next report of this thread that tests `passes`, because the caller reports it."""
-    _of_thread.passes = True
-    return 0
+    global suppressed
+    suppressed = True
 
 
-cdef bint passes() except -1:
-    if not getattr(_of_thread, "passes", False):
-        return False
-    _of_thread.passes = False
-    return True
+cdef bint passes() noexcept:
+    global suppressed
+    was = suppressed
+    suppressed = False
+    return was
 
 
 cdef Py_ssize_t nbytes_of(object array) except -1:
@@ -131,7 +172,7 @@ cdef Py_ssize_t nbytes_of(object array) except -1:
 
 cdef int gave(object array, Descriptor a, str way) except -1:
     """Report that a consumer has exported the memory of `array`, which is on the device of `a`, by its protocol."""
-    if getattr(_of_thread, "depth", 0) == 0:
+    if depth == 0:
         tell("out", way, place(a), "", nbytes_of(array), perf_counter())
     return 0
 

@@ -223,13 +223,13 @@ cdef Descriptor import_told(object obj, object stream, object via):
     cdef tracing.Handover told
     cdef Descriptor a
     told = tracing.Handover()
-    told.__enter__()      # not `with`: see tracing.listen
+    told.begin()
     try:
         tracing.pass_once()      # a function in between would cost every call that is not traced
         a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
         told.goes_in(obj, a)
     finally:
-        told.__exit__(None, None, None)
+        told.end()
     return a
 
 

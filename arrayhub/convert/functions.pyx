@@ -381,13 +381,13 @@ cdef object give_traced(object obj, Library to, object copy, bint allow_readonly
     """Export like `give`, and report the export to `trace`."""
     cdef tracing.Handover handover
     handover = tracing.Handover()
-    handover.__enter__()      # no `with`, see tracing.listen
+    handover.begin()
     try:
         tracing.pass_once()
         result = give(obj, to, copy, allow_readonly)
         handover.goes_out(to.call, obj, result)
     finally:
-        handover.__exit__(None, None, None)
+        handover.end()
     return result
 
 

@@ -6,12 +6,10 @@ import linecache
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
-from threading import Lock
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Literal, NamedTuple, Self, TextIO
 
-from arrayhub import transfer
 from arrayhub._core import tracing
 from arrayhub.inspection.units import of_bytes, of_seconds
 
@@ -94,32 +92,24 @@ class trace:
                 f"trace: file is of type {type(file).__name__}; accepted: None, or a file with a write method"
             )
         self._file = file
-        self._blocks = 0
         self.events: list[Event] = []
 
     def __enter__(self) -> Self:
-        with _lock:
-            self._blocks += 1
-            first = self._blocks == 1
-        if first:  # a trace that is entered again already records all events
-            _start(self._record)
+        tracing.listen(self, self._record)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        with _lock:
-            if self._blocks == 0:
-                raise RuntimeError("trace: __exit__ was called without __enter__; use it in a with statement")
-            self._blocks -= 1
-            last = self._blocks == 0
-        if last:
-            _stop(self._record)
+        try:
+            last = tracing.unlisten(self)
+        except ValueError:
+            raise RuntimeError("trace: __exit__ was called without __enter__; use it in a with statement") from None
         if last and self._file is not None:
             print(self, file=self._file)
 
     def _record(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:
-        file, line = _line_of_program(sys._getframe().f_back)
+        file, line = _line_of_program(sys._getframe(1))  # f_back hides a MemoryError
         self.events.append(Event(kind, by, source, target, nbytes, seconds, file, line))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
@@ -147,27 +137,6 @@ class trace:
         widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADS))]
         for row in rows:
             yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-_lock = Lock()
-_running = 0
-
-
-def _start(listener: Callable[..., None]) -> None:
-    """Register a listener for all events. The first listener also makes `transfer` report copies."""
-    global _running
-    with _lock:
-        _running += 1
-        transfer.trace_copies(True)
-        tracing.listen(listener)
-
-
-def _stop(listener: Callable[..., None]) -> None:
-    global _running
-    with _lock:
-        _running -= 1
-        tracing.unlisten(listener)
-        transfer.trace_copies(_running > 0)
 
 
 def _line_of_program(frame: FrameType | None) -> tuple[str, int]:

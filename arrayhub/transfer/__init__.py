@@ -18,6 +18,7 @@ Every engine has the same five functions. `progress` is None or a reporter of `t
 import sys
 from typing import Any
 
+from arrayhub._core import tracing
 from arrayhub._core.copying import wanted
 from arrayhub._core.device import CPU, Device
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
@@ -93,9 +94,8 @@ def _engine(name):
     """Return the module of an engine, wrapped by `Traced` while copies are traced."""
     engine = _loaded.get(name)
     if engine is None:
-        engine = _imported(name)
-        engine = _loaded.setdefault(name, Traced(engine) if isinstance(_loaded["host"], Traced) else engine)
-    return engine
+        engine = _loaded[name] = _imported(name)
+    return Traced(engine) if tracing.is_active() else engine
 
 
 def _imported(name):
@@ -106,13 +106,6 @@ def _imported(name):
     from arrayhub.transfer import cuda
 
     return cuda
-
-
-def trace_copies(enabled):
-    """Enable or disable tracing of copies. Running copies are not affected."""
-    for name, engine in _loaded.items():
-        bare = engine.engine if isinstance(engine, Traced) else engine
-        _loaded[name] = Traced(bare) if enabled else bare
 
 
 def copy(array, *, order="C", stream=None):
@@ -139,7 +132,7 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
         return host_view(array)
     elif copy is False:
         raise BufferError(f"to_host: the memory is on {array.device}, and copy=False forbids the copy to the host")
-    engine = _loaded["host"] if readable else _engine(_engine_name(array.device))
+    engine = _engine("host" if readable else _engine_name(array.device))
     if progress is None:  # avoid the overhead of the context manager for small copies
         return engine.to_host(array, out=out, stream=stream)
     with reporting(progress, array.nbytes) as report:
@@ -242,7 +235,7 @@ def astype(array, dtype):
             f"asarray: dtype is {dtype!r} for an array of {array.dtype!r} on {array.device}; accepted: arrays on the"
             " host. Call to_host(x) first, or cast with the library that owns the memory"
         )
-    return _loaded["host"].astype(array, dtype)
+    return _engine("host").astype(array, dtype)
 
 
 def aligned(array, *, copy=None):
@@ -266,7 +259,7 @@ def native(array, *, copy=None):
         raise TypeError(f"native: fields of {array.dtype!r} overlap; accepted: fields that do not share bytes")
     if not is_host_readable(array):
         raise BufferError(unreadable("native", array.device))
-    return _loaded["host"].astype(host_view(array), array.dtype.newbyteorder("="))
+    return _engine("host").astype(host_view(array), array.dtype.newbyteorder("="))
 
 
 def copy_for(array, device_type):

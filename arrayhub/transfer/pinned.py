@@ -10,14 +10,14 @@ import os
 import threading
 
 from arrayhub.transfer import settings
-from arrayhub.transfer.cuda_copies import Lane, Pinned
+from arrayhub.transfer.cuda_copies import Lane, Lock, Pinned
 
 
 class Pool:
     """Block of pinned memory and lanes, used by one copy at a time (`in_use`)."""
 
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock = Lock()
         self.user = None  # ident of the thread that holds the lock
         self.unwanted = False  # True: the current or next holder of the lock must release the memory
         self.block = None

@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from children import finished
+from children import finished, python
 
 import arrayhub as ah
 
@@ -300,3 +300,42 @@ def test_events_that_could_not_be_written_are_no_run(tmp_path):
     script.write_text("print('ran')")
     done = finished(sys.executable, "-m", "arrayhub", "trace", "--json", tmp_path / "none" / "o.json", script)
     assert done.returncode == 2 and "argument --json" in done.stderr and not done.stdout
+
+
+# ------------------------------------------------------------------------------------------------------ without memory
+
+
+def test_a_trace_without_memory_does_not_affect_later_ones():
+    """Each allocation of a trace fails in turn, also that of a tuple, which CPython usually reuses."""
+    pytest.importorskip("_testcapi")
+    python(
+        """
+import sys
+import _testcapi
+import arrayhub
+from arrayhub._core import tracing
+
+def traced():
+    with arrayhub.trace() as events:
+        arrayhub.asarray(bytearray(8))
+    return [event.kind for event in events.events]
+
+def without_memory(start, width):
+    kept = [(start, k, width) for k in range(3000)]
+    sys._getframe()
+    _testcapi.set_nomemory(start, start + width)
+    try:
+        traced()
+    except (MemoryError, SystemError):  # CPython's take_ownership clears a MemoryError
+        pass
+    finally:
+        _testcapi.remove_mem_hooks()
+
+assert traced() == ["in"]
+for width in (1, 3, 10_000):
+    for start in range(200):
+        without_memory(start, width)
+        assert not tracing.is_active(), (start, width)
+        assert traced() == ["in"], (start, width)
+"""
+    )

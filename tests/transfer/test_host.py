@@ -835,6 +835,37 @@ def test_release_during_the_unlocking_of_the_pool_is_not_lost():
     assert pool.lanes == {}
 
 
+def test_the_pool_is_unlocked_without_memory():
+    """Each allocation fails in turn, also that of a tuple, which CPython usually reuses."""
+    pytest.importorskip("_testcapi")
+    python(
+        """
+import _testcapi
+from arrayhub.transfer import pinned
+
+def used(pool):
+    with pool.in_use():
+        pass
+
+def without_memory(pool, start):
+    kept = [(start, k, pool) for k in range(3000)]
+    _testcapi.set_nomemory(start, start + 10_000)
+    try:
+        used(pool)
+    except (MemoryError, SystemError):  # CPython's take_ownership clears a MemoryError
+        pass
+    finally:
+        _testcapi.remove_mem_hooks()
+
+pool = pinned.Pool()
+used(pool)
+for start in range(100):
+    without_memory(pool, start)
+    assert not pool.lock.locked(), start
+"""
+    )
+
+
 def test_host_and_sycl_copies_hold_no_memory(sycl):
     x = arrayhub.to_device(np.arange(10000.0).reshape(100, 100), "oneapi:0")
     x.T.to_host()

@@ -1,0 +1,26 @@
+"""Lock that `with` releases even if no memory is left."""
+
+from _thread import allocate_lock
+
+
+cdef class Lock:
+    """Lock like ``threading.Lock``. CPython allocates a tuple to call the ``__exit__`` of that one."""
+    cdef object lock
+
+    def __cinit__(self):
+        self.lock = allocate_lock()
+
+    def __enter__(self):
+        self.lock.acquire()
+
+    def __exit__(self, kind, error, trace):
+        self.lock.release()
+
+    def acquire(self, blocking=True):
+        return self.lock.acquire(blocking)
+
+    def release(self):
+        self.lock.release()
+
+    def locked(self):
+        return self.lock.locked()
