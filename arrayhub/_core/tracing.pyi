@@ -1,7 +1,13 @@
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 _Listener: TypeAlias = Callable[[str, str, str, str, int, float], None]
+
+@final
+class Handover: ...
+
+@final
+class Listener: ...
 
 def listen(owner: object, function: _Listener) -> None: ...
 def unlisten(owner: object) -> bool: ...

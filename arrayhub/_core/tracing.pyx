@@ -30,6 +30,7 @@ cdef tuple _listeners = ()
 cdef object _lock = allocate_lock()
 
 
+@cython.final
 cdef class Listener:
     """Function that is called for each event, and the number of blocks that it has left to hear."""
     cdef object owner
