@@ -1,7 +1,8 @@
-from typing import Any, Self
+from typing import Any, Self, final
 
 from arrayhub.array.usm_array import USMArray
 
+@final
 class Request:
     def __new__(
         cls,

@@ -1,5 +1,6 @@
 """The class `Request`: the request of the C interface for Python code."""
 
+cimport cython
 from libc.string cimport memcpy
 
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, Descriptor, shape_tuple
@@ -37,6 +38,7 @@ cdef dict _COPIES = {
 }
 
 
+@cython.final
 cdef class Request:
     """Request(type=None, *, ndim=None, order=None, writable=False, where="host", may=(), name=None)
 --

@@ -150,7 +150,7 @@ class _Offered:
             raise Broken(f"the result is not an array: {words_of(error)}") from error
 
 
-def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[[Any, str, str], None]:
+def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[..., None]:
     """Return a rule that holds for every offer that the consumer accepts."""
 
     def rule(read: Any, dtype: str, layout: str) -> None:
