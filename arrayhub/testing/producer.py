@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import InterfaceError
+from arrayhub._core.errors import PASSES_ON, InterfaceError
 from arrayhub.convert.functions import asarray, to_host
 from arrayhub.inspection.check import check
 from arrayhub.runtimes.host import is_host_readable
@@ -120,6 +120,8 @@ def _dlpack(made: _Made, **keywords: Any) -> Any:
         raise NotMade("it does not support DLPack")
     try:
         return made.obj.__dlpack__(**keywords)
+    except PASSES_ON:
+        raise
     except Exception as error:
         if type(error) is TypeError and "keyword" in str(error):
             raise
@@ -305,6 +307,8 @@ def _check_refusal(make: Any, dtype: str, layout: str) -> None:
         made.obj.__dlpack__()
     except BufferError as error:
         raise Refused(words_of(error)) from error
+    except PASSES_ON:
+        raise
     except Exception as error:
         raise Broken(f"__dlpack__ refuses by {type(error).__name__} in place of BufferError") from error
 

@@ -203,15 +203,18 @@ def test_no_interrupt_is_lost_on_the_way(call, request):
 
 # ----------------------------------------------------------------------------------------------------------- the rule
 
-# Who reports exceptions instead of reading them as an answer: `show` and `in_words` make the words of an error, and the
-# rest tells a person what happened.
+# Functions that report exceptions instead of reading them as an answer: `show` and `error_texts` format an error, those of
+# plug-ins name the function that raised, a loop (RecursionError) included, and the others print what happened.
 REPORTERS = {
     ("_core/errors.py", "show"),
-    ("adapters/dlpack.pyx", "in_words"),
+    ("adapters/dlpack.pyx", "error_texts"),
     ("cli.py", None),
+    ("convert/dispatch.pyx", "parse_registered"),
+    ("convert/functions.pyx", "emitted"),
     ("examples/demo.py", None),
     ("inspection/explain.py", None),
     ("inspection/probe.py", None),
+    ("libraries/plugins.py", "_load"),
 }
 FUNCTION = re.compile(r" *(?:async def|def|cdef|cpdef)\b[^=]*?(\w+)\(")
 
