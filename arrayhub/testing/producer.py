@@ -199,8 +199,7 @@ def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
         if is_host_readable(array) and bytes_of(np.asarray(array)) != made.values:
             raise Broken(f"the elements change after the object is gone, in an array of {via}")
         array = None
-        gc.collect()
-        if shared and made.owner() is not None:
+        if shared and not rules.is_released(made.owner):
             raise Broken(f"the memory is not released with the last array, which was imported by {via}")
     if not checked:
         raise Refused("no protocol describes the memory")
@@ -226,8 +225,7 @@ def _check_capsules(make: Any, dtype: str, layout: str) -> None:
             raise Broken("the elements differ after other capsules are released")
         del second
     made.obj = None
-    gc.collect()
-    if shared and made.owner() is not None:
+    if shared and not rules.is_released(made.owner):
         raise Broken("the memory is not released with the last capsule")
 
 

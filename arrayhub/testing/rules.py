@@ -1,5 +1,7 @@
 """The running of rules, for producers and consumers."""
 
+import gc
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,6 +42,16 @@ def judged(rule: Callable[..., None], *arguments: Any) -> tuple[str, str]:
     except BaseException as error:
         return FAILED, words_of(error)
     return PASSED, ""
+
+
+def is_released(owner: Callable[[], Any]) -> bool:
+    """Return whether the object of a weak reference is gone; threads of jax release it late."""
+    for _ in range(100):
+        gc.collect()
+        if owner() is None:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def words_of(error: BaseException) -> str:

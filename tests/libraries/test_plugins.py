@@ -57,6 +57,8 @@ def test_an_installed_library_takes_part_everywhere(site):
         target = np.arange(4.0)
         made = ah.convert(target, "slate")
         assert type(made) is slate.Slate and ah.asarray(made).ptr == target.ctypes.data
+        assert type(ah.like(target, x)) is type(ah.like(target, slate)) is slate.Slate
+        assert ah.placement(x).library == "slate" and type(ah.placement(x).convert(target)) is slate.Slate
         copied = ah.convert(target, "slate", copy=True)
         assert ah.asarray(copied).ptr != target.ctypes.data and list(copied._cells) == [0.0, 1.0, 2.0, 3.0]
 
