@@ -203,8 +203,8 @@ def test_no_interrupt_is_lost_on_the_way(call, request):
 
 # ----------------------------------------------------------------------------------------------------------- the rule
 
-# Functions that report exceptions instead of reading them as an answer: `show` and `error_texts` format an error, those of
-# plug-ins name the function that raised, a loop (RecursionError) included, and the others print what happened.
+# Functions that report exceptions instead of reading them as an answer: `show` and `error_texts` format an error, those
+# of plug-ins name the function that raised, a loop (RecursionError) included, and the others print what happened.
 REPORTERS = {
     ("_core/errors.py", "show"),
     ("adapters/dlpack.pyx", "error_texts"),

@@ -58,6 +58,7 @@ def test_each_rule_of_producers_finds_its_class(make, rule, words):
         (broken_arrays.read_legacy, {"request"}),
         (broken_arrays.read_anything, {"values", "refusal", "byte_offset", "null strides", "null pointer", "device"}),
     ],
+    ids=lambda value: value.__name__ if callable(value) else ", ".join(sorted(value)),
 )
 def test_each_rule_of_consumers_finds_its_function(read, rules):
     report = check_consumer(read, **SMALL)
