@@ -58,12 +58,17 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> Any:
     return chunks[0] if len(chunks) == 1 else chunks
 
 
+def is_column(obj: Any) -> bool:
+    """Return whether a type has one of Arrow's interfaces for columns."""
+    return any(hasattr(type(obj), name) for name in _COLUMNS)
+
+
 def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
     """Return a column of bits or of several chunks as a dense array, and whether chunks were copied.
 
     None if `obj` is not a column of Arrow data, or holds strings, lists of different lengths or missing values.
     """
-    if not any(hasattr(type(obj), name) for name in _COLUMNS):
+    if not is_column(obj):
         return None
     try:
         column = asnested(obj)

@@ -15,7 +15,7 @@ from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation
 from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_names, hexadecimal, shared
 from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.array import NestedArray, check, part, unwrapped
-from arrayhub.nested.asnested import asnested
+from arrayhub.nested.asnested import asnested, is_column
 from arrayhub.nested.export import DENSE_CONSUMERS, NESTED_CONSUMERS
 from arrayhub.nested.from_awkward import is_awkward
 
@@ -98,8 +98,16 @@ def _verdict_of_imported(obj: Any, chunks: list[NestedArray], consumer: str) -> 
         return Verdict(consumer, COPY, "a copy concatenates its chunks") if many else verdict
     if isinstance(obj, NestedArray):
         return verdict
+    if attempt(_dense_copies, chunks, consumer)[1] == "" and is_column(obj):
+        return Verdict(consumer, COPY, f"a copy {'concatenates its chunks' if len(chunks) > 1 else 'unpacks its bits'}")
     call = "arrayhub.asnested(x, copy=True)" if len(chunks) > 1 else "arrayhub.asnested(x)"
     return _after_asnested(verdict, call)
+
+
+def _dense_copies(chunks: list[NestedArray], consumer: str) -> None:
+    """Convert copies of the first elements of each chunk, as ``convert(x, consumer, copy=True)`` converts all."""
+    for chunk in chunks:
+        convert(part(chunk, 0, min(len(chunk), LOOKED_AT)).to_dense(copy="if_needed"), consumer, copy=True)
 
 
 def _after_asnested(verdict: Verdict, call: str) -> Verdict:
