@@ -109,7 +109,11 @@ class trace:
             print(self, file=self._file)
 
     def _record(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:
-        file, line = _line_of_program(sys._getframe(1))  # f_back hides a MemoryError
+        try:
+            frame = sys._getframe(1)  # f_back hides a MemoryError
+        except ValueError:  # a thread without Python code
+            frame = None
+        file, line = _line_of_program(frame)
         self.events.append(Event(kind, by, source, target, nbytes, seconds, file, line))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
