@@ -269,7 +269,7 @@ def emitter(root: str) -> Callable[[Any], Any] | None:
 
 def emitting() -> tuple[str, ...]:
     """Return the names of the registered libraries that `convert` exports to."""
-    return tuple(root for root, emit in _emitters.items() if emit is not None)
+    return tuple([root for root, emit in _emitters.items() if emit is not None])
 
 
 def library_of(cls: type) -> str | None:
