@@ -269,6 +269,8 @@ def emitter(root: str) -> Callable[[Any], Any] | None:
 
 def emitting() -> tuple[str, ...]:
     """Return the names of the registered libraries that `convert` exports to."""
+    if not _emitters:  # the usual case, which needs no memory: CPython 3.11 may end the process without
+        return ()
     return tuple([root for root, emit in _emitters.items() if emit is not None])
 
 
