@@ -1,0 +1,50 @@
+"""A function for NumPy arrays in xarray's `apply_ufunc`, over records that hold arrays of other libraries."""
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+
+
+def smooth(x):
+    """Return the mean of each element and its successor along the last dimension, in the library of `x`."""
+    a = ah.as_numpy(x)
+    return ah.like((a + np.roll(a, -1, axis=-1)) / 2, x)
+
+
+def expected(values):
+    return (values + np.roll(values, -1, axis=-1)) / 2
+
+
+def test_numpy_records():
+    values = np.arange(6.0).reshape(2, 3)
+    record = xarray.DataArray(values, dims=("y", "x"), coords={"x": [10, 20, 30]})
+    result = xarray.apply_ufunc(smooth, record, input_core_dims=[["x"]], output_core_dims=[["x"]])
+    assert result.dims == ("y", "x") and result.coords["x"].values.tolist() == [10, 20, 30]
+    assert np.array_equal(result.values, expected(values))
+
+
+def test_records_of_another_library_keep_it():
+    strict = pytest.importorskip("array_api_strict", reason="array_api_strict is part of the extra test")
+    values = np.arange(6.0).reshape(2, 3)
+    record = xarray.DataArray(strict.asarray(values), dims=("y", "x"))
+    result = xarray.apply_ufunc(smooth, record, input_core_dims=[["x"]], output_core_dims=[["x"]])
+    assert type(result.data) is type(record.data)
+    assert np.array_equal(np.asarray(result.data), expected(values))
+
+
+def test_dask_chunks():
+    pytest.importorskip("dask.array", reason="dask is part of the extra test")
+    values = np.arange(12.0).reshape(4, 3)
+    record = xarray.DataArray(values, dims=("y", "x")).chunk({"y": 2})
+    result = xarray.apply_ufunc(
+        smooth,
+        record,
+        input_core_dims=[["x"]],
+        output_core_dims=[["x"]],
+        dask="parallelized",
+        output_dtypes=[values.dtype],
+    )
+    assert np.array_equal(result.compute().values, expected(values))
