@@ -155,7 +155,7 @@ cdef class Request:
                                  f"{' or more' if self.parsed.leading else ''}")
         if self.r.shape != NULL:
             return 0
-        self.r.min_nd, self.r.max_nd = least, most
+        self.r.min_nd, self.r.max_nd = least, most if most < MAX_DIMS else 0
         if most == 0:      # a greatest number of 0 means any number, unless lengths are given
             self.r.shape = self.lengths_
         return 0

@@ -250,6 +250,76 @@ def test_numbers_become_what_is_accepted_or_are_refused(probe, built):
         assert a.dtype == outcome and np.array_equal(ah.as_numpy(a), np.array(x, outcome), equal_nan=True)
 
 
+# ------------------------------------------------------------------------------------------------ the same from Python
+
+
+NAMES = {
+    F8: "float64",
+    F4: "float32",
+    F2: "float16",
+    C8: "complex64",
+    I8: "int64",
+    I4: "int32",
+    I1: "int8",
+    U1: "uint8",
+}
+NAMES |= {BOOL: "bool", (1, 32, 1): "uint32", (1, 64, 1): "uint64"}
+PERMISSIONS = {MAY_CAST: "cast", MAY_RELAYOUT: "relayout", MAY_TRANSFER: "transfer", MAY_BUILD: "build"}
+
+
+def python_request(*, dtypes=(), min_nd=0, max_nd=0, shape=None, flags=0, where=ON_HOST, may=0):
+    """Return the `Request` of a request of C without `as_is`, byte strides or both orders."""
+    text = f"{{{', '.join(NAMES[dtype] for dtype in dtypes or NAMES)}}}"
+    if shape is not None:
+        text = "".join("strided * " if length == -1 else f"{length} * " for length in shape) + text
+    ndim = None if shape else (min_nd, max_nd or (0 if shape == () else 64))
+    return ah.Request(
+        text if dtypes or shape else None,
+        ndim=None if ndim == (0, 64) else ndim,
+        order={C_CONTIGUOUS: "C", F_CONTIGUOUS: "F", 0: None}[flags & (C_CONTIGUOUS | F_CONTIGUOUS)],
+        writable=bool(flags & WRITEABLE),
+        where={ON_HOST: "host", ON_USM: "usm"}[where],
+        may=tuple(word for bit, word in PERMISSIONS.items() if may & bit),
+    )
+
+
+def both_requests():
+    """Return each object of the tables above with each request that Python can express too."""
+    for good, bad, wanted, *_ in CONDITIONS.values():
+        yield from ((x, wanted) for x in (good, bad))
+    for x, wanted, may in REMEDIES.values():
+        yield from ((x, {**wanted, "may": permitted}) for permitted in (0, may, 15 & ~may))
+    for x, dtypes, _ in BUILT.values():
+        yield from ((x, dict(dtypes=dtypes, may=may)) for may in (0, MAY_BUILD, MAY_BUILD | MAY_CAST))
+
+
+EXPRESSIBLE = [
+    (x, wanted)
+    for x, wanted in both_requests()
+    if not wanted.get("as_is") and wanted.get("flags", 0) & 3 != C_CONTIGUOUS | F_CONTIGUOUS
+]
+
+
+def outcome(request, x):
+    """Return the type and the words of the refusal, or the array's facts; a copy's address is not one of them."""
+    try:
+        a = request(x)
+    except Exception as error:
+        return type(error), str(error)
+    return a.shape, a.byte_strides, a.dtype, a.access, a.is_copy, None if a.is_copy else a.ptr
+
+
+@pytest.mark.parametrize("number", range(len(EXPRESSIBLE)))
+def test_a_request_from_python_has_the_outcome_of_one_from_c(c, number):
+    x, wanted = EXPRESSIBLE[number]
+    request = python_request(**wanted)
+    from_c = outcome(lambda x: c.request(x, name="f: x", **wanted), x)
+    assert outcome(lambda x: request.asarray(x, name="f: x"), x) == from_c
+    assert request.explain(x) == c.explain(x, **wanted)
+    if not isinstance(x, (list, tuple, float, int, np.generic)) and len(from_c) > 2:
+        assert request.matches(x) == bool(c.match(ah.asarray(x), **wanted))
+
+
 def test_numbers_become_types_that_numpy_lacks(probe):
     pytest.importorskip("ml_dtypes", reason="ml_dtypes is part of the extra test")
     assert ah.as_numpy(probe.request([1.5, 2], dtypes=(BF16,), may=MAY_BUILD)).tolist() == [1.5, 2]
