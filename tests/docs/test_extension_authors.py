@@ -424,6 +424,30 @@ def test_an_overload_that_refuses_lets_the_next_be_asked(framework):
         framework.kind(x)
 
 
+def outcome(call, x):
+    try:
+        return call(x)
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("given", [*TAKEN, *REFUSED])
+def test_requests_of_both_frameworks_are_those_of_python(framework, given):
+    x = TAKEN[given]() if given in TAKEN else REFUSED[given]()[0]
+    plain = ah.Request("float64")
+
+    def viewed(x):
+        a = plain.asarray(x)
+        return a.ptr, a.size
+
+    def copied(x):
+        a = ah.Request("float64", order="C", may=("cast", "relayout", "build")).asarray(x)
+        return float(ah.as_numpy(a).sum()), a.size
+
+    assert outcome(framework.plain, x) == outcome(viewed, x)
+    assert outcome(framework.copied, x) == pytest.approx(outcome(copied, x))
+
+
 class Number:
     def __float__(self):
         return 2.0

@@ -64,6 +64,16 @@ MODULE {
     m.def("scaled", [](double, floats) { return "float32"; });
     m.def("scaled", [](double, doubles) { return "float64"; });
 
+    // the requests of arrayhub.Request("float64") and of Request("float64", order="C", may=("cast", "relayout", "build"))
+    m.def("plain", [](view<const double, arrayhub::any_rank, arrayhub::arrays_only> x) {
+        return std::make_pair(reinterpret_cast<std::uintptr_t>(x.data()), x.size());
+    }, py::arg("x").none());
+    m.def("copied", [](view<const double, arrayhub::any_rank, arrayhub::c_contig, may_cast, arrayhub::may_relayout> x) {
+        double sum = 0;
+        for (double value : x) sum += value;
+        return std::make_pair(sum, x.size());
+    }, py::arg("x").none());
+
     m.def("either", [](std::variant<floats, view<const double, 1, may_cast>> x) { return x.index(); });
     m.def("maybe", [](std::optional<floats> x) { return x ? x->size() : -1; }, py::arg("x").none());
     m.def("all", [](const std::vector<floats> &x) { return x.size(); });
