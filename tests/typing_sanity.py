@@ -2,8 +2,10 @@
 
 from typing import Any, Literal, assert_type
 
+import jax
 import numpy as np
 import numpy.typing as npt
+import torch
 
 import arrayhub
 from arrayhub import Device, USMArray
@@ -48,9 +50,17 @@ def what_it_looks_like(x: USMArray) -> None:
     arrayhub.explane(x)  # type: ignore[attr-defined]
 
 
-def ways_out(x: USMArray) -> None:
+def ways_out(x: USMArray, out: npt.NDArray[np.float64]) -> None:
+    assert_type(arrayhub.to_host(x, out=out), npt.NDArray[np.float64])
     assert_type(arrayhub.as_numpy(x, copy=True), npt.NDArray[Any])
     assert_type(arrayhub.to_device(x, "oneapi:0"), USMArray)
+    assert_type(arrayhub.to_host(x), USMArray)
+    assert_type(arrayhub.convert(x, "np"), npt.NDArray[Any])
+    assert_type(arrayhub.as_torch(x), torch.Tensor)
+    assert_type(arrayhub.convert(x, "pytorch"), torch.Tensor)
+    assert_type(arrayhub.as_jax(x), jax.Array)
+    assert_type(arrayhub.asnested(x, copy=True), arrayhub.NestedArray)
+    assert_type(arrayhub.asnested(x), arrayhub.NestedArray | list[arrayhub.NestedArray])
     assert_type(np.asarray(x), npt.NDArray[Any])
     memoryview(x)
     bytes(x)

@@ -1,7 +1,7 @@
 """asnested: choose how a nested object is imported, and import it."""
 
 import sys
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 
 
-def asnested(obj: Any, /, *, copy: Copy = None) -> Any:
+@overload
+def asnested(obj: Any, /, *, copy: Literal[True, "if_needed"]) -> NestedArray: ...
+@overload
+def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray | list[NestedArray]: ...
+def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray | list[NestedArray]:
     """Import nested data (lists, strings, missing values, records) without copying the values.
 
     Parameters
@@ -72,8 +76,9 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
         return None
     try:
         column = asnested(obj)
-        chunked = isinstance(column, list)
-        return (concatenate(column) if chunked else column).to_dense(copy="if_needed"), chunked
+        if isinstance(column, list):
+            return concatenate(column).to_dense(copy="if_needed"), True
+        return column.to_dense(copy="if_needed"), False
     except (BufferError, TypeError, ValueError):
         return None
 

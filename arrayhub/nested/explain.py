@@ -258,7 +258,8 @@ def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
     chunks = _chunks_of(obj)
     if not chunks and is_awkward(obj):
         try:
-            chunks = [asnested(obj)]
+            imported = asnested(obj)
+            chunks = imported if isinstance(imported, list) else [imported]
         except PASSES_ON:
             raise
         except ValueError as error:  # awkward detects an index out of range when it reorders the elements
