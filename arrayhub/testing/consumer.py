@@ -10,10 +10,10 @@ import numpy as np
 from arrayhub._core.errors import PASSES_ON
 from arrayhub.convert.functions import asarray, to_host
 from arrayhub.testing import capsules, rules
-from arrayhub.testing.isolation import cells_of
+from arrayhub.testing.isolation import report_of
 from arrayhub.testing.report import Report, Rule
 from arrayhub.testing.rules import Broken, NotMade, Refused, words_of
-from arrayhub.testing.samples import DTYPES, LAYOUTS, bytes_of, chosen, has_layout, sample
+from arrayhub.testing.samples import bytes_of, has_layout, sample
 
 
 def check_consumer(
@@ -46,11 +46,7 @@ def check_consumer(
     >>> report = check_consumer(numpy.from_dlpack, dtypes=["float64"], layouts=["C", "read-only"])
     >>> report.assert_ok()
     """
-    chosen_dtypes = chosen(dtypes, DTYPES, "check_consumer: dtypes")
-    chosen_layouts = chosen(layouts, LAYOUTS, "check_consumer: layouts")
-    name = f"{getattr(read, '__module__', None) or '?'}.{getattr(read, '__qualname__', type(read).__qualname__)}"
-    cells = cells_of("consumer", read, chosen_dtypes, chosen_layouts)
-    return Report(f"consumer {name}", [rule for rule, _ in RULES], cells)
+    return report_of("consumer", read, dtypes, layouts, RULES)
 
 
 def run(read: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal: Any) -> Iterator[dict[str, Any]]:
@@ -281,6 +277,16 @@ class _OfCapsule:
         return self._capsule
 
 
+def _read(read: Any, producer: Any) -> Any:
+    """Return what the consumer reads. Its error is a refusal."""
+    try:
+        return read(producer)
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise Refused(words_of(error)) from error
+
+
 def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str], None]:
     """Return the rule that a consumer reads an unusual capsule correctly, or refuses it."""
 
@@ -288,12 +294,7 @@ def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str]
         _only_once(dtype, layout)
         array = np.arange(1.0, 1.0 + int(np.prod(shape))).reshape(shape)
         producer = _OfCapsule(capsules.capsule(array, **options))
-        try:
-            found = read(producer)
-        except PASSES_ON:
-            raise
-        except Exception as error:
-            raise Refused(words_of(error)) from error
+        found = _read(read, producer)
         back = np.asarray(to_host(asarray(found)))
         if back.shape != shape or back.astype("f8").tobytes() != array.tobytes():
             raise Broken("the elements or the shape differ")
@@ -305,12 +306,7 @@ def _check_device(read: Any, dtype: str, layout: str) -> None:
     _only_once(dtype, layout)
     device = (99, 0)  # not a device type of the specification
     producer = _OfCapsule(capsules.capsule(np.arange(4.0), device=device), device)
-    try:
-        found = read(producer)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        raise Refused(words_of(error)) from error
+    found = _read(read, producer)
     raise Broken(f"a capsule of device type 99 is imported, as {type(found).__name__}")
 
 

@@ -9,12 +9,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Any, TextIO
 
 from arrayhub._core.errors import PASSES_ON
-from arrayhub.testing.report import FAILED
+from arrayhub.testing.report import FAILED, Report
+from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen
 
 _WARM = 4  # answers, after which the library is loaded
 ANSWER = "arrayhub cell: "  # before the JSON, because libraries print, too
@@ -22,6 +23,22 @@ ANSWER = "arrayhub cell: "  # before the JSON, because libraries print, too
 # The arguments of a run besides the function: element types, layouts, the position of the first cell, and the pairs of
 # rule and layout that ended a process.
 Task = tuple[tuple[str, ...], tuple[str, ...], int, list[list[str]]]
+
+
+def report_of(
+    kind: str,
+    function: Callable[[Any], Any],
+    dtypes: Iterable[str] | None,
+    layouts: Iterable[str] | None,
+    rules: Iterable[tuple[Any, Any]],
+) -> Report:
+    """Return the report of `check_producer` or `check_consumer`, by `kind`."""
+    chosen_dtypes = chosen(dtypes, DTYPES, f"check_{kind}: dtypes")
+    chosen_layouts = chosen(layouts, LAYOUTS, f"check_{kind}: layouts")
+    module = getattr(function, "__module__", None) or "?"
+    name = f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    cells = cells_of(kind, function, chosen_dtypes, chosen_layouts)
+    return Report(f"{kind} {name}", [rule for rule, _ in rules], cells)
 
 
 def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...], layouts: tuple[str, ...]) -> list[Any]:

@@ -13,10 +13,10 @@ from arrayhub.convert.functions import asarray, to_host
 from arrayhub.inspection.check import check
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.testing import rules
-from arrayhub.testing.isolation import cells_of
+from arrayhub.testing.isolation import report_of
 from arrayhub.testing.report import Report, Rule
 from arrayhub.testing.rules import Broken, NotMade, Refused, words_of
-from arrayhub.testing.samples import DTYPES, LAYOUTS, bytes_of, chosen, has_layout, sample
+from arrayhub.testing.samples import bytes_of, has_layout, sample
 
 _VERSION = (1, 1)  # of DLPack, which the rules request
 _REFUSALS = (BufferError, TypeError, ValueError)
@@ -55,11 +55,7 @@ def check_producer(
     >>> report = check_producer(numpy.asarray, dtypes=["int32", "complex64"], layouts=["C", "negative"])
     >>> report.assert_ok()
     """
-    chosen_dtypes = chosen(dtypes, DTYPES, "check_producer: dtypes")
-    chosen_layouts = chosen(layouts, LAYOUTS, "check_producer: layouts")
-    name = f"{getattr(make, '__module__', '?')}.{getattr(make, '__qualname__', type(make).__qualname__)}"
-    cells = cells_of("producer", make, chosen_dtypes, chosen_layouts)
-    return Report(f"producer {name}", [rule for rule, _ in RULES], cells)
+    return report_of("producer", make, dtypes, layouts, RULES)
 
 
 def run(make: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal: Any) -> Iterator[dict[str, Any]]:

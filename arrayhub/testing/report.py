@@ -54,7 +54,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no rule is broken."""
+        """True if every rule holds."""
         return not self.failures()
 
     def failures(self) -> tuple[Cell, ...]:
