@@ -1,9 +1,8 @@
 """The schema of pydantic for arguments that a `Request` describes."""
 
-from typing import Any
+from typing import Any, get_origin
 
-from arrayhub._core.errors import PASSES_ON, root_of
-from arrayhub.array.usm_array import USMArray
+from arrayhub._core.errors import PASSES_ON
 from arrayhub.convert import functions
 
 
@@ -26,10 +25,12 @@ def schema_of(request: Any, source: Any) -> Any:
     """
     from pydantic_core import PydanticCustomError, core_schema
 
+    target = get_origin(source) or source  # numpy.ndarray of NDArray[numpy.float64]
+
     def validate(value: Any) -> Any:
         try:
             array = request.asarray(value)
-            return array if source in (USMArray, Any, object) else functions.convert(array, root_of(source))
+            return array if target in (Any, object) else functions.convert(array, target)
         except PASSES_ON:
             raise
         except (TypeError, ValueError, BufferError, OverflowError) as error:

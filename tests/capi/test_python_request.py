@@ -6,6 +6,7 @@ import pickle
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import arrayhub as ah
@@ -149,6 +150,15 @@ def test_pydantic_validates_and_converts():
     reasons = {fault["loc"]: (fault["type"], fault["msg"]) for fault in error.value.errors()}
     assert reasons[("x",)] == ("array_request", "this numpy.ndarray has shape (2, 2); accepted: (any, 3)")
     assert reasons[("y",)][1].startswith("this numpy.ndarray has elements of float64; accepted: float32")
+
+
+def test_pydantic_converts_to_an_array_of_a_parametrized_type():
+    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+    x = np.arange(3.0)
+    adapter = pydantic.TypeAdapter(Annotated[npt.NDArray[np.float64], Request("n * float64")])
+    assert type(adapter.validate_python(ah.asarray(x))) is np.ndarray
+    usm_array = pydantic.TypeAdapter(Annotated[ah.USMArray, Request("n * float64")]).validate_python(x)
+    assert type(usm_array) is ah.USMArray and usm_array.ptr == x.ctypes.data
 
 
 def test_pydantic_converts_to_the_annotated_library():
