@@ -10,6 +10,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, wanted
 from arrayhub._core.errors import show
+from arrayhub.convert.functions import convert
 from arrayhub.convert.names import library_name
 from arrayhub.convert.placement import NUMPY_PLACEMENT, is_array, placement
 
@@ -74,15 +75,18 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
                 for key, array in arrays.items():
                     bound.arguments[key] = _converted(array, library, copy, name, key)
                 return place, list(bound.args), bound.kwargs
-            found = [arg for arg in (*args, *kwargs.values()) if is_array(arg)]
+            keys = [*(names[min(k, len(names) - 1)] if names else str(k) for k in range(len(args))), *kwargs]
+            values = [*args, *kwargs.values()]
+            flags = [is_array(value) for value in values]
+            found = [value for value, flag in zip(values, flags, strict=True) if flag]
             if not found:
-                found = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, (list, tuple))]
+                found = [value for value in values if isinstance(value, (list, tuple))]
             place = placement(*found) if found else None
-            positional = [
-                _argument(arg, library, copy, name, names[min(k, len(names) - 1)] if names else str(k))
-                for k, arg in enumerate(args)
+            converted = [
+                _converted(value, library, copy, name, key) if flag or _is_sequence(value) else value
+                for value, flag, key in zip(values, flags, keys, strict=True)
             ]
-            return place, positional, {key: _argument(arg, library, copy, name, key) for key, arg in kwargs.items()}
+            return place, converted[: len(args)], dict(zip(kwargs, converted[len(args) :], strict=True))
 
         if inspect.iscoroutinefunction(function):
 
@@ -145,15 +149,12 @@ def _requested(name: str, arguments: dict[str, Any], requests: dict[str, Any]) -
     return arrays
 
 
-def _argument(arg: Any, library: str, copy: Copy, name: str, key: str) -> Any:
-    if not is_array(arg) and not (isinstance(arg, (list, tuple)) and arg and not isinstance(arg[0], str)):
-        return arg
-    return _converted(arg, library, copy, name, key)
+def _is_sequence(arg: Any) -> bool:
+    """Return whether an argument is a list or tuple of values, neither empty nor of strings."""
+    return isinstance(arg, (list, tuple)) and len(arg) > 0 and not isinstance(arg[0], str)
 
 
 def _converted(arg: Any, library: str, copy: Copy, name: str, key: str) -> Any:
-    from arrayhub.convert.functions import convert
-
     try:
         return convert(arg, library, copy=copy)
     except (BufferError, TypeError, ValueError) as error:

@@ -145,7 +145,7 @@ def kind_of(model: Any, call: str) -> Kind:
     Raises
     ------
     TypeError
-        `model` is none of these.
+        `model` is not one of these.
     """
     if isinstance(model, (ModuleType, type)):
         try:

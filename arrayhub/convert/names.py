@@ -61,7 +61,7 @@ def _as_nested(obj: Any, copy: Copy) -> Any:
 # Exports of `convert` that belong to no row.
 OWN_WAYS = {"xarray": _as_xarray, OWN: _as_usm_array, NESTED: _as_nested}
 
-# Python types whose arrays are NumPy's.
+# Types of values, whose arrays are NumPy's. They decide a placement only if there is no array.
 VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
 _BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")
 
@@ -78,7 +78,7 @@ def library_name(to: Any) -> str:
     Raises
     ------
     ValueError
-        `to` is none of these, or names a module without ``from_dlpack``.
+        `to` is not one of these, or names a module without ``from_dlpack``.
     """
     if isinstance(to, type):
         found = None if root_of(to) == "builtins" else name_of_type(to) or _own_class(to)

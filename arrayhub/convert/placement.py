@@ -11,10 +11,7 @@ from arrayhub._core.device import CPU, Device
 from arrayhub._core.tree import Tree
 from arrayhub.convert.functions import asarray
 from arrayhub.convert.kinds import Kind, kind_of
-from arrayhub.convert.names import OWN, library_name
-
-# Python's own values, which never decide a placement if there is an array.
-_VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
+from arrayhub.convert.names import OWN, VALUES, library_name
 
 # Ranks of host memory. Device memory has rank 3.
 _LIBRARY, _NUMPY, _VALUE = 2, 1, 0
@@ -148,7 +145,7 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
 
 
 def _rank(obj: Any, kind: Kind) -> int:
-    if isinstance(obj, _VALUES):
+    if isinstance(obj, VALUES):
         return _VALUE
     return _NUMPY if kind.library == "numpy" else _LIBRARY
 
@@ -186,7 +183,7 @@ def is_array(obj: Any) -> bool:
     """Return whether an object is an array, and not a value, a container of Python or a string."""
     if isinstance(obj, (Descriptor, Tree, np.ndarray)):
         return True
-    if obj is None or isinstance(obj, (str, bytes, dict, set, type, ModuleType, *_VALUES)):
+    if obj is None or isinstance(obj, (str, bytes, dict, set, type, ModuleType, *VALUES)):
         return False
     try:
         kind_of(obj, "adapt")
