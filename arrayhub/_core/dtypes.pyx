@@ -197,7 +197,7 @@ cdef const ElementType* by_dlpack(DLDataType wanted) noexcept nogil:
 
 
 cdef const ElementType* similar_to_dlpack(DLDataType wanted) noexcept nogil:
-    """Return the first row with the code and the bits of a DLPack type, and any number of lanes; NULL if there is none."""
+    """Return the first row with the code and the bits of a DLPack type, and any number of lanes; NULL if unknown."""
     return _at(_BY_DLPACK[wanted.code][wanted.bits]) if wanted.code < DLPACK_CODES and wanted.bits <= 128 else NULL
 
 
