@@ -372,9 +372,11 @@ def can_pack(Descriptor array):
 def pack(Descriptor array, Descriptor target):
     """Copy `array` into `target` with dpnp's kernel; both have the same shape and queue, and are ready.
 
-    The copy may still be running on return.
+    The copy may still be running on return. Dimensions of length 1 are removed first, because dpnp 0.20 raises
+    "Unexpected result of simplifying iteration space" for some of their strides.
     """
-    emit(as_words(target))[...] = emit(as_words(array))
+    squeeze = sys.modules["dpnp.tensor"].squeeze
+    squeeze(emit(as_words(target)))[...] = squeeze(emit(as_words(array)))
 
 
 cdef Descriptor as_words(Descriptor array):

@@ -137,6 +137,14 @@ def test_sparse_views_with_and_without_packing(data):
         assert same(there[key].copy().to_host(), a[key])
 
 
+def test_dimensions_of_length_1_do_not_reach_the_copy_kernel_of_dpnp():
+    """dpnp 0.20 raises RuntimeError if the strides of a dimension of length 1 are 4 and 8 elements here."""
+    pytest.importorskip("dpnp.tensor")
+    a = np.arange(8, dtype="u1").reshape(1, 2, 2, 2)
+    view = arrayhub.to_device(a, "oneapi:0").transpose(1, 3, 0, 2)
+    assert same(view.copy(order="F").to_host(), a.transpose(1, 3, 0, 2))
+
+
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(
     "turn",
