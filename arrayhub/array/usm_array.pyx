@@ -286,10 +286,7 @@ cdef class USMArray(Descriptor):
     @property
     def dims(self):
         """tuple of str or None : names of the dimensions. Views keep them; reshape and a new axis drop them."""
-        dims = getattr(labels_of(self), "dims", None)
-        if dims is None:
-            xarray.refuse_no_names()
-        return dims
+        return getattr(labels_of(self), "dims", None)
 
     @property
     def origin(self):

@@ -1,7 +1,5 @@
 """xarray: export as a DataArray. The import is in `convert`: it imports the wrapped array and copies ``dims``."""
 
-import sys
-
 from arrayhub._core.errors import needed, unreadable
 from arrayhub.libraries import cupy
 from arrayhub.libraries.numpy import ndarray
@@ -20,19 +18,6 @@ def emit(array):
     """
     xarray = needed("xarray", "for to_xarray")
     return xarray.DataArray(_data(array), dims=array.dims)
-
-
-def refuse_no_names():
-    """Raise an AttributeError if xarray reads ``dims`` of an array without names of its dimensions.
-
-    xarray evaluates ``getattr(x, "dims", ())`` of each operand and iterates over the result.
-    """
-    if "xarray" not in sys.modules:
-        return
-    frame = sys._getframe().f_back  # None on a thread that does not run Python code
-    caller = None if frame is None else frame.f_globals.get("__name__")
-    if isinstance(caller, str) and caller.partition(".")[0] == "xarray":
-        raise AttributeError("dims: the dimensions are not named; name them with x.with_dims(...)")
 
 
 def _data(array):

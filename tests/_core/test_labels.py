@@ -580,10 +580,13 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES)
-def test_xarray_takes_arrays_without_names(use):
+def test_xarray_operand_with_dims_equals_the_dataarray(use):
+    """xarray iterates over `dims` of each operand, and a USMArray without names has None."""
     xr = pytest.importorskip("xarray", reason="xarray is part of the extra test")
     d = xr.DataArray([0.0, np.nan, 2.0], dims="i")
     b, f = np.array([True, False, True]), np.ones(3)
     expected = USES[use](xr, d, b, f)
-    xr.testing.assert_identical(USES[use](xr, d, ah.asarray(b), ah.asarray(f)), expected)
-    assert ah.asarray(f).dims is None
+    with pytest.raises(TypeError):
+        USES[use](xr, d, ah.asarray(b), ah.asarray(f))
+    for convert in (ah.as_numpy, lambda x: x.with_dims("i").to_xarray()):
+        xr.testing.assert_identical(USES[use](xr, d, convert(ah.asarray(b)), convert(ah.asarray(f))), expected)

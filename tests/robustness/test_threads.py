@@ -364,10 +364,9 @@ WITHOUT_PYTHON = {
 def test_threads_without_any_python_code(name, traced):
     pytest.importorskip("torch")
     pytest.importorskip("joblib")
-    pytest.importorskip("xarray")
     program = f"""
         import _thread, sys, time
-        import joblib.hashing, numpy, torch.utils.dlpack, xarray
+        import joblib.hashing, numpy, torch.utils.dlpack
         import arrayhub
 
         x, failures = arrayhub.asarray(numpy.zeros(3)), []
