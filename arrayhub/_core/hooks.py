@@ -11,7 +11,7 @@ from typing import Any
 UPWARD = {
     # called by array/
     "asarray": "arrayhub.convert.functions:asarray",
-    "check_values": "arrayhub.convert.dispatch:check_values",
+    "check_values": "arrayhub.convert.functions:check_values",
     "picture_of": "arrayhub.inspection.pictures.picture:picture_of",
     "page_of": "arrayhub.inspection.pictures.page:page_of",
     "reduce": "arrayhub.transport.pickling:reduce",

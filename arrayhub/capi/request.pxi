@@ -25,7 +25,7 @@ from arrayhub._core.device cimport kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub._core.runtime cimport host_ready, place_of
 from arrayhub.convert.functions cimport came_as_copy
-from arrayhub.convert.dispatch cimport VALUES, import_array
+from arrayhub.convert.functions cimport VALUES, import_array
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.capi.header cimport (
     USM_ARRAY_ANYWHERE,

@@ -13,7 +13,7 @@ from arrayhub._core.descriptor cimport Descriptor, c_api
 from arrayhub._core.device cimport DLDevice
 from arrayhub._core.runtime cimport device_of
 from arrayhub._core.runtime cimport host_ready
-from arrayhub.convert.dispatch cimport import_array
+from arrayhub.convert.functions cimport import_array
 from arrayhub.capi.header cimport MOST_STRUCT, PyUSMArrayAPI, PyUSMArrayDataType, PyUSMArrayDevice, PyUSMArrayElement
 from arrayhub.runtimes cimport sycl
 

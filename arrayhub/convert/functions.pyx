@@ -1,4 +1,7 @@
-"""Public functions for import, export and copies: `asarray`, the ``as_*`` functions, `convert`, `to_host`, `to_device`."""
+"""Public functions for import, export and copies: `asarray`, the ``as_*`` functions, `convert`, `to_host`, `to_device`.
+
+- dispatch: import of an object by its type
+"""
 
 from cpython.object cimport PyTypeObject
 
@@ -6,7 +9,6 @@ from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
 from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
-from arrayhub.convert.dispatch cimport VALUES, import_array, import_one, import_via
 from arrayhub.libraries cimport torch_emit
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
@@ -18,11 +20,12 @@ from arrayhub._core.copying import if_needed, wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, show
 from arrayhub._core.hooks import hooks
-from arrayhub.convert.dispatch import check_values
 from arrayhub.array import casting
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import ordered
+
+include "dispatch.pxi"
 
 cdef extern from *:
     """

@@ -10,8 +10,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import BY_VIA, INTERFACES
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.dispatch import check_exportable
-from arrayhub.convert.functions import asarray
+from arrayhub.convert.functions import asarray, check_exportable
 from arrayhub.inspection.unread import array_besides
 
 # The name of an interface in messages, and the name of its protocol in `via=`. The first that answers is the reference.

@@ -16,8 +16,18 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.memory import BOUNDARY
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.dispatch import VALUES, check_values, offer, peek, ways_in
-from arrayhub.convert.functions import CONSUMERS, asarray, convert, nested_consumers, to_device
+from arrayhub.convert.functions import (
+    CONSUMERS,
+    VALUES,
+    asarray,
+    check_values,
+    convert,
+    nested_consumers,
+    offer,
+    peek,
+    to_device,
+    ways_in,
+)
 from arrayhub.inspection.datashape.types import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.libraries import plugins, wrappers

@@ -8,7 +8,7 @@ from typing import Any
 from arrayhub._core.errors import PASSES_ON
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.dispatch import offer, ways_in
+from arrayhub.convert.functions import offer, ways_in
 
 
 def array_besides(obj: Any, function: str) -> USMArray | None:

@@ -13,8 +13,7 @@ from arrayhub._core.allocate import as_copy, slowest_first
 from arrayhub._core.errors import show
 from arrayhub.array.casting import checked, converted, is_integer, rank
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.dispatch import VALUES, check_values
-from arrayhub.convert.functions import asarray
+from arrayhub.convert.functions import VALUES, asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros

@@ -35,7 +35,7 @@ from producers import lives
 import arrayhub
 from arrayhub import InterfaceError
 from arrayhub._core.errors import show
-from arrayhub.convert.dispatch import ways_in
+from arrayhub.convert.functions import ways_in
 
 both = pytest.mark.parametrize("versioned", [False, True], ids=["legacy", "versioned"])
 

@@ -11,7 +11,7 @@ import arrayhub
 from arrayhub import USMArray
 from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
 from arrayhub.adapters.table import BY_VIA, PROTOCOLS
-from arrayhub.convert.dispatch import ways_in
+from arrayhub.convert.functions import ways_in
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "arrayhub"
