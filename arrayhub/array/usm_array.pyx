@@ -38,7 +38,7 @@ from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport arrow, dlpack, interface_dict
 from arrayhub.adapters cimport buffer as buffer_adapter
-from arrayhub.libraries cimport consumer_quirks, dpctl
+from arrayhub.libraries.known cimport check_torch, refuse_plain_bytes
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.runtimes cimport sycl
 
@@ -801,7 +801,7 @@ cdef class USMArray(Descriptor):
 
     def __getbuffer__(self, Py_buffer* view, int request):
         if not request & ~PyBUF_WRITABLE:      # plain bytes
-            consumer_quirks.refuse_plain_bytes(self)
+            refuse_plain_bytes(self)
         buffer_adapter.emit(self, view, request)
         if tracing.active:
             tracing.gave(self, self, "buffer")
@@ -836,7 +836,11 @@ cdef class USMArray(Descriptor):
     @property
     def __usm_ndarray__(self):
         """usm_ndarray : the memory for dpnp, which reads this attribute first."""
-        return handed(self, "__usm_ndarray__", dpctl.emit_attribute(self))
+        if not self.usm_type_:
+            raise AttributeError("__usm_ndarray__: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0')")
+        from arrayhub.libraries.dpctl import emit_attribute
+
+        return handed(self, "__usm_ndarray__", emit_attribute(self))
 
     @property
     def __gt_dims__(self):
@@ -872,10 +876,10 @@ cdef class USMArray(Descriptor):
         if self.device_.device_type == kDLOneAPI and dl_device is None and max_version is None and host_readable(self):
             dl_device = HOST_PAIR
         if dl_device is None and (copy is None or copy is False):
-            consumer_quirks.check_torch(self)
+            check_torch(self)
             return handed(self, "__dlpack__", dlpack.emit(self, stream, max_version, False))
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
-        consumer_quirks.check_torch(export)
+        check_torch(export)
         cdef bint own = block_of(export) is not block_of(self)
         # A copy to the host is complete on return. For a copy on a device, the consumer's stream must still wait.
         return handed(self, "__dlpack__", dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own))

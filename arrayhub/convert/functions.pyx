@@ -9,10 +9,8 @@ from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
 from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
-from arrayhub.libraries cimport torch_emit
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.libraries.known cimport Library, library
-from arrayhub.libraries.consumer_quirks cimport steps_backwards
+from arrayhub.libraries.known cimport Library, library, steps_backwards
 from arrayhub.array.usm_array cimport USMArray
 
 from arrayhub import transfer
@@ -363,6 +361,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         return give_nested(obj, to, wanted(copy, to.call), allow_readonly)
     cdef Descriptor a = import_allowed(obj, copy, to.call, None)
     cdef bint copied = copy is not None and copy
+    to.load()
     if copied:
         if to.see != NULL:
             to.see()       # first, because the target memory may exist without the library
@@ -461,7 +460,8 @@ cdef object as_numpy_of_one(object obj):
 cdef object as_torch_of_one(object obj):
     if isinstance(obj, Tree) or tracing.active:
         return give(obj, _TORCH, None)
-    return torch_emit.emit(import_array(obj, None), False)
+    _TORCH.load()
+    return _TORCH.out(import_array(obj, None), False, False)
 
 arrayhub_asarray_shortcut(asarray, import_one, <PyTypeObject*> USMArray)
 arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one, NULL)

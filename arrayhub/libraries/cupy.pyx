@@ -36,6 +36,7 @@ from arrayhub._core.runtime cimport place_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack, interface_dict
 from arrayhub.adapters.table cimport CUDA_DICT
+from arrayhub.libraries.known cimport library
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
 
 from arrayhub._core.errors import needed, unreadable
@@ -266,3 +267,11 @@ def on_memory(Descriptor model, memory, order):
     if not pinned:
         set_stream(a, _current_stream(memory.device_id))
     return a
+
+
+cdef object export(Descriptor a, bint copied, bint allow_readonly):
+    return emit(a, allow_readonly)
+
+
+library("cupy").imports(0, parse, parse_by_dict)
+library("cupy").exports(export)

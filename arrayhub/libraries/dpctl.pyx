@@ -36,6 +36,7 @@ from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.cpython.atomics cimport found
 from arrayhub.adapters cimport interface_dict
 from arrayhub.adapters.table cimport SYCL_DICT
+from arrayhub.libraries.known cimport library
 from arrayhub.runtimes cimport sycl
 
 from arrayhub._core.errors import PASSES_ON, interface_error, module_of, needed, not_there_error
@@ -258,7 +259,7 @@ cdef int get_typenum(object dtype) except -1:
     return dtype.num
 
 
-cdef object emit_attribute(Descriptor a):
+def emit_attribute(Descriptor a):
     """Implement the attribute ``__usm_ndarray__``, which dpnp reads first. It exists only if dpnp supports the array."""
     try:
         return emit(a)
@@ -317,7 +318,7 @@ cdef int see_dpnp() except -1:
     return 0
 
 
-cdef object emit_dpnp(Descriptor a):
+cdef object emit_dpnp(Descriptor a, bint copied, bint allow_readonly):
     """Export as a ``dpnp.ndarray`` on the memory of `a` (see `emit`). ImportError if dpnp is not installed."""
     if a.usm_type_ == 0:
         see_dpnp()
@@ -387,3 +388,10 @@ cdef Descriptor as_words(Descriptor array):
     words.dtype_ = None
     set_type(words, dtypes.by_typestr(kind[0], array.itemsize_))
     return words
+
+
+library("dpctl").imports(0, parse_usm_ndarray, parse_by_dict)
+library("dpctl").imports(1, parse_memory, parse_by_dict)
+library("dpnp").imports(0, parse_dpnp, parse_by_dict)
+library("dpnp").imports(1, parse_usm_ndarray, parse_by_dict)
+library("dpnp").exports(emit_dpnp, see_dpnp)

@@ -9,6 +9,7 @@ from arrayhub._core.device cimport kDLCUDA
 from arrayhub._core.memory cimport BOUNDARY
 from arrayhub._core.runtime cimport device_of, order_consumer
 from arrayhub.adapters cimport buffer, dlpack
+from arrayhub.libraries.known cimport library
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_handle, stream_handle
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
@@ -192,3 +193,12 @@ cdef object emit(Descriptor a, bint may_copy):
             f" address {a.ptr:#x}, byte strides {a.byte_strides}. Pass copy=True"
         )
     return result
+
+
+cdef object export(Descriptor a, bint copied, bint allow_readonly):
+    return emit(a, copied)
+
+
+library("jax").imports(0, parse, parse)
+library("jax").imports(1, parse, parse)
+library("jax").exports(export)

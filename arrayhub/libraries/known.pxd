@@ -21,11 +21,16 @@ cdef class Library:
     cdef readonly str call              # name of the function that returns its arrays; None if there is none
     cdef readonly str device_type       # device type of its arrays
     cdef readonly bint reads_host       # whether its arrays may also be in host memory
-    cdef Out out
+    cdef str module                     # module of this folder that has the functions and is not imported yet; else None
+    cdef int first_way                  # number of the first of its import functions
+    cdef Out out                        # NULL before `load`
     cdef See see                        # checks that it is installed before memory is copied for it; NULL if that is not needed
 
-    cdef Library takes(self, object recognise, Way way, Way plain)
-    cdef Library gives(self, Out out, str device_type, bint reads_host, See see=*)
+    cdef Library takes(self, object recognise, Way way=*, Way plain=*)
+    cdef Library gives(self, str device_type, bint reads_host, Out out=*)
+    cdef int load(self) except -1
+    cdef int imports(self, int k, Way way, Way plain) except -1
+    cdef int exports(self, Out out, See see=*) except -1
 
 
 # Import functions of known types, by the number in the record of a type (0: unknown).
@@ -34,3 +39,8 @@ cdef Way ways[MOST_WAYS]
 cdef int way_of_type(type cls) except -1
 cdef Library library_of_type(type cls, int way)
 cdef Library library(str name)
+
+# Answers that depend on the consumer (consumer_quirks.pxi).
+cdef bint steps_backwards(Descriptor a) noexcept
+cdef int check_torch(Descriptor a) except -1
+cdef int refuse_plain_bytes(Descriptor a) except -1

@@ -2,17 +2,21 @@
 arrays, its devices, and its deviations from the specifications.
 
 A library that follows a protocol does not need a row. To add a library: write a row here, and a module in this folder if
-it needs more than a few lines. Objects are recognized without importing their library.
+it needs more than a few lines. Objects are recognized without importing their library. The module of a library is
+imported when the first type of the library is met, or for the first export to its arrays. The module then enters its
+functions in the row.
+
+- importers: importers of a few lines
+- consumer_quirks: answers that depend on the consumer
 """
 
+import importlib
 import os
 import sys
 
 import numpy as np
 
-cimport numpy as cnp
-
-from arrayhub.adapters cimport buffer, dlpack
+from arrayhub.adapters cimport buffer
 from arrayhub.adapters.type_cache cimport (
     ARROW_ARRAY_FIRST,
     ARROW_BYTES_ARE_OBJECTS,
@@ -25,12 +29,15 @@ from arrayhub.adapters.type_cache cimport (
     SILENT_ON_DEFAULT,
     SYCL_IS_READONLY,
 )
-from arrayhub.libraries cimport cupy, dpctl, jax, numpy, paddle, pyarrow, torch, torch_emit, warp
+from arrayhub.libraries cimport numpy
 
 from arrayhub._core.device import READERS
-from arrayhub._core.errors import INSTALL, PASSES_ON, InterfaceError, root_of
 from arrayhub._core.dtypes import DTYPE_READERS
+from arrayhub._core.errors import INSTALL, root_of
 from arrayhub.libraries import devices, dtypes
+
+include "consumer_quirks.pxi"
+include "importers.pxi"
 
 # If disabled, each known type is imported by a protocol. All other knowledge of the modules is still used.
 cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
@@ -42,11 +49,14 @@ cdef dict _by_name = {}
 
 
 cdef class Library:
-    """A row of the table; the constructor adds it. `device` reads a device object of the library as a DLPack pair.
-    `environ` prevents, for example, that jax's sample allocates most of a GPU's memory."""
+    """A row of the table; the constructor adds it. `module` is the name of a module of this folder that has the import and
+    the export. `device` reads a device object of the library as a DLPack pair. `environ` prevents, for example, that jax's
+    sample allocates most of a GPU's memory."""
 
-    def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=()):
+    def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=(),
+                 module=None):
         self.name, self.install, self.sample, self.traits = name, install, sample, traits
+        self.module, self.first_way = module, len(_recognise)
         self.roots, self.like = roots or (name,), like or name
         self.by_driver, self.environ = dict(by_driver), dict(environ)
         _by_name[name] = self
@@ -61,20 +71,40 @@ cdef class Library:
         """Return the command for a CUDA driver of this version, or without a driver. The row must have a command."""
         return self.by_driver.get((driver or "").partition(".")[0], self.install)
 
-    cdef Library takes(self, object recognise, Way way, Way plain):
-        """Register an import function for the types that `recognise` accepts; `plain` is its variant without fast paths."""
-        assert len(_recognise) < MOST_WAYS
+    cdef Library takes(self, object recognise, Way way=NULL, Way plain=NULL):
+        """Register an import function for the types that `recognise` accepts; `plain` is its variant without fast paths.
+        Without a function, the module of the library calls `imports`."""
+        assert len(_recognise) < MOST_WAYS and (way != NULL or self.module is not None)
         ways[len(_recognise)] = way if _fast_ways else plain
         _recognise.append(recognise)
         _library_of.append(self)
         return self
 
-    cdef Library gives(self, Out out, str device_type, bint reads_host, See see=NULL):
-        """Register the export function, the device type of its arrays, and whether they may be in host memory. `see` checks
-        that the library is installed before memory is copied for it."""
-        self.out, self.device_type, self.reads_host, self.see = out, device_type, reads_host, see
+    cdef Library gives(self, str device_type, bint reads_host, Out out=NULL):
+        """Register an export: the device type of the arrays, whether they may be in host memory, and the function. Without a
+        function, the module of the library calls `exports`."""
+        assert out != NULL or self.module is not None
+        self.out, self.device_type, self.reads_host = out, device_type, reads_host
         self.call = f"as_{self.name}"
         return self
+
+    cdef int load(self) except -1:
+        """Import the module of the library, unless this has been done."""
+        if self.module is not None:
+            importlib.import_module(f"arrayhub.libraries.{self.module}")
+            self.module = None
+        return 0
+
+    cdef int imports(self, int k, Way way, Way plain) except -1:
+        """Enter the import function of call number `k` of `takes`."""
+        assert _library_of[self.first_way + k] is self
+        ways[self.first_way + k] = way if _fast_ways else plain
+        return 0
+
+    cdef int exports(self, Out out, See see=NULL) except -1:
+        """Enter the export function. `see` checks that the library is installed before memory is copied for it."""
+        self.out, self.see = out, see
+        return 0
 
 
 def exactly(module, name):
@@ -97,41 +127,6 @@ def named(root, *names):
     return lambda cls: root_of(cls) == root and cls.__name__ in names
 
 
-cdef Descriptor without_strings(object obj, object stream):
-    """Refuse tensors of TensorFlow whose elements are not numbers; return None for others, which support protocols.
-
-    The ``__dlpack__`` of these tensors fails a CHECK (``DataTypeCanUseMemcpy``) and so ends the process (tensorflow 2.21).
-    """
-    name = obj.dtype.name
-    if name == "string":
-        call = "arrayhub.asnested(x.numpy().tolist())" if obj.shape.rank else "x.numpy(), which returns its bytes"
-        raise BufferError(f"tensorflow.Tensor: dtype is 'string'; accepted: numbers. Call {call}")
-    if name == "variant" or name == "resource":
-        raise BufferError(f"tensorflow.Tensor: dtype is {name!r}, a handle without elements; accepted: numbers")
-    return None
-
-
-cdef Descriptor dlpack_first(object obj, object stream):
-    """Import by DLPack if DLPack says more than the buffer, which is tried first otherwise; None if DLPack refuses."""
-    try:
-        return dlpack.parse(obj, stream)
-    except InterfaceError:
-        raise
-    except PASSES_ON:
-        raise
-    except Exception:
-        return None
-
-
-cdef Descriptor unpacked_buffer(object obj, object stream):
-    """Import by the buffer protocol, except packed booleans: nanoarrow (0.9) exports them with the format of bytes."""
-    cdef Descriptor a = buffer.parse(obj, stream)
-    if a is not None and a.typenum_ == cnp.NPY_UBYTE and obj.data_type == "bool":
-        raise TypeError(f"nanoarrow.{type(obj).__name__}: booleans are packed, eight per byte; accepted: one per byte. Use"
-                        " numpy.fromiter(x.elements(), bool), which copies")
-    return a
-
-
 def _usm_memory(module):
     import dpctl.memory
 
@@ -151,22 +146,6 @@ cdef object to_numpy(Descriptor a, bint copied, bint allow_readonly):
     return numpy.emit(a)
 
 
-cdef object to_torch(Descriptor a, bint copied, bint allow_readonly):
-    return torch_emit.emit(a, allow_readonly)
-
-
-cdef object to_jax(Descriptor a, bint copied, bint allow_readonly):
-    return jax.emit(a, copied)
-
-
-cdef object to_cupy(Descriptor a, bint copied, bint allow_readonly):
-    return cupy.emit(a, allow_readonly)
-
-
-cdef object to_dpnp(Descriptor a, bint copied, bint allow_readonly):
-    return dpctl.emit_dpnp(a)
-
-
 cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
     from arrayhub.libraries import numba
 
@@ -180,7 +159,7 @@ cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
 Library("numpy", "pip install 'numpy>=2.0'", lambda numpy: numpy.zeros(3)) \
     .takes(lambda cls: issubclass(cls, np.generic), numpy.copy_scalar, numpy.copy_scalar) \
     .takes(lambda cls: issubclass(cls, np.ndarray), numpy.parse, numpy.parse_by_dict) \
-    .gives(to_numpy, "cpu", True)
+    .gives("cpu", True, to_numpy)
 
 Library("python", None, roots=("builtins", "array"), like="numpy") \
     .takes(lambda cls: cls is bytes, buffer.parse_bytes, buffer.parse) \
@@ -188,38 +167,38 @@ Library("python", None, roots=("builtins", "array"), like="numpy") \
     .takes(exactly("array", "array"), buffer.parse, buffer.parse)
 
 Library("torch", "pip install torch", lambda torch: torch.zeros(3), device=devices.read_torch,
-        traits=LEGACY_IS_WRITABLE | DLPACK_BY_OWN_WAY) \
-    .takes(derived_from("torch", "Tensor"), torch.parse, torch.parse_by_dlpack) \
-    .gives(to_torch, "cuda", True)
+        traits=LEGACY_IS_WRITABLE | DLPACK_BY_OWN_WAY, module="torch") \
+    .takes(derived_from("torch", "Tensor")) \
+    .gives("cuda", True)
 
 Library("jax", "pip install jax", lambda jax: jax.numpy.zeros(3), roots=("jax", "jaxlib"), device=devices.read_jax,
         traits=NO_STREAM_IS_NONE,
-        environ={"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}) \
-    .takes(named("jaxlib", "ArrayImpl"), jax.parse, jax.parse) \
-    .takes(named("jax", "ArrayImpl"), jax.parse, jax.parse) \
-    .gives(to_jax, "cuda", True)
+        environ={"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, module="jax") \
+    .takes(named("jaxlib", "ArrayImpl")) \
+    .takes(named("jax", "ArrayImpl")) \
+    .gives("cuda", True)
 
 Library("cupy", "pip install 'arrayhub[cuda13]'", lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
         by_driver={"12": "pip install 'arrayhub[cuda12]'"}, roots=("cupy", "cupyx"), device=devices.read_cupy,
-        traits=LEGACY_IS_WRITABLE) \
-    .takes(exactly("cupy", "ndarray"), cupy.parse, cupy.parse_by_dict) \
-    .gives(to_cupy, "cuda", False)
+        traits=LEGACY_IS_WRITABLE, module="cupy") \
+    .takes(exactly("cupy", "ndarray")) \
+    .gives("cuda", False)
 
-Library("dpctl", "pip install 'arrayhub[sycl]'", _usm_memory, like="dpnp") \
-    .takes(exactly("dpctl.tensor", "usm_ndarray"), dpctl.parse_usm_ndarray, dpctl.parse_by_dict) \
-    .takes(named("dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"), dpctl.parse_memory, dpctl.parse_by_dict)
+Library("dpctl", "pip install 'arrayhub[sycl]'", _usm_memory, like="dpnp", module="dpctl") \
+    .takes(exactly("dpctl.tensor", "usm_ndarray")) \
+    .takes(named("dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"))
 
-Library("dpnp", "pip install dpnp", _dpnp_array) \
-    .takes(exactly("dpnp", "ndarray"), dpctl.parse_dpnp, dpctl.parse_by_dict) \
-    .takes(exactly("dpnp.tensor", "usm_ndarray"), dpctl.parse_usm_ndarray, dpctl.parse_by_dict) \
-    .gives(to_dpnp, "oneapi", False, dpctl.see_dpnp)
+Library("dpnp", "pip install dpnp", _dpnp_array, module="dpctl") \
+    .takes(exactly("dpnp", "ndarray")) \
+    .takes(exactly("dpnp.tensor", "usm_ndarray")) \
+    .gives("oneapi", False)
 
 Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILENT_ON_DEFAULT) \
-    .gives(to_numba, "cuda", True)
+    .gives("cuda", True, to_numba)
 
 Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0]), traits=ARROW_ARRAY_FIRST,
-        like="arrow") \
-    .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"), pyarrow.parse, pyarrow.parse)
+        like="arrow", module="pyarrow") \
+    .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"))
 
 Library("nanoarrow", None) \
     .takes(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
@@ -245,14 +224,14 @@ Library("awkward", "pip install awkward", lambda awkward: awkward.Array([0.0, 1.
 Library("xarray", "pip install xarray", lambda xarray: xarray.DataArray([0.0, 1.0]))
 
 Library("warp", None, traits=LEGACY_IS_WRITABLE) \
-    .takes(exactly("warp", "array"), warp.parse, warp.parse)
+    .takes(exactly("warp", "array"), parse_warp, parse_warp)
 
 Library("mlx", None, traits=LEGACY_IS_WRITABLE) \
     .takes(exactly("mlx.core", "array"), dlpack_first, dlpack_first)       # its buffers of bfloat16 lack a PEP 3118 format
 
 Library("paddle", None) \
-    .takes(exactly("paddle", "Tensor"), paddle.parse, paddle.parse) \
-    .takes(named("paddle", "EagerParamBase"), paddle.parse, paddle.parse)
+    .takes(exactly("paddle", "Tensor"), parse_paddle, parse_paddle) \
+    .takes(named("paddle", "EagerParamBase"), parse_paddle, parse_paddle)
 
 Library("av", None, traits=LEGACY_IS_WRITABLE) \
     .takes(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # its buffers are bytes and include padding
@@ -279,6 +258,7 @@ cdef int way_of_type(type cls) except -1:
     cdef int way
     for way in range(1, len(_recognise)):
         if _recognise[way](cls):
+            (<Library> _library_of[way]).load()
             return way
     return 0
 

@@ -11,6 +11,7 @@ from cpython.object cimport PyObject
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.cpython.exceptions cimport take
 from arrayhub.adapters cimport arrow, dlpack
+from arrayhub.libraries.known cimport library
 
 from arrayhub._core.errors import PASSES_ON
 from arrayhub.libraries import wrappers
@@ -147,3 +148,6 @@ cdef object refusal_of(object obj):
     except BufferError as error:
         refusal = error
     return refusal
+
+
+library("pyarrow").imports(0, parse, parse)

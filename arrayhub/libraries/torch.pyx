@@ -1,7 +1,9 @@
 """torch: import of tensors.
 
 An ordinary dense tensor is imported through torch's C exchange table, every other tensor through ``__dlpack__``.
-`torch_emit` exports arrays as tensors. docs/private_names.md lists the private names used here.
+docs/private_names.md lists the private names used here.
+
+- torch_emit: export as tensors
 """
 
 cimport cython
@@ -14,15 +16,20 @@ from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI, DLTensor, kDLComplex, kDLInt, kDLUInt
+from arrayhub.libraries.known cimport library
 from arrayhub.runtimes.cuda cimport remember_handle, stream_handle
 
 from arrayhub._core.errors import PASSES_ON, first_line, needed
+
+include "torch_emit.pxi"
 
 cdef extern from "Python.h":
     int PyGC_Disable() noexcept
     int PyGC_Enable() noexcept
     PyObject* PyObject_CallOneArg(object function, object argument) noexcept
 
+cdef int torch_found = 0
+cdef DLPackExchangeAPI* exchange_table = NULL
 cdef object _torch = None
 cdef object _tensor_type = None
 cdef object _parameter_type = None
@@ -53,6 +60,13 @@ cdef int find_torch() except -1:
             _uint8, _int8 = torch.uint8, torch.int8
             mark_done(&torch_found)
     return 0
+
+
+cdef inline DLPackExchangeAPI* table() except? NULL:
+    """Return torch's exchange table; NULL for a torch without one."""
+    if not is_done(&torch_found):
+        find_torch()
+    return exchange_table
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -274,3 +288,7 @@ cdef tuple packed_call(object tensor):
     except Exception:      # raised by a subclass
         pass
     return None, None
+
+
+library("torch").imports(0, parse, parse_by_dlpack)
+library("torch").exports(emit)

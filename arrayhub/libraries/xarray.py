@@ -1,7 +1,6 @@
 """xarray: export as a DataArray. The import is in `convert`: it imports the wrapped array and copies ``dims``."""
 
 from arrayhub._core.errors import needed, unreadable
-from arrayhub.libraries import cupy
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
@@ -25,5 +24,7 @@ def _data(array):
     if is_host_readable(array):
         return ndarray(array)
     if array.device.type == "cuda":
+        from arrayhub.libraries import cupy
+
         return cupy.emit(array)
     raise BufferError(unreadable("xarray", array.device, "xarray"))

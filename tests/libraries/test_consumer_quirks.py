@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import arrayhub as ah
-from arrayhub.libraries.consumer_quirks import QUIRKS
+from arrayhub.libraries.known import QUIRKS
 
 NAMES = (Path(__file__).resolve().parents[2] / "docs" / "private_names.md").read_text()
 

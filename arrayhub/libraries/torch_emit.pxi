@@ -22,14 +22,13 @@ from arrayhub.adapters.dlpack_abi cimport (
     kDLInt,
     kDLUInt,
 )
-from arrayhub.libraries.torch cimport table
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM
 from arrayhub.runtimes.host cimport for_host_library
 
 from arrayhub._core.errors import PASSES_ON
 
 
-cdef object emit(Descriptor a, bint allow_readonly):
+cdef object emit(Descriptor a, bint copied, bint allow_readonly):
     """Export as a ``torch.Tensor`` on the memory of `a`.
 
     Raises

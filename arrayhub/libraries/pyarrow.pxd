@@ -1,3 +1,0 @@
-from arrayhub._core.descriptor cimport Descriptor
-
-cdef Descriptor parse(object obj, object stream)

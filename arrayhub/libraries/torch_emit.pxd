@@ -1,3 +1,0 @@
-from arrayhub._core.descriptor cimport Descriptor
-
-cdef object emit(Descriptor a, bint allow_readonly)
