@@ -22,6 +22,7 @@ import sysconfig
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "arrayhub"
+DECLARATIONS = pathlib.Path("build/declarations")
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")  # before there are threads: sysconfig fills its table on first use
 
 
@@ -38,9 +39,7 @@ def commands(name, meson):
     module = source.with_suffix(SUFFIX)
     import numpy
 
-    # Where there are several NumPys, its declarations must come from the one whose headers are used.
-    packages = pathlib.Path(numpy.__file__).parent.parent
-    cython = [sys.executable, "-m", "cython", "--depfile", "-I", ".", "-I", str(packages)]
+    cython = [sys.executable, "-m", "cython", "--depfile", "-I", ".", "-I", str(DECLARATIONS)]
     cython += [argument for argument in read_list(meson, r"cython_args: \[") if argument != "-I"]
     compiler = shlex.split(os.environ.get("CC", "gcc"))
     compiler += ["-O2", "-fPIC", "-shared", "-std=c11", "-pthread"]
@@ -49,6 +48,19 @@ def commands(name, meson):
     for folder in (sysconfig.get_path("include"), numpy.get_include(), str((PACKAGE / "_core").relative_to(ROOT))):
         compiler += ["-I", folder]
     return [*cython, str(source), "-o", str(generated)], [*compiler, str(generated), "-o", str(module)], ROOT / module
+
+
+def link_declarations():
+    """Make a folder with NumPy's declarations alone, those of the NumPy whose headers are used.
+
+    Beside NumPy there may be an installed arrayhub, whose declarations Cython would use for modules without any.
+    """
+    import numpy
+
+    link = ROOT / DECLARATIONS / "numpy"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(pathlib.Path(numpy.__file__).parent, target_is_directory=True)
 
 
 def digest(listed, build_commands):
@@ -102,6 +114,7 @@ def main():
     parser.add_argument("--force", action="store_true", help="rebuild also what is up to date")
     options = parser.parse_args()
     meson = (PACKAGE / "meson.build").read_text()
+    link_declarations()
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         names = read_list(meson, r"compiled = \[")

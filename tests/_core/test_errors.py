@@ -209,7 +209,7 @@ REPORTERS = {
     ("_core/errors.py", "show"),
     ("adapters/dlpack.pyx", "error_texts"),
     ("cli.py", None),
-    ("convert/dispatch.pyx", "parse_registered"),
+    ("convert/dispatch.pxi", "parse_registered"),
     ("convert/functions.pyx", "emitted"),
     ("examples/demo.py", None),
     ("inspection/explain.py", None),
