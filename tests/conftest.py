@@ -10,13 +10,13 @@ import pytest
 
 # Files and tests that take long, or start processes, compilers or clusters. `pytest -m "not slow"` leaves them out.
 SLOW = (
-    "adapters/arrow/test_stream.py::test_a_reader_has_all_rows_after_a_look",
+    "adapters/arrow/test_stream.py::test_reader_keeps_all_rows_after_explain",
     "adapters/test_dlpack.py::test_a_librarys_own_from_dlpack",
     "adapters/test_dlpack.py::test_the_end_of_the_interpreter_is_survived",
-    "adapters/test_dlpack.py::test_what_contradicts_itself_is_an_error_and_freed_once",
+    "adapters/test_dlpack.py::test_contradicting_tensor_raises_and_is_freed_once",
     "docs/test_conformance.py",
     "adopters/",
-    "capi/test_table.py::test_nothing_grows",
+    "capi/test_table.py::test_memory_does_not_grow",
     "docs/test_c_interface.py",
     "docs/test_docs.py::test_examples_run",
     "docs/test_docs.py::test_the_demo",

@@ -26,7 +26,7 @@ def test_help(tmp_path, arguments):
         assert all(command in done.stdout for command in ("demo", "doctor", "explain"))
 
 
-def test_without_a_command_it_lists_what_it_can_do(tmp_path):
+def test_missing_command_prints_the_commands(tmp_path):
     done = run(cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == run("--help", cwd=tmp_path).stdout
@@ -61,7 +61,7 @@ def library(tmp_path):
         (["explain", "broken:a"], "broken cannot be imported: RuntimeError: on purpose"),
     ],
 )
-def test_what_is_not_understood_is_said_with_what_is(library, arguments, words):
+def test_unknown_command_error_lists_the_commands(library, arguments, words):
     done = run(*arguments, cwd=library)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -88,7 +88,7 @@ def test_the_version(tmp_path):
     assert run("--version", cwd=tmp_path).stdout == f"arrayhub {arrayhub.__version__}\n"
 
 
-def test_a_reader_that_stops_reading_is_no_crash(tmp_path):
+def test_closed_pipe_is_not_an_error(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
     done = run("explain", "numpy:pi", cwd=tmp_path, stdout=writing)
@@ -179,7 +179,7 @@ def test_a_broken_library_is_reported(tmp_path, monkeypatch, text, error):
     assert entry["fix"] == "pip install --force-reinstall torch"
 
 
-def test_a_library_may_print_what_it_likes(tmp_path, monkeypatch):
+def test_output_of_libraries_is_tolerated(tmp_path, monkeypatch):
     (tmp_path / "numba.py").write_text(
         "import atexit\n__version__ = '9'\nprint('{}')\natexit.register(lambda: print('[1]'))\n"
     )
@@ -206,7 +206,7 @@ def test_every_fix_is_a_command():
     assert all(re.fullmatch(r"pip install ('[^' ]+'|[\w-]+)", row.install) for row in LIBRARIES.values())
 
 
-def test_packages_without_metadata_have_a_doctor(tmp_path):
+def test_doctor_without_package_metadata(tmp_path):
     """The package may have been copied, or its build folder put on the path."""
     program = (
         "import importlib.metadata as metadata, sys\n"
@@ -234,7 +234,7 @@ def test_one_broken_library_does_not_end_the_report(tmp_path):
     assert [problem["what"].partition(":")[0] for problem in report["problems"]] == ["torch cannot be used"]
 
 
-def test_no_sycl_device_is_a_problem_with_a_fix(tmp_path):
+def test_missing_sycl_device_is_reported_with_a_fix(tmp_path):
     done = run("doctor", cwd=tmp_path, OCL_ICD_FILENAMES="", OCL_ICD_VENDORS=str(tmp_path))
     assert done.returncode == 1
     assert "PROBLEM  SYCL: dpctl finds no device; OCL_ICD_FILENAMES is set" in done.stdout

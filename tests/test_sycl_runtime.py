@@ -38,7 +38,7 @@ def run(code, *options, **settings):
 
 @needs_runtime
 @needs_choice
-def test_an_older_tbb_that_came_first_is_named():
+def test_older_tbb_loaded_first_is_named():
     """A process has one TBB; OpenVINO's lacks what the CPU runtime takes from it."""
     pytest.importorskip("openvino", reason="openvino is part of the extra test")
     said, devices = run("""
@@ -106,7 +106,7 @@ class TestWithTheRuntimeInstalled:
         }
         assert done == [expected, True, "arrayhub"]
 
-    def test_without_it_there_is_none(self):
+    def test_no_cpu_device_without_the_runtime(self):
         """Should this fail, pip's runtime is found without our help, and the module can go."""
         platforms = [platform for platform, _, _ in run(DEVICES, **{sycl_runtime.SWITCH: "off"})]
         assert "Intel(R) OpenCL" not in platforms
@@ -131,7 +131,7 @@ class TestWithTheRuntimeInstalled:
         done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: value})
         assert (done["action"], filenames) == ("set", RUNTIME)
 
-    def test_a_second_call_changes_nothing(self):
+    def test_second_call_has_no_effect(self):
         first, filenames = run(CONFIGURE)
         second, again = run(CONFIGURE.replace("configure()", "configure(); sycl_runtime.configure()"))
         assert (first, filenames) == (second, again)
@@ -144,7 +144,7 @@ class TestWithTheRuntimeInstalled:
     def test_a_selector_by_type_is_served(self):
         assert [kind for _, _, kind in run(DEVICES, ONEAPI_DEVICE_SELECTOR="*:cpu")].count("cpu") >= 1
 
-    def test_a_selector_by_number_keeps_its_meaning(self):
+    def test_numbered_selector_is_preserved(self):
         done, filenames = run(CONFIGURE, ONEAPI_DEVICE_SELECTOR="*:0")
         assert (done["action"], filenames) == ("left", None)
         assert "ONEAPI_DEVICE_SELECTOR=*:0" in done["reason"]
@@ -164,7 +164,7 @@ class TestWithTheRuntimeInstalled:
             "arrayhub.Device('opencl:cpu')",
         ],
     )
-    def test_what_fails_then_names_the_cause(self, call):
+    def test_later_failure_names_the_cause(self, call):
         said = run(
             f"""
             import json
@@ -191,7 +191,7 @@ class TestTheUserDecides:
         assert "switches it off" in done["reason"]
         assert done["fix"] == "unset ARRAYHUB_SYCL_RUNTIME"
 
-    def test_an_unknown_value_of_the_switch_changes_nothing(self):
+    def test_unknown_value_of_the_variable_has_no_effect(self):
         done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: "gpu"})
         assert (done["action"], filenames) == ("left", None)
         assert "ARRAYHUB_SYCL_RUNTIME is gpu; accepted" in done["reason"]
@@ -247,7 +247,7 @@ class TestFinding:
         packages, library = self.environment(tmp_path, packages="lib/python3.11/dist-packages")
         assert sycl_runtime._find_runtime([packages]) == library
 
-    def test_the_import_path_gives_the_order(self, tmp_path):
+    def test_search_order_is_sys_path(self, tmp_path):
         user, _ = self.environment(tmp_path / "user")
         system, _ = self.environment(tmp_path / "system")
         assert sycl_runtime._find_runtime([user, system]).startswith(str(tmp_path / "user"))
@@ -258,7 +258,7 @@ class TestFinding:
         monkeypatch.chdir(tmp_path)
         assert sycl_runtime._find_runtime(["lib/python3.11/site-packages"]) == library
 
-    def test_nothing_installed(self, tmp_path):
+    def test_no_runtime_installed(self, tmp_path):
         packages = tmp_path / "lib/python3.11/site-packages"
         packages.mkdir(parents=True)
         assert sycl_runtime._find_runtime(["", str(packages), "/nowhere/site-packages"]) is None
@@ -291,7 +291,7 @@ class TestTheSystemsVendorFolder:
         ],
         ids=["missing", "a GPU driver", "without a folder", "the FPGA emulator", "empty"],
     )
-    def test_other_entries_are_no_cpu_runtime(self, line, tmp_path):
+    def test_other_icd_files_are_ignored(self, line, tmp_path):
         tmp_path.joinpath("libintelocl_emu.so").touch()
         tmp_path.joinpath("driver.icd").write_text(line.format(folder=tmp_path))
         assert sycl_runtime._system_cpu_runtime(str(tmp_path)) is None
@@ -303,7 +303,7 @@ class TestTheSystemsVendorFolder:
         tmp_path.joinpath("folder.icd").mkdir()
         assert sycl_runtime._system_cpu_runtime(str(tmp_path)) is None
 
-    def test_no_folder(self, tmp_path):
+    def test_missing_folder(self, tmp_path):
         assert sycl_runtime._system_cpu_runtime(str(tmp_path / "missing")) is None
 
 

@@ -33,7 +33,7 @@ def bytes_of(tensor):
     return tensor.view(torch.uint8).tolist()
 
 
-def test_the_table_alone_knows_numbers_of_lanes():
+def test_only_the_table_contains_numbers_of_lanes():
     files = [path for end in ("pyx", "pxd", "py", "hpp") for path in PACKAGE.rglob(f"*.{end}")]
     found = {path.relative_to(PACKAGE).as_posix(): FIXED_LANES.findall(path.read_text()) for path in files}
     assert len(files) > 150
@@ -43,7 +43,7 @@ def test_the_table_alone_knows_numbers_of_lanes():
 @pytest.mark.parametrize(
     "text", ["if tensor.dtype.lanes != 1:", "1 == spec.dtype.lanes", "DLDataType(code, bits, 1)", "dtype.lanes == 2"]
 )
-def test_a_fixed_number_of_lanes_is_found(text):
+def test_types_of_several_lanes_are_looked_up(text):
     assert FIXED_LANES.search(text)
 
 
@@ -70,7 +70,7 @@ def test_pairs_of_torch_are_viewed_and_exported_without_a_copy(via, view):
         assert back.data_ptr() == tensor.data_ptr() or x.size == 0
 
 
-def test_the_capsule_has_the_lanes_of_the_table():
+def test_capsule_lanes_equal_the_table():
     capsule = ah.asarray(pairs()).__dlpack__(max_version=(1, 3))
     managed = tensor_of(capsule)
     kind = managed.dl_tensor.dtype

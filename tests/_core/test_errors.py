@@ -102,14 +102,14 @@ CALLS = {
 
 @pytest.mark.parametrize("exception", PASSING)
 @pytest.mark.parametrize("call", CALLS)
-def test_what_passes_on_gets_out(call, exception):
+def test_memory_and_interrupt_errors_propagate(call, exception):
     with pytest.raises(exception):
         CALLS[call](exception("passing"))
 
 
 @pytest.mark.parametrize("exception", PASSING)
 @pytest.mark.parametrize("name", ["__dlpack__", "requires_grad", "is_conj"])
-def test_what_passes_on_gets_out_of_a_subclass_of_torchs(name, exception):
+def test_memory_and_interrupt_errors_propagate_from_a_tensor_subclass(name, exception):
     torch = pytest.importorskip("torch")
 
     class Tensor(torch.Tensor):
@@ -129,7 +129,7 @@ def test_what_passes_on_gets_out_of_a_subclass_of_torchs(name, exception):
     "exception", [ValueError, KeyError, OSError, RuntimeError, NotImplementedError, AttributeError]
 )
 @pytest.mark.parametrize("name", LABELS)
-def test_any_other_exception_says_that_there_are_no_labels(name, exception):
+def test_other_exceptions_mean_no_labels(name, exception):
     assert arrayhub.asarray(labelled(name, exception("an answer"))).dims is None
 
 
@@ -194,7 +194,7 @@ RECORD = np.zeros(4, "i4,f8,S3")
     ],
     ids=["getattr", "dlpack", "via", "copy", "strides", "record", "as_numpy", "out", "dtype", "buffer", "zeros"],
 )
-def test_no_interrupt_is_lost_on_the_way(call, request):
+def test_interrupts_propagate(call, request):
     if FAST_WAYS_OFF and "record" in request.node.callspec.id:
         pytest.skip("NumPy loses it itself while it describes the fields in its __array_interface__")
     call()  # what is imported and remembered on first use
@@ -239,13 +239,13 @@ def clauses_that_catch_too_much(path):
             yield f"{name}:{number + 1} in {function}: {line.strip()}"
 
 
-def test_whoever_reads_exceptions_as_an_answer_lets_pass_what_passes_on():
+def test_except_exception_reraises_passes_on():
     modules = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyx"), *PACKAGE.rglob("*.pxi")]
     assert len(modules) > 40
     assert [clause for path in modules for clause in clauses_that_catch_too_much(path)] == []
 
 
-def test_no_c_code_drops_an_exception_unseen():
+def test_c_code_reports_dropped_exceptions():
     for path in PACKAGE.rglob("*.p[yx]*"):
         if path.suffix in (".pyx", ".pxd", ".pxi"):
             assert "PyErr_Clear" not in path.read_text(), path

@@ -60,13 +60,13 @@ def field():
         (lambda a: a.reshape(10, 12, 20), (None, None, None, None)),
     ],
 )
-def test_what_a_view_keeps(field, view, expected):
+def test_labels_of_views(field, view, expected):
     dims, *others = expected
     assert labels(view(field)) == (None if dims is None else tuple(dims), *others)
     assert view(field).memory is field.memory
 
 
-def test_a_view_leaves_its_source_alone(field):
+def test_view_labels_do_not_change_the_source(field):
     before = labels(field)
     field[1:, 2].T.with_dims("xy")
     assert labels(field) == before
@@ -109,7 +109,7 @@ def part(draw, length):
 
 @given(st.data())
 @settings(deadline=None, max_examples=300)
-def test_random_views_lie_on_the_grid_where_they_say(data):
+def test_origins_of_random_views_match_their_elements(data):
     """The judge is an ndarray with each element's number: the number of element zero says where the view starts."""
     source, strides, fastest = data.draw(fields())
     view, where = source, np.arange(source.size).reshape(source.shape)
@@ -160,7 +160,7 @@ def addresses(view):
 # ------------------------------------------------------------------------------------------------------------- copies
 
 
-def test_copies_keep_all_but_the_alignment(field):
+def test_copies_keep_dims_origin_and_halo(field):
     kept = (field.dims, field.origin, field.halo, None)
     for copied in (
         field.copy(),
@@ -174,7 +174,7 @@ def test_copies_keep_all_but_the_alignment(field):
     assert labels(ah.asarray(field, copy=False)) == labels(field)
 
 
-def test_copies_between_memories_keep_them(field, sycl):
+def test_copies_to_other_memory_keep_labels(field, sycl):
     there = field.to_device("oneapi:0")
     back = there[1:].to_host()
     assert there.usm_type == "device"
@@ -183,7 +183,7 @@ def test_copies_between_memories_keep_them(field, sycl):
     assert np.array_equal(back, np.asarray(field)[1:])
 
 
-def test_shared_memory_shown_as_the_hosts_keeps_them(sycl):
+def test_host_view_of_shared_usm_keeps_labels(sycl):
     shared = label(ah.USMArray((4, 6), "f8", "shared"), dims="IJ", origin=(1, 1), aligned_index=(0, 0))
     host = shared.to_host()
     assert host.ptr == shared.ptr
@@ -205,12 +205,12 @@ def test_align_transposes_by_name(field):
     "names",
     [("I",), ("I", "J"), ("I", "J", "J"), ("I", "J", "X"), ("I", "J", "K", "K"), ("IJ",), (5,), (["I"], "J", "K")],
 )
-def test_align_wants_all_names(field, names):
+def test_align_requires_all_names(field, names):
     with pytest.raises(ValueError, match="align: names are .*; accepted: all of .*'I', 'J', 'K'"):
         field.align(*names)
 
 
-def test_align_wants_an_array_with_names():
+def test_align_requires_an_array_with_names():
     with pytest.raises(ValueError, match=r"align: .* unnamed; call with_dims"):
         ah.asarray(np.zeros(3)).align("I")
 
@@ -230,14 +230,14 @@ def test_with_dims_keeps_the_other_labels(field):
     assert labels(field.with_dims("abc")) == (tuple("abc"), *labels(field)[1:])
 
 
-def test_packed_elements_may_have_names():
+def test_packed_arrays_may_have_dims():
     import ml_dtypes
 
     packed = ah.asarray(np.zeros((2, 4), ml_dtypes.int4)).with_dims("IJ")
     assert packed.dims == ("I", "J")
 
 
-def test_the_names_show(field):
+def test_repr_contains_the_names(field):
     assert repr(field).startswith("USMArray(shape=(10, 12, 20), dims=('I', 'J', 'K'), dtype=")
     assert "dims" not in repr(field.reshape(-1))
 
@@ -274,7 +274,7 @@ def test_bad_labels(given, error, message):
         a.with_dims(**given) if "dims" in given else label(a, **given)
 
 
-def test_a_new_name_for_one_that_is_not_there(field):
+def test_with_dims_rejects_an_unknown_dimension(field):
     with pytest.raises(
         ValueError, match="dims: 'L' is not one of the names .*; accepted: a mapping from present names"
     ):
@@ -284,7 +284,7 @@ def test_a_new_name_for_one_that_is_not_there(field):
 # ----------------------------------------------------------------------------------------------------------- lifetime
 
 
-def test_labels_die_with_their_arrays():
+def test_labels_are_freed_with_their_arrays():
     dims = ("I am held by the labels", "J")
     a = ah.asarray(np.zeros((2, 3)))
     name = dims[0]
@@ -328,7 +328,7 @@ def test_names_on_the_type_and_on_the_instance():
     assert ah.asarray(Producer(array, dims=("x", "y"), __gt_dims__=("J", "I"))).dims == ("J", "I")
 
 
-def test_an_origin_without_names_is_read_where_the_class_has_it():
+def test_origin_without_dims_is_read_from_the_class():
     class Shifted(Producer):
         @property
         def __gt_origin__(self):
@@ -355,7 +355,7 @@ def test_subclasses_of_known_types():
     assert ah.asarray(torch.zeros(2, 3)).dims is None
 
 
-def test_a_type_that_learns_names_later():
+def test_dims_added_to_a_type_later():
     class Later:
         __slots__ = ("__array_interface__",)
 
@@ -393,19 +393,19 @@ WRONG_ORIGINS = [
 
 
 @pytest.mark.parametrize("names", WRONG_NAMES, ids=lambda x: type(x).__name__)
-def test_wrong_names_are_left_out(names):
+def test_invalid_dims_are_ignored(names):
     for attribute in ("dims", "__gt_dims__"):
         assert labels(ah.asarray(Producer(np.zeros((2, 3)), **{attribute: names}))) == (None,) * 4
     assert ah.asarray(Producer(np.zeros((2, 3)), __gt_dims__=names, dims=("x", "y"))).dims == ("x", "y")
 
 
 @pytest.mark.parametrize("origin", WRONG_ORIGINS, ids=range(len(WRONG_ORIGINS)))
-def test_wrong_origins_are_left_out(origin):
+def test_invalid_origins_are_ignored(origin):
     a = ah.asarray(Producer(np.zeros((2, 3)), __gt_origin__=origin, dims=("I", "J")))
     assert labels(a) == (("I", "J"), None, None, None)
 
 
-def test_names_of_a_strange_kind_of_string():
+def test_dims_of_string_subclasses():
     a = ah.asarray(Producer(np.zeros((2, 3)), dims=(Loud("I"), Loud("J"))))
     assert a.dims == ("I", "J")
     assert [type(name) for name in a.dims] == [str, str]
@@ -413,7 +413,7 @@ def test_names_of_a_strange_kind_of_string():
 
 
 @pytest.mark.parametrize("digits", ["٣", "00", "-1", "9" * 5000, "²"])
-def test_what_only_looks_like_a_number(digits):
+def test_origin_of_number_like_objects(digits):
     a = ah.asarray(Producer(np.zeros((2, 3)), dims=(digits, "I"), __gt_origin__=(1, 2)))
     assert a.dims == (digits, "I")
     assert a.__gt_origin__ == (1, 2)
@@ -434,12 +434,12 @@ def test_getters_that_raise(error):
     assert ah.get_origin(Hostile(np.zeros((2, 3)))) is None
 
 
-def test_a_class_of_no_module():
+def test_labels_of_a_class_without_module():
     Nameless = type("Nameless", (Producer,), {"__module__": 5})
     assert ah.asarray(Nameless(np.zeros((2, 3)), dims=("x", "y"))).dims == ("x", "y")
 
 
-def test_a_getter_that_asks_for_itself():
+def test_recursive_dims_property():
     class Mirror(Producer):
         @property
         def dims(self):
@@ -486,7 +486,7 @@ def test_get_dims_of_a_field_annotation():
     assert ah.get_dims(Producer(np.zeros((2, 3)), __gt_dims__=("J", "I")), Field[gtscript.IJ, float]) == ("J", "I")
 
 
-def test_get_origin_is_in_the_order_that_stencils_read():
+def test_get_origin_is_in_the_order_of_gt4py():
     a = ah.asarray(np.zeros((2, 3, 4, 5))).with_dims(("1", "K", "I", "0"), origin=(1, 2, 3, 4))
     assert (a.__gt_dims__, a.__gt_origin__) == (("1", "K", "I", "0"), (3, 2, 4, 1))
     assert ah.get_origin(a) == (3, 2, 4, 1)
@@ -496,7 +496,7 @@ def test_get_origin_is_in_the_order_that_stencils_read():
     assert (again.dims, again.origin) == (a.dims, a.origin)
 
 
-def test_attributes_exist_where_stencils_can_read_them():
+def test_gt4py_attributes_exist_for_gt4py_dimensions():
     a = ah.asarray(np.zeros((2, 3)))
     for missing in (a, a.with_dims("xy"), a.with_dims(("I", "lat"))):
         assert not hasattr(missing, "__gt_dims__")
@@ -513,7 +513,7 @@ def test_attributes_exist_where_stencils_can_read_them():
 # ------------------------------------------------------------------------------------------------------------- xarray
 
 
-def test_xarray_in_and_out_on_the_same_memory():
+def test_xarray_round_trip_shares_memory():
     data = np.arange(6.0).reshape(2, 3)
     x = xr.DataArray(data, dims=("lat", "lon"), coords={"lat": [1, 2]})
     a = ah.asarray(x)
@@ -529,7 +529,7 @@ def test_xarray_in_and_out_on_the_same_memory():
     assert ah.asarray(x[0]).dims == ("lon",)
 
 
-def test_names_that_a_preset_does_not_rank_are_said_otherwise():
+def test_preset_error_names_the_dims_keyword():
     """The error of a preset says the keyword that gets around it, and the keyword does."""
     x = xr.DataArray(np.arange(12.0).reshape(3, 4), dims=("lat", "lon"))
     with pytest.raises(ValueError, match=r"'lat' in .*pass dims=\('I', 'J', \.\.\.\)"):
@@ -539,7 +539,7 @@ def test_names_that_a_preset_does_not_rank_are_said_otherwise():
     np.testing.assert_array_equal(u, x)
 
 
-def test_xarray_reads_our_names():
+def test_xarray_reads_dims():
     a = ah.asarray(np.arange(6.0).reshape(2, 3))
     named = xr.DataArray(a.with_dims("xy"))
     assert named.dims == ("x", "y")
@@ -560,7 +560,7 @@ def test_xarray_of_device_memory(sycl):
     assert a.to_host().to_xarray().dims == ("x", "y")
 
 
-def test_a_dimension_may_have_no_name():
+def test_dims_may_contain_none():
     """As the tensors of Arrow name theirs."""
     x = ah.asarray(np.zeros((2, 3, 4))).with_dims((None, "y", None))
     assert x.dims == (None, "y", None)

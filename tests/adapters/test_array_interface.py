@@ -121,7 +121,7 @@ def assert_same(seen, x):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
-def test_numpy_reads_back_what_it_gave(dtype, layout):
+def test_numpy_round_trip(dtype, layout):
     """By whichever of buffer, struct, dict and ``__array__`` NumPy picks."""
     x = LAYOUTS[layout](sample(dtype))
     assert_same(np.asarray(arrayhub.asarray(x)), x)
@@ -139,7 +139,7 @@ def test_the_dict_alone(dtype, layout):
 
 
 @pytest.mark.parametrize("dtype", RECORDS, ids=str)
-def test_records_come_in_by_the_dict(dtype):
+def test_records_are_imported_from_the_dict(dtype):
     x = sample(dtype)
     u = dict_in(part(x))
     assert u.dtype == dtype
@@ -168,7 +168,7 @@ def test_the_struct_of_units_and_fields_leads_to_the_dict(dtype):
     assert_same(arrayhub.as_numpy(u), x)
 
 
-def test_the_structs_units_come_from_descr_or_not_at_all():
+def test_struct_time_units_are_read_from_descr():
     said = StructProducer(typekind=b"M", itemsize=8, strides=[8], flags=0xE00, descr=[("", "<M8[ns]")])
     assert struct_in(said).dtype == np.dtype("M8[ns]")
     with pytest.raises(InterfaceError, match="need a unit: use __array_interface__"):
@@ -212,7 +212,7 @@ def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place
         assert arrayhub.asarray(x, via=via).dtype == x.dtype
 
 
-def test_a_lying_typestr_is_taken_at_its_word():
+def test_typestr_is_used_as_given():
     """The dict of an ml_dtypes array describes '<V2': for a producer that passes it on, two opaque bytes."""
     x = np.arange(3).astype(ml_dtypes.bfloat16)
     assert dict_in(part(x)).dtype == np.dtype("V2")
@@ -223,7 +223,7 @@ def test_a_lying_typestr_is_taken_at_its_word():
 # ---- What the dict says ----
 
 
-def test_the_dict_that_goes_out():
+def test_emitted_dict():
     x = np.arange(12, dtype="<i4").reshape(3, 4)
     assert arrayhub.asarray(x).__array_interface__ == x.__array_interface__
     assert arrayhub.asarray(x.T).__array_interface__ == x.T.__array_interface__
@@ -232,7 +232,7 @@ def test_the_dict_that_goes_out():
 
 
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
-def test_the_dict_is_numpys_own(dtype):
+def test_dict_equals_that_of_numpy(dtype):
     x = sample(dtype)[::2]
     u = arrayhub.asarray(x)
     if hasattr(u, "__array_interface__"):
@@ -251,18 +251,18 @@ def test_native_byte_order_has_four_spellings(order):
 
 
 @pytest.mark.parametrize("version", [{}, {"version": 3}, {"version": 2}, {"version": 4}, {"version": np.int8(3)}])
-def test_versions_are_taken_as_numpy_takes_them(version):
+def test_versions_are_accepted_as_in_numpy(version):
     assert dict_in(says(shape=(), typestr="|u1", data=(AT, False), **version)).shape == ()
 
 
-def test_a_dict_that_changes_later_changes_nothing():
+def test_later_changes_of_the_dict_have_no_effect():
     said = says(shape=(3,), typestr="|u1", data=(AT, False))
     u = dict_in(said)
     said.__array_interface__.clear()
     assert (u.shape, u.ptr) == ((3,), AT)
 
 
-def test_padding_in_descr_is_no_field():
+def test_padding_in_descr_is_skipped():
     dtype = np.dtype([("a", "i1"), ("b", "<i4")], align=True)
     descr = [("a", "|i1"), ("", "|V3"), ("b", "<i4")]
     assert dict_in(says(shape=(2,), typestr="|V8", descr=descr, data=(AT, False))).dtype == dtype
@@ -298,7 +298,7 @@ def test_a_buffer_as_data_is_held():
     assert data[4:6] == b"\0\0"
 
 
-def test_no_data_is_the_objects_own_buffer():
+def test_missing_data_means_the_object_buffer():
     obj = Buffered(range(8))
     obj.__array_interface__ = {"shape": (3,), "typestr": "|u1", "offset": 7, "strides": (-2,)}
     u = dict_in(obj)
@@ -333,7 +333,7 @@ def test_a_buffer_that_is_too_short(keys):
 @pytest.mark.parametrize(
     "data", ["text", 3, 3.0, pytest.param([AT, False], id="list"), object(), memoryview(bytearray(8))[::2]]
 )
-def test_data_that_is_no_buffer(data):
+def test_data_without_buffer_raises(data):
     with pytest.raises((InterfaceError, BufferError)):
         dict_in(says(shape=(1,), typestr="|u1", data=data))
 
@@ -373,14 +373,14 @@ def test_numpys_stringdtype_is_refused():
         dict_in(part(x))
 
 
-def test_a_class_is_not_its_instances():
+def test_interface_of_a_class_is_not_read():
     with pytest.raises((InterfaceError, TypeError)):
         dict_in(np.ndarray)
     with pytest.raises((InterfaceError, TypeError)):
         struct_in(np.ndarray)
 
 
-def test_size_zero_may_have_no_address():
+def test_empty_array_may_have_a_null_address():
     u = dict_in(says(shape=(0, 3), typestr="<f8", data=(0, False)))
     assert (u.ptr, u.size) == (0, 0)
     assert np.asarray(u).shape == (0, 3)
@@ -392,14 +392,14 @@ def test_size_zero_may_have_no_address():
 
 
 @pytest.mark.parametrize("flags", [0, 1, 2, 3, 0x100])
-def test_flags_of_contiguity_are_not_believed(flags):
+def test_contiguity_flags_are_not_used(flags):
     u = struct_in(StructProducer(nd=2, shape=[2, 2], strides=[16, 8], flags=0x600 | flags))
     assert not u.flags.c_contiguous
     assert not u.flags.f_contiguous
     assert u.flags.aligned
 
 
-def test_no_strides_mean_compact():
+def test_missing_strides_mean_c_order():
     assert struct_in(StructProducer(nd=2, shape=[2, 3], strides=None)).byte_strides == (12, 4)
     assert struct_in(StructProducer(nd=2, shape=[2, 3], strides=None, flags=0x602)).byte_strides == (4, 8)
 
@@ -412,7 +412,7 @@ def test_byte_order_and_access_are_flags():
     assert struct_in(StructProducer(flags=0, typekind=b"u", itemsize=1)).dtype == np.dtype("u1")
 
 
-def test_numpys_struct_of_a_record_alone_says_bytes_that_nobody_may_write():
+def test_struct_of_a_record_without_descr_is_read_only_bytes():
     """NumPy clears all flags, including the one that marks `descr` as valid."""
     u = struct_in(part(np.zeros(2, RECORDS[0]), "__array_struct__"))
     assert (u.dtype, u.access) == (np.dtype("V5"), "readonly")
@@ -469,7 +469,7 @@ def test_hostile_structs():
 
 
 @pytest.mark.parametrize("value", [3, "capsule", object(), {}, b"", np.arange(3)])
-def test_an_attribute_that_is_no_capsule(value):
+def test_array_struct_must_be_a_capsule(value):
     class Odd:
         __array_struct__ = value
 
@@ -478,7 +478,7 @@ def test_an_attribute_that_is_no_capsule(value):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_struct_that_goes_out(layout):
+def test_emitted_struct(layout):
     x = LAYOUTS[layout](np.arange(24, dtype="<f8").reshape(4, 6))
     u = arrayhub.asarray(x)
     capsule, theirs = u.__array_struct__, x.__array_struct__
@@ -493,7 +493,7 @@ def test_the_struct_that_goes_out(layout):
 
 
 @pytest.mark.parametrize("dtype", TIMES + VOID + RECORDS + TEXT[2:], ids=str)
-def test_no_struct_that_would_not_be_the_whole_truth(dtype):
+def test_array_struct_is_missing_for_types_it_cannot_describe(dtype):
     u = arrayhub.asarray(sample(dtype))
     with pytest.raises(AttributeError, match="__array_struct__: the protocol cannot represent"):
         _ = u.__array_struct__
@@ -528,7 +528,7 @@ def test_a_capsule_is_held_and_freed_once():
     assert StructProducer.freed == before + 1
 
 
-def test_the_capsule_that_goes_out_holds_the_array():
+def test_emitted_capsule_holds_the_array():
     x = np.arange(5.0)
     watch = weakref.ref(x)
     capsule = arrayhub.asarray(x).__array_struct__
@@ -539,7 +539,7 @@ def test_the_capsule_that_goes_out_holds_the_array():
     assert watch() is None
 
 
-def test_a_struct_without_dimensions_needs_no_pointers_to_them():
+def test_struct_of_a_0d_array_may_have_null_shape():
     """The sanitizers (tools/sanitize.py) see that none is followed or handed to memcpy."""
     u = struct_in(StructProducer(nd=0, shape=None, strides=None))
     assert (u.shape, u.strides, arrayhub.as_numpy(u).item()) == ((), (), 0x03020100)

@@ -25,7 +25,7 @@ def address_of(array):
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_numbers_come_in_where_they_are(dtype):
+def test_numbers_are_imported_without_a_copy(dtype):
     source = pa.array(np.arange(10, dtype=dtype))
     x = ah.asarray(source, via="arrow")
     assert (x.ptr, x.shape, x.dtype, x.protocol, x.access) == (address_of(source), (10,), dtype, "arrow", "immutable")
@@ -35,7 +35,7 @@ def test_numbers_come_in_where_they_are(dtype):
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_numbers_go_out_where_they_are(dtype):
+def test_numbers_are_exported_without_a_copy(dtype):
     source = np.arange(10, dtype=dtype)
     taken = pa.array(ah.asarray(source))
     assert taken.type == pa.from_numpy_dtype(np.dtype(dtype))
@@ -52,7 +52,7 @@ PRODUCERS = {
 
 
 @pytest.mark.parametrize("name", PRODUCERS)
-def test_each_producer_comes_in_unasked(name):
+def test_each_producer_is_recognized(name):
     x = ah.asarray(PRODUCERS[name]())
     gc.collect()
     assert (x.protocol, ah.as_numpy(x).tolist()) == ("arrow", [1.0, 2.0, 3.0])
@@ -73,7 +73,7 @@ def test_nested_fixed_lists_are_dimensions():
     assert ah.as_numpy(frame).tolist() == np.arange(12.0).reshape(2, 2, 3).tolist()
 
 
-def test_times_have_numpys_units():
+def test_times_have_numpy_units():
     for unit in ("s", "ms", "us", "ns"):
         source = np.array(["2020-01-01", "2021-02-03"], f"M8[{unit}]")
         assert ah.as_numpy(pa.array(source)).tolist() == source.tolist()
@@ -84,7 +84,7 @@ def test_times_have_numpys_units():
 
 
 @pytest.mark.parametrize("kind", ["M8[s]", "m8[ns]"])
-def test_nat_goes_out_as_missing(kind):
+def test_nat_is_exported_as_null(kind):
     times = np.arange(20).astype(kind)
     times[[0, 13]] = "NaT"
     expected = [None if np.isnat(time) else time.astype(int).item() for time in times]
@@ -112,7 +112,7 @@ def test_nat_in_tensors_is_missing_in_their_storage():
     assert pa.array(ah.asarray(times)).storage.values.is_valid().to_pylist() == [True] * 3 + [False] + [True] * 2
 
 
-def test_what_came_by_arrow_goes_back_as_it_came():
+def test_arrow_round_trip_keeps_the_type():
     smallest = pa.array([-(2**63), 1]).view(pa.timestamp("s"))
     assert pa.array(ah.asarray(smallest)).equals(smallest)
 
@@ -129,7 +129,7 @@ def test_the_tensors_of_the_specification():
     assert (back.type, address_of(back.storage.values)) == (kind, address_of(source.storage.values))
 
 
-def test_a_stencils_view_says_its_memory():
+def test_stencil_view_reports_its_memory():
     """A K,I,J view of memory in the order K,J,I."""
     x = ah.asarray(np.arange(24.0).reshape(4, 3, 2).transpose(0, 2, 1)).with_dims("KIJ")
     taken = pa.array(x)
@@ -176,7 +176,7 @@ def test_truth_values_of_several_dimensions_stay_truth_values():
         (np.zeros(3, "M8[D]"), "no format for dtype"),
     ],
 )
-def test_an_attribute_is_there_only_where_it_is_true(x, words):
+def test_arrow_attributes_exist_only_if_valid(x, words):
     for name in ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_c_device_array__", "__arrow_c_schema__"):
         assert not hasattr(ah.asarray(x), name)
         with pytest.raises(AttributeError, match=f"{name}: .*{words}"):
@@ -199,12 +199,12 @@ def test_an_attribute_is_there_only_where_it_is_true(x, words):
     ],
     ids=lambda x: str(getattr(x, "type", "")),
 )
-def test_what_is_not_dense_is_refused_in_words(x, words):
+def test_nested_columns_are_refused(x, words):
     with pytest.raises(BufferError, match=words):
         ah.asarray(x, via="arrow")
 
 
-def test_nulls_that_are_none():
+def test_null_count_without_nulls():
     source = pa.Array.from_buffers(pa.int64(), 3, [pa.py_buffer(b"\x07"), pa.py_buffer(np.arange(3))], null_count=-1)
     assert ah.as_numpy(ah.asarray(source, via="arrow")).tolist() == [0, 1, 2]
 
@@ -216,7 +216,7 @@ def test_empty_arrays():
     assert len(pa.array(ah.asarray(np.zeros((0, 3))))) == 0
 
 
-def test_the_memory_lives_as_long_as_somebody_needs_it():
+def test_memory_lives_as_long_as_its_users():
     source = np.arange(1000.0)
     alive = weakref.ref(source)
     taken = pa.array(ah.asarray(source))
@@ -240,7 +240,7 @@ STRUCTS = {
 
 
 @pytest.mark.parametrize("name", STRUCTS)
-def test_a_consumer_releases_where_the_capsule_would(name):
+def test_consumer_may_release_instead_of_the_capsule(name):
     """Then the capsule has nothing left to release, and a second call of the function does nothing."""
     kind, release_type = STRUCTS[name]
     source = np.arange(10.0)
@@ -274,7 +274,7 @@ def test_children_may_be_moved_away_before_the_rest_is_released():
     assert not lives(alive)
 
 
-def test_capsules_that_nobody_consumed():
+def test_unconsumed_capsules_release_the_array():
     source = np.arange(10.0)
     alive = weakref.ref(source)
     x = ah.asarray(source)
@@ -285,7 +285,7 @@ def test_capsules_that_nobody_consumed():
     assert not lives(alive)
 
 
-def test_pyarrows_memory_is_given_back():
+def test_pyarrow_memory_is_released():
     before = pa.total_allocated_bytes()
     for _ in range(100):
         source = pa.array(list(range(10000)))
@@ -305,7 +305,7 @@ def test_a_stream_can_be_read_once_a_capsule():
 
 
 @pytest.mark.parametrize("name", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
-def test_the_device_interfaces_know_no_keyword(name):
+def test_device_interfaces_reject_unknown_keywords(name):
     export = getattr(ah.asarray(np.arange(5)), name)
     with pytest.raises(NotImplementedError, match=f"{name}: future"):
         export(future=1)
@@ -359,7 +359,7 @@ OTHER_TYPES = {
 
 
 @pytest.mark.parametrize("name", OTHER_TYPES)
-def test_another_type_is_refused_in_words(name):
+def test_requested_schema_of_another_type_is_refused(name):
     """pyarrow asks for it, and fails inside where it was not converted; by a stream it casts."""
     make, requested = OTHER_TYPES[name]
     x = make()
@@ -386,7 +386,7 @@ def test_columns_of_another_type_are_cast(take):
     assert take(records, schema=schema).equals(take({"a": pa.array([1, 2], pa.int32())}))
 
 
-def test_a_request_for_what_an_array_is_is_heard():
+def test_requested_schema_of_the_array_is_honored():
     for x in (
         ah.asnested([[1], [2, 3]]),
         ah.asnested([{"a": 1, "b": ["x", None]}]),
@@ -400,7 +400,7 @@ def test_a_request_for_what_an_array_is_is_heard():
     assert pa.array(lists, type=pa.list_(pa.field("another name", pa.int64()))).to_pylist() == [[1], [2, 3]]
 
 
-def test_what_the_refusal_names_works():
+def test_call_named_by_the_error_works():
     x = ah.asarray(np.arange(3.0))
     assert pa.array(x.astype("f4"), type=pa.float32()).equals(pa.array(x).cast(pa.float32()))
     assert pa.array(x, type=pa.float64()).to_pylist() == [0.0, 1.0, 2.0]

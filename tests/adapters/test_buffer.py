@@ -95,7 +95,7 @@ def test_every_request_is_answered_as_cpython_answers_it(request_, layout, writa
         (FORMAT, "C", "the request has PyBUF_FORMAT without PyBUF_ND"),
     ],
 )
-def test_refusals_say_what_to_do(request_, layout, words):
+def test_refusals_name_a_call(request_, layout, words):
     with pytest.raises(BufferError, match=words):
         _testbuffer.ndarray(arrayhub.asarray(laid_out(layout, writable=request_ != WRITABLE)), getbuf=request_)
 
@@ -163,7 +163,7 @@ def test_readers_of_plain_bytes():
         io.BytesIO().write(arrayhub.asarray(laid_out("sliced")))
 
 
-def test_an_export_without_elements_points_somewhere():
+def test_empty_export_has_a_non_null_pointer():
     for source in (np.zeros((0, 3)), b"", np.zeros((3, 0), "S5")):
         view = PyBuffer()
         assert get_buffer(arrayhub.asarray(source), view, FULL_RO) == 0
@@ -190,7 +190,7 @@ def test_formats(dtype, aligned, packed):
 
 
 @pytest.mark.parametrize("dtype", ["M8[ns]", "m8[s]", ">g", "V6", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn], ids=str)
-def test_types_without_a_format_still_give_their_bytes(dtype):
+def test_types_without_a_format_export_bytes(dtype):
     x = np.zeros(3, dtype)
     u = arrayhub.asarray(x)
     with pytest.raises(BufferError):
@@ -373,7 +373,7 @@ def test_ctypes_wide_characters():
     ],
     ids=lambda source: type(source).__name__,
 )
-def test_ctypes_types_that_are_no_numbers(source):
+def test_ctypes_types_that_are_not_numbers_are_refused(source):
     with pytest.raises((InterfaceError, TypeError), match="accepted"):
         take(source)
 
@@ -387,7 +387,7 @@ def test_objects_without_a_buffer():
 # ---- In: exporters that lie or have what no strides can say ----
 
 
-def test_suboffsets_are_a_refusal_and_the_named_call_works():
+def test_suboffsets_are_refused_and_the_named_call_works():
     """They are lawful, so the next protocol is asked. numpy/numpy refuses them with a BufferError too."""
     x = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
     call = r"numpy\.array\(memoryview\(x\)\.tolist\(\), memoryview\(x\)\.format\)"
@@ -400,7 +400,7 @@ def test_suboffsets_are_a_refusal_and_the_named_call_works():
     assert arrayhub.asarray(rows).protocol == "array_interface"
 
 
-def test_characters_of_ctypes_go_out_as_they_came_in():
+def test_ctypes_characters_round_trip():
     x = arrayhub.asarray(ctypes.create_string_buffer(b"abc"))
     view = memoryview(x)
     assert (bytes(x), view.format, view.tolist()) == (b"abc\0", "c", [b"a", b"b", b"c", b"\0"])
@@ -492,7 +492,7 @@ def test_odd_but_legal_exporters():
     assert python(script) == "well\n"
 
 
-def test_data_is_numpys_data():
+def test_data_attribute_equals_that_of_numpy():
     a = arrayhub.asarray(np.arange(6.0).reshape(2, 3).T)
     ours, theirs = a.data, np.asarray(a).data
     assert type(ours) is memoryview

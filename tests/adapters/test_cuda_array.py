@@ -60,7 +60,7 @@ def test_every_field_of_a_plain_dict():
     assert (a.memory.address, a.memory.nbytes) == (ADDRESS, 24)
 
 
-def test_found_without_being_named():
+def test_cuda_dict_is_recognized():
     assert asarray(Producer(**description())).protocol == "cuda"
 
 
@@ -79,7 +79,7 @@ def test_versions(version):
 
 
 @pytest.mark.parametrize("strides", [None, MISSING])
-def test_no_strides_is_c_order(strides):
+def test_missing_strides_mean_c_order(strides):
     assert take(strides=strides, shape=(4, 5)).byte_strides == (20, 4)
 
 
@@ -100,7 +100,7 @@ def test_strides_in_bytes(shape, strides, elements, c, f):
     assert (a.strides, a.flags.c_contiguous, a.flags.f_contiguous) == (elements, c, f)
 
 
-def test_strides_that_are_no_whole_elements():
+def test_strides_between_elements_are_refused():
     a = take(strides=(15, 5))
     assert a.byte_strides == (15, 5)
     with pytest.raises(ValueError, match="byte_strides"):
@@ -153,12 +153,12 @@ def test_read_only_is_carried():
 @pytest.mark.parametrize(
     ("named", "emitted"), [(MISSING, None), (None, None), (1, 1), (2, 2), (STREAM, STREAM), (Index(STREAM), STREAM)]
 )
-def test_the_stream_of_version_3_comes_out_again(named, emitted):
+def test_stream_of_version_3_is_emitted(named, emitted):
     assert take(stream=named).__cuda_array_interface__["stream"] == emitted
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_older_versions_say_nothing_about_streams(version):
+def test_versions_below_3_have_no_stream(version):
     """Order the array behind the legacy default stream, and ignore keys of later versions."""
     assert take(version=version, stream=STREAM).__cuda_array_interface__["stream"] == 1
 
@@ -222,7 +222,7 @@ def test_a_stream_object_lives_as_long_as_the_array():
         (CudaStream(None), TypeError), (CudaStream(-1), InterfaceError),
     ],
 )  # fmt: skip
-def test_streams_that_are_none(stream, error):
+def test_stream_none_and_invalid_streams(stream, error):
     producer = Producer(**description(stream=1))
     with pytest.raises(error, match="stream"):
         asarray(producer, via="cuda", stream=stream)
@@ -287,25 +287,25 @@ def test_keys_that_run_code():
 # ------------------------------------------------------------------------------------------------------------- out
 
 
-def test_the_emitted_dict_is_the_one_that_came_in():
+def test_dict_round_trip():
     keys = description(stream=STREAM, strides=(24, 8))
     out = asarray(Producer(**keys), via="cuda").__cuda_array_interface__
     assert out == keys
     assert asarray(Producer(**out), via="cuda").__cuda_array_interface__ == out
 
 
-def test_contiguous_memory_says_strides_none():
+def test_contiguous_memory_has_strides_none():
     assert take(strides=(12, 4)).__cuda_array_interface__["strides"] is None
 
 
-def test_host_memory_has_no_such_attribute():
+def test_host_memory_lacks_the_attribute():
     a = asarray(np.ones(3))
     assert not hasattr(a, "__cuda_array_interface__")
     with pytest.raises(AttributeError, match="to_device"):
         _ = a.__cuda_array_interface__
 
 
-def test_a_type_without_typestr_has_no_such_attribute():
+def test_types_without_typestr_lack_the_attribute():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4"):
         number = np.dtype(getattr(ml_dtypes, name))
@@ -317,7 +317,7 @@ def test_a_type_without_typestr_has_no_such_attribute():
                 _ = a.__cuda_array_interface__
 
 
-def test_no_host_protocol_reads_device_memory():
+def test_host_protocols_refuse_device_memory():
     a = take()
     for attribute in ("__array_interface__", "__array_struct__", "__sycl_usm_array_interface__"):
         assert not hasattr(a, attribute)
@@ -329,7 +329,7 @@ def test_no_host_protocol_reads_device_memory():
         np.from_dlpack(a)
 
 
-def test_dlpack_out_of_a_dict():
+def test_cuda_dict_is_exported_by_dlpack():
     a = take(stream=STREAM)
     assert a.__dlpack_device__() == (2, 0)
     for stream in (None, -1, 1, 2, STREAM):

@@ -84,7 +84,7 @@ def test_the_block_that_holds_the_tensor_is_the_base(versioned):
 
 
 @both
-def test_a_raw_capsule_is_taken_once(versioned):
+def test_capsule_is_consumed_once(versioned):
     made = Handmade(versioned=versioned)
     capsule = made.capsule()
     a = take(capsule)
@@ -125,7 +125,7 @@ def test_byte_offset_is_always_added(versioned):
 
 
 @both
-def test_no_dimensions_need_no_shape(versioned):
+def test_0d_tensor_may_have_a_null_shape(versioned):
     a = take(Handmade(versioned=versioned, shape=None, strides=None, ndim=0))
     assert a.shape == ()
     assert np.asarray(a) == 0.0
@@ -133,7 +133,7 @@ def test_no_dimensions_need_no_shape(versioned):
 
 @both
 @pytest.mark.parametrize("byte_offset", [0, 64])
-def test_an_array_without_elements_may_point_nowhere(versioned, byte_offset):
+def test_empty_tensor_may_have_a_null_pointer(versioned, byte_offset):
     made = Handmade(versioned=versioned, shape=(3, 0), data=0, byte_offset=byte_offset)
     a = take(made)
     assert (a.shape, a.ptr, a.size, a.nbytes) == ((3, 0), 0, 0, 0)
@@ -146,7 +146,7 @@ def test_length_one_strides_are_normalised_whatever_the_producer_wrote():
         assert take(Handmade(shape=(1, 4), strides=(nonsense, 1))).strides == (4, 1)
 
 
-def test_contiguity_comes_from_shape_and_strides():
+def test_contiguity_is_computed_from_shape_and_strides():
     made = Handmade(shape=(2, 2), strides=(1, 2))
     a = take(made)
     assert (a.flags.c_contiguous, a.flags.f_contiguous) == (False, True)
@@ -161,12 +161,12 @@ def test_flags_of_a_versioned_tensor():
     assert take(Handmade(flags=1 << 63)).access == "readwrite"  # an unknown flag of a later minor version
 
 
-def test_a_copy_that_came_in_does_not_go_out_as_solely_owned():
+def test_shared_copy_is_exported_without_is_copied():
     a = take(Handmade(flags=IS_COPIED))
     assert tensor_of(a.__dlpack__(max_version=(1, 0))).flags == 0
 
 
-def test_a_legacy_capsule_cannot_say_who_may_write():
+def test_legacy_capsules_are_read_only():
     assert take(Handmade(versioned=False)).access == "readonly"
     libraries_own = type("Array", (Handmade,), {"__module__": "torch.testing"})
     assert take(libraries_own(versioned=False)).access == "readwrite"
@@ -230,7 +230,7 @@ def test_less_than_a_byte_is_packed_unless_flagged(dtype, shape, nbytes):
             padded.__dlpack__(max_version=known)
 
 
-def test_packed_elements_have_compact_strides_only():
+def test_packed_elements_need_compact_strides():
     memory = np.zeros(16, "u1")
     made = Handmade(memory=memory, shape=(2, 3), strides=(4, 1), dtype=(0, 4, 1))
     with pytest.raises(BufferError, match=r"strides\[0\] is 4"):
@@ -239,7 +239,7 @@ def test_packed_elements_have_compact_strides_only():
     assert take(Handmade(memory=memory, shape=(1, 3), strides=(99, 1), dtype=(0, 4, 1))).strides == (3, 1)
 
 
-def test_padded_elements_go_nowhere_that_means_packed():
+def test_padded_elements_are_not_exported_as_packed():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     a = arrayhub.asarray(np.zeros(4, ml_dtypes.int4))
     with pytest.raises(BufferError, match=r"padded to bytes.*max_version"):
@@ -305,7 +305,7 @@ MALFORMED = {
 
 @both
 @pytest.mark.parametrize("case", MALFORMED)
-def test_what_contradicts_itself_is_an_error_and_freed_once(case, versioned):
+def test_contradicting_tensor_raises_and_is_freed_once(case, versioned):
     fields, error, text = MALFORMED[case]
     made = Handmade(versioned=versioned, **fields)
     with pytest.raises(error, match=text) as caught:
@@ -355,14 +355,14 @@ class HalfNew(Handmade):
         return super().__dlpack__(**keywords)
 
 
-def test_a_producer_that_knows_no_versions_yet_is_asked_without():
+def test_producer_without_max_version_is_called_without_it():
     made = HalfNew(versioned=False)
     assert take(made).size == 4
     assert made.requests == [{}]
 
 
 @pytest.mark.parametrize("error", [ValueError, BufferError, RuntimeError, AttributeError])
-def test_any_other_error_is_the_producers_answer(error):
+def test_other_errors_of_a_producer_are_refusals(error):
     calls = []
 
     class Refusing(Handmade):
@@ -387,7 +387,7 @@ def test_a_type_error_on_both_calls_is_raised():
     assert [sorted(request) for request in made.requests] == [["max_version"], []]
 
 
-def test_the_capsules_name_decides_not_the_request():
+def test_capsule_name_determines_the_version():
     """jax and mlx accept max_version and return a legacy capsule all the same."""
     made = Handmade(versioned=False)
     assert take(made).size == 4
@@ -470,7 +470,7 @@ def test_a_type_that_changes_while_it_is_looked_at():
     assert take(made).size == take(made).size == 4
 
 
-def test_a_producer_that_imports_another_while_it_is_asked():
+def test_producer_may_import_another_array_in_dlpack():
     """The memory of the last type is not this producer's any more when its own method returns."""
 
     class Inner(Handmade):
@@ -491,7 +491,7 @@ def test_a_producer_that_imports_another_while_it_is_asked():
 @pytest.mark.parametrize(
     "pair", [(2**80, 0), (-(2**80), 0), (-1, 0), (0, 0), (2**31, 0), (2**40, 0), (-5, 0), (1, 2**70)]
 )
-def test_a_device_that_none_has_asks_for_no_stream(pair):
+def test_unknown_device_is_called_without_a_stream(pair):
     """The pair selects the request only; the capsule's device is the memory's device."""
     made = Handmade(announced=pair)
     assert take(made).device == arrayhub.Device("cpu")
@@ -499,14 +499,14 @@ def test_a_device_that_none_has_asks_for_no_stream(pair):
 
 
 @pytest.mark.parametrize("answer", [None, 5, "capsule", b"dltensor", object()])
-def test_what_is_no_capsule_is_refused(answer):
+def test_invalid_capsule_is_refused(answer):
     producer = type("Producer", (Handmade,), {"__dlpack__": lambda self, **_: answer})
     with pytest.raises(InterfaceError, match="__dlpack__"):
         take(producer())
 
 
 @pytest.mark.parametrize("pair", [None, 1, (1,), (1, 0, 0), ("cpu", 0), (1.0, 0), (True, 0), [1, 0], (1, None)])
-def test_what_is_no_device_is_refused(pair):
+def test_invalid_device_is_refused(pair):
     made = Handmade(announced=pair)
     with pytest.raises(InterfaceError, match="__dlpack_device__"):
         take(made)
@@ -533,14 +533,14 @@ def test_a_device_type_may_be_an_enumeration(kind):
 @pytest.mark.parametrize(
     ("kind", "keywords"), [(2, {"stream": -1}), (10, {"stream": -1}), (3, {}), (13, {}), (14, {}), (16, {})]
 )
-def test_a_stream_is_named_only_where_the_standard_has_one(kind, keywords):
+def test_stream_is_passed_only_for_devices_with_streams(kind, keywords):
     made = Handmade(device=(kind, 0), announced=(kind, 0))
     with contextlib.suppress(InterfaceError):  # a SYCL runtime reports that the pointer is not USM
         take(made)
     assert made.requests == [{"max_version": (1, 3), **keywords}]
 
 
-def test_jax_is_not_asked_for_the_stream_that_it_fails_on():
+def test_jax_is_called_without_unsupported_streams():
     made = type("Array", (Handmade,), {"__module__": "jaxlib._jax"})(versioned=False, device=(2, 0), announced=(2, 0))
     take(made)
     assert made.requests == [{"max_version": (1, 3), "stream": None}]
@@ -582,7 +582,7 @@ def test_a_version_is_two_integers(max_version):
 
 
 @pytest.mark.parametrize("stream", [0, 1, 2, -2, 2**70, True, False, -1.0, "0", object()])
-def test_host_memory_has_no_stream(stream):
+def test_host_memory_is_requested_without_a_stream(stream):
     a = arrayhub.asarray(np.zeros(3))
     assert a.__dlpack__(stream=None)
     assert a.__dlpack__(stream=-1)
@@ -601,7 +601,7 @@ LAYOUTS = {
 
 @both
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_tensor_says_what_numpy_says(layout, versioned):
+def test_tensor_fields_equal_numpy(layout, versioned):
     array = LAYOUTS[layout]
     capsule, managed = exported(arrayhub.asarray(array), max_version=(1, 0) if versioned else None)
     tensor = managed.dl_tensor
@@ -620,7 +620,7 @@ def test_the_tensor_says_what_numpy_says(layout, versioned):
     del capsule
 
 
-def test_no_elements_no_pointer():
+def test_empty_tensor_has_a_null_pointer():
     for array in (np.zeros((3, 0)), np.zeros(5)[5:]):
         _capsule, managed = exported(arrayhub.asarray(array), max_version=(1, 0))
         assert (managed.dl_tensor.data, managed.dl_tensor.byte_offset) == (None, 0)
@@ -642,7 +642,7 @@ UNSAYABLE = {
 
 @both
 @pytest.mark.parametrize("case", UNSAYABLE)
-def test_what_has_no_words_is_refused_with_the_way_out(case, versioned):
+def test_types_without_a_dlpack_code_are_refused_with_a_call(case, versioned):
     array, way_out = UNSAYABLE[case]
     with pytest.raises(BufferError, match=way_out):
         arrayhub.asarray(array).__dlpack__(max_version=(1, 0) if versioned else None)
@@ -656,12 +656,12 @@ def test_read_only_is_flagged_or_refused():
         a.__dlpack__()
 
 
-def test_no_dimensions_are_not_read_only():
+def test_0d_tensor_stays_writable():
     _capsule, managed = exported(arrayhub.asarray(np.array(1.0)), max_version=(1, 0))
     assert managed.flags == 0
 
 
-def test_is_copied_means_that_nobody_else_has_it():
+def test_is_copied_means_a_sole_owner():
     a = arrayhub.asarray(np.arange(3.0))
     _capsule, managed = exported(a, max_version=(1, 0), copy=True)
     assert managed.flags == IS_COPIED
@@ -683,7 +683,7 @@ def test_is_copied_means_that_nobody_else_has_it():
         ((1, 10**30), ValueError, r"__\(\) .*out of range"),
     ],
 )
-def test_devices_that_are_no_pair(dl_device, error, why):
+def test_invalid_device_pairs_raise(dl_device, error, why):
     x = arrayhub.asarray(np.arange(3.0))
     says = rf"^__dlpack__: dl_device is {re.escape(show(dl_device))}; accepted: a pair of integers .*{why}"
     with pytest.raises(error, match=says):
@@ -692,7 +692,7 @@ def test_devices_that_are_no_pair(dl_device, error, why):
     assert x.__dlpack__(dl_device=list(x.__dlpack_device__())) is not None
 
 
-def test_an_array_that_never_got_memory_is_refused():
+def test_array_without_memory_is_refused():
     blank = arrayhub.USMArray.__new__(arrayhub.USMArray)
     for max_version in (None, (1, 0)):
         with pytest.raises(BufferError, match="never given memory"):
@@ -840,7 +840,7 @@ def test_a_librarys_own_from_dlpack(library, name):
     assert not lives(alive)
 
 
-def test_read_only_arrives_as_read_only():
+def test_read_only_flag_is_imported():
     a = arrayhub.asarray(b"abcd")
     if NUMPY < (2, 1):  # it asks for legacy capsules, which cannot say so
         with pytest.raises(BufferError, match="read-only"):

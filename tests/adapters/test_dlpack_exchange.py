@@ -66,13 +66,13 @@ def refcount(obj):
 # ---- ours ----------------------------------------------------------------
 
 
-def test_the_table_says_what_it_is():
+def test_table_header_fields():
     assert (TABLE.version.major, TABLE.version.minor, TABLE.prev_api) == (1, 3, None)
     for field in ("allocator", "from_py_object", "to_py_object", "borrow", "current_work_stream"):
         assert getattr(TABLE, field)
 
 
-def test_a_managed_tensor_out_of_an_array():
+def test_managed_tensor_from_an_array():
     owner = np.zeros((2, 3))
     alive = weakref.ref(owner)
     a = arrayhub.asarray(owner[::-1])
@@ -109,14 +109,14 @@ def test_other_objects_are_a_type_error(stranger):
     assert refcount(stranger) == before
 
 
-def test_what_dlpack_cannot_say_is_a_buffer_error():
+def test_types_without_a_dlpack_code_raise_buffer_error():
     for array in (np.zeros(3, ">f8"), np.zeros(3, "M8[s]"), np.zeros(3, "f4,i2")):
         for call in (from_py_object, borrow):
             with pytest.raises(BufferError, match="DLPack"):
                 call(arrayhub.asarray(array))
 
 
-def test_an_array_out_of_a_managed_tensor():
+def test_array_from_a_managed_tensor():
     made = Handmade(flags=READ_ONLY)
     a = to_py_object(made.managed)
     assert type(a) is USMArray
@@ -137,7 +137,7 @@ def test_an_array_out_of_a_managed_tensor():
     [lambda made: to_py_object(made.managed), lambda made: arrayhub.asarray(table_type()[0](made))],
     ids=["our table", "another type's"],
 )
-def test_a_managed_tensor_is_taken_over_even_where_it_is_refused(take, fields, error):
+def test_refused_managed_tensor_is_released(take, fields, error):
     made = Handmade(**fields)
     with pytest.raises(error, match="DLPack"):
         take(made)
@@ -145,12 +145,12 @@ def test_a_managed_tensor_is_taken_over_even_where_it_is_refused(take, fields, e
     assert made.deleted == 1
 
 
-def test_no_managed_tensor_is_an_error():
+def test_null_managed_tensor_raises():
     with pytest.raises(ValueError, match="NULL"):
         to_py_object(None)
 
 
-def test_there_and_back():
+def test_exchange_round_trip():
     a = arrayhub.asarray(np.arange(4.0))
     before = refcount(a)
     b = to_py_object(from_py_object(a))
@@ -178,7 +178,7 @@ def test_a_borrowed_tensor_has_no_flags():
 
 
 @pytest.mark.parametrize("with_gil", [True, False])
-def test_there_is_no_work_stream(with_gil):
+def test_current_work_stream_is_null(with_gil):
     out = pointer(1)
     call = function("current_work_stream", ctypes.c_int, ctypes.c_int32, pointer, with_gil=with_gil)
     for device in (1, 2, 14, -1, 1000):
@@ -187,7 +187,7 @@ def test_there_is_no_work_stream(with_gil):
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3, 4), (1,) * 64])
-def test_the_allocator_gives_fresh_memory(shape):
+def test_allocator_returns_new_memory(shape):
     code, managed, errors = allocate(prototype(shape=shape))
     assert (code, errors, managed.flags) == (0, [], 0)
     a = to_py_object(managed)
@@ -229,7 +229,7 @@ def test_the_allocator_reports_by_set_error_alone(case, with_gil):
     assert text in message
 
 
-def test_what_set_error_leaves_pending_stays_pending():
+def test_exception_from_set_error_stays_pending():
     """A C++ caller sets the Python exception inside SetError; ctypes raises it when the function returns."""
     set_error = SET_ERROR(ctypes.cast(ctypes.pythonapi.PyErr_SetString, pointer).value)
     out = pointer()
@@ -273,7 +273,7 @@ def test_every_function_from_a_thread_without_the_gil():
     assert refcount(a) == before
 
 
-def test_tvm_ffi_uses_our_table():
+def test_tvm_ffi_uses_the_table():
     """An FFI call imports its arguments by the table, and returns tensors in the type of the arguments."""
     tvm_ffi = pytest.importorskip("tvm_ffi")
     seen = []
@@ -340,7 +340,7 @@ def test_a_foreign_table_is_used():
     assert made.deleted == 1
 
 
-def test_an_older_table_is_found_behind_a_newer_one():
+def test_older_table_behind_a_newer_one_is_used():
     _cls, asked, old = table_type()
     newest = old
     for major in (2, 3, 4):
@@ -368,7 +368,7 @@ def unusable():
 
 
 @pytest.mark.parametrize("case", unusable())
-def test_an_unusable_table_is_as_good_as_none(case):
+def test_unusable_table_is_ignored(case):
     cls = unusable()[case]
     with pytest.raises(TypeError):
         arrayhub.asarray(cls(Handmade()))
@@ -378,13 +378,13 @@ def test_an_unusable_table_is_as_good_as_none(case):
     assert arrayhub.asarray(again(Handmade())).size == 4
 
 
-def test_a_table_that_fails_in_silence():
+def test_table_that_fails_without_an_exception():
     cls, _asked, _table = table_type(answer=-1)
     with pytest.raises(BufferError, match="failed without an exception"):
         arrayhub.asarray(cls(Handmade()))
 
 
-def test_subclasses_of_tensor_do_not_take_torchs_table():
+def test_tensor_subclasses_do_not_use_the_table():
     """The table would export the raw memory, although the subclass changes the meaning of its elements."""
     torch = pytest.importorskip("torch")
 

@@ -193,7 +193,7 @@ def test_a_lone_record_is_not_wrapped_in_another():
         ("T{>q:a:>h:b:}", 16, [0, 8]),
     ],
 )
-def test_trailing_padding_may_be_left_out(format, itemsize, offsets):
+def test_trailing_padding_is_optional(format, itemsize, offsets):
     dtype = parse_format(format, itemsize)
     assert dtype.itemsize == itemsize
     assert [dtype.fields[n][1] for n in dtype.names] == offsets
@@ -305,7 +305,7 @@ def braces(element):
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(items(st.recursive(st.sampled_from(CODES), braces, max_leaves=8)), min_size=1, max_size=4))
-def test_reads_what_numpy_reads(parts):
+def test_parses_the_formats_that_numpy_parses(parts):
     skeleton = "".join(parts)
     format = skeleton.format(*(f"n{k}" for k in range(skeleton.count("{}"))))
     expected = numpy_reads(format)
@@ -340,7 +340,7 @@ ELEMENTS = st.one_of(LEAVES.map(np.dtype), st.recursive(LEAVES, records, max_lea
 
 @settings(max_examples=300, deadline=None)
 @given(ELEMENTS, st.booleans())
-def test_what_is_written_is_read_back_by_numpy_and_here(dtype, aligned):
+def test_written_formats_are_parsed_by_numpy_and_arrayhub(dtype, aligned):
     format = write_format(dtype, aligned)
     assert same(parse_format(format, dtype.itemsize), dtype)
     if dtype.kind != "V" or dtype.names is not None:
@@ -349,7 +349,7 @@ def test_what_is_written_is_read_back_by_numpy_and_here(dtype, aligned):
 
 @settings(max_examples=300, deadline=None)
 @given(ELEMENTS, st.booleans())
-def test_formats_of_numpy_arrays_mean_what_numpy_takes_them_for(dtype, aligned):
+def test_formats_of_numpy_arrays_are_parsed_as_in_numpy(dtype, aligned):
     memory = np.zeros(dtype.itemsize + 1, "u1")
     view = memoryview(np.ndarray((), dtype, memory, offset=0 if aligned else 1))
     if dtype.kind == "V" and dtype.names is None:
@@ -405,7 +405,7 @@ def test_structures_that_ctypes_describes_as_a_byte_are_refused(ctype):
             parse_format(view.format, view.itemsize)
 
 
-def test_padding_that_ctypes_leaves_out_in_the_middle_is_not_guessed():
+def test_missing_padding_in_ctypes_formats_is_refused():
     """Before 3.12 ctypes wrote no padding at all; from then on it does."""
     view = memoryview(Gap())
     if "x" in view.format:
@@ -470,7 +470,7 @@ def test_longdouble_is_written_at_native_size():
         write_format(np.dtype("g").newbyteorder())
 
 
-def test_a_c_long_is_written_by_its_size_where_it_is_not_aligned():
+def test_unaligned_c_long_is_written_in_standard_size():
     dtype = np.dtype("long")
     assert write_format(dtype) == "l"
     assert write_format(dtype, aligned=False) == {4: "=i", 8: "=q"}[dtype.itemsize]
@@ -509,7 +509,7 @@ def test_native_single_values_can_be_read_by_memoryview(letter):
         (np.dtypes.StringDType(), "astype"),
     ],
 )
-def test_what_cannot_be_written_names_who_can_say_it(dtype, instead):
+def test_unsupported_format_error_names_a_protocol(dtype, instead):
     with pytest.raises(BufferError, match=f"PEP 3118 format: cannot represent .*{instead}"):
         write_format(np.dtype(dtype))
 

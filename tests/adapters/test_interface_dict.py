@@ -86,14 +86,14 @@ def test_every_key_is_read(protocol, key, spelling):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_keys_of_the_other_protocols_mean_nothing(protocol):
+def test_keys_of_other_protocols_are_ignored(protocol):
     foreign = {k: object() for other in EVERY.values() for k in other if k not in EVERY[protocol]}
     assert foreign
     assert fields(take(protocol, EVERY[protocol] | foreign)) == fields(take(protocol, EVERY[protocol]))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_what_was_read_is_held_while_the_dict_is_cleared(protocol):
+def test_values_are_held_while_the_dict_is_cleared(protocol):
     """An ``__index__`` that empties the dict leaves what it said before, and nothing of it is freed too early."""
 
     class Length:
@@ -128,7 +128,7 @@ def test_a_key_that_clears_the_dict_as_it_is_compared(protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("wrong", ["raises", "version", "shape", "typestr", "strides", "data"])
-def test_an_error_lets_everything_go(protocol, wrong):
+def test_error_releases_all_references(protocol, wrong):
     """An error keeps neither the dict nor a value of it alive."""
 
     class Key:
@@ -228,7 +228,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("protocol", "key", "value"), WRONG)
-def test_a_wrong_value_is_named_and_lets_everything_go(protocol, key, value):
+def test_invalid_value_error_releases_all_references(protocol, key, value):
     keys = PLAIN[protocol]
     first = value[0] if isinstance(value, tuple) and value else None
     if first is HERE:
@@ -253,7 +253,7 @@ def test_a_wrong_value_is_named_and_lets_everything_go(protocol, key, value):
     [None, (), [], [("shape", (2,))], "dict", b"", 3, {"shape"}, pytest.param(object(), id="object"), np.ones(3)],
     ids=repr,
 )
-def test_an_attribute_that_is_no_dict(protocol, value):
+def test_attribute_must_be_a_dict(protocol, value):
     on_the_class = type("Odd", (), {PROTOCOLS[protocol]: value})
     for producer in (types.SimpleNamespace(**{PROTOCOLS[protocol]: value}), on_the_class()):
         with pytest.raises((InterfaceError, TypeError)):
@@ -262,7 +262,7 @@ def test_an_attribute_that_is_no_dict(protocol, value):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("error", [ZeroDivisionError, RuntimeError])
-def test_a_property_that_fails_is_heard(protocol, error):
+def test_error_of_a_property_propagates(protocol, error):
     def fail(self):
         raise error("call .detach() first")
 
@@ -274,7 +274,7 @@ def test_a_property_that_fails_is_heard(protocol, error):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_property_that_says_there_is_none(protocol):
+def test_property_raising_attribute_error_means_missing(protocol):
     def fail(self):
         raise AttributeError("not today")
 

@@ -85,7 +85,7 @@ def test_forms_of_syclobj(form, kind):
 
 
 @pytest.mark.parametrize("form", ["queue capsule", "context capsule"])
-def test_a_capsule_handed_out_twice(form):
+def test_capsule_returned_twice(form):
     memory = filled()
     result = Result(memory, (12,), syclobj=FORMS[form](memory.sycl_queue))
     first, second = ah.asarray(result), ah.asarray(result)
@@ -93,7 +93,7 @@ def test_a_capsule_handed_out_twice(form):
     assert dpm.as_usm_memory(result)._pointer == memory._pointer  # still fresh for dpctl, which uses it up
 
 
-def test_a_queue_stays_the_producers_own():
+def test_queue_stays_that_of_the_producer():
     queue = dpctl.SyclQueue(property="in_order")
     memory = dpm.MemoryUSMShared(16, queue=queue)
     a = ah.asarray(Result(memory, (4,)))
@@ -132,7 +132,7 @@ def test_other_capsules_and_raising_methods():
         ah.asarray(Result(memory, (12,), syclobj=Raises()))
 
 
-def test_capsules_are_not_kept():
+def test_capsules_are_released():
     memory = filled()
     capsule = memory.sycl_queue._get_capsule()
     before = sys.getrefcount(capsule)
@@ -206,7 +206,7 @@ def test_typedescr_must_agree():
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_read_only_is_kept(kind):
+def test_read_only_flag_is_preserved(kind):
     a = ah.asarray(Result(filled(kind), (12,), read_only=True))
     assert a.access == "readonly"
     assert getattr(a, NAME)["data"][1] is True
@@ -290,7 +290,7 @@ def test_buffer_that_is_host_memory(keys):
     data.extend(b"x")
 
 
-def test_buffer_that_nobody_can_write():
+def test_read_only_buffer_is_refused():
     data = described(bytes)(bytes(16))
     assert ah.asarray(data).access in ("readonly", "immutable")
 
@@ -309,7 +309,7 @@ def test_buffer_of_a_ctypes_array():
     ],
     ids=str,
 )  # fmt: skip
-def test_what_leaves_the_buffer_is_refused(keys):
+def test_layouts_outside_the_buffer_are_refused(keys):
     for base, size in ((bytearray, 16), (dpm.MemoryUSMShared, 16)):
         with pytest.raises(ah.InterfaceError, match="a view within|below 2"):
             ah.asarray(described(base, syclobj=dpctl.SyclQueue(), **keys)(size))
@@ -401,7 +401,7 @@ def test_a_view_that_leaves_its_allocation(kind, shape, strides, offset):
 # --------------------------------------------------------------------------------------------------------- hostile keys
 
 
-def test_empty_arrays_need_no_pointer():
+def test_empty_arrays_may_have_a_null_pointer():
     for pointer in (0, 0xDEADBEEF000):
         for form in FORMS.values():
             result = Result(filled(), (0, 3), data=(pointer, False), syclobj=form(dpctl.SyclQueue()))
@@ -435,7 +435,7 @@ def test_the_producer_lives_as_long_as_its_memory_is_shown(hold):
     assert not lives(gone)
 
 
-def test_many_imports_keep_counts_even():
+def test_imports_balance_references():
     memory = filled()
     result = Result(memory, (3, 4))
     queue = memory.sycl_queue
@@ -452,7 +452,7 @@ def test_many_imports_keep_counts_even():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_result_of_somebodys_extension_reaches_everybody(form):
+def test_result_of_an_extension_is_exported_to_every_consumer(form):
     memory = filled("shared")
     a = ah.asarray(Result(memory, (3, 4), syclobj=FORMS[form](memory.sycl_queue)))
     outs = [
@@ -492,7 +492,7 @@ def test_onedal_tables(usm_type, source):
 
 @pytest.mark.parametrize("usm_type", CLASSES)
 @pytest.mark.parametrize("writable", [True, False])
-def test_onedal_tables_are_readonly_as_their_dlpack_capsules_say(usm_type, writable):
+def test_onedal_tables_are_readonly_as_in_dlpack(usm_type, writable):
     """Their SYCL dicts say False, which means writable, of every table (scikit-learn-intelex 2026.2)."""
     to_table = pytest.importorskip("onedal.datatypes").to_table
     x = dpnp.asarray(np.arange(6, dtype="f4").reshape(2, 3), usm_type=usm_type).get_array()

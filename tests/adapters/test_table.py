@@ -48,7 +48,7 @@ def test_a_row_outside_via_shares_its_number_and_words_with_one_in_via():
         assert by_number[row.number].words == row.words
 
 
-def test_the_header_has_the_numbers():
+def test_c_header_has_the_numbers():
     text = (PACKAGE / "include" / "arrayhub.h").read_text()
     section = text.partition("PyUSMArrayObject.protocol:")[2].partition("\n\n")[0]
     defined = {name: int(number) for name, number in re.findall(r"#define USM_ARRAY_(\w+) +(\d+)", section)}
@@ -56,7 +56,7 @@ def test_the_header_has_the_numbers():
     assert defined == {IDENTIFIER[name].removesuffix("_PROTOCOL"): number for name, number in NUMBERS.items()}
 
 
-def test_the_declarations_for_cython_have_the_numbers():
+def test_cython_declarations_have_the_numbers():
     text = (PACKAGE / "adapters" / "table.pxd").read_text()
     declared = {name: int(number) for name, number in re.findall(r"^    (\w+) = (\d+)$", text, re.MULTILINE)}
     assert declared == {IDENTIFIER[name]: number for name, number in NUMBERS.items()}
@@ -68,17 +68,17 @@ def test_names_of_arrays_and_messages_are_those_of_the_table():
     assert {0: "USMArray"} | {row.number: row.words for row in PROTOCOLS} == IN_MESSAGES
 
 
-def test_the_stubs_have_the_names():
+def test_stubs_have_the_names():
     assert stub_literal("convert/functions.pyi", "_Via") == [*BY_VIA]
     assert stub_literal("array/usm_array.pyi", "_Protocol") == [*BY_VIA, "constructed"]
 
 
-def test_the_docstring_of_asarray_has_the_names():
+def test_asarray_docstring_has_the_names():
     listed = re.search(r"^ *via : \{(.*?)\}", arrayhub.asarray.__doc__, re.MULTILINE)[1]
     assert [name.strip('" ') for name in listed.split(",")] == [*BY_VIA]
 
 
-def test_the_page_has_the_attributes_in_the_order_of_the_table():
+def test_page_lists_the_attributes_in_order():
     text = (ROOT / "docs" / "protocols.md").read_text()
     rows = re.findall(r"^\| (\d+) \| (.+?) \|", text, re.MULTILINE)
     assert [int(number) for number, _ in rows] == [*range(1, len(PROTOCOLS) + 1)]
@@ -112,7 +112,7 @@ def test_types_are_tried_in_the_order_of_the_table():
 
 
 @pytest.mark.parametrize("row", PROTOCOLS, ids=lambda row: row.name)
-def test_a_type_with_any_of_the_attributes_is_asked_for_the_protocol(row):
+def test_any_attribute_of_a_protocol_selects_it(row):
     bases = () if row.attributes else (bytearray,)
     for attribute in row.attributes or ("unused",):
         # Without slots, instances have a dictionary that could hold the attribute.

@@ -45,7 +45,7 @@ KEPT = {  # as NumPy stores them, which loses nothing of them
 
 
 @pytest.mark.parametrize("case", KEPT)
-def test_what_nothing_is_lost_of_is_stored_as_by_numpy(case):
+def test_lossless_values_are_stored_as_in_numpy(case):
     own, value = KEPT[case]
     expected = np.zeros(np.shape(np.array(value, own)), own)
     expected[...] = value
@@ -96,7 +96,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("case", LOST)
-def test_what_something_would_be_lost_of_is_refused(case):
+def test_lossy_values_are_refused(case):
     own, value, error, words = LOST[case]
     with pytest.raises(error, match=words):
         put(own, value, np.shape(value) if own != RECORD and own != NESTED else ())
@@ -105,7 +105,7 @@ def test_what_something_would_be_lost_of_is_refused(case):
             ah.full(1, value, own)
 
 
-def test_no_nanosecond_of_pandas_is_lost():
+def test_pandas_nanoseconds_are_preserved():
     """NumPy takes its times for Python's, without what they have below microseconds."""
     pandas = pytest.importorskip("pandas")
     when = pandas.Timestamp("2020-01-02T03:04:05.000000007")
@@ -132,7 +132,7 @@ def test_lists_may_hold_elements_of_ours(dtype):
     ],
     ids=repr,
 )  # fmt: skip
-def test_a_list_with_a_type_wraps_no_integer(value, dtype):
+def test_list_with_dtype_refuses_integer_overflow(value, dtype):
     for call in (ah.asarray, ah.from_array):
         with pytest.raises(OverflowError, match="dtype is"):
             call(value, dtype=dtype)
@@ -151,7 +151,7 @@ MIXED = {  # what NumPy's common type of several kinds makes of them
 
 
 @pytest.mark.parametrize("case", MIXED)
-def test_a_list_of_several_kinds_loses_nothing(case):
+def test_mixed_list_is_lossless(case):
     values, error, words = MIXED[case]
     for call in (ah.asarray, ah.as_numpy):
         with pytest.raises(error, match=words):
@@ -165,11 +165,11 @@ def test_a_list_of_several_kinds_loses_nothing(case):
 @pytest.mark.parametrize(
     "values", [[1.0, np.inf, np.nan, 3], [1e300, 5], [2**53, 0.5], [D("2020-01-01"), D(1, "ns")], [True, 2, 0.5]]
 )
-def test_a_list_of_several_kinds_is_taken_where_nothing_is_lost(values):
+def test_mixed_list_is_accepted_if_lossless(values):
     assert ah.as_numpy(values).tobytes() == np.array(values).tobytes()
 
 
-def test_a_type_for_values_of_several_kinds_is_asked_for_each():
+def test_dtype_is_checked_for_each_value_of_a_mixed_list():
     record = [("a", "i4"), ("b", "U1")]
     assert ah.asarray([(1, "a")], dtype=record).tolist() == [(1, "a")]
     assert ah.asarray([2**60 + 1, 0.5], dtype="f8").tolist() == [float(2**60), 0.5]
@@ -179,7 +179,7 @@ def test_a_type_for_values_of_several_kinds_is_asked_for_each():
 @pytest.mark.parametrize(
     "values", [[D("1500-01-01"), D("2000-01-01", "ns")], [T(400000, "D"), T(10**9, "ns")]], ids=repr
 )
-def test_times_of_several_units_have_the_one_that_is_asked_for(values):
+def test_mixed_time_units_are_cast_to_the_dtype(values):
     """NumPy's common unit, the finest, does not reach all of them."""
     wanted = [int(value.astype("M8[s]" if value.dtype.kind == "M" else "m8[s]").view("i8")) for value in values]
     dtype = values[0].dtype.kind + "8[s]"
@@ -187,7 +187,7 @@ def test_times_of_several_units_have_the_one_that_is_asked_for(values):
     assert put(dtype, values, 2).view("i8").tolist() == wanted
 
 
-def test_no_duration_is_a_number():
+def test_durations_and_numbers_do_not_mix():
     """NumPy's are among its integers."""
     with pytest.raises(ValueError, match="fill_value"):
         ah.full(1, T(14, "s"), dtype="?")
@@ -198,7 +198,7 @@ def test_no_duration_is_a_number():
             put(own, [values], (1, 2))
 
 
-def test_ones_of_a_type_that_has_none():
+def test_ones_of_a_type_without_a_one():
     with pytest.raises(ValueError, match="int1"):
         ah.ones(1, dtype=ml_dtypes.int1)
     assert ah.ones(2, dtype=ml_dtypes.int4).tolist() == [1, 1]
@@ -230,7 +230,7 @@ def test_a_records_scalar_is_copied():
     ],
     ids=["integers", "an integer", "dates", "times", "durations"],
 )  # fmt: skip
-def test_a_type_makes_elements_of_what_is_none_by_itself(value, dtype):
+def test_dtype_converts_other_objects(value, dtype):
     """NumPy would make Python objects of it."""
     with pytest.raises(TypeError, match="asarray"):
         ah.asarray(value)
@@ -252,13 +252,13 @@ def test_a_type_makes_elements_of_what_is_none_by_itself(value, dtype):
         ([[1], [2, 3]], "f8", TypeError), (["a", "b"], "f8", ValueError),
     ],
 )  # fmt: skip
-def test_a_type_takes_nothing_that_would_be_lost(value, dtype, error):
+def test_dtype_refuses_lossy_values(value, dtype, error):
     with pytest.raises(error):
         ah.asarray(value, dtype=dtype)
 
 
 @pytest.mark.parametrize(("dtype", "source"), [("f4", "f8"), ("F", "D"), ("f2", "f4"), ("i4", "i8")])
-def test_nothing_as_long_as_the_array_is_made_to_look_at_it(dtype, source):
+def test_range_check_uses_bounded_memory(dtype, source):
     x, value = ah.asarray(np.zeros(1 << 20, dtype)), np.ones(1 << 20, source)
     x[...] = value
     tracemalloc.start()

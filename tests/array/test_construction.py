@@ -180,7 +180,7 @@ def test_memory_outlives_its_names():
     assert sys.getrefcount(memory) == before
 
 
-def test_over_an_array_means_its_whole_allocation():
+def test_buffer_of_an_array_is_its_whole_block():
     whole = USMArray((4, 6), "i4", buffer="shared")
     part = whole[1:3, ::2]
     a = USMArray((24,), "i4", buffer=part)
@@ -208,7 +208,7 @@ def test_immutable_stays_immutable():
     assert a.access == "immutable"
 
 
-def test_an_array_over_foreign_memory_keeps_its_owner():
+def test_array_over_foreign_memory_holds_the_owner():
     source = np.arange(10.0)
     freed = weakref.ref(source)
     a = USMArray((2, 5), "f8", buffer=ah.asarray(source))
@@ -265,7 +265,7 @@ NO_BUFFER = (TypeError, "object with a writable buffer")
         (object(), *NO_BUFFER), ([1.0], *NO_BUFFER), ({}, *NO_BUFFER),
     ],
 )  # fmt: skip
-def test_what_is_no_buffer_to_write_is_refused(obj, error, words):
+def test_read_only_or_missing_buffer_is_refused(obj, error, words):
     with pytest.raises(error, match=words):
         USMArray((2,), "u1", buffer=obj)
 
@@ -281,7 +281,7 @@ def test_order(kind, order):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_dimensions(kind):
+def test_0d_array(kind):
     a = USMArray((), "f8", kind)
     assert (a.shape, a.strides, a.size, a.memory.nbytes) == ((), (), 1, 8)
 
@@ -321,7 +321,7 @@ def test_offset_of_new_memory_is_computed(kind, shape, strides, offset, nbytes):
     assert positions(a).max() == nbytes // 8 - 1
 
 
-def test_a_given_offset_is_kept_for_new_memory():
+def test_offset_in_new_memory():
     a = USMArray((3,), "f8", "cpu", strides=(-1,), offset=4)
     assert (a.offset, a.memory.nbytes) == (4, 40)
     assert USMArray((3,), "f8", "cpu", offset=2).memory.nbytes == 40
@@ -341,7 +341,7 @@ def test_a_given_offset_is_kept_for_new_memory():
     ],
     ids=str,
 )  # fmt: skip
-def test_what_leaves_the_memory_is_refused(layout):
+def test_layouts_outside_the_memory_are_refused(layout):
     for memory in (bytearray(64), dpm.MemoryUSMDevice(64), USMArray(8, buffer="shared")):
         with pytest.raises(ValueError, match=r"USMArray: (shape|offset)"):
             USMArray(dtype="f8", buffer=memory, **layout)
@@ -376,7 +376,7 @@ def test_types_that_usm_does_not_hold(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["O", "S0", "V0", "(2,3)f4", np.dtypes.StringDType()])
-def test_types_that_no_memory_holds(dtype):
+def test_types_without_memory_are_refused(dtype):
     with pytest.raises(TypeError, match="USMArray: dtype"):
         USMArray(2, dtype, "cpu")
 
@@ -434,7 +434,7 @@ def test_bad_options(buffer, options, error):
         USMArray((3,), "f8", buffer, buffer_ctor_kwargs=options)
 
 
-def test_options_may_be_none_of_all():
+def test_buffer_ctor_kwargs_may_be_empty():
     assert USMArray((3,), "f8", buffer_ctor_kwargs=None).shape == (3,)
     with pytest.raises(TypeError, match="buffer_ctor_kwargs is 3; accepted: a dict"):
         USMArray((3,), "f8", buffer_ctor_kwargs=3)
@@ -506,12 +506,12 @@ def test_unknown_kind():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_more_memory_than_there_is(kind):
+def test_too_large_allocation_raises(kind):
     with pytest.raises(MemoryError, match="cannot allocate"):
         USMArray((2**59,), "f8", kind)
 
 
-def test_a_failed_construction_leaves_nothing_behind():
+def test_failed_construction_releases_its_memory():
     a = USMArray.__new__(USMArray)
     for shape in ((3,), (1,) * 20):
         with pytest.raises(ValueError, match="inside the memory"):
@@ -548,7 +548,7 @@ def test_a_constructed_array_and_its_views_are_aligned_like_any_other(buffer):
     assert aligned.flags.aligned and memoryview(aligned[1:]).format == "d"
 
 
-def test_an_array_that_is_made_while_it_is_made_stays_the_first():
+def test_reentrant_construction_keeps_the_first_memory():
     class Reentrant:
         def __index__(self):
             if a.shape == ():
@@ -564,7 +564,7 @@ def test_an_array_that_is_made_while_it_is_made_stays_the_first():
         assert (a.shape, a.dtype, a.nbytes, shown[0].shape) == ((2, 3), np.dtype("f8"), 48, (2, 3))
 
 
-def test_the_constructor_has_a_signature():
+def test_constructor_signature():
     assert str(inspect.signature(ah.USMArray)) == (
         "(shape, dtype='|f8', buffer='device', strides=None, offset=0, order='C', buffer_ctor_kwargs={})"
     )

@@ -85,14 +85,14 @@ def test_sizes_shapes_and_positions():
 
 
 @pytest.mark.parametrize("value", [np.array(3.0), np.array([3]), np.array(True), np.array("3"), np.zeros(0, int)])
-def test_what_is_no_index(value):
+def test_invalid_indices_raise(value):
     with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
         operator.index(ah.asarray(value))
 
 
 @pytest.mark.parametrize("number", [int, float, complex])
 @pytest.mark.parametrize("shape", [(0,), (2,), (2, 2)])
-def test_several_elements_or_none_are_no_number(number, shape):
+def test_number_conversion_needs_one_element(number, shape):
     with pytest.raises(TypeError, match=rf"^{number.__name__}: the array has .*as_numpy\(x\)"):
         number(ah.asarray(np.ones(shape)))
 
@@ -141,7 +141,7 @@ def test_every_half_is_the_number_that_it_is():
     assert list(map(repr, ah.asarray(a).tolist())) == list(map(repr, a.tolist()))
 
 
-def test_iteration_over_rows_knows_how_many_are_left_and_keeps_names():
+def test_row_iterator_has_a_length_hint_and_dims():
     rows = iter(ah.asarray(np.arange(6).reshape(3, 2)).with_dims("IJ"))
     assert operator.length_hint(rows) == 3
     assert next(rows).dims == ("J",)
@@ -161,7 +161,7 @@ def test_item_is_a_method_like_the_others():
         ah.USMArray.item(np.zeros(1))
 
 
-def test_what_item_refuses():
+def test_item_refuses():
     x = ah.asarray(np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"6 elements; choose one"):
         x.item()
@@ -183,7 +183,7 @@ def test_what_item_refuses():
         x.tobytes("K")
 
 
-def test_iteration_over_one_dimension_gives_values():
+def test_iteration_over_one_dimension_yields_values():
     x = ah.asarray(np.array([2, 1, 2], "i2"))
     assert [type(value) for value in x] == [np.int16] * 3
     assert set(x) == {1, 2} and sum(x) == 5 and max(x) == 2 and sorted(x) == [1, 2, 2]
@@ -192,7 +192,7 @@ def test_iteration_over_one_dimension_gives_values():
     assert [type(row) for row in rows] == [ah.USMArray] * 3
 
 
-def test_packed_elements_are_not_taken_apart():
+def test_packed_elements_are_not_iterable():
     memory = np.array([0x21, 0x43], "u1")
     x = ah.from_dlpack(Handmade(memory=memory, shape=(4,), dtype=(0, 4, 1)))
     assert x.tobytes() == memory.tobytes()
@@ -235,7 +235,7 @@ def test_methods_refuse_objects_of_other_classes(name):
 # ---- the sequence protocol: len, iter, in, truth ----
 
 
-def test_iteration_gives_views_of_the_first_dimension():
+def test_iteration_yields_views_of_the_first_dimension():
     x = np.arange(6.0).reshape(3, 2)
     rows = list(ah.asarray(x))
     assert [row.ptr for row in rows] == [x[k].ctypes.data for k in range(3)]
@@ -256,7 +256,7 @@ def test_backwards_are_the_same_elements_and_views():
         reversed(ah.asarray(np.array(3)))
 
 
-def test_without_dimensions_there_is_nothing_to_iterate_over():
+def test_0d_arrays_are_not_iterable():
     x = ah.asarray(np.array(3))
     with pytest.raises(TypeError, match="without dimensions"):
         iter(x)
@@ -267,7 +267,7 @@ def test_without_dimensions_there_is_nothing_to_iterate_over():
 
 
 @pytest.mark.parametrize("value", [3, 3.0, None, "a"])
-def test_nothing_is_looked_for_in_an_array(value):
+def test_in_raises(value):
     with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
         value in ah.asarray(np.arange(5))  # noqa: B015
 
@@ -280,6 +280,6 @@ def test_the_truth_of_one_element(value, shape):
 
 
 @pytest.mark.parametrize("shape", [(0,), (2,), (3, 0), (2, 2)])
-def test_no_element_and_several_are_neither_true_nor_false(shape):
+def test_bool_needs_one_element(shape):
     with pytest.raises(ValueError, match=r"as_numpy\(x\)\.any"):
         bool(ah.asarray(np.ones(shape)))

@@ -56,7 +56,7 @@ def queue():
 # ------------------------------------------------------------------------------------------------------- any object in
 
 
-def test_any_array_comes_in_as_with_asarray(probe):
+def test_c_import_equals_asarray(probe):
     torch = pytest.importorskip("torch", reason="torch is part of the extra test")
     for x in (np.arange(6.0).reshape(2, 3)[::-1], torch.arange(3), b"abc", memoryview(b"abc")):
         a, b = probe.from_object(x), ah.asarray(x)
@@ -91,7 +91,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED.keys())
-def test_what_asarray_refuses_is_refused_with_its_words(probe, make):
+def test_c_import_raises_the_error_of_asarray(probe, make):
     x = make()
     with pytest.raises(Exception) as python:
         ah.asarray(x)
@@ -185,7 +185,7 @@ REMEDIES = {
 
 
 @pytest.mark.parametrize("remedy", REMEDIES)
-def test_what_may_be_done_is_done_and_nothing_else(probe, remedy):
+def test_request_applies_only_allowed_conversions(probe, remedy):
     x, wanted, may = REMEDIES[remedy]
     either = MAY_CAST | MAY_RELAYOUT if remedy.startswith("byte order") else may  # both swap bytes
     with pytest.raises((TypeError, BufferError)):
@@ -239,7 +239,7 @@ BUILT = {
 
 
 @pytest.mark.parametrize("built", BUILT)
-def test_numbers_become_what_is_accepted_or_are_refused(probe, built):
+def test_numbers_are_converted_to_an_accepted_type_or_refused(probe, built):
     x, dtypes, outcome = BUILT[built]
     if len(outcome) > 2:
         with pytest.raises(OverflowError, match="^f: x: this .*holds " + outcome):
@@ -336,7 +336,7 @@ def test_numbers_become_types_that_numpy_lacks(probe):
 
 
 @pytest.mark.parametrize("x", [np.frombuffer(bytes(16)), bytes(16), "jax", "pandas"], ids=type)
-def test_the_advice_for_what_is_read_only_helps(probe, x):
+def test_call_named_for_read_only_memory_works(probe, x):
     if isinstance(x, str):
         library = pytest.importorskip(
             {"jax": "jax.numpy", "pandas": "pandas"}[x], reason=f"{x} is part of the extra test"
@@ -347,7 +347,7 @@ def test_the_advice_for_what_is_read_only_helps(probe, x):
     assert probe.request(ah.asarray(x).copy(), flags=WRITEABLE).access == "readwrite"
 
 
-def test_the_advice_for_a_type_keeps_its_kind(probe):
+def test_call_named_for_a_type_keeps_its_kind(probe):
     for x in (np.array([1j]), np.array(["a"]), np.array(["2020"], "M8[s]"), np.zeros(2, "f4,i4")):
         with pytest.raises(TypeError, match="accepted: float64$"):
             probe.request(x, dtypes=(F8,))
@@ -355,7 +355,7 @@ def test_the_advice_for_a_type_keeps_its_kind(probe):
         probe.request(np.array([1]), dtypes=(F8,))
 
 
-def test_a_writable_request_copies_nothing(probe):
+def test_writable_request_does_not_copy(probe):
     for x in (BASE.astype("f4"), BASE.T.astype(">f8"), [1.0], READ_ONLY):
         with pytest.raises((TypeError, ValueError, BufferError)):
             probe.request(x, dtypes=(F8,), flags=WRITEABLE | C_CONTIGUOUS, may=15)
@@ -391,7 +391,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("wanted", NONSENSE.values(), ids=NONSENSE.keys())
-def test_a_request_that_makes_no_sense_is_refused(probe, wanted):
+def test_contradicting_request_is_refused(probe, wanted):
     for ask in (probe.request, probe.explain):
         with pytest.raises(ValueError, match="PyUSMArrayRequest.*accepted"):
             ask(BASE, **wanted)
@@ -413,7 +413,7 @@ UNSURE = {
 
 
 @pytest.mark.parametrize("unsure", UNSURE)
-def test_an_explanation_is_what_a_request_says(probe, unsure):
+def test_explanation_describes_the_request(probe, unsure):
     x, wanted = UNSURE[unsure]
     try:
         probe.request(x, **wanted)
@@ -438,11 +438,11 @@ def test_null_is_refused_or_the_error_of_the_call_before_is_passed_on(probe, cal
         probe.of_null(call, True)
 
 
-def test_null_is_no_array(probe):
+def test_null_is_refused(probe):
     assert probe.of_null("PyUSMArray_Match", False) == 0
 
 
-def test_an_array_that_was_never_given_memory_is_refused(probe):
+def test_array_without_memory_is_refused(probe):
     bare = ah.USMArray.__new__(ah.USMArray)
     calls = (probe.from_object, probe.request, probe.host_ready, probe.device, probe.queue_ref)
     for call in calls:
@@ -460,7 +460,7 @@ def test_older_and_newer_requests(probe):
         probe.request_longer(a, 1)
 
 
-def test_sycl_memory_by_place(probe, queue):
+def test_sycl_memory_by_accepted_kind(probe, queue):
     shared, device = (
         ah.USMArray(4, "f8", buffer=kind, buffer_ctor_kwargs={"queue": queue}) for kind in ("shared", "device")
     )
@@ -485,7 +485,7 @@ def syclobj(a):
     return a.__sycl_usm_array_interface__["syclobj"]
 
 
-def test_copies_go_to_the_callers_queue(probe, queue):
+def test_copies_use_the_queue_of_the_caller(probe, queue):
     dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
     device = dpctl.SyclDevice("cpu")
     own = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
@@ -508,7 +508,7 @@ def test_a_cast_stays_in_its_kind_of_memory(probe, kind):
     assert np.array_equal(ah.as_numpy(b), np.arange(4.0))
 
 
-def test_a_cuda_dict_is_no_host_memory(probe):
+def test_cuda_dict_is_refused_as_host_memory(probe):
     keys = {"shape": (3,), "typestr": "<f8", "data": (4096, False), "version": 3, "strides": None}
     Cuda = type("Cuda", (), {"__cuda_array_interface__": keys})
     try:
@@ -523,7 +523,7 @@ def test_a_cuda_dict_is_no_host_memory(probe):
 # ---------------------------------------------------------------------------------------------------- arrays of memory
 
 
-def test_malloced_memory_is_given_back_once(probe):
+def test_malloced_memory_is_freed_once(probe):
     a = probe.make(None, (2, 3), access=WRITEABLE)
     assert (a.shape, a.dtype, a.access, a.memory.release_function) == (
         (2, 3),
@@ -553,7 +553,7 @@ def test_memory_of_an_owner(probe):
     assert gone() is None
 
 
-def test_release_sees_no_exception_and_may_raise(probe, monkeypatch):
+def test_release_callback_runs_without_a_pending_exception(probe, monkeypatch):
     arrays = [probe.make(None, (2,), raises=True)]
     seen = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
@@ -618,7 +618,7 @@ SPECS = {
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_a_spec_that_cannot_be_takes_nothing_over(probe, name):
+def test_invalid_spec_does_not_take_ownership(probe, name):
     data, given, words = SPECS[name]
     if name in ("no queue", "no device"):
         pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
@@ -643,7 +643,7 @@ def test_elements_of_less_than_a_byte(probe):
     assert padded.nbytes == 2 and not probe.fields(padded)["flags"] & PACKED
 
 
-def test_somebody_has_to_keep_the_memory(probe):
+def test_spec_needs_an_owner(probe):
     with pytest.raises(ValueError, match="owner is NULL, and so is release"):
         probe.make(64, (3,))
     with pytest.raises(ValueError, match="owner is given, and so is release"):
@@ -659,7 +659,7 @@ def test_types_without_dlpack_by_their_number(probe):
     assert ah.as_numpy(probe.make(x.ctypes.data, (3,), typenum=x.dtype.num, owner=x)).tolist() == [0, 1, 2]
 
 
-def test_sycl_memory_handed_out(probe, queue):
+def test_sycl_memory_from_c(probe, queue):
     import dpctl.memory
 
     memory = dpctl.memory.MemoryUSMShared(64, queue=queue)
@@ -772,7 +772,7 @@ def test_like_the_libraries(c):
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "pandas", "awkward"])
-def test_like_the_libraries_that_take_what_is_not_dense(c, library):
+def test_like_models_of_libraries_with_nested_arrays(c, library):
     module = pytest.importorskip(library, reason=f"{library} is part of the extra test")
     make = {"polars": "Series", "pyarrow": "array", "pandas": "Series", "awkward": "Array"}[library]
     model = getattr(module, make)([1.0])
@@ -781,7 +781,7 @@ def test_like_the_libraries_that_take_what_is_not_dense(c, library):
     assert (result.to_list() if library == "polars" else result.tolist()) == [0, 1, 2]
 
 
-def test_nothing_grows(c):
+def test_memory_does_not_grow(c):
     x = np.arange(3.0)
     bad = x.astype("f4")
 
@@ -849,7 +849,7 @@ def newer(folder):
     return folder / "v3"
 
 
-def test_an_extension_of_a_newer_header_runs_where_it_asks_for_no_more(folder, newer):
+def test_extension_of_a_newer_header_without_new_functions_runs(folder, newer):
     path = build.compiled(folder, "probe_newer", [build.SOURCES / "probe.c"], "-DNAME=probe_newer", includes=(newer,))
     module = build.load(path)
     assert module.request(BASE, dtypes=(F8,)).ptr == BASE.ctypes.data
@@ -867,7 +867,7 @@ LANGUAGES = {
 
 @pytest.mark.parametrize("limited", [(), (build.LIMITED,)], ids=["whole API", "limited"])
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_source_file_of_an_extension_finds_the_table(folder, language, limited):
+def test_each_source_file_of_an_extension_shares_the_table(folder, language, limited):
     """In a process of its own: the second file's pointer to it is null until somebody fills it. Without optimisation
     the linker chooses among the files' copies of functions."""
     compiler, *standard = LANGUAGES[language]
@@ -882,7 +882,7 @@ def test_each_source_file_of_an_extension_finds_the_table(folder, language, limi
     assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
 
 
-def test_an_extension_that_needs_a_newer_arrayhub_says_so(folder, newer):
+def test_extension_that_needs_a_newer_arrayhub_raises(folder, newer):
     flags = ("-DNAME=probe_newest", "-DARRAYHUB_TARGET_VERSION=3")
     module = build.load(build.compiled(folder, "probe_newest", [build.SOURCES / "probe.c"], *flags, includes=(newer,)))
     for call in (module.from_object, module.request, module.to_host, module.device):

@@ -41,7 +41,7 @@ def test_labels_of_the_argument_are_kept():
     assert result.name == "n"
 
 
-def test_lists_give_numpy():
+def test_lists_are_passed_as_numpy():
     assert type(blur([1.0, 2.0])) is np.ndarray
 
 
@@ -109,7 +109,7 @@ def test_methods_and_async_functions():
     assert isinstance(asyncio.run(later(torch.ones(2))), torch.Tensor)
 
 
-def test_what_is_not_clear_is_refused_at_decoration():
+def test_ambiguous_signatures_are_refused_at_decoration():
     def generator(x):
         yield x
 

@@ -77,7 +77,7 @@ def test_a_wrong_keyword_is_refused_by_the_function_that_was_called(name):
         CREATORS[name](dytpe="f4")
 
 
-def test_types_that_numpy_has_not_by_their_names():
+def test_types_missing_in_numpy_by_name():
     code = "import arrayhub as ah; print(ah.zeros(2, 'bfloat16').dtype)"  # before ml_dtypes is imported
     assert python(code) == "bfloat16\n"
     assert ah.zeros(2, "float8_e4m3fn").dtype == ml_dtypes.float8_e4m3fn
@@ -86,7 +86,7 @@ def test_types_that_numpy_has_not_by_their_names():
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="cupy is installed")
-def test_a_library_that_is_missing_is_what_is_missing_first():
+def test_missing_library_is_reported_before_other_errors():
     with pytest.raises(ImportError, match="cupy is needed for its arrays: pip install"):
         ah.as_cupy(np.zeros(2))
 
@@ -110,7 +110,7 @@ BROKEN_WAYS = {
 
 
 @pytest.mark.parametrize("name", BROKEN_WAYS)
-def test_what_a_library_lacks_is_named(tmp_path, name):
+def test_missing_feature_of_a_library_is_named(tmp_path, name):
     """The library is installed, so what installs it is not all that there is to say."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("import what_it_needs")
@@ -128,7 +128,7 @@ def test_at_the_prompt_an_explanation_is_its_text():
     assert repr(found) == str(found) and "zero-copy" in repr(found)
 
 
-def test_a_short_description_says_how_the_elements_lie():
+def test_error_describes_the_layout():
     x = ah.asarray(np.zeros((2, 3)))
     assert "strides" not in repr(x)
     assert "byte_strides=(-24, -8)" in repr(x[::-1, ::-1])

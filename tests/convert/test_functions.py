@@ -49,7 +49,7 @@ class Speaks:
         (np.array([(1, 2.5)], "i4,f8")[0], np.dtype("i4,f8"), ()),
     ],
 )
-def test_numbers_and_sequences_come_in_as_numpy_has_them(value, dtype, shape):
+def test_numbers_and_sequences_are_imported_as_in_numpy(value, dtype, shape):
     x = ah.asarray(value)
     assert (x.dtype, x.shape) == (np.dtype(dtype), shape)
     np.testing.assert_array_equal(np.asarray(x), np.asarray(value))
@@ -69,7 +69,7 @@ def test_ragged_and_object_lists_are_type_errors(value):
         ah.asarray(value)
 
 
-def test_objects_are_not_blamed_on_an_interface_that_was_not_asked():
+def test_object_dtype_error_names_the_protocol_that_was_used():
     with pytest.raises(TypeError, match=r"^numpy\.ndarray: dtype is dtype\('O'\)"):
         ah.asarray(np.array([None]))
 
@@ -108,7 +108,7 @@ def test_a_refusal_names_the_type_with_its_library(library):
 
 
 @pytest.mark.parametrize("value", [object(), None, {"a": 1}, {1, 2}, len, int, ..., (x for x in ())])
-def test_what_speaks_nothing_is_a_type_error_that_lists_the_protocols(value):
+def test_type_error_lists_the_protocols(value):
     with pytest.raises(TypeError, match=r"does not support an array protocol.*__dlpack__"):
         ah.asarray(value)
 
@@ -199,7 +199,7 @@ def test_a_dunder_that_answers_differently_is_read_once():
     assert reads == [1]
 
 
-def test_what_interrupts_is_not_swallowed():
+def test_keyboard_interrupt_propagates():
     with pytest.raises(KeyboardInterrupt):
         ah.asarray(producer(__dlpack__=raising(KeyboardInterrupt())))
 
@@ -215,13 +215,13 @@ def test_a_refusal_passes_on_to_the_next_protocol():
     assert (u.protocol, u.ptr) == ("array_interface", array.ctypes.data)
 
 
-def test_when_all_refuse_the_error_has_every_reason():
+def test_error_lists_the_reason_of_each_protocol():
     none = property(raising(AttributeError("reason two")))
     with pytest.raises(BufferError, match="reason one"):
         ah.asarray(producer(__dlpack__=raising(BufferError("reason one")), __array_interface__=none))
 
 
-def test_a_false_description_is_an_error_and_not_passed_over():
+def test_invalid_description_is_an_error_and_not_a_refusal():
     said = {"shape": (-3,), "typestr": "<i8", "data": (1, False), "version": 1}
     lies = producer(__sycl_usm_array_interface__=said, __dlpack__=lending(np.arange(3)))
     with pytest.raises(ah.InterfaceError, match="shape"):
@@ -239,7 +239,7 @@ def test_via_chooses(via):
 
 
 @pytest.mark.parametrize("via", ["sycl", "cuda"])
-def test_via_a_protocol_that_the_object_does_not_speak(via):
+def test_via_a_protocol_that_the_object_does_not_support(via):
     with pytest.raises(TypeError, match=f"does not support the protocol '{via}'"):
         ah.asarray(np.arange(3), via=via)
 
@@ -292,7 +292,7 @@ def test_copy_of_readonly_is_writable():
     assert ah.asarray(b"abc", copy=True).access == "readwrite"
 
 
-def test_dtype_copies_only_where_it_differs():
+def test_dtype_copies_only_if_it_differs():
     x = np.arange(3.0)
     assert ah.asarray(x, dtype="f8").ptr == x.ctypes.data
     assert ah.asarray(x, dtype=np.float64, copy=False).ptr == x.ctypes.data
@@ -320,7 +320,7 @@ def test_byte_order_is_a_conversion():
 
 
 @pytest.mark.parametrize("device", ["cpu", (1, 0), ah.Device("cpu")])
-def test_device_cpu_is_where_it_is(device):
+def test_device_cpu_does_not_copy_host_memory(device):
     x = np.arange(3)
     assert ah.asarray(x, device=device).ptr == x.ctypes.data
     assert ah.asarray(x, device=device, copy=True).ptr != x.ctypes.data
@@ -434,7 +434,7 @@ def test_a_protocol_set_on_an_instance_is_seen():
     assert ah.asarray(x).ptr == a.ctypes.data
 
 
-def test_types_are_not_kept_alive():
+def test_types_are_not_held():
     class Temporary(Speaks):
         pass
 
@@ -522,7 +522,7 @@ def test_negative_strides_never_reach_torch():
     assert torch.is_tensor(ah.as_torch(np.arange(0)[::-1]))
 
 
-def test_torch_keeps_nothing_of_what_it_refuses():
+def test_refused_tensors_are_released():
     """Its exchange table forgets a managed tensor whose type it does not have."""
     pytest.importorskip("torch")
     ml_dtypes = pytest.importorskip("ml_dtypes")
@@ -551,7 +551,7 @@ def test_to_host_with_out():
         ah.to_host(x, out=out)
 
 
-def test_a_type_that_another_interrupts_while_it_is_met():
+def test_type_inspected_while_another_is_inspected():
     """A metaclass may run anything while its class is met: here it has types met that are remembered in its place."""
     python(
         """
@@ -579,7 +579,7 @@ def test_a_type_that_another_interrupts_while_it_is_met():
 # ---------------------------------------------------------------------------------------------------------- environment
 
 
-def test_importing_arrayhub_imports_numpy_and_nothing_else():
+def test_import_loads_only_numpy():
     out = python(
         """
         import sys
@@ -600,7 +600,7 @@ def test_importing_arrayhub_imports_numpy_and_nothing_else():
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="None is not counted any more")
-def test_ways_that_have_nothing_to_say_leave_nothing_behind():
+def test_unsupported_protocols_leave_no_exception_pending():
     """Each protocol that a type might have answers with None where the object lacks it, and that None is given back."""
     producer = Speaks("__array_interface__")
     before = sys.getrefcount(None)
@@ -609,7 +609,7 @@ def test_ways_that_have_nothing_to_say_leave_nothing_behind():
     assert abs(sys.getrefcount(None) - before) < 500
 
 
-def test_a_refusal_is_one_exception_that_nothing_runs_under():
+def test_refusal_is_raised_without_context():
     """The exception of a refused protocol is fetched before a producer's code runs."""
     met = []
 
@@ -623,7 +623,7 @@ def test_a_refusal_is_one_exception_that_nothing_runs_under():
 
 
 @pytest.mark.parametrize("via", [None, "dlpack", "cuda"])
-def test_a_class_that_goes_while_it_is_asked(via):
+def test_class_collected_during_import(via):
     """A metaclass whose code gives the only object of a class another class: the one that is asked must be held."""
     out = python(
         f"""
@@ -671,7 +671,7 @@ def test_a_class_that_goes_while_it_is_asked(via):
     assert out.splitlines()[-1] == "True True"
 
 
-def test_a_class_that_a_metaclass_changes_while_it_is_asked():
+def test_class_changed_by_its_metaclass_during_import():
     """What was found out of a class before it changed is not remembered of what it is then."""
 
     class Meta(type):
@@ -716,7 +716,7 @@ def counting(array):
     return Counting
 
 
-def test_a_type_is_worked_out_once():
+def test_type_is_inspected_once():
     """The second object of a type costs no look-up in it: what was found out about the type is remembered."""
     cls = counting(np.arange(3.0))
     ah.asarray(cls())
@@ -726,7 +726,7 @@ def test_a_type_is_worked_out_once():
     assert cls.asked == []
 
 
-def test_a_type_is_worked_out_again_when_it_or_a_base_has_changed():
+def test_type_is_inspected_again_after_a_change():
     first, second = np.arange(3.0), np.arange(4.0)
     base = counting(first)
 
@@ -742,7 +742,7 @@ def test_a_type_is_worked_out_again_when_it_or_a_base_has_changed():
         changed.lent = first
 
 
-def test_a_type_that_changes_more_often_than_it_can_have_versions():
+def test_type_without_version_tags_left():
     """CPython gives a type 1000 versions at most (from 3.12 on), then none: nothing about it may then be remembered."""
     cls = counting(np.arange(3.0))
     with_struct = np.arange(4.0)
@@ -764,13 +764,13 @@ def test_convert_requires_a_library():
         ah.convert(np.zeros(3))
 
 
-def test_convert_gives_read_only_memory_where_it_is_allowed():
+def test_convert_exports_read_only_memory_if_allowed():
     with pytest.raises(BufferError, match="read-only"):
         ah.convert(b"abc", "torch")
     assert ah.convert(b"abc", "torch", allow_readonly=True).tolist() == [97, 98, 99]
 
 
-def test_from_dlpack_takes_a_stream():
+def test_from_dlpack_stream():
     assert ah.from_dlpack(np.zeros(3), stream=1).size == 3
     with pytest.raises(TypeError, match="stream"):
         ah.from_dlpack(np.zeros(3), stream="nonsense")
@@ -784,7 +784,7 @@ def test_dir_shows_public_names_only():
 
 
 @pytest.mark.parametrize("name", ["layouts", "sycl_runtime", "transfer"])
-def test_dir_of_a_public_module_shows_what_is_public_in_it(name):
+def test_dir_lists_public_names(name):
     module = getattr(ah, name)
     assert dir(module) == sorted(module.__all__)
 
@@ -798,7 +798,7 @@ def test_integers_that_a_type_does_not_hold_are_refused_as_by_numpy(values):
 
 
 @pytest.mark.parametrize("given", [([1, 2], "u1"), ([1.5], "i4"), (["1.5"], "f8"), ([[]], "i4"), (np.int64(7), "i1")])
-def test_values_of_a_chosen_type_are_numpys(given):
+def test_values_with_a_dtype_are_cast_as_by_numpy(given):
     values, dtype = given
     a, wanted = ah.asarray(values, dtype=dtype), np.asarray(values, dtype=dtype)
     assert a.is_copy and a.dtype == wanted.dtype and np.array_equal(np.asarray(a), wanted)
@@ -815,14 +815,14 @@ ELEMENTS = [
 
 
 @pytest.mark.parametrize("a", ELEMENTS, ids=lambda a: str(a.dtype))
-def test_lists_of_our_own_elements(a):
+def test_lists_of_usm_arrays(a):
     x = ah.asarray(a)
     assert ah.asarray([x[0], x[1]]).tobytes() == ah.asarray([[x[0]], (x[1],)]).tobytes() == a.tobytes()
     assert ah.asarray([x[0], x[1]]).dtype == a.dtype
     assert ah.asarray((x[0], a[1]), dtype=a.dtype).tobytes() == a.tobytes()
 
 
-def test_a_list_in_itself_with_our_own_elements():
+def test_recursive_list_of_usm_arrays():
     endless = [ah.asarray(np.array(["2020-01-01"], "M8[D]"))[0]]
     endless.append(endless)
     with pytest.raises((TypeError, ValueError)):
@@ -830,13 +830,13 @@ def test_a_list_in_itself_with_our_own_elements():
 
 
 @pytest.mark.parametrize("name", [["numpy"], {}, 3, None, int])
-def test_convert_wants_a_name(name):
+def test_convert_requires_a_name(name):
     with pytest.raises(ValueError, match="convert: to is"):
         ah.convert(np.zeros(2), name)
 
 
 @pytest.mark.parametrize("via", [None, "array_interface", "array_struct", "buffer"])
-def test_results_of_broadcast_arrays_are_readonly_by_every_way(via):
+def test_results_of_broadcast_arrays_are_readonly_by_every_protocol(via):
     """NumPy's own buffer and interfaces say so, while flags.writeable is still True (NPY_ARRAY_WARN_ON_WRITE)."""
     torch = pytest.importorskip("torch")
     repeated, _ = np.broadcast_arrays(np.arange(3.0), np.zeros((2, 3)))

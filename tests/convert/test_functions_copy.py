@@ -28,7 +28,7 @@ COPIES = {
 
 
 @pytest.mark.parametrize("make", COPIES.values(), ids=COPIES.keys())
-def test_copies_say_so_and_so_do_their_views(make):
+def test_is_copy_of_copies_and_their_views(make):
     a = make(np.arange(4.0))
     assert a.is_copy
     assert a[...].is_copy and a.T.is_copy and a.reshape(-1).is_copy
@@ -51,12 +51,12 @@ def test_copies_say_so_and_so_do_their_views(make):
         lambda x: ah.as_numpy(ah.asarray([1.0, 2.0])),  # what the caller holds, too
     ],
 )
-def test_views_are_no_copies(make):
+def test_is_copy_of_views(make):
     assert not ah.asarray(make(np.arange(4.0))).is_copy
 
 
 @pytest.mark.parametrize("size", [(4, 3), (1, 1)])
-def test_a_picture_of_pils_is_a_copy_at_each_look(size):
+def test_pil_image_is_a_new_copy_on_each_import(size):
     pil = pytest.importorskip("PIL.Image", reason="pillow is part of the extra test")
     image = pil.new("L", size)
     assert ah.asarray(image).is_copy
@@ -78,7 +78,7 @@ def test_a_picture_of_pils_is_a_copy_at_each_look(size):
     ],
     ids=["one dict", "a new dict", "new bytes", "a new bytearray", "a new view"],
 )
-def test_bytes_that_only_a_new_dict_has_are_a_copy(look, is_copy):
+def test_bytes_of_a_new_dict_count_as_a_copy(look, is_copy):
     kept = {"shape": (3,), "typestr": "|u1", "version": 3, "data": bytearray(b"abc")}
 
     class Producer:
@@ -109,19 +109,19 @@ class Slotted:
 
 @pytest.mark.parametrize("data", [b"", b"a", b"\0", b"ab", bytearray(), bytearray(b"a"), bytearray(b"ab")], ids=repr)
 @pytest.mark.parametrize("cls", [Lender, Slotted])
-def test_bytes_that_a_producer_keeps_are_no_copy(cls, data):
+def test_bytes_held_by_the_producer_are_not_a_copy(cls, data):
     """Python shares one object for each single byte."""
     x = ah.asarray(cls(data), copy=False)
     assert not x.is_copy
     assert x.tobytes() == data
 
 
-def test_memory_of_ones_own_is_no_copy():
+def test_new_memory_is_not_a_copy():
     assert not ah.USMArray(3, buffer="cpu").is_copy
     assert not ah.zeros((2, 3), "f8").is_copy
 
 
-def test_copy_true_copies_what_a_wrapper_holds_once_more():
+def test_copy_true_copies_the_array_of_a_wrapper():
     xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
     x = xarray.DataArray(np.arange(3.0))
     assert ah.asarray(x, copy=True).ptr != x.data.ctypes.data
@@ -132,7 +132,7 @@ def test_copy_true_copies_what_a_wrapper_holds_once_more():
 
 
 @pytest.mark.parametrize("value", [[1.0, 2.0], (1.0,), 3, 2.5, np.float32(1)], ids=str)
-def test_copy_false_refuses_what_has_no_memory(value):
+def test_copy_false_refuses_objects_without_memory(value):
     calls = [*AS, ah.asarray, ah.to_host]
     for call in calls:
         with pytest.raises(BufferError, match="copy=False"):
@@ -144,7 +144,7 @@ def test_copy_false_refuses_what_has_no_memory(value):
 
 
 @pytest.mark.parametrize("copy", ["no", "", 1, 0, np.array(True), []])
-def test_copy_is_true_false_or_none(copy):
+def test_copy_accepts_true_false_or_none(copy):
     x = np.arange(3.0)
     a = ah.asarray(x)
     calls = [*AS, ah.asarray, ah.from_dlpack, ah.to_host, lambda x, copy: ah.convert(x, "numpy", copy=copy)]
@@ -167,7 +167,7 @@ def test_numpys_bools_are_bools():
 
 
 @pytest.mark.parametrize("value", [np.array([2**40 + 7]), np.array([1e300]), np.array([1e300j])], ids=str)
-def test_jax_narrows_nothing(value):
+def test_jax_does_not_narrow(value):
     jax = pytest.importorskip("jax", reason="jax is part of the extra test")
     with jax.enable_x64(False):
         for copy in (None, True):
@@ -180,7 +180,7 @@ def test_jax_narrows_nothing(value):
 
 
 @pytest.mark.parametrize("copy", [None, True])
-def test_what_jax_has_no_type_for_is_not_told_to_be_copied(copy):
+def test_error_for_types_missing_in_jax_does_not_name_a_copy(copy):
     pytest.importorskip("jax", reason="jax is part of the extra test")
     torch = pytest.importorskip("torch", reason="torch is part of the extra test")
     with pytest.raises(BufferError, match=r"jax: .*convert the elements") as raised:
@@ -196,7 +196,7 @@ def test_what_jax_has_no_type_for_is_not_told_to_be_copied(copy):
 
 
 @pytest.mark.parametrize("dtype", ["f2", ">f4", "g", "G", "V3", [("a", "f2")], [("a", ">i4")], "bfloat16"], ids=str)
-def test_numba_gets_only_what_its_functions_take(dtype):
+def test_as_numba_refuses_types_that_numba_lacks(dtype):
     pytest.importorskip("numba", reason="numba is part of the extra test")
     if dtype == "bfloat16":
         dtype = pytest.importorskip("ml_dtypes", reason="ml_dtypes is part of the extra test").bfloat16
@@ -208,7 +208,7 @@ def test_numba_gets_only_what_its_functions_take(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["?", "u8", "f4", "c16", "M8[ns]", "U3", "S2", [("a", "i4"), ("b", "f8")]], ids=str)
-def test_what_numba_is_said_to_take_compiles(dtype):
+def test_types_accepted_by_as_numba_compile(dtype):
     numba = pytest.importorskip("numba", reason="numba is part of the extra test")
     x = np.zeros(3, dtype)
     assert ah.explain(x, to="numba").verdicts[0].verdict == "zero-copy"
@@ -223,7 +223,7 @@ def test_what_numba_is_said_to_take_compiles(dtype):
 # -------------------------------------------------------------------------------------------------------- onnxruntime
 
 
-def test_what_an_ortvalue_lies_in_is_held():
+def test_memory_of_an_ortvalue_is_held():
     ort = pytest.importorskip("onnxruntime", reason="onnxruntime is part of the extra test")
     array = np.full(1 << 20, 7.0)
     view = ah.asarray(ort.OrtValue.ortvalue_from_numpy(array))
@@ -236,7 +236,7 @@ def test_what_an_ortvalue_lies_in_is_held():
     assert np.asarray(view)[0] == 7
 
 
-def test_copy_is_no_string_anywhere():
+def test_copy_rejects_other_strings():
     x = ah.asarray(np.arange(3))
     for call in (lambda: x.astype("f8", copy="no"), lambda: x.to_numpy(copy="no"), lambda: ah.asarray(x, copy="no")):
         with pytest.raises(TypeError, match="copy is 'no'"):

@@ -27,7 +27,7 @@ def test_as_jax_copies_unaligned_memory():
     assert isinstance(ah.as_jax(x, copy="if_needed"), jax.Array)
 
 
-def test_device_memory_comes_to_the_host():
+def test_device_memory_is_copied_to_the_host():
     dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
     device = dpnp.arange(3, dtype="f4", usm_type="device")
     shared = dpnp.arange(3, dtype="f4", usm_type="shared")

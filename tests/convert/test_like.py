@@ -103,7 +103,7 @@ def test_series_of_another_length_has_no_labels(pandas):
     assert result.name is None
 
 
-def test_series_with_memory_of_arrow_gives_one(pandas):
+def test_series_with_arrow_memory_returns_one(pandas):
     pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
     model = pandas.Series([1, 2], dtype="int64[pyarrow]", index=["a", "b"], name="n")
     result = ah.like(np.array([1.5, 2.5]), model)
@@ -148,7 +148,7 @@ def test_data_array_keeps_dims_coords_and_name():
     assert ah.like(values, model.variable).dims == ("x", "y")
 
 
-def test_data_array_around_a_tensor_gives_one(torch):
+def test_data_array_of_a_tensor_returns_one(torch):
     xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
     strict = pytest.importorskip("array_api_strict", reason="array-api-strict is part of the extra test")
     model = xarray.DataArray(strict.zeros((2,)), dims=("x",))
@@ -212,7 +212,7 @@ def test_lists_and_numbers_stand_for_numpy(model):
 
 
 @pytest.mark.parametrize("model", [None, object(), {}, "torch", len, object])
-def test_what_is_not_a_model(model):
+def test_invalid_models_raise(model):
     with pytest.raises(TypeError, match=r"like: the model .*; accepted: an array of numpy, torch"):
         ah.like(np.ones(2), model)
 

@@ -64,6 +64,6 @@ def test_placements_are_keys():
     assert repr(a) == "Placement(library='numpy', device='cpu')"
 
 
-def test_what_is_not_an_array():
+def test_objects_that_are_not_arrays():
     with pytest.raises(TypeError, match="placement: the model"):
         ah.placement(object())

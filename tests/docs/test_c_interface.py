@@ -63,7 +63,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_the_struct_says_what_numpy_says(cython_consumer, name):
+def test_struct_fields_equal_numpy(cython_consumer, name):
     source = ARRAYS[name]
     a = arrayhub.asarray(source)
     got = cython_consumer.fields(a)
@@ -105,7 +105,7 @@ def test_c_adds_up_any_layout(c_consumer, name):
 
 
 @pytest.mark.parametrize("source", [ARRAYS["unaligned"], BASE.astype(">f8"), BASE.astype("f4")])
-def test_c_sees_what_it_cannot_read(c_consumer, source):
+def test_c_code_detects_memory_that_the_host_cannot_read(c_consumer, source):
     with pytest.raises(TypeError, match="aligned native float64"):
         c_consumer.total(arrayhub.asarray(source))
 
@@ -116,7 +116,7 @@ def test_c_knows_strangers(c_consumer, stranger):
         c_consumer.total(stranger)
 
 
-def test_cython_writes_where_it_may(cython_consumer):
+def test_cython_writes_writable_memory(cython_consumer):
     values = np.arange(6.0)
     cython_consumer.negate(arrayhub.asarray(values[::-2]))
     assert values.tolist() == [0, -1, 2, -3, 4, -5]
@@ -130,7 +130,7 @@ def test_cython_knows_strangers(cython_consumer, stranger):
         cython_consumer.fields(stranger)
 
 
-def test_cython_makes_no_subclass(tmp_path):
+def test_cython_cannot_subclass(tmp_path):
     """Its fields would lie over those of arrayhub that the declaration does not have."""
     pytest.importorskip("Cython")
     source = tmp_path / "subclass.pyx"

@@ -59,7 +59,7 @@ BROUGHT = {"[sycl]": {"dpctl"}}  # what comes with an extra
 @pytest.mark.parametrize(
     "document", [d for d in DOCUMENTS if BLOCK.search(d.read_text())], ids=lambda d: d.relative_to(ROOT).as_posix()
 )
-def test_a_page_names_what_its_examples_need(document):
+def test_pages_name_the_packages_of_their_examples(document):
     """arrayhub and the page's own pip line are sufficient to run the page."""
     imported = {
         name.partition(".")[0]
@@ -143,7 +143,7 @@ def test_the_demo_reports_a_failure(tmp_path):
     assert "FAILED  numpy array: numpy has the array at another address" in done.stdout
 
 
-def test_the_demo_wants_a_device_where_dpctl_is(tmp_path):
+def test_demo_requires_a_device_if_dpctl_is_installed(tmp_path):
     no_drivers = {"OCL_ICD_FILENAMES": "", "OCL_ICD_VENDORS": str(tmp_path), "ONEAPI_DEVICE_SELECTOR": "opencl:cpu"}
     done = run("-m", "arrayhub", "demo", cwd=tmp_path, **no_drivers)
     assert done.returncode == 1
@@ -157,13 +157,13 @@ def test_the_command_line_explains_itself(tmp_path):
     assert run("-m", "arrayhub", "no such command", cwd=tmp_path).returncode == 2
 
 
-def test_the_root_of_a_clone_is_no_obstacle():
+def test_import_from_the_root_of_a_clone():
     """`python -m arrayhub` in a clone finds the sources first, without compiled modules."""
     done = run("-c", "import arrayhub; print(arrayhub.asarray(b'abc').shape)", cwd=ROOT)
     assert done.stdout == "(3,)\n", done.stderr
 
 
-def test_sources_that_are_not_compiled_say_so(tmp_path):
+def test_import_of_uncompiled_sources_names_the_build(tmp_path):
     sources = shutil.ignore_patterns("*.so", "*.c", "*.c.dep", "__pycache__")
     shutil.copytree(ROOT / "arrayhub", tmp_path / "arrayhub", ignore=sources)
     done = run("-S", "-c", "import arrayhub", cwd=tmp_path, PYTHONPATH="")
@@ -171,11 +171,11 @@ def test_sources_that_are_not_compiled_say_so(tmp_path):
     assert "are not compiled; run `pip install .`" in done.stderr
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_is_importable():
     assert all(hasattr(arrayhub, name) for name in arrayhub.__all__)
 
 
-def test_the_version_stands_in_one_place():
+def test_version_is_defined_once():
     """But for the pkg-config file, which can read none; tests/docs/test_extension_authors.py compares it."""
     others = ("pyproject.toml", "meson.build", "docs/conf.py", "arrayhub/cmake/arrayhub-config-version.cmake")
     assert not [file for file in others if arrayhub.__version__ in (ROOT / file).read_text()]
@@ -187,7 +187,7 @@ def tools_of(file, word):
     return {" ".join([part for part in line.split() if not part.startswith("-")][:2]) for line in lines}
 
 
-def test_hooks_run_what_ci_runs():
+def test_pre_commit_hooks_run_the_checks_of_ci():
     """As CONTRIBUTING.md says: all of it but the tests."""
     hooks, checks = tools_of(".pre-commit-config.yaml", "entry:"), tools_of(".ci/run", "check")
     assert {"ruff check", "mypy", "python mypy.stubtest"} <= hooks

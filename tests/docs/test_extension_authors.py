@@ -306,13 +306,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("given", TAKEN)
-def test_what_is_taken(author, given):
+def test_accepted_arguments(author, given):
     x = TAKEN[given]()
     assert author.total(x) == pytest.approx(np.asarray(ah.as_numpy(x)).sum())
 
 
 @pytest.mark.parametrize("given", REFUSED)
-def test_what_is_refused(author, given):
+def test_refused_arguments(author, given):
     x, kind, words = REFUSED[given]()
     with pytest.raises(kind, match=words) as refusal:
         author.total(x)
@@ -340,7 +340,7 @@ def test_writes_arrive_or_are_refused(author):
             negate(x)
 
 
-def test_what_goes_out_is_of_the_models_library(author):
+def test_result_has_the_library_of_the_model(author):
     writes(author)
     torch = pytest.importorskip("torch", reason=TORCH)
     assert author.ones(3, torch.zeros(1)).tolist() == [1, 1, 1]
@@ -368,7 +368,7 @@ def test_several_types_and_conversions(cpp):
         cpp.largest(np.array([1j]))
 
 
-def test_a_view_needs_no_gil(cpp):
+def test_views_are_read_without_the_gil(cpp):
     x = np.arange(4.0).reshape(2, 2)
     found = []
     threads = [threading.Thread(target=lambda: found.extend(cpp.norm(x) for _ in range(200))) for _ in range(4)]
@@ -416,7 +416,7 @@ def test_a_refusal_is_of_its_own_call(framework):
         framework.named(x)
 
 
-def test_an_overload_that_refuses_lets_the_next_be_asked(framework):
+def test_refusing_overload_falls_through(framework):
     x = np.arange(3)  # int64, which only a cast can bring to float64
     assert framework.cast(x.astype("i2")) == "cast"
     assert framework.many(x.astype("i2"), *range(7)) == "cast"
@@ -520,7 +520,7 @@ class Owner:
 
 
 @pytest.mark.parametrize("way", ["kept_by", "kept_by_handle", "kept_by_pointer"])
-def test_a_python_owner_is_kept_and_not_called(framework, way):
+def test_python_owner_is_held_and_not_called(framework, way):
     keeps_and_does_not_call(getattr(framework, way))
 
 
@@ -617,7 +617,7 @@ USES = ("a.span()", "a.begin()", "a.end()", "a.stride(0)", "a(0)", "a.reference(
 
 
 @pytest.mark.parametrize("use", USES)
-def test_elements_that_lie_anywhere_have_no_references(tmp_path, use):
+def test_strided_elements_have_no_references(tmp_path, use):
     """Unaligned or swapped elements are not a T: neither T& nor a range of T is given."""
     source = tmp_path / "as_is.cpp"
     mdspan = "struct mdspan_of_one { struct extents_type { static constexpr std::size_t rank() { return 1; } }; };\n"
@@ -639,7 +639,7 @@ def test_views_of_several_types(plain):
         plain.visit_nothing()
 
 
-def test_views_in_the_library_they_came_from(plain):
+def test_views_in_the_library_of_the_argument(plain):
     x = BASE[0, 0]
     for out in plain.alike(x):
         assert type(out) is np.ndarray and np.shares_memory(out, x)
@@ -667,7 +667,7 @@ OUT = {
 
 
 @pytest.mark.parametrize("way", OUT)
-def test_ways_out(plain, way):
+def test_return_value_conversions(plain, way):
     before = plain.alive()
     a = plain.out(way)
     assert (a.access, a.shape) == OUT[way]
@@ -682,7 +682,7 @@ def test_ways_out(plain, way):
 
 
 @pytest.mark.parametrize("way", ["called: 65", "called: strides", "malloc: 65"])
-def test_an_owner_is_released_where_no_array_is_made(plain, way):
+def test_owner_is_released_if_construction_fails(plain, way):
     before, memory = plain.alive(), resident()
     for _ in range(3):
         with pytest.raises(ValueError, match="hand_out"):
@@ -698,7 +698,7 @@ def test_python_owners_of_plain_cpp(plain, way):
 
 
 @pytest.mark.parametrize("way", ["too many", "negative", "null owner", "null pointer", "bad strides", "null shared"])
-def test_what_cannot_go_out(plain, way):
+def test_refused_return_values(plain, way):
     before = plain.alive()
     with pytest.raises(ValueError, match=r"hand_out|data is 0"):
         plain.out(way)
@@ -706,13 +706,13 @@ def test_what_cannot_go_out(plain, way):
 
 
 @pytest.mark.parametrize("way", ["as", "like", "view as", "view like", "queue", "view queue"])
-def test_what_is_empty_is_no_array(plain, way):
+def test_empty_handle_is_refused(plain, way):
     with pytest.raises(ValueError, match="this array is empty; accepted: an array that holds an object"):
         plain.empty(way)
 
 
 @pytest.mark.parametrize("way", ["null array", "null view"])
-def test_null_is_no_array(plain, way):
+def test_null_is_refused(plain, way):
     with pytest.raises(SystemError, match="PyUSMArray_.*: the object is NULL"):
         plain.empty(way)
 
@@ -732,7 +732,7 @@ def test_an_owner_that_throws(plain, monkeypatch, way):
     assert seen == THROWN[way]
 
 
-def test_an_owner_that_throws_where_no_array_is_made(plain, monkeypatch):
+def test_throwing_owner_if_construction_fails(plain, monkeypatch):
     seen = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
     with pytest.raises(ValueError, match="shape"):
@@ -812,7 +812,7 @@ def test_sycl_authors_work_behind_the_producer(sycl_author):
         assert (ah.as_numpy(sycl_author.twice(y)) == 2).all()
 
 
-def test_sycl_authors_fill_and_hand_out(sycl_author):
+def test_sycl_example_fills_and_returns_memory(sycl_author):
     dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
     x = dpnp.zeros(8, dtype="f4")
     sycl_author.fill(x, 3.0)
@@ -831,12 +831,12 @@ def test_sycl_authors_fill_and_hand_out(sycl_author):
 # ---------------------------------------------------------------------------------------------------- build files, ABI
 
 
-def test_the_build_files_say_the_version():
+def test_build_files_have_the_version():
     text = (Path(build.INCLUDE).parent / "pkgconfig" / "arrayhub.pc").read_text()
     assert re.search(r"^Version: (.*)$", text, re.M)[1] == ah.__version__
 
 
-def test_config_says_where():
+def test_config_prints_the_include_directory():
     for option, file in {"cmakedir": "arrayhub-config.cmake", "pkgconfigdir": "arrayhub.pc"}.items():
         said = build.run(sys.executable, "-m", "arrayhub", "config", f"--{option}", env=environment()).strip()
         assert (Path(said) / file).exists()
@@ -871,7 +871,7 @@ def pkgconf(folder):
     return build.once(folder, "pkgconf", install)
 
 
-def test_pkgconf_finds_arrayhub(pkgconf, tmp_path):
+def test_pkg_config_resolves_arrayhub(pkgconf, tmp_path):
     entry_points_of_the_tree(tmp_path)
     said = build.run(
         sys.executable, "-m", "pkgconf", "--cflags", "arrayhub", env=environment(tmp_path, pkgconf), cwd=tmp_path
@@ -915,6 +915,6 @@ def layout(folder):
     return build.run(program).splitlines()
 
 
-def test_the_page_has_the_layout(tmp_path):
+def test_page_documents_the_struct_layout(tmp_path):
     page = (DOCS / "abi.md").read_text()
     assert re.findall(r"^\| `PyUSM.*\|$", page, re.M) == layout(tmp_path)

@@ -35,7 +35,7 @@ def sources():
 
 
 @pytest.mark.parametrize("which", range(3))
-def test_device_memory_is_asked_for_by_its_place(c, which):
+def test_device_memory_request_by_kind(c, which):
     _, source = list(sources())[which]
     for where in (ON_CUDA, ANYWHERE, ON_HOST | ON_CUDA):
         x = c.request(source, name="f: x", where=where, dtypes=(F8,))
@@ -48,7 +48,7 @@ def test_device_memory_is_asked_for_by_its_place(c, which):
     assert "to_host" in c.explain(source, where=ON_HOST)
 
 
-def test_both_directions_by_a_copy_where_it_is_allowed(c):
+def test_copies_in_both_directions_if_allowed(c):
     source = cupy.arange(6.0)
     host = c.request(source, where=ON_HOST, may=MAY_TRANSFER)
     assert host.device.type == "cpu" and np.asarray(host).tolist() == list(range(6))
@@ -61,7 +61,7 @@ def test_both_directions_by_a_copy_where_it_is_allowed(c):
         c.request(source, where=ON_HOST, may=MAY_TRANSFER, flags=WRITEABLE)
 
 
-def test_a_copy_goes_to_the_device_that_the_caller_works_on(c):
+def test_copy_uses_the_current_device(c):
     """The current one, or that of the stream of the request."""
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device")
@@ -74,7 +74,7 @@ def test_a_copy_goes_to_the_device_that_the_caller_works_on(c):
         assert c.device(x) == (2, device) and np.asarray(c.to_host(x)).tolist() == list(range(6))
 
 
-def test_pinned_and_managed_memory_is_of_both_places(c):
+def test_pinned_and_managed_memory_is_host_and_device_memory(c):
     pinned = np.frombuffer(cupy.cuda.alloc_pinned_memory(64), "f8", 8)
     managed = cupy.ndarray(8, "f8", cupy.cuda.malloc_managed(64))
     for source in (pinned, managed):
@@ -94,7 +94,7 @@ def test_a_pointer_becomes_an_array_on_its_device(c):
     assert type(c.like(x, torch.zeros(1, device="cuda"))) is torch.Tensor
 
 
-def test_a_made_up_stream_is_refused(c):
+def test_invalid_stream_is_refused(c):
     source = cupy.zeros(4)
     with pytest.raises(BufferError, match="a handle that CUDA gave"):
         c.make(source.data.ptr, (4,), device=CUDA, owner=source, stream=-5)
@@ -139,7 +139,7 @@ def test_a_consumer_is_ordered_behind_the_stream_that_fills(c, spin):
         assert float(total) == 7 * (1 << 20)
 
 
-def test_an_owner_is_given_back_once(c):
+def test_owner_is_released_once(c):
     source = cupy.zeros(8)
     count = sys.getrefcount(source)
     x = c.make(source.data.ptr, (8,), device=CUDA, owner=source, access=WRITEABLE)

@@ -36,7 +36,7 @@ def same(x, y):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_there_and_back(cp, dtype, layout):
+def test_host_device_round_trip(cp, dtype, layout):
     host = LAYOUTS[layout](sample(dtype))
     there = arrayhub.to_device(host, "cuda:0")
     assert there.device == GPU
@@ -46,7 +46,7 @@ def test_there_and_back(cp, dtype, layout):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_strides_that_are_no_whole_number_of_elements(cp, dtype):
+def test_strides_between_elements(cp, dtype):
     records = np.zeros((4, 6), [("a", "i1"), ("b", dtype)])
     records["b"] = sample(dtype)
     for host in (records["b"], records["b"].T, records["b"][::-1, ::2], records["b"][0]):
@@ -97,7 +97,7 @@ def test_host_arrays_reach_cupy_by_a_copy(cp):
     assert (arrayhub.as_cupy(np.ones(3), copy=True).get() == 1).all()
 
 
-def test_types_that_only_dlpack_says(cp, torch):
+def test_types_with_a_dlpack_code_only(cp, torch):
     pytest.importorskip("ml_dtypes")
     x = torch.ones((3, 4), device="cuda").to(torch.bfloat16)
     made = asarray(x)[:, ::2].copy()

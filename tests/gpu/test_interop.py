@@ -34,7 +34,7 @@ def ramp(cp, dtype, shape=(4, 6)):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_cupy_in_and_out(cp, dtype, layout):
+def test_cupy_round_trip(cp, dtype, layout):
     x = LAYOUTS[layout](ramp(cp, dtype))
     a = asarray(x)
     assert (a.shape == x.shape and a.dtype == x.dtype and a.byte_strides == x.strides) or x.size < 2
@@ -152,7 +152,7 @@ def test_read_only_dict(cp, describe):
     assert arrayhub.as_cupy(a, allow_readonly=True).data.ptr == x.data.ptr
 
 
-def test_what_cupy_cannot_say_is_refused(cp, describe):
+def test_types_missing_in_cupy_are_refused(cp, describe):
     x = cp.zeros(64, "u1")
     for typestr in (">i4", "<M8[s]", "|S4", "<U2", "|V8", "<f16"):
         a = asarray(describe(x, shape=(2,), strides=None, typestr=typestr), via="cuda")
@@ -203,7 +203,7 @@ def test_the_storage_is_held_without_another_tensor(torch, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool", "complex64", "float8_e4m3fn"])
-def test_torch_in_and_out(torch, dtype):
+def test_torch_round_trip(torch, dtype):
     x = torch.ones((3, 4), device="cuda").to(getattr(torch, dtype))[:, 1:]
     if dtype.startswith("float8"):
         try:
@@ -365,7 +365,7 @@ def test_into_jax(jax, cp):
 # ---------------------------------------------------------------------------------------------------------- numba
 
 
-def test_numba_in_and_out(cuda, cp):
+def test_numba_round_trip(cuda, cp):
     x = cuda.to_device(np.arange(12, dtype="f4").reshape(3, 4))
     a = asarray(x)
     assert a.shape == (3, 4)
@@ -388,7 +388,7 @@ def test_numba_records(cuda):
     assert (np.asarray(arrayhub.to_host(a)).view(dtype) == host).all()
 
 
-def test_a_numba_kernel_takes_the_array(cuda, cp, kernels):
+def test_numba_kernel_accepts_the_array(cuda, cp, kernels):
     @cuda.jit
     def double(out):
         i = cuda.grid(1)

@@ -77,7 +77,7 @@ def test_work_in_flight_is_ordered_before_the_reader(cp, nanoarrow):
     assert float(np.asarray(ah.to_host(back)).min()) == 50.0
 
 
-def test_torch_jagged_stays_where_it_is(torch, nanoarrow):
+def test_torch_jagged_is_viewed(torch, nanoarrow):
     rows = [torch.arange(float(n), device="cuda") for n in (1, 3, 2)]
     jagged = torch.nested.nested_tensor(rows, layout=torch.jagged)
     x = ah.asnested(jagged)
@@ -99,7 +99,7 @@ def test_nat_cannot_be_seen_on_a_device(cp):
 
 
 @pytest.mark.parametrize("library", ["polars", "awkward"])
-def test_those_who_read_the_host_alone_refuse_in_words(cp, library):
+def test_host_only_exports_raise(cp, library):
     pytest.importorskip(library)
     x = on_cuda(cp, ah.asnested(RAGGED))
     with pytest.raises(BufferError, match=rf"{library}: .*cuda:0.*to_host\(\)"):
@@ -108,7 +108,7 @@ def test_those_who_read_the_host_alone_refuse_in_words(cp, library):
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_device_stream_of_it_is_read_where_it_lies(cp, name):
+def test_device_stream_is_read_without_a_copy(cp, name):
     """No Python library reads one yet; this reads what it gives out, by the capsule alone."""
     x = on_cuda(cp, ah.asnested(SOURCES[name]))
     back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))

@@ -41,7 +41,7 @@ def test_values(memory, options, dtype):
 
 @pytest.mark.parametrize("memory", KINDS)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_the_plan_is_kept(memory, options):
+def test_plan_is_cached(memory, options):
     call = dict(shape=(6, 4, 5), dtype="f4", **OPTIONS[options])
     x, plain = arrayhub.empty(memory=memory, **call), arrayhub.empty(**call)
     assert (x.strides, x.halo, x.aligned_index) == (plain.strides, plain.halo, plain.aligned_index)
@@ -56,7 +56,7 @@ def test_the_plan_is_kept(memory, options):
     assert (x.memory.nbytes, x.memory.address) == (plain.memory.nbytes, x.ptr)
 
 
-def test_records_and_other_words():
+def test_full_of_records_and_strings():
     record = np.dtype([("a", "i2"), ("b", "f8")])
     x = arrayhub.full((2, 3), (1, 2.5), record, memory="cuda", layout="F")
     assert host(x)["b"].tolist() == [[2.5] * 3] * 2
@@ -74,7 +74,7 @@ def test_from_device_data(cp, memory):
     assert host(arrayhub.from_array(near, there, memory=memory)).sum() == (24 if memory == "cuda_host" else 276)
 
 
-def test_unlike_words_of_source_and_target(cp):
+def test_from_array_of_data_aligned_to_smaller_words(cp):
     """An address that is not a multiple of eight on one side: both sides have to be copied by the smaller word."""
     there = cp.arange(25, dtype="f4")[1:].reshape(4, 6)
     x = arrayhub.from_array(device_data=arrayhub.asarray(there), memory="cuda", layout="F", alignment=64)
@@ -97,7 +97,7 @@ def test_like_a_cupy_array(cp):
 
 
 @pytest.mark.parametrize("memory", KINDS)
-def test_cupy_takes_it(cp, memory):
+def test_cupy_accepts_it(cp, memory):
     x = arrayhub.ones((3, 4), "f4", memory=memory, backend="gt:gpu")
     a = arrayhub.as_cupy(x)
     a += 1
@@ -137,12 +137,12 @@ def test_devices():
             arrayhub.empty(3, memory=memory, device="cpu")
 
 
-def test_more_than_the_device_has():
+def test_too_large_device_allocation_raises():
     with pytest.raises(MemoryError):
         arrayhub.empty((1 << 50,), "u1", memory="cuda")
 
 
-def test_memory_is_given_back(cp):
+def test_memory_is_released(cp):
     pool = cp.get_default_memory_pool()
     pool.free_all_blocks()
     before = pool.used_bytes()

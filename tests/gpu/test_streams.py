@@ -1,6 +1,6 @@
 """Ordering: a long kernel on the producer's stream, then the hand-over; who is not made to wait reads the old value.
 
-`test_the_race_is_real` shows that without the hub's ordering the old value is what one gets.
+`test_unordered_access_reads_old_values` shows that without the hub's ordering the old value is what one gets.
 """
 
 import numpy as np
@@ -74,7 +74,7 @@ def race(cp, spin):
     cp.cuda.Device().synchronize()
 
 
-def test_the_race_is_real(cp, race):
+def test_unordered_access_reads_old_values(cp, race):
     race.write(1)
     with race.theirs:
         y = race.x.copy()
@@ -151,7 +151,7 @@ def test_dict_of_version_2_is_ordered_behind_the_legacy_stream(cp, race, spin, d
         assert race.arrives(value, a)
 
 
-def test_the_stream_that_comes_out_is_the_truth(cp, race):
+def test_emitted_stream_is_the_stream_of_the_work(cp, race):
     for value, a in race.rounds():
         stream = cp.cuda.ExternalStream(a.__cuda_array_interface__["stream"])
         with stream:
@@ -176,7 +176,7 @@ def test_numba_waits(cp, cuda, race):
         assert (y.copy_to_host() == value).all()
 
 
-def test_numba_writes_on_the_default_stream_without_saying_so(cp, cuda, kernels, race):
+def test_numba_work_on_the_default_stream_is_waited_for(cp, cuda, kernels, race):
     """Its dict says stream None though a kernel without a stream is still at work."""
 
     @cuda.jit
@@ -244,7 +244,7 @@ def test_the_host_waits_for_a_pinned_dict(cp, race, describe):
         assert (np.asarray(a) == value).all()
 
 
-def test_minus_one_waits_for_nothing(cp, race):
+def test_stream_minus_one_does_not_wait(cp, race):
     race.write(1)
     with race.ours:
         a = asarray(race.x)
@@ -253,7 +253,7 @@ def test_minus_one_waits_for_nothing(cp, race):
     del capsule
 
 
-def test_the_host_is_not_held_up(cp, race):
+def test_import_does_not_block_the_host(cp, race):
     """Ordering streams queues a wait; the caller goes on while the producer is still at work."""
     race.write(1)
     with race.ours:

@@ -247,7 +247,7 @@ def test_the_host_sees_the_producers_work(cp, linger, loaded, stream, size):
 
 
 @pytest.mark.parametrize(("ours", "theirs"), list(itertools.permutations(["own", "legacy", "per thread"], 2)))
-def test_a_copy_lies_between_producer_and_consumer(cp, linger, loaded, ours, theirs):
+def test_copy_is_ordered_between_producer_and_consumer(cp, linger, loaded, ours, theirs):
     """Written on one stream, copied on another, read on a third; and the producer goes on to write."""
     x, seen = cp.zeros(1 << 20), cp.zeros(1 << 20)
     cp.cuda.Device().synchronize()
@@ -327,7 +327,7 @@ def test_only_pinned_memory_is_asynchronous(cp, linger, loaded):
         assert (arrayhub.to_host(x, out=out, stream=stream) == value).all()
 
 
-def test_no_other_stream_is_waited_for(cp, spin, loaded):
+def test_other_streams_are_not_waited_for(cp, spin, loaded):
     """A kernel of some 0.3 s elsewhere is still at work when the copies are done."""
     busy, ours = STREAMS["own"](cp), STREAMS["own"](cp)
     x = np.ones(1 << 20)
@@ -409,7 +409,7 @@ def test_from_device_to_device(cp, two, host, view):
     assert np.array_equal(arrayhub.as_cupy(back).get(), VIEWS[view](host))
 
 
-def test_the_second_device_by_itself(cp, two, host):
+def test_copies_on_the_second_device(cp, two, host):
     with cp.cuda.Device(1):
         x = cp.asarray(host)[:, ::2]
     assert np.array_equal(np.asarray(arrayhub.to_host(x)), host[:, ::2])
@@ -450,7 +450,7 @@ def test_managed_and_pinned_to_the_second_device(cp, two, describe):
 # ------------------------------------------------------------------------------------------------------------ faults
 
 
-def test_the_pool_is_bounded_and_given_back(cp, host):
+def test_pool_is_bounded_and_released(cp, host):
     x = cp.asarray(host)
     transfer.release()
     assert transfer.held()["pinned"] == 0
@@ -484,20 +484,20 @@ def test_without_pinned_memory(cp, host):
     assert np.array_equal(np.asarray(arrayhub.to_host(x)), host)
 
 
-def test_out_of_device_memory(cp):
+def test_device_memory_exhaustion_raises(cp):
     x = np.lib.stride_tricks.as_strided(np.zeros(1), (1 << 40,), (0,))
     with pytest.raises(MemoryError):
         arrayhub.to_device(x, "cuda:0")
     assert (arrayhub.as_cupy(arrayhub.to_device(np.ones(1 << 20), "cuda:0")).get() == 1).all()
 
 
-def test_out_of_host_memory(cp):
+def test_host_memory_exhaustion_raises(cp):
     x = cp.broadcast_to(cp.ones(1), (1 << 56,))
     with pytest.raises(MemoryError):
         arrayhub.to_host(x)
 
 
-def test_a_device_that_is_not_there():
+def test_missing_device_raises():
     with pytest.raises(BufferError, match="device is 63"):
         arrayhub.to_device(np.ones(3), "cuda:63")
 
@@ -556,7 +556,7 @@ def test_several_threads(cp, host):
     assert wrong == []
 
 
-def test_nothing_leaks(cp, host):
+def test_copies_do_not_leak(cp, host):
     """Neither host nor device memory grows with the number of copies, of those that fail too."""
     x = cp.asarray(host)
     pool = cp.get_default_memory_pool()
@@ -634,7 +634,7 @@ def test_an_interrupt_ends_the_wait_for_a_long_kernel():
     """)
 
 
-def test_a_forked_child_is_told(cp):
+def test_forked_child_raises(cp):
     """And neither frees nor locks what is its parent's."""
     text = python("""
         import os, cupy, numpy as np, arrayhub
@@ -672,7 +672,7 @@ def test_a_copy_while_the_interpreter_ends():
 
 
 @pytest.mark.parametrize("call", [engine.to_host, engine.from_host], ids=["to_host", "from_host"])
-def test_an_error_of_the_driver_comes_out(cp, host, call):
+def test_driver_error_is_raised(cp, host, call):
     """Lanes without a kernel to sort by: the error is raised, once all lanes are done."""
     assert "refused" in python(f"""
         import numpy as np, cupy, arrayhub

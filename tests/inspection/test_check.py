@@ -78,7 +78,7 @@ def test_another_pointer():
     ]
 
 
-def test_a_false_description_is_told():
+def test_false_description_is_reported():
     a = np.zeros((3, 4))
     texts = check(
         Shows(__array_interface__=described(a), __cuda_array_interface__=described(a, typestr="nonsense"), owner=a)
@@ -100,16 +100,16 @@ def tensor(dlpack, **attributes):
     return producer(__array_interface__=described(SOUND), __dlpack__=dlpack, **attributes)
 
 
-def test_a_legacy_capsule_cannot_say_read_only():
+def test_legacy_capsule_has_no_read_only_flag():
     assert check(tensor(lambda self, stream=None: SOUND.__dlpack__())) == []
 
 
-def test_an_interface_that_refuses_says_nothing():
+def test_refusing_interface_is_not_reported():
     assert check(tensor(raising(BufferError("not today")))) == []
 
 
 @pytest.mark.parametrize("answer", [5, None, "dltensor"])
-def test_what_is_no_capsule(answer):
+def test_invalid_capsule_is_reported(answer):
     (text,) = check(tensor(lambda self, **options: answer))
     assert text.startswith(
         f"__dlpack__ violates its specification: DLPack: __dlpack__() is {answer!r}; accepted: a capsule"
@@ -126,7 +126,7 @@ class Mute(Exception):
     [(KeyError("shape"), "KeyError: 'shape'"), (OSError("gone"), "OSError: gone"), (Mute(), "Mute")],
     ids=["KeyError", "OSError", "Mute"],
 )
-def test_an_interface_that_fails_is_told(error, words):
+def test_failing_interface_is_reported(error, words):
     """The other ones are compared all the same."""
     by_call = check(tensor(raising(error)))
     by_getter = check(tensor(lending(np.zeros(4)), __cuda_array_interface__=property(raising(error))))
@@ -136,7 +136,7 @@ def test_an_interface_that_fails_is_told(error, words):
     assert [text.partition(":")[0] for text in by_getter[1:]] == ["pointer", "shape"]
 
 
-def test_what_no_array_here_can_hold():
+def test_unsupported_types_are_reported():
     """NumPy's interfaces agree about Python objects, and say nothing that is not allowed."""
     with pytest.raises(TypeError, match="without Python objects"):
         check(np.array([None, 1]))
@@ -147,20 +147,20 @@ def test_a_false_description_alone():
     assert text.startswith("__array_interface__ violates its specification: ")
 
 
-def test_what_refuses_all_of_them():
+def test_object_that_refuses_all_interfaces():
     import torch
 
     with pytest.raises(BufferError, match=r"x\.detach\(\)"):
         check(torch.ones(3, requires_grad=True))
 
 
-def test_what_has_no_interface():
+def test_object_without_interfaces():
     for obj in (3, object(), ctypes.py_object):
         with pytest.raises(TypeError):
             check(obj)
 
 
-def test_a_recursion_error_is_no_refusal():
+def test_recursion_error_propagates():
     class Recursing:
         memory = np.arange(3)
         __array_interface__ = memory.__array_interface__

@@ -58,7 +58,7 @@ def with_method(name, method, bases=(), **others):
 
 
 @pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
-def test_each_verdict_is_what_happens(producer):
+def test_verdicts_equal_conversions(producer):
     if not installed(producer):
         pytest.skip(f"{producer.library} is not installed")
     wrong, met = [], set()
@@ -109,7 +109,7 @@ def test_verdicts_of_other_things(obj):
         assert verdict.verdict == outcome(obj, verdict.consumer), verdict
 
 
-def test_64_bit_jax_is_asked_how_it_is_set():
+def test_verdict_for_jax_reads_jax_enable_x64():
     jax = pytest.importorskip("jax")
     a = aligned(np.zeros(3, "f8"))
     with jax.enable_x64(False):
@@ -126,7 +126,7 @@ def test_the_consumers_are_those_of_convert():
 
 
 @pytest.mark.parametrize("value", [3, 2.5, True, 1j, "text", [1, 2], ((1.5, 2), (3, 4)), [], np.float32(2), np.int8(1)])
-def test_values_are_copied_and_said_to_be(value):
+def test_values_are_reported_as_copied(value):
     explained = ah.explain(value)
     assert "asarray copies it through NumPy" in explained.why
     for verdict in explained.verdicts:
@@ -137,7 +137,7 @@ def test_values_are_copied_and_said_to_be(value):
 
 
 @pytest.mark.parametrize("value", [[[1], [1, 2]], [1, [2]], [object()], [None], [2**70]])
-def test_values_that_are_no_array(value):
+def test_values_without_an_array(value):
     explained = ah.explain(value)
     assert {verdict.verdict for verdict in explained.verdicts} == {"cannot"}
     with pytest.raises(TypeError):
@@ -147,7 +147,7 @@ def test_values_that_are_no_array(value):
 # ------------------------------------------------------------------------------------------------------ what it reads
 
 
-def test_a_capsule_is_left_as_it_is():
+def test_capsules_are_not_consumed():
     for asked in ({}, {"max_version": (1, 0)} if HAS_DLPACK_1 else {}):
         capsule = np.arange(3.0).__dlpack__(**asked)
         for _ in range(3):
@@ -158,7 +158,7 @@ def test_a_capsule_is_left_as_it_is():
         assert "consumed only once" in used.why
 
 
-def test_nothing_is_copied():
+def test_explain_does_not_copy():
     """A copy of the array would show in the process's memory: its own pages are never touched."""
     a = np.zeros(2**30 + 1, "u1")[1:].view("f4")  # jax would copy it: it lies on no boundary
     strided = np.lib.stride_tricks.as_strided(np.zeros(2**30 // 4, "f4"), (2**14, 2**14), (4, 2**16))
@@ -171,7 +171,7 @@ def test_nothing_is_copied():
     assert jax.verdict == "copy=True"
 
 
-def test_the_object_is_let_go():
+def test_object_is_released():
     a = np.arange(3)
     gone = weakref.ref(a)
     explained = ah.explain(a)
@@ -191,7 +191,7 @@ def test_which_protocols_it_offers():
     assert [(offer.protocol, offer.works) for offer in only.offers] == [("array_struct", True)]
 
 
-def test_why_a_protocol_was_not_taken():
+def test_reason_for_each_unused_protocol():
     said = np.arange(3).__array_interface__
     explained = ah.explain(producer(__dlpack__=raising(BufferError("not today")), __array_interface__=said))
     assert explained.taken == "array_interface"
@@ -203,12 +203,12 @@ def test_why_a_protocol_was_not_taken():
     ("error", "reason"),
     [(KeyError("shape"), "KeyError: 'shape'"), (SystemExit(3), "SystemExit: 3"), (Wicked, "Wicked")],
 )
-def test_a_reason_of_one_word_has_the_name_of_its_error(error, reason):
+def test_short_reason_has_the_error_type(error, reason):
     explained = ah.explain(with_method("__array_interface__", property(raising(error))))
     assert [offer.gives.removeprefix(f"{__name__}.") for offer in explained.offers] == [reason]
 
 
-def test_a_refused_tensor_is_offered_by_no_protocol():
+def test_refused_tensor_has_no_protocol():
     torch = pytest.importorskip("torch")
     explained = ah.explain(torch.zeros(3, requires_grad=True))
     assert [(offer.protocol, offer.works) for offer in explained.offers] == [("exchange", False), ("dlpack", False)]
@@ -220,7 +220,7 @@ def test_a_refused_tensor_is_offered_by_no_protocol():
     ("library", "command"),
     [("torch", "pip install torch"), ("jax", "pip install jax"), ("dpctl", "pip install 'arrayhub[sycl]'")],
 )
-def test_a_library_that_is_not_there_is_said_with_what_installs_it(library, command):
+def test_missing_library_is_reported_with_its_install_command(library, command):
     said = python(
         without(library)
         + f"""
@@ -243,7 +243,7 @@ class Table:
         return np.arange(2)
 
 
-def test_what_numpy_alone_takes_is_said_with_the_call_that_helps():
+def test_objects_only_numpy_converts_name_the_call():
     why = ah.explain(Table()).why
     assert why.startswith("asarray: <") and "is of type Table, which does not support an array protocol" in why
     assert "numpy.asarray(x) calls its __array__, which may copy" in why
@@ -332,7 +332,7 @@ class Parser(html.parser.HTMLParser):
         self.text.append(data)
 
 
-def test_the_html_says_the_same():
+def test_html_equals_text():
     for obj in (np.zeros(3)[::-1], b"abc", object(), [1, 2]):
         explained = ah.explain(obj)
         said = Parser(explained._repr_html_()).text
@@ -479,7 +479,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE.keys())
-def test_no_object_makes_it_raise(make):
+def test_explain_never_raises(make):
     obj = make()
     explained = ah.explain(obj)
     assert all(verdict.verdict in WORDS and type(verdict.verdict) is str for verdict in explained.verdicts)
@@ -496,7 +496,7 @@ def test_ctrl_c_stops_it():
         ah.explain(with_method("__getattr__", raising(KeyboardInterrupt())))
 
 
-def test_memory_that_is_not_there_is_not_read():
+def test_device_memory_is_not_read():
     """The addresses of these lead nowhere: who follows one ends the process."""
     said = python(
         """
@@ -545,7 +545,7 @@ def test_it_reads_a_property_once_a_protocol():
     ],
     ids=["gradient", "Timestamp", "NA", "Categorical", "text"],
 )
-def test_lists_of_what_does_not_come_in_by_itself(values):
+def test_lists_of_unsupported_objects(values):
     values = values()
     with pytest.raises((BufferError, TypeError)):
         ah.asarray(values)
@@ -561,7 +561,7 @@ def test_several_chunks_are_one_column():
     assert "2 chunks" in said.summary
 
 
-def test_pandas_arrays_with_missing_elements_are_told_as_asnested_has_them():
+def test_pandas_arrays_with_missing_values_name_asnested():
     pandas = pytest.importorskip("pandas")
     said = ah.explain(pandas.array([1, None], dtype="Int64"))
     assert "2 * ?int64" in said.summary

@@ -18,7 +18,7 @@ def found(traced, *names):
     return [tuple(getattr(event, name) for name in names) for event in traced.events]
 
 
-def test_what_comes_in():
+def test_imports_are_recorded():
     a = np.arange(5.0)
     with ah.trace() as traced:
         x = ah.asarray(a)
@@ -31,7 +31,7 @@ def test_what_comes_in():
     assert all(event.seconds > 0 for event in traced.events)
 
 
-def test_what_goes_out():
+def test_exports_are_recorded():
     torch = pytest.importorskip("torch")
     x = ah.asarray(np.arange(5.0))
     with ah.trace() as traced:
@@ -61,7 +61,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("by", ASKED)
-def test_what_consumers_ask_for(by):
+def test_requests_of_consumers_are_recorded(by):
     x = ah.asarray(np.arange(5.0))
     with ah.trace() as traced:
         ASKED[by](x)
@@ -122,7 +122,7 @@ def test_copies_to_and_from_a_device_and_waits():
     assert any("the host" in event.by and event.nbytes == 24 for event in waits), waits
 
 
-def test_the_line_that_asked_is_the_programs_own():
+def test_events_have_the_line_of_the_program():
     jnp = pytest.importorskip("jax.numpy")
     x = ah.asarray(np.arange(16, dtype="i4"))
     with ah.trace() as traced:
@@ -135,7 +135,7 @@ def test_the_line_that_asked_is_the_programs_own():
 
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
-def test_a_library_of_another_folder_is_no_program(tmp_path, monkeypatch, folder):
+def test_library_code_outside_site_packages_is_skipped(tmp_path, monkeypatch, folder):
     """The user's own site-packages, or Debian's, beside those of the environment."""
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "reader.py").write_text("def read(x):\n    return memoryview(x)\n")
@@ -161,7 +161,7 @@ def test_the_table_names_lines_once_and_adds_up():
     assert repr(traced).startswith("<arrayhub.trace: 3 hand-overs")
 
 
-def test_the_table_is_printed_where_it_is_asked_for():
+def test_table_is_printed_to_the_requested_file():
     out = io.StringIO()
     with ah.trace(file=out) as traced:
         pass
@@ -170,7 +170,7 @@ def test_the_table_is_printed_where_it_is_asked_for():
         ah.trace(file="table.txt")
 
 
-def test_nothing_is_recorded_outside():
+def test_no_events_outside_the_block():
     a = np.zeros(3)
     with ah.trace() as traced:
         pass
@@ -191,7 +191,7 @@ def test_one_within_another_and_errors():
     assert found(again, "kind") == [("in",)]
 
 
-def test_a_block_that_has_not_begun_does_not_end():
+def test_exit_without_enter_raises():
     traced = ah.trace()
     with pytest.raises(RuntimeError, match="__exit__ was called without __enter__"):
         traced.__exit__(None, None, None)
@@ -262,13 +262,13 @@ def test_a_script_as_json(script):
     ]
 
 
-def test_a_script_that_is_not_there(tmp_path):
+def test_missing_script_is_an_error(tmp_path):
     done = run("nowhere.py", cwd=tmp_path)
     assert done.returncode == 2
     assert "file 'nowhere.py' does not exist" in done.stderr
 
 
-def test_a_trace_within_itself_hears_everything_once():
+def test_nested_traces_record_each_event_once():
     out = io.StringIO()
     traced = ah.trace(file=out)
     with traced:
@@ -295,7 +295,7 @@ def test_copies_outside_of_the_engines(call):
     assert [event.nbytes for event in copies_told(function, ah.asarray(np.arange(8.0)))] == [nbytes]
 
 
-def test_events_that_could_not_be_written_are_no_run(tmp_path):
+def test_failure_to_write_events_is_an_error(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("print('ran')")
     done = finished(sys.executable, "-m", "arrayhub", "trace", "--json", tmp_path / "none" / "o.json", script)

@@ -55,7 +55,7 @@ def test_pandas(name, pandas):
     assert ours.equals(theirs) and repr(ours) == repr(theirs)
 
 
-def test_pandas_takes_what_has_no_dimensions_for_an_object_and_its_item_for_a_number(pandas):
+def test_pandas_stores_0d_arrays_as_objects_and_items_as_numbers(pandas):
     """pandas looks into NumPy's arrays without dimensions and into no others, torch's neither."""
     x = ah.asarray(np.array([1, 2, 3]))
     assert column(pandas, x[0])["c"].dtype == object
@@ -120,7 +120,7 @@ def test_sizes_in_arithmetic_are_type_errors(call):
     np.testing.assert_equal(call(n.item()), call(3))
 
 
-def test_skimage_is_not_given_strides_that_it_takes_for_bytes():
+def test_skimage_rejects_element_strides():
     util = pytest.importorskip("skimage.util")
     a = np.arange(16.0).reshape(4, 4)
     x = ah.asarray(a)
@@ -135,7 +135,7 @@ def test_windows_are_numpys():
     np.testing.assert_array_equal(view(x[::-1], (2, 2)), view(ah.as_numpy(x)[::-1], (2, 2)))
 
 
-def test_f2py_overwrites_what_is_no_ndarray():
+def test_f2py_overwrites_arguments_that_are_not_ndarrays():
     """With overwrite_a=0 f2py copies ndarrays alone; the calls named in docs/protocols.md leave memory alone."""
     lapack = pytest.importorskip("scipy.linalg.lapack", reason="scipy is part of the extra test")
     linalg = pytest.importorskip("scipy.linalg", reason="scipy is part of the extra test")

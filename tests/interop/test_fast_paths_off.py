@@ -50,7 +50,7 @@ def pytest_run(*arguments):
     return finished(*command, cwd=ROOT, **{SWITCH: "1"})
 
 
-def test_what_remains_is_most_of_the_suite():
+def test_most_tests_run_without_fast_paths():
     assert all((TESTS / name).exists() for name in ELSEWHERE)
     done = pytest_run("--collect-only", *(TESTS / file for file in FILES if file != "gpu"))
     assert done.returncode == 0, done.stdout[-20_000:]
@@ -101,7 +101,7 @@ print(*sorted(asked))
 """
 
 
-def test_the_switch_sends_each_library_to_its_protocol():
+def test_disabled_fast_path_uses_the_protocol():
     assert python(ASKED, **{SWITCH: "0"}).split() == []
     names = python(ASKED, **{SWITCH: "1"}).split()
     assert "__array_interface__" in names
@@ -131,7 +131,7 @@ for producer in PRODUCERS:
 """
 
 
-def test_descriptions_are_the_same_to_the_last_word():
+def test_descriptions_are_equal_without_fast_paths():
     fast, plain = (python(REPORT, **{SWITCH: value}) for value in "01")
     assert fast.count("\n") > 400
     assert plain == fast

@@ -105,7 +105,7 @@ def test_stencil_with_halo_in_any_order_of_dimensions(build, backend, order):
 
 @pytest.mark.parametrize("orders", [*itertools.product(["IJK", "KJI", "KIJ"], ["IJ", "JI"])], ids="-".join)
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
-def test_every_field_brings_its_own_origin(build, backend, orders):
+def test_fields_have_their_own_origins(build, backend, orders):
     """None of the origins is the same in another order, so that one read in the wrong order gives other values."""
     order, plane = orders
     shape = {"I": 9, "J": 8, "K": 6}
@@ -142,7 +142,7 @@ def test_every_field_brings_its_own_origin(build, backend, orders):
 
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
-def test_a_views_origin_is_where_the_whole_arrays_was(build, backend):
+def test_origin_of_a_view_is_the_same_element(build, backend):
     """Slices of fields with an origin compute the same elements."""
     whole = {name: allocated("KJI", backend, (0, 1, 1), seed=seed) for seed, name in enumerate(("inp", "out", "total"))}
     cut = {name: allocated("KJI", backend, (0, 1, 1), seed=seed) for seed, name in enumerate(("inp", "out", "total"))}
@@ -183,7 +183,7 @@ def test_frozen_stencils(build, backend):
 
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
-def test_names_that_stencils_do_not_know_are_not_told_to_them(build, backend):
+def test_unknown_dims_are_not_exported_to_gt4py(build, backend):
     """The dimensions are then I, J, K in the order of the indices, as for any array."""
     vectors, out = allocated(("I", "J", "K", "0"), backend, seed=1), allocated("IJK", backend)
     build(project, backend)(vectors.with_dims(("lon", "lat", "level", "part")), out.with_dims(("lon", "lat", "level")))
@@ -191,7 +191,7 @@ def test_names_that_stencils_do_not_know_are_not_told_to_them(build, backend):
 
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
-def test_memory_on_a_device_is_refused_in_our_words(build, sycl, backend):
+def test_device_memory_is_refused(build, sycl, backend):
     host, out = allocated("IJK0", backend, seed=1), allocated("IJK", backend)
     there = host.to_device("oneapi:0")
     with pytest.raises(TypeError, match=r"the memory is on oneapi:0, .*arrayhub.to_host\(x\)"):
@@ -202,7 +202,7 @@ def test_memory_on_a_device_is_refused_in_our_words(build, sycl, backend):
 
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
-def test_shared_memory_is_taken_as_it_is(build, sycl, backend):
+def test_shared_usm_is_accepted(build, sycl, backend):
     """USM that the host can read, as input and as output."""
     vectors = ah.from_array(allocated("KJI0", backend, seed=1), memory="usm_shared", backend=backend)
     out = ah.empty((8, 7, 5), dims="IJK", memory="usm_host", backend=backend)
@@ -211,7 +211,7 @@ def test_shared_memory_is_taken_as_it_is(build, sycl, backend):
     assert np.allclose(np.asarray(out), values(vectors, "IJK0") @ [1.0, 2.0, 3.0], rtol=1e-14)
 
 
-def test_another_backends_layout_is_warned_of(build):
+def test_layout_of_another_backend_warns(build):
     """In the other tests of this file the warning is an error, so their fields have the right layout."""
     vectors, out = allocated("IJK0", "gt:cpu_ifirst"), allocated("IJK", "numpy")
     with pytest.warns(UserWarning, match="The layout of the field 'vectors' is not recommended"):
@@ -221,7 +221,7 @@ def test_another_backends_layout_is_warned_of(build):
 # ------------------------------------------------------------------------------------------------------- gt4py.next
 
 
-def test_fields_of_next_come_in_with_their_names_and_origin():
+def test_fields_of_next_are_imported_with_dims_and_origin():
     gtx = pytest.importorskip("gt4py.next")
     field = gtx.as_field({gtx.Dimension("K"): (2, 6), gtx.Dimension("I"): (3, 8)}, np.arange(20.0).reshape(4, 5))
     a = ah.asarray(field)
@@ -234,7 +234,7 @@ def test_fields_of_next_come_in_with_their_names_and_origin():
     assert (plain.dims, plain.origin, hasattr(plain, "__gt_dims__")) == (("Edge",), (0,), False)
 
 
-def test_fields_of_next_hold_our_memory():
+def test_fields_of_next_hold_the_memory():
     gtx = pytest.importorskip("gt4py.next")
     from gt4py.next import common
 

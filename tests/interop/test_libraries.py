@@ -24,7 +24,7 @@ def test_library(library):
     assert status == 0, errors
 
 
-def test_page_is_what_the_tables_say():
+def test_page_equals_the_tables():
     assert PAGE.read_text() == written(versions()), "docs/libraries.md is old; run python -m tests.support.libraries"
 
 
@@ -44,7 +44,7 @@ def shared():
 
 
 @needs_dlpack_1
-def test_the_device_is_true_for_everybody_else(shared):
+def test_usm_device_is_reported_to_other_consumers(shared):
     assert shared.__dlpack_device__() == (14, 0)
     seen = np.from_dlpack(shared, device="cpu")
     assert seen.ctypes.data == shared.ptr and seen.flags.writeable is FROM_DLPACK_WRITES
@@ -55,7 +55,7 @@ def test_the_device_is_true_for_everybody_else(shared):
 
 
 @needs_dlpack_1
-def test_a_copy_for_a_library_without_the_device_lies_on_the_host():
+def test_copy_for_a_library_without_the_device_is_host_memory():
     """The message used to say: pass copy=True."""
     pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
     pytest.importorskip("array_api_strict", reason="array-api-strict is part of the extra test")
@@ -90,7 +90,7 @@ def test_convert_by_the_name_of_a_module():
 @pytest.mark.parametrize(
     "name", ["os", "no_such_module", "tensorflow", "", ".", "..x", "numpy.", "a b", "arrayhub;", b"os", 3, None, []]
 )
-def test_a_name_that_is_no_library(name):
+def test_unknown_library_name_raises(name):
     with pytest.raises((ValueError, TypeError), match="to is.*numpy, torch, jax|unhashable"):
         ah.convert(np.arange(3.0), name)
 
@@ -113,7 +113,7 @@ def written_module(tmp_path, monkeypatch, text):
     ids=["copies", "another view", "unseen", "refuses", "forgets read-only"],
 )
 @needs_dlpack_1
-def test_a_library_is_held_to_what_convert_promises(tmp_path, monkeypatch, text, words):
+def test_libraries_follow_the_copy_rules_of_convert(tmp_path, monkeypatch, text, words):
     if "torch" in text:
         pytest.importorskip("torch", reason="torch is part of the extra test")
     written_module(tmp_path, monkeypatch, text)
@@ -123,7 +123,7 @@ def test_a_library_is_held_to_what_convert_promises(tmp_path, monkeypatch, text,
         ah.convert(x, "taker")
 
 
-def test_read_only_memory_by_a_capsule_that_cannot_say_so(tmp_path, monkeypatch):
+def test_read_only_memory_by_a_legacy_capsule(tmp_path, monkeypatch):
     written_module(tmp_path, monkeypatch, "import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x)")
     pytest.importorskip("torch", reason="torch is part of the extra test")
     x = np.arange(4.0)

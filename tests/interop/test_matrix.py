@@ -143,7 +143,7 @@ def check_refused(consumer, array, refusal):
 
 
 @needs_dlpack_1  # two consumers and two producers are in none of the rows
-def test_page_is_what_the_tables_say():
+def test_page_equals_the_tables():
     assert PAGE.read_text() == written(), "docs/matrix.md is old; write it with: python -m tests.support.matrix"
 
 

@@ -24,7 +24,7 @@ HEAD = """
 
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("name", ["Memory_GetUsmPointer", "Memory_Make", "Memory_GetNumBytes"])
-def test_host_memory_needs_no_function_of_dpctls(name):
+def test_host_memory_does_not_need_dpctl_functions(name):
     """A dpctl of an unknown kind is imported; only what has to do with its memory fails, and says what is missing."""
     python(
         HEAD
@@ -192,7 +192,7 @@ OTHER_WAYS = {
 
 
 @pytest.mark.parametrize("name", OTHER_WAYS)
-def test_another_way_is_gone_without_a_name(name):
+def test_fallback_without_the_private_name(name):
     pytest.importorskip(name.partition(":")[0])
     python(textwrap.dedent(HEAD) + textwrap.dedent(OTHER_WAYS[name]))
 
@@ -239,7 +239,7 @@ DPNP = {
 
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("name", DPNP)
-def test_dpnps_arrays_go_in_and_out_without_a_name(name):
+def test_dpnp_round_trip_without_the_private_name(name):
     pytest.importorskip("dpnp.tensor")
     program = """
     import dpnp
@@ -301,7 +301,7 @@ READERS = {
 
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("reader", READERS)
-def test_who_is_not_known_to_read_the_hosts_memory_is_shown_a_sycl_device(reader):
+def test_unrecognized_consumers_receive_the_sycl_device(reader):
     """Which it refuses itself; a caller whose name is gone is no other case. arrayhub's own functions ask nobody."""
     pytest.importorskip(reader)
     lost, theirs, ours = READERS[reader]
@@ -326,7 +326,7 @@ def test_who_is_not_known_to_read_the_hosts_memory_is_shown_a_sycl_device(reader
 # -------------------------------------------------------------------------------------------------------------- torch
 
 
-def test_a_view_that_steps_backwards_goes_to_torch_by_arrayhub_where_its_caller_is_not_known():
+def test_as_torch_refuses_negative_strides_if_the_caller_is_unknown():
     """torch itself would end the process; every other array goes in as before."""
     pytest.importorskip("torch")
     python(
@@ -409,7 +409,7 @@ NUMBA = [
 
 
 @pytest.mark.parametrize("name", ["", *NUMBA])
-def test_without_numbas_internals_it_is_typed_as_a_buffer_and_numba_says_so(tmp_path, name):
+def test_without_numba_internals_arrays_are_typed_as_buffers_with_a_warning(tmp_path, name):
     """numba warns, names what is missing, and goes on; so does `as_numba`."""
     pytest.importorskip("numba")
     entry = tmp_path / "arrayhub-0.dist-info"
@@ -466,7 +466,7 @@ def shortcut(tmp_path_factory):
     return native_build.compiled(folder, "shortcut", [source], *native_build.STRICT, includes=(CORE,))
 
 
-def test_the_entry_of_a_function_is_replaced_where_its_type_has_one_alone(shortcut):
+def test_vectorcall_slot_is_replaced_if_the_type_has_one(shortcut):
     """An offset of 0 is that of the reference count."""
     python(
         HEAD

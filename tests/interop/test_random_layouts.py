@@ -262,7 +262,7 @@ def same_usm(out, array, view, offset):
 
 @moderate
 @given(layout=element_layouts(), kind=st.sampled_from(["device", "shared", "host"]))
-def test_usm_in_and_out(tensor, layout, kind):
+def test_usm_round_trip(tensor, layout, kind):
     compact, view, writeable = layout
     array, offset = laid_over_usm(tensor, compact, view, writeable, kind)
     # dpnp flags every 0-d export read-only, and reads no negative strides from a dict.

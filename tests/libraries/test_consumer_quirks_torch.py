@@ -60,7 +60,7 @@ def test_read_only_memory_is_warned_of(name):
         np.from_dlpack(x)
 
 
-def test_a_stride_that_nobody_takes_is_no_negative_one():
+def test_negative_stride_of_a_dimension_of_length_1_is_accepted():
     x = ah.asarray(np.arange(6.0).reshape(2, 3))
     assert torch.from_dlpack(x[:1, :][::-1, ::2]).tolist() == [[0.0, 2.0]]
 
@@ -79,7 +79,7 @@ def test_a_torch_without_xpu_imports_usm_from_the_hosts_device(name, kind):
         assert t.data_ptr() == x.ptr or name == "tensor"
 
 
-def test_torch_is_known_in_whatever_folder_it_lies(tmp_path):
+def test_torch_is_recognized_in_any_folder(tmp_path):
     """Also in one that is called as this package is: an environment in a checkout of it, say."""
     (tmp_path / "arrayhub").mkdir()
     (tmp_path / "arrayhub" / "torch").symlink_to(Path(torch.__file__).parent)
@@ -97,14 +97,14 @@ except (RuntimeError, ValueError):
     assert python(code, str(tmp_path / "arrayhub")) == "refused\n"
 
 
-def test_others_take_negative_strides():
+def test_other_consumers_accept_negative_strides():
     x = ah.asarray(np.arange(3.0))[::-1]
     assert np.from_dlpack(x).tolist() == [2.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize("a", [np.arange(3.0), np.arange(3, dtype="u1"), np.array(1.5), np.frombuffer(b"abcd", "i4")])
 @pytest.mark.parametrize("read", [torch.asarray, lambda x: torch.frombuffer(x, dtype=torch.uint8)])
-def test_bytes_are_not_taken_for_numbers(a, read):
+def test_torch_cannot_read_bytes_as_numbers(a, read):
     with pytest.warns(RuntimeWarning, match=r"arrayhub\.as_torch\(x\)"), pytest.raises((RuntimeError, ValueError)):
         read(ah.asarray(a))
 
@@ -132,7 +132,7 @@ def test_an_interrupt_while_it_warns_is_not_lost(monkeypatch):
         signal.signal(signal.SIGINT, before)
 
 
-def test_bytes_go_to_whom_they_are_meant_for():
+def test_bytes_are_exported_to_other_consumers():
     a = np.arange(3.0)
     x = ah.asarray(a)
     file = io.BytesIO()
@@ -168,7 +168,7 @@ BACKWARDS = {
 
 @pytest.mark.parametrize("memory", ["host", "shared"])
 @pytest.mark.parametrize("call", BACKWARDS)
-def test_whatever_torch_asks_for_negative_strides_are_refused(call, memory):
+def test_torch_functions_refuse_negative_strides(call, memory):
     """Also where a device is asked for, and where `convert` would go on to what torch takes without being seen."""
     if memory == "shared":
         pytest.importorskip("dpctl")
@@ -189,7 +189,7 @@ except (BufferError, ValueError) as error:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_so_are_those_of_usm(name):
+def test_torch_functions_refuse_negative_strides_of_usm(name):
     pytest.importorskip("dpctl")
     code = f"""
 import torch, arrayhub
@@ -201,7 +201,7 @@ except BufferError as error:
     assert "as_torch(x, copy=True)" in python(code)
 
 
-def test_a_copy_of_negative_strides_is_taken():
+def test_copy_of_negative_strides_is_accepted():
     x = ah.asarray(np.arange(3.0))[::-1]
     assert ah.convert(x, "torch.utils.dlpack", copy=True).tolist() == [2.0, 1.0, 0.0]
     assert torch.from_dlpack(x, copy=True).tolist() == [2.0, 1.0, 0.0]

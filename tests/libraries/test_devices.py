@@ -41,7 +41,7 @@ def test_dpnp():
         arrayhub.Device(x)
 
 
-def test_jax_arrays_come_in_immutable():
+def test_jax_arrays_are_immutable():
     jax = pytest.importorskip("jax")
     for dtype, protocol in (("float32", "buffer"), ("bfloat16", "dlpack")):
         x = jax.numpy.ones((2, 3), dtype)

@@ -72,7 +72,7 @@ def test_an_unknown_struct_falls_back_to_the_dict():
     assert ah.asarray(dpnp_array._create_from_usm_ndarray(u)).base is plain.usm_data  # the whole allocation, as ever
 
 
-def test_a_usm_ndarray_that_bears_another_name_and_one_that_is_none():
+def test_renamed_and_fake_usm_ndarrays():
     impostor = type("usm_ndarray", (), {"__module__": "dpnp.tensor._usmarray", "__slots__": tuple("abcdefgh")})
     with pytest.raises((TypeError, BufferError)):
         ah.asarray(impostor())
@@ -82,7 +82,7 @@ def test_a_usm_ndarray_that_bears_another_name_and_one_that_is_none():
         ah.asarray(hollow)
 
 
-def test_memory_that_the_dict_does_not_mean():
+def test_dict_pointing_outside_the_memory_object():
     """The dict and the Memory object are two answers of one producer: an array lies in both, or its own is believed."""
     true = dpnp.arange(4, dtype="f4", usm_type="shared")
     described = true._array_obj.__sycl_usm_array_interface__
@@ -99,7 +99,7 @@ def test_memory_that_the_dict_does_not_mean():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dpnp_gets_memory_of_whole_elements(kind):
+def test_dpnp_receives_aligned_memory(kind):
     """As which it reads all of it, and fails where something is left over."""
     memory = CLASSES[kind](33)
     memory.copy_from_host(np.arange(33, dtype="u1"))
@@ -119,7 +119,7 @@ def test_dpnp_gets_memory_of_whole_elements(kind):
 @pytest.mark.parametrize(
     ("typestr", "call"), [(">f4", "native()"), (">i8", "native()"), ("g", 'astype("f8")'), ("G", 'astype("c16")')]
 )
-def test_element_types_that_dpnp_lacks_are_refused_with_what_converts_them(typestr, call):
+def test_types_missing_in_dpnp_are_refused_with_a_conversion(typestr, call):
     host = np.ones(3, typestr)
     for x, copy in ((ah.to_device(host, "oneapi:0"), None), (host, True)):
         with pytest.raises(BufferError) as raised:
@@ -133,7 +133,7 @@ def test_element_types_that_dpnp_lacks_are_refused_with_what_converts_them(types
 
 
 @pytest.mark.parametrize("make", [lambda u: u, dpnp_array._create_from_usm_ndarray], ids=["usm_ndarray", "dpnp"])
-def test_base_is_the_memory_object_and_blocks_start_there(make):
+def test_base_is_the_memory_object(make):
     u = whole("device", "f8")
     a = ah.asarray(make(u[1:, 2:]))
     assert a.base is u.usm_data
@@ -206,7 +206,7 @@ def test_read_only_usm_in_host_libraries(kind):
     assert ah.as_torch(u, allow_readonly=True).data_ptr() == u._pointer
 
 
-def test_device_usm_is_refused_in_words():
+def test_device_usm_is_refused():
     u = whole("device", "f4")
     a = ah.asarray(u)
     for call in (ah.as_numpy, ah.as_torch, ah.as_jax, ah.as_numba, memoryview):
@@ -284,7 +284,7 @@ def test_results_are_ready(reader, queue):
         assert (values == 63).all()
 
 
-def test_the_work_is_under_way_when_it_is_read():
+def test_pending_work_is_waited_for():
     """Otherwise the test above could not fail: without a wait the values are not there yet."""
     early = 0
     for _ in range(10):
@@ -300,7 +300,7 @@ def test_the_work_is_under_way_when_it_is_read():
     assert early > 0
 
 
-def test_streams_that_are_no_queue_are_refused():
+def test_streams_that_are_not_queues_are_refused():
     a = ah.asarray(whole("device", "f4"))
     for stream in (1, "queue", object()):
         with pytest.raises(BufferError, match="accepted: None or a dpctl.SyclQueue"):
@@ -313,7 +313,7 @@ def test_streams_that_are_no_queue_are_refused():
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name not in ("empty", "empty tail")])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("protect", [False, True])
-def test_dpnp_both_ways_without_a_copy(layout, kind, protect):
+def test_dpnp_round_trip_without_a_copy(layout, kind, protect):
     u = LAYOUTS[layout](whole(kind, "i8"))
     u = read_only(u) if protect else u
     a = ah.asarray(u)
@@ -333,7 +333,7 @@ def test_read_only_by_dlpack():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(3, 0), (0,), (2, 0, 4)])
-def test_arrays_without_elements_come_back_to_dpnp(kind, shape):
+def test_empty_arrays_round_trip_through_dpnp(kind, shape):
     """dpnp 0.20 fails on the null pointer that dlpack.h asks for."""
     e = dpt.empty(shape, dtype="i4", usm_type=kind)
     back = dpt.from_dlpack(ah.asarray(e))
@@ -356,7 +356,7 @@ def test_a_consumer_without_a_version_gets_the_hosts_device(kind):
     assert value.numpy().tolist() == [0, 1, 2, 3]
 
 
-def test_a_consumer_without_a_version_gets_the_device_of_what_the_host_cannot_read():
+def test_legacy_consumer_receives_the_device_of_device_memory():
     x = ah.USMArray((4,), "f4", buffer="device")
     assert ah.from_dlpack(x.__dlpack__()).device == x.device
 
@@ -370,7 +370,7 @@ def other_queues():
 
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
-def test_pyarrow_reads_what_the_host_reads(kind):
+def test_pyarrow_reads_host_readable_usm(kind):
     """It asks for the device interface first, and knows no SYCL device."""
     pa = pytest.importorskip("pyarrow")
     x = ah.USMArray((3,), "f8", buffer=kind)
@@ -390,7 +390,7 @@ def test_pyarrow_reads_memory_of_any_context(queue):
     assert pa.array(ah.asarray(x)).to_pylist() == [0, 1, 2, 3]
 
 
-def test_pyarrow_refuses_what_the_host_cannot_read():
+def test_pyarrow_refuses_device_usm():
     pa = pytest.importorskip("pyarrow")
     with pytest.raises(pa.ArrowKeyError, match="14"):
         pa.array(ah.USMArray((3,), "f8", buffer="device"))
@@ -430,7 +430,7 @@ def test_devices():
 # ------------------------------------------------------------------------------------------------- what dpnp cannot say
 
 
-def test_what_dpnp_has_no_words_for():
+def test_types_missing_in_dpnp():
     import ml_dtypes
 
     a = ah.USMArray((3,), ml_dtypes.bfloat16, "shared")

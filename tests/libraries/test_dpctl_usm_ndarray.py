@@ -95,7 +95,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_installed_release_says_what_its_dict_says(change):
+def test_struct_equals_the_dict_of_the_installed_release(change):
     tensor_module()
     code = f"""
         import sys

@@ -79,7 +79,7 @@ def test_dlpack_data_type():
             ah.asarray(np.zeros(2), dtype=Element(*code))
 
 
-def test_types_of_no_fixed_size_are_refused():
+def test_types_without_a_fixed_size_are_refused():
     pa, pl, torch = libraries("pyarrow", "polars", "torch")
     for dtype in (
         pa.string(),

@@ -93,7 +93,7 @@ def test_arrow_of_several_chunks_of_numbers():
     assert_helps(pa.chunked_array([[1], [2]]), "x.combine_chunks()", "x.chunk(i)")
 
 
-def test_chunks_without_elements_are_none():
+def test_empty_chunks_are_ignored():
     full = pa.array([1, 2])
     for chunks in ([full, full[:0]], [full[:0], full], [full[:0], full[:0]]):
         x = pa.chunked_array(chunks)
@@ -115,7 +115,7 @@ def test_chunks_without_elements_are_none():
     ],
     ids=["decimals", "mixed", "nothing", "mixed frame", "None alone"],
 )
-def test_pandas_that_asnested_does_not_take(obj):
+def test_pandas_objects_refused_by_asnested(obj):
     with pytest.raises((TypeError, BufferError)):
         ah.asnested(obj)
     assert "asnested" not in refusal(obj)
@@ -166,7 +166,7 @@ def test_torch(make, calls):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_torch_names_no_call_that_fails():
+def test_torch_errors_name_working_calls():
     assert "asnested" not in refusal(jagged((2, 4), (3, 4), layout=torch.jagged).transpose(1, 2))
     assert "to_padded_tensor" not in refusal(holes())
 
@@ -238,7 +238,7 @@ def test_masks_of_astropy():
     [["a", None], [[1], [2, 3]], [1, 2], [np.zeros(2), np.zeros(3)]],
     ids=["strings", "lists", "ints", "arrays"],
 )
-def test_objects_of_numpy_are_taken_as_lists_are(values):
+def test_numpy_object_arrays_are_imported_as_lists(values):
     objects = np.empty(len(values), object)
     objects[:] = values
     assert_helps(objects, "arrayhub.asnested(x)")
@@ -253,7 +253,7 @@ def test_objects_of_numpy_are_taken_as_lists_are(values):
 # -------------------------------------------------------------------------------------------------- what is in another
 
 
-def test_errors_of_what_is_inside_name_the_path():
+def test_errors_of_members_name_the_path():
     pint, xarray = module("pint"), module("xarray")
     quantity = pint.UnitRegistry().Quantity(np.arange(3.0), "m")
     assert_helps(xarray.DataArray(quantity), "x.data.magnitude")
@@ -262,7 +262,7 @@ def test_errors_of_what_is_inside_name_the_path():
     assert_helps([pd.Categorical([3, 1])], "x[0].to_numpy()")
 
 
-def test_a_list_of_what_numpy_cannot_read_is_not_said_to_be_ragged():
+def test_list_of_unreadable_objects_is_not_reported_as_ragged():
     x = [torch.ones(2, dtype=torch.bfloat16)]
     assert "different length" not in refusal(x) and "one by one" in refusal(x)
     assert ah.asarray(x[0]).shape == (2,)

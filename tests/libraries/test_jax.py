@@ -71,7 +71,7 @@ def test_tracers_are_refused(transform):
 
 @pytest.mark.parametrize("name", ["float4_e2m1fn", "int4"])
 @pytest.mark.parametrize("take", [ah.as_numpy, ah.as_jax, ah.as_arrow, lambda x: ah.asarray(x, dtype="complex64")])
-def test_elements_of_less_than_a_byte_are_refused_with_what_converts_them(name, take):
+def test_sub_byte_types_are_refused_with_a_conversion(name, take):
     if not hasattr(jnp, name):
         pytest.skip("an older jax")
     x = jnp.asarray([1, 0], getattr(jnp, name))
@@ -82,7 +82,7 @@ def test_elements_of_less_than_a_byte_are_refused_with_what_converts_them(name, 
     assert ah.as_numpy(np.asarray(x)).tolist() == ah.as_numpy(x.astype("float32")).tolist() == [1, 0]
 
 
-def test_as_jax_says_why_it_cannot():
+def test_as_jax_errors_state_the_reason():
     memory = np.asarray(ah.USMArray((65,), "f4", buffer="cpu"))
     memory[:] = range(65)
     assert ah.as_jax(memory).unsafe_buffer_pointer() == memory.ctypes.data
@@ -117,21 +117,21 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("x", "words"), REFUSED, ids=[type(x).__name__ for x, words in REFUSED])
-def test_what_arrow_refuses_says_what_helps(x, words):
+def test_arrow_refusal_names_a_call(x, words):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(BufferError, match=rf"^pyarrow\.{type(x).__name__}: .*{words}"):
             ah.asarray(x)
 
 
-def test_what_helps_arrow_does_help():
+def test_call_named_for_arrow_works():
     assert ah.as_numpy(pa.array([1, None, 3]).drop_null()).tolist() == [1, 3]
     assert ah.as_numpy(pa.array([True, False]).cast(pa.uint8())).tolist() == [1, 0]
     assert ah.as_numpy(pa.chunked_array([[1], [2]]).combine_chunks()).tolist() == [1, 2]
     assert ah.as_numpy(pa.array([5], pa.timestamp("ns")).view(pa.int64())).tolist() == [5]
 
 
-def test_a_refusal_is_not_got_around_by_an_attribute():
+def test_refusal_is_final_despite_a_data_attribute():
     guarded = producer(data=np.arange(3), __dlpack__=raising(BufferError("for a reason")))
     with pytest.raises(BufferError, match="for a reason"):
         ah.asarray(guarded)

@@ -30,7 +30,7 @@ def elements(x):
     return x.copy()
 
 
-def test_an_njit_function_takes_it_typed_as_an_array_and_writes_through():
+def test_njit_function_types_it_as_an_array_and_writes_through():
     a = np.arange(5.0)
     assert add_one(arrayhub.asarray(a)) == 15.0
     assert a.tolist() == [1, 2, 3, 4, 5]
@@ -48,7 +48,7 @@ def test_an_njit_function_takes_it_typed_as_an_array_and_writes_through():
     ],
     ids=["C", "F", "sliced", "negative", "0-d", "empty"],
 )
-def test_the_type_says_what_numba_says_of_the_same_ndarray(view, layout):
+def test_numba_type_equals_that_of_the_ndarray(view, layout):
     ours, theirs = numba.typeof(arrayhub.asarray(view)), numba.typeof(view)
     assert isinstance(ours, numba.types.Array) and ours.layout == layout
     assert (ours.dtype, ours.ndim, ours.layout, ours.mutable, ours.aligned) == (
@@ -79,7 +79,7 @@ def _in_a_list(a):
 
 @pytest.mark.parametrize("function", [_shrinking, _either, _in_a_list])
 @pytest.mark.parametrize("step", [1, 2])
-def test_it_meets_plain_arrays(function, step):
+def test_functions_accept_ndarrays_and_usm_arrays(function, step):
     """A variable that holds a USMArray first and an array of numba's later, or the other way round."""
     compiled = numba.njit(function)
     x = np.arange(6.0)[::step] + 3
@@ -88,7 +88,7 @@ def test_it_meets_plain_arrays(function, step):
     assert compiled(arrayhub.asarray(x)) == compiled(x)
 
 
-def test_typed_lists_and_classes_take_it():
+def test_typed_lists_and_classes_accept_it():
     a = np.arange(3.0)
     several = numba.typed.List([np.zeros(2)])
     several.append(arrayhub.asarray(a))
@@ -124,7 +124,7 @@ def test_layouts_are_read_right():
         np.testing.assert_array_equal(elements(arrayhub.asarray(view)), view)
 
 
-def test_unaligned_memory_is_typed_so():
+def test_unaligned_memory_has_an_unaligned_type():
     a = np.zeros(25, "u1")[1:].view("f8")
     a[...] = [1, 2, 3]
     assert not numba.typeof(arrayhub.asarray(a)).aligned
@@ -171,7 +171,7 @@ def test_usm_that_the_host_reads():
     assert dpnp.asnumpy(x).tolist() == [1, 2, 3, 4, 5]
 
 
-def test_device_memory_is_refused_in_words():
+def test_device_memory_is_refused():
     dpnp = pytest.importorskip("dpnp")
     x = arrayhub.asarray(dpnp.arange(5.0))
     with pytest.raises(TypeError, match="to_host"):
@@ -180,17 +180,17 @@ def test_device_memory_is_refused_in_words():
         arrayhub.as_numba(x)
 
 
-def test_as_numba_gives_an_ndarray_on_the_same_memory():
+def test_as_numba_returns_an_ndarray_on_the_same_memory():
     a = np.arange(3.0)
     assert arrayhub.as_numba(a).ctypes.data == a.ctypes.data
 
 
-def test_numba_finds_the_extension_by_itself():
+def test_numba_loads_the_extension():
     code = "import arrayhub, numba, numpy; print(numba.njit(lambda x: x.sum())(arrayhub.asarray(numpy.ones(3))))"
     assert python(code) == "3.0\n"
 
 
-def test_work_that_is_under_way_is_waited_for():
+def test_pending_work_is_waited_for():
     dpnp = pytest.importorskip("dpnp")
     smallest = numba.njit(lambda x: x.min())
     smallest(arrayhub.asarray(np.ones(3, "f4")))
@@ -212,7 +212,7 @@ def test_one_compilation_a_type_and_tuples_of_arrays():
     assert len(count.signatures) == 1
 
 
-def test_explicit_signatures_take_what_as_numba_gives():
+def test_explicit_signatures_accept_the_result_of_as_numba():
     @numba.njit("f8(f8[:])")
     def signed(x):
         return x.sum()

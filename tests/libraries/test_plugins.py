@@ -34,7 +34,7 @@ def python(site, program, **options):
     return children.python(program, PYTHONPATH=f"{site}:{ROOT}", **options)
 
 
-def test_an_installed_library_takes_part_everywhere(site):
+def test_installed_plugin_is_used_by_every_function(site):
     python(
         site,
         """
@@ -285,7 +285,7 @@ def test_a_missing_attribute_is_named(board):
         ah.asarray(board.Board(np.arange(4.0)))
 
 
-def test_two_types_that_lead_to_each_other_end(board):
+def test_types_that_unwrap_to_each_other_raise(board):
     second = type("Second", (), {"__module__": board.__name__, "__init__": _hold})
     ah.register_library(board.__name__, types={"Board": second, "Second": board.Board})
     with pytest.raises(ah.InterfaceError, match="leads back to it") as raised:
@@ -330,7 +330,7 @@ def test_an_emit_that_is_not_a_view_is_refused(board, change, words):
     assert f"{name}.emit" in str(raised.value)
 
 
-def test_an_emit_that_makes_memory_writable_is_refused(board):
+def test_emit_returning_writable_memory_is_refused(board):
     name = board.__name__
     emit = lambda a: board.Board((ctypes.c_double * a.size).from_address(a.ptr))  # noqa: E731
     ah.register_library(name, types={"Board": "values"}, emit=emit)
@@ -369,7 +369,7 @@ def test_a_type_without_a_path_is_refused_in_spite_of_its_protocol(board):
             ah.asarray(x, via=via)
 
 
-def test_a_registration_reaches_types_that_were_met_before(board):
+def test_registration_applies_to_inspected_types(board):
     x = board.Board(np.arange(4.0))
     with pytest.raises(TypeError, match="does not support an array protocol"):
         ah.asarray(x)
@@ -383,7 +383,7 @@ def test_a_registration_reaches_types_that_were_met_before(board):
         ah.asarray(x)
 
 
-def test_own_dimensions_are_kept(board):
+def test_dims_of_the_plugin_are_kept(board):
     ah.register_library(board.__name__, types={"Board": "values"})
     x = board.Board(np.zeros((2, 3)))
     x.dims = ("row", "column")
@@ -424,13 +424,13 @@ def test_device_memory_of_a_library_is_imported(board):
         ("gt4py", dict(advice={"NdArrayField": "x"}), ValueError, "arrayhub describes NdArrayField of 'gt4py' itself"),
     ],
 )
-def test_what_cannot_be_registered(root, arguments, error, words):
+def test_invalid_registrations_raise(root, arguments, error, words):
     with pytest.raises(error) as raised:
         ah.register_library(root, **arguments)
     assert words in str(raised.value) and str(raised.value).startswith("register_library: ")
 
 
-def test_types_can_be_added_to_a_built_in_library():
+def test_types_are_added_to_a_built_in_library():
     python(
         "",
         """

@@ -108,7 +108,7 @@ def test_inside_a_transformed_function(transform):
     python(code)
 
 
-def test_what_helps_does_help():
+def test_named_call_works():
     values = torch.tensor([1 + 2j, 3 - 4j])
     assert ah.as_numpy(values.conj().resolve_conj()).tolist() == [1 - 2j, 3 + 4j]
     assert ah.as_numpy(values.conj().imag.resolve_neg()).tolist() == [-2, 4]
@@ -124,7 +124,7 @@ def test_what_helps_does_help():
 
 
 @pytest.mark.parametrize("make", [lambda: torch.ones(3), lambda: torch.ones(2, 3)[1], lambda: torch.ones(3).detach()])
-def test_a_gradient_is_seen_whenever_it_is_asked_for(make):
+def test_requires_grad_is_checked_on_each_import(make):
     x = make()
     assert ah.asarray(x).ptr == x.data_ptr()
     x.requires_grad_()
@@ -151,7 +151,7 @@ def test_a_gradient_is_seen_whenever_it_is_asked_for(make):
     ],
     ids=lambda x: str(x)[:30],
 )
-def test_what_torch_is_never_handed(x, words):
+def test_exports_that_torch_cannot_hold_are_refused(x, words):
     with pytest.raises(BufferError, match=words):
         ah.as_torch(x)
 

@@ -81,7 +81,7 @@ for change in (lambda t: None, lambda t: t.set_(), lambda t: setattr(t, "data", 
 
 
 @pytest.mark.parametrize("change", ["pass", "t.set_()"])
-def test_what_is_given_back_leaves_no_memory_behind(change):
+def test_released_arrays_free_their_storage(change):
     python(f"""
 import resource, torch, arrayhub as ah
 def once():

@@ -59,7 +59,7 @@ IDS = list(ARRAYS)
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_in_and_out_of_pyarrow_with_the_type_of_awkward(name):
+def test_pyarrow_round_trip_has_the_type_of_awkward(name):
     source, kind = ARRAYS[name]
     x = ah.asnested(source)
     plain = source.to_pylist()
@@ -78,7 +78,7 @@ def test_in_and_out_of_pyarrow_with_the_type_of_awkward(name):
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_every_slice_is_right_and_goes_out(name):
+def test_slices_have_the_right_elements_and_are_exported(name):
     source, _ = ARRAYS[name]
     repeated = pa.concat_arrays([source.cast(source.type)] * 12) if len(source) else source
     x, expected = ah.asnested(repeated), ah.asnested(repeated).to_list()
@@ -128,7 +128,7 @@ def test_a_copy_is_the_same(name):
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_in_and_out_by_device_streams(name):
+def test_device_stream_round_trip(name):
     x = ah.asnested(ARRAYS[name][0])
     back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
     assert back.to_list() == x.to_list()
@@ -209,7 +209,7 @@ def test_every_frame(name):
     assert duckdb.sql("select * from x").fetchall() == [(1, "a"), (2, None)] if name != "lists" else True
 
 
-def test_frames_out():
+def test_frames_are_exported():
     x = ah.asnested(pa.table({"n": [1, 2], "s": ["a", "b"]}))
     frame = ah.as_pandas(x)
     assert frame["s"].tolist() == ["a", "b"]
@@ -226,7 +226,7 @@ def test_dynds_own_example():
     assert (x[0], x[-1], list(x)) == ("This", "unicode.", ["This", "is", "unicode."])
 
 
-def test_torch_jagged_both_ways():
+def test_torch_jagged_round_trip():
     tensors = [torch.arange(float(n)) for n in (1, 3, 2)]
     jagged = torch.nested.nested_tensor(tensors, layout=torch.jagged)
     x = ah.asnested(jagged)
@@ -291,7 +291,7 @@ def test_missing_records_are_missing_elsewhere(start):
     assert ah.as_polars(whole).to_dicts() == ah.as_pandas(whole).to_dict("records") == [{"a": None}]
 
 
-def test_what_is_missing_in_either_is_missing():
+def test_missing_in_either_validity_is_missing():
     inner, outer = ah.asnested([1, None, 3, 4])[1:], ah.asnested([None, 5, 6])
     covered = from_awkward._with_bits(inner, 3, outer.validity)
     assert covered.to_list() == [None, 3, 4]
@@ -308,7 +308,7 @@ def test_a_field_shares_the_bits_of_its_records():
     assert pa.array(x["x"]).to_pylist() == [2, None, *range(4, 20)]
 
 
-def test_new_parts_need_nothing_in_front():
+def test_new_children_start_at_offset_zero():
     """A bitmap of a slice starts within a byte, and new offsets start with element 0."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
@@ -339,7 +339,7 @@ _GAPS = ah.asnested(pa.array([{"a": [1, 2]}, None, {"a": [3, 4]}] * 2, pa.struct
     ],
     ids=["numbers", "strings", "in lists", "in each other", "a field's gaps", "gaps, sliced", "in records"],
 )
-def test_polars_takes_slices_of_rows_of_one_length(x):
+def test_polars_accepts_slices_of_fixed_size_lists(x):
     """polars panics where they have bits of what is missing and an offset."""
     series = ah.as_polars(x)
     assert series.to_list() == pa.array(x).to_pylist()
@@ -359,7 +359,7 @@ def test_polars_takes_slices_of_rows_of_one_length(x):
     ],
 )
 @pytest.mark.parametrize("copy", [None, True])
-def test_polars_takes_no_rows_of_length_0(make, copy):
+def test_polars_refuses_lists_of_size_0(make, copy):
     with pytest.raises(BufferError, match="polars: rows of fixed length 0 are not supported. Use arrayhub.as_arrow"):
         ah.as_polars(make(), copy=copy)
 
@@ -397,7 +397,7 @@ def test_records_without_fields_keep_their_rows():
     assert ah.asnested(ah.as_pandas(x)).to_list() == x.to_list()
 
 
-def test_what_records_of_numpy_cannot_say_is_named():
+def test_error_names_the_types_that_numpy_records_lack():
     x = ah.asnested([{"a": 1, "b": {"c": 2.5}}, {"a": 3, "b": {"c": None}}])
     says = r"1 of 2 elements of x\['b'\]\['c'\] are missing.*Use x\['b'\]\['c'\].content and x\['b'\]\['c'\].validity"
     with pytest.raises(BufferError, match=says):
@@ -467,7 +467,7 @@ def test_numpys_strings():
 
 
 @pytest.mark.parametrize("kind", ["S", "U", "T"])
-def test_no_strings_are_strings_too(kind):
+def test_empty_string_columns(kind):
     arrow = ah.as_arrow(np.array([], kind), copy=True)
     assert arrow.type == (pa.binary() if kind == "S" else pa.string())
     records = ah.as_arrow(
@@ -477,7 +477,7 @@ def test_no_strings_are_strings_too(kind):
 
 
 @pytest.mark.parametrize("step", [1, 2, -1])
-def test_numpys_strings_whose_lengths_a_look_at_some_does_not_tell(step):
+def test_numpy_strings_of_varying_length(step):
     """Short where the estimate looks, long elsewhere, some missing: the copy grows, and what was loaded stays right."""
     values = [None if k % 7 == 3 else "é" * (k % 3) if k % 5 == 0 or k < 4000 else "x" * (k % 97) for k in range(9000)]
     source = np.array(values, np.dtypes.StringDType(na_object=None))[::step]
@@ -524,7 +524,7 @@ def test_masked_strings_and_those_that_are_missing_already():
 
 
 @pytest.mark.parametrize("make", [list, np.array, np.ma.array, lambda texts: np.array([(texts[1],)], [("s", "U1")])])
-def test_text_that_utf8_does_not_have(make):
+def test_strings_that_utf8_cannot_encode_raise(make):
     with pytest.raises(
         ValueError, match=r"^asnested: '\\ud800' cannot be encoded as UTF-8 .*Pass the bytes of text.encode"
     ):
@@ -540,7 +540,7 @@ def test_text_that_utf8_does_not_have(make):
         (pa.array(["a"], pa.string_view()), "offsets", "kind 'string_view', which has content, buffers"),
     ],
 )
-def test_parts_that_a_kind_has_not(values, name, says):
+def test_missing_parts_of_a_kind_raise(values, name, says):
     with pytest.raises(AttributeError, match=says):
         getattr(ah.asnested(values), name)
 
@@ -566,7 +566,7 @@ def test_python_values():
         ah.asnested([[1]], copy=False)
 
 
-def test_what_is_no_utf8_is_told_where_it_is_decoded():
+def test_invalid_utf8_raises_on_decoding():
     source = pa.Array.from_buffers(
         pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 2], "i4")), pa.py_buffer(b"a\xff")]
     )
@@ -577,7 +577,7 @@ def test_what_is_no_utf8_is_told_where_it_is_decoded():
             read()
 
 
-def test_zones_and_days_keep_their_meaning():
+def test_time_zones_and_days_are_preserved():
     for kind in (pa.timestamp("us", "Europe/Zurich"), pa.date32(), pa.date64(), pa.time32("s"), pa.time64("ns")):
         source = pa.array([0, None, 86400000], pa.int64()).cast(pa.int32() if kind.bit_width == 32 else pa.int64())
         source = source.view(kind) if kind != pa.time32("s") else pa.array([0, None, 5], pa.int32()).view(kind)
@@ -600,14 +600,14 @@ LISTED = {
 
 
 @pytest.mark.parametrize("case", LISTED)
-def test_a_list_has_the_times_that_python_has(case):
+def test_to_list_returns_python_times(case):
     x, expected = ah.asnested(LISTED[case]), LISTED[case].to_pylist()
     assert x.to_list() == expected
     for made, wanted in zip(x.to_list(), expected, strict=True):
         assert getattr(made, "utcoffset", int)() == getattr(wanted, "utcoffset", int)()
 
 
-def test_a_list_has_counts_where_python_has_no_time():
+def test_to_list_returns_integers_for_times_outside_python():
     assert ah.asnested(pa.array([5], pa.time64("ns"))).to_list() == [5]
     assert ah.asnested(pa.array([5], pa.timestamp("ns", "UTC"))).to_list() == [5]
     times = pa.array([86400, -1, 7], pa.int32()).view(pa.time32("s"))
@@ -619,7 +619,7 @@ def test_a_list_has_counts_where_python_has_no_time():
 
 
 @pytest.mark.parametrize("key", [2, -3, 2**63, -(2**70)])
-def test_an_index_out_of_range_is_an_index_error(key):
+def test_index_out_of_range_raises_index_error(key):
     for x in (ah.asnested([[1], [2]]), ah.asnested(["a", "b"])):
         with pytest.raises(IndexError, match=f"index {key} is out of range for an array of 2 elements"):
             x[key]
@@ -659,7 +659,7 @@ def test_bytes_of_a_fixed_size_in_awkward():
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_awkward_is_not_given_types_that_it_lacks(nested):
+def test_types_missing_in_awkward_are_refused(nested):
     rows = np.zeros(3, ml_dtypes.bfloat16)
     with pytest.raises(BufferError, match=r"awkward: .*bfloat16.*dtype=\"float32\""):
         ah.as_awkward([rows, rows[:1]] if nested else rows)
@@ -694,7 +694,7 @@ def test_lifetimes():
     ],
     ids=["list", "of one length", "list view", "in records"],
 )
-def test_requests_are_heard(rows, wanted):
+def test_requested_schema_is_honored(rows, wanted):
     word = "a string of more than twelve bytes"
     value = {"a": word} if "struct" in str(rows(pa.string())) else word
     x = ah.asnested(pa.array([[value], [value]], rows(pa.string())))
@@ -710,7 +710,7 @@ def test_requests_are_heard(rows, wanted):
 
 
 @pytest.mark.parametrize("name", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
-def test_requests_are_heard_by_the_device_interfaces_too(name):
+def test_requested_schema_is_honored_by_the_device_interfaces(name):
     """pyarrow asks for a type by the device interface where there is one."""
     x = ah.asnested(["a string of more than twelve bytes", None])
     taken = ah.asnested(given(name, getattr(x, name)(pa.string_view().__arrow_c_schema__())))
@@ -746,7 +746,7 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_an_index_comes_in_as_its_series_does(name):
+def test_pandas_index_is_imported_like_a_series(name):
     source, kind = INDEXES[name]
     for copy in (None, False, True):
         x = ah.asnested(source, copy=copy)
@@ -774,7 +774,7 @@ def test_asarray_names_asnested():
             ah.asarray(source)
 
 
-def test_arrays_of_xarray_come_in_as_in_asarray():
+def test_xarray_arrays_are_imported_as_by_asarray():
     """By xarray's own stream they are a table, which leaves out dimensions without coordinates."""
     xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
     numbers = np.arange(6.0).reshape(2, 3)
@@ -788,7 +788,7 @@ def test_arrays_of_xarray_come_in_as_in_asarray():
     assert ah.explain(source, to="arrow").verdicts[0].verdict == "zero-copy"
 
 
-def test_what_a_nested_array_is_not():
+def test_nested_arrays_refuse_array_operations():
     x = ah.asnested(RAGGED)
     with pytest.raises(TypeError, match="use arrayhub.asnested"):
         ah.NestedArray()
@@ -865,7 +865,7 @@ def test_each_array_crosses_once(sycl, name):
 
 
 @pytest.mark.parametrize("attribute", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
-def test_usm_goes_out_and_comes_in_by_both_device_interfaces(sycl, attribute):
+def test_usm_round_trip_by_both_device_interfaces(sycl, attribute):
     for name, (source, _) in ARRAYS.items():
         x = ah.asnested(source).to_device("oneapi:0")
         if name == "times":
@@ -881,7 +881,7 @@ def test_usm_goes_out_and_comes_in_by_both_device_interfaces(sycl, attribute):
     assert (back.ptr, back.shape, back.device) == (dense.ptr, (2, 3), dense.device)
 
 
-def test_a_device_that_the_host_cannot_read_says_so(sycl):
+def test_device_memory_is_refused_by_host_interfaces(sycl):
     for source in (RAGGED, WORDS, [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}]):
         x = ah.asnested(source).to_device("oneapi:0")
         with pytest.raises(BufferError, match=r"x\.to_host\(\)"):
@@ -905,7 +905,7 @@ def test_masks_in_lists_are_missing_values():
         ah.asnested([np.ma.masked_array(5.0, mask=True)])
 
 
-def test_zones_of_times_in_lists_are_kept():
+def test_time_zones_in_lists_are_preserved():
     zurich = pd.Timestamp("2020-07-01 12:00", tz="Europe/Zurich")
     for value, zone in (
         (datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), "UTC"),
@@ -944,7 +944,7 @@ def test_a_day_and_a_point_in_time_are_two_kinds():
     ],
     ids=str,
 )
-def test_no_part_of_a_time_is_lost(value):
+def test_times_are_lossless(value):
     assert ah.as_arrow([value, None]).to_pylist() == [value, None]
 
 
@@ -955,7 +955,7 @@ def test_times_beyond_64_bits_are_refused():
 
 
 @pytest.mark.parametrize(("moment", "hours"), [(datetime.datetime.min, 5), (datetime.datetime.max, -5)])
-def test_times_whose_utc_python_does_not_have_are_refused_by_name(moment, hours):
+def test_times_outside_the_utc_range_of_python_are_refused(moment, hours):
     zone = datetime.timezone(datetime.timedelta(hours=hours))
     with pytest.raises(
         OverflowError, match=r"asnested: (0001-01-01|9999-12-31)T.* outside of the years 1 to 9999 in UTC"
@@ -976,7 +976,7 @@ def test_a_zone_of_a_fixed_offset_is_its_offset():
         ah.asnested([NOON.replace(tzinfo=datetime.timezone(datetime.timedelta(seconds=5)))])
 
 
-def test_whole_numbers_stay_whole():
+def test_integers_stay_integers():
     with pytest.raises(TypeError, match="no integer type holds -1 and 9223372036854775808"):
         ah.asnested([[2**63], [-1]])
     for values, kind in (([2**63, 1], "uint64"), ([np.uint64(1), np.int64(-1)], "int64"), ([2**63, 0.5], "float64")):
@@ -1015,7 +1015,7 @@ def test_python_objects_of_polars_are_refused(make, take):
         take(source)
 
 
-def test_dense_arrays_that_arrow_cannot_say_are_buffer_errors():
+def test_dense_types_missing_in_arrow_raise_buffer_error():
     for take in (ah.as_arrow, ah.as_polars, ah.as_pandas):
         with pytest.raises(BufferError, match="not compact.*copy=True"):
             take(np.arange(6)[::-1])
@@ -1059,7 +1059,7 @@ DAYS_OF_OTHERS = {
 
 
 @pytest.mark.parametrize("name", DAYS_OF_OTHERS)
-def test_days_of_eight_bytes_go_out_as_arrows_by_a_copy(name):
+def test_64_bit_days_are_exported_by_a_copy(name):
     source, expected = DAYS_OF_OTHERS[name]
     for take in (ah.as_arrow, ah.as_polars, ah.as_pandas):
         with pytest.raises(BufferError, match=r"x\.astype\('M8\[s\]'\), or pass copy=True to as_arrow"):
@@ -1072,7 +1072,7 @@ def test_days_of_eight_bytes_go_out_as_arrows_by_a_copy(name):
     assert ah.explain(source, to="arrow").verdicts[0].verdict == "copy=True"
 
 
-def test_times_that_arrow_has_no_unit_of_name_the_call():
+def test_times_without_an_arrow_unit_name_a_call():
     for unit in ("M8[M]", "M8[h]", "m8[D]", "M8[10s]"):
         array = np.zeros(1, unit)
         with pytest.raises(BufferError, match=r"x\.astype\('[mM]8\[s\]'\)$"):
@@ -1083,7 +1083,7 @@ def test_times_that_arrow_has_no_unit_of_name_the_call():
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("us", "Europe/Zurich"), pa.time32("s"), pa.time64("ns")], ids=str)
-def test_times_that_others_have_no_words_for_are_refused(kind):
+def test_times_missing_in_other_libraries_are_refused(kind):
     x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))
     for take in (ah.as_awkward, lambda x: ah.as_numpy(x, copy=True), lambda x: x.to_dense(copy=True), ah.as_torch):
         with pytest.raises(BufferError, match=rf"Arrow's type '{x.meaning}'.*x\.content"):
@@ -1093,13 +1093,13 @@ def test_times_that_others_have_no_words_for_are_refused(kind):
 @pytest.mark.parametrize(
     "source", [np.array([["a"]], StringDType()), np.array("a", StringDType()), np.array("a"), np.array(1)]
 )
-def test_ndarrays_of_other_dimensions_are_told_what_helps(source):
+def test_error_for_other_ndim_names_a_call(source):
     with pytest.raises(TypeError, match=rf"has {source.ndim} dimensions.*reshape\(-1\)"):
         ah.asnested(source)
     assert len(ah.asnested(source.reshape(-1))) == 1
 
 
-def test_arrays_without_a_dimension_are_told_what_helps():
+def test_error_for_0d_arrays_names_a_call():
     x = ah.asarray(np.array(1))
     for take in (ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward):
         for source in (x, 1, np.float32(1)):
@@ -1108,7 +1108,7 @@ def test_arrays_without_a_dimension_are_told_what_helps():
             assert take(ah.asarray(source).reshape(-1)) is not None
 
 
-def test_columns_that_pyarrow_has_no_array_of():
+def test_columns_without_a_pyarrow_array():
     assert ah.asnested(pd.Series([1j, 2])).to_list() == [1j, 2]
     sparse = pd.Series(pd.arrays.SparseArray([0, 1]))
     for source in (sparse, pd.Series([1, "a"]), pd.DataFrame({"a": [1j]})):
@@ -1127,7 +1127,7 @@ def test_records_of_which_one_is_missing_name_their_fields():
         ah.as_numpy(ah.asnested([{"a": 1}, None]), copy=True)
 
 
-def test_half_a_character_is_no_text():
+def test_truncated_utf8_raises():
     with pytest.raises(ValueError, match=r"asnested: '\\ud800x' cannot be encoded as UTF-8 .*surrogatepass"):
         ah.asnested(["a", "\ud800x"])
     with pytest.raises(ValueError, match="asarray: dtype is"):

@@ -102,7 +102,7 @@ def test_dicts_of_records_are_refused(source):
             x[0]
 
 
-def test_pandas_has_columns_of_one_name(twins):
+def test_pandas_columns_of_equal_names(twins):
     frame = ah.as_pandas(twins)
     assert list(frame.columns) == ["a", "a"]
     assert frame.iloc[:, 0].tolist() == [1, 2, 3]
@@ -126,7 +126,7 @@ def test_libraries_without_equal_names_refuse_lists_of_such_records(call):
         call(ah.asnested(ARRAYS["lists of records"]))
 
 
-def test_numpy_has_the_fields_one_by_one(twins):
+def test_fields_of_equal_names_convert_to_numpy_by_position(twins):
     assert ah.as_numpy(twins.children[0], copy=True).tolist() == [1, 2, 3]
 
 

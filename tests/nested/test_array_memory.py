@@ -105,7 +105,7 @@ APART = {
 
 
 @pytest.mark.parametrize("name", APART)
-def test_what_is_followed_lies_without_gaps(name):
+def test_copied_offsets_are_compact(name):
     source = APART[name]()
     expected = [row.tolist() for row in source.unbind()] if isinstance(source, torch.Tensor) else source.to_list()
     x = ah.asnested(source)
@@ -138,7 +138,7 @@ COPIES = {
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_a_copy_is_never_made_where_it_is_forbidden(name):
+def test_copy_false_is_respected(name):
     source = COPIES[name]()
     assert len(ah.asnested(source)) > 0
     with pytest.raises(BufferError, match="copy=False forbids a copy"):
@@ -149,7 +149,7 @@ def test_a_copy_is_never_made_where_it_is_forbidden(name):
 
 
 @pytest.mark.parametrize("values", [[[1], [2, 3]], ["a", "bc"], [b"a", b"bc"], [[1], None], [1, None]])
-def test_nobody_writes_what_is_followed(values):
+def test_offsets_are_read_only(values):
     x = ah.asnested(values)
     x.to_list()
     for array in (getattr(x, "offsets", None), x.validity):
@@ -233,14 +233,14 @@ def awkward_lists_of(content):
 
 @pytest.mark.parametrize("take", [ah.as_awkward, ah.as_arrow, ah.as_pandas, ah.as_polars, pa.array, pa.chunked_array])
 @pytest.mark.parametrize("name", MISLED)
-def test_nobody_is_given_what_leads_out_of_its_content(name, take):
+def test_offsets_outside_the_content_are_not_exported(name, take):
     """It could end the process of who follows it, so that nothing here does."""
     x = ah.asnested(MISLED[name]())
     with pytest.raises(ah.InterfaceError, match="offsets|views|indices"):
         take(x)
 
 
-def test_a_stream_says_so_where_offsets_were_rewritten_before_it_is_read():
+def test_stream_reports_offsets_changed_before_reading():
     offsets = np.array([0, 1, 3])
     x = ah.asnested(awkward_lists(np.arange(3), offsets))
     stream = x.__arrow_c_stream__()
@@ -249,7 +249,7 @@ def test_a_stream_says_so_where_offsets_were_rewritten_before_it_is_read():
         pa.ChunkedArray._import_from_c_capsule(stream)
 
 
-def test_arrays_without_elements_go_out_without_offsets():
+def test_empty_arrays_are_exported_without_offsets():
     """Arrow allows arrays of length 0 without offsets."""
     for kind in (pa.list_(pa.int64()), pa.string(), pa.list_view(pa.int64()), pa.map_(pa.string(), pa.int8())):
         assert pa.array(ah.asnested(pa.array([], kind))).to_pylist() == []
@@ -326,7 +326,7 @@ def test_starts_of_four_bytes_without_a_sign():
 
 
 @pytest.mark.parametrize("values", [["a", None], [[1, 2], None], [{"x": 1}, None], [b"a", None], [1, None]])
-def test_what_is_all_missing_keeps_its_type(values):
+def test_all_missing_column_keeps_its_type(values):
     rest = ak.to_packed(ak.Array(values)[1:])
     x = ah.asnested(rest)
     assert x.to_list() == [None]
@@ -334,7 +334,7 @@ def test_what_is_all_missing_keeps_its_type(values):
     assert ah.asnested(ak.Array([None, None])).to_list() == [None, None]
 
 
-def test_pandas_sees_what_a_copy_of_records_is():
+def test_copied_records_are_reported_for_pandas():
     frame = ah.as_pandas(RECORDS, copy=True)
     assert isinstance(frame, pd.DataFrame)
     assert frame["b"].tolist() == [2.5, 3.5, 4.5]

@@ -19,13 +19,13 @@ def verdicts(obj, to=None):
 
 
 @pytest.mark.parametrize("to", ["polars", "arrow", "pandas", "awkward"])
-def test_explain_knows_those_who_take_what_is_not_dense(to):
+def test_explain_lists_libraries_with_nested_arrays(to):
     pytest.importorskip("pyarrow" if to == "arrow" else to)
     assert verdicts(RAGGED, to) == {to: "zero-copy"}
     assert verdicts(np.arange(3.0), to) == {to: "zero-copy"}
 
 
-def test_explain_says_what_polars_has_otherwise():
+def test_explain_reports_types_that_polars_changes():
     pytest.importorskip("polars")
 
     def reason(obj):
@@ -39,7 +39,7 @@ def test_explain_says_what_polars_has_otherwise():
     assert reason(pa.array([[1.0], []], pa.large_list(pa.float64()))) == ""
 
 
-def test_explain_what_is_not_dense():
+def test_explain_of_nested_arrays():
     found = ah.explain(RAGGED)
     assert found.summary.startswith("4 * option[var * float64], immutable, on cpu")
     assert "asnested" in found.why
@@ -51,7 +51,7 @@ def test_explain_what_is_not_dense():
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
-def test_the_way_that_is_taken_gives_what_is_taken(library):
+def test_reported_protocol_is_the_one_used(library):
     made = pytest.importorskip(library)
     strings = {"pyarrow": pa.array, "pandas": lambda x: made.DataFrame({"s": x}), "polars": lambda x: made.Series(x)}
     explained = ah.explain(strings[library](["a", "b"]))
@@ -75,7 +75,7 @@ OBJECTS = [
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "arrow", "polars", "pandas", "awkward"])
 @pytest.mark.parametrize("number", range(len(OBJECTS)))
-def test_a_verdict_is_what_the_call_does(number, to):
+def test_verdicts_equal_conversions(number, to):
     obj = OBJECTS[number]
     (verdict,) = ah.explain(obj, to).verdicts
     if verdict.verdict == "zero-copy":
@@ -115,7 +115,7 @@ WITH_A_COPY = {
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "numba", "arrow", "polars", "pandas", "awkward"])
 @pytest.mark.parametrize("make", WITH_A_COPY.values(), ids=WITH_A_COPY.keys())
-def test_what_takes_a_copy_is_said_to(make, to, request):
+def test_copies_are_reported(make, to, request):
     pytest.importorskip("pyarrow" if to == "arrow" else to)
     if "on a device" in request.node.callspec.id:
         request.getfixturevalue("sycl")
@@ -135,7 +135,7 @@ def test_what_takes_a_copy_is_said_to(make, to, request):
     assert (verdict.reason == "") == (verdict.verdict == "zero-copy")
 
 
-def test_of_what_is_copied_all_is_said():
+def test_every_copied_part_is_reported():
     explained = ah.explain(np.array(["a", "b"], np.dtypes.StringDType()))
     assert explained.summary == "2 * string, which is copied"
     assert "NumPy stores strings in another layout" in explained.why
@@ -147,7 +147,7 @@ def test_of_what_is_copied_all_is_said():
         assert ah.explain(value).summary == f"a value, which NumPy converts to {np.asarray(value).dtype}"
 
 
-def test_no_dimension_is_said_with_what_gives_one():
+def test_0d_arrays_name_reshape():
     for obj in (np.array(1), ah.asarray(np.array(1))):
         with pytest.raises(TypeError, match=r"x\)?\.reshape\(-1\)"):
             ah.as_arrow(obj, copy=True)
@@ -155,7 +155,7 @@ def test_no_dimension_is_said_with_what_gives_one():
 
 
 @pytest.mark.parametrize("values", [[[1], [2, 3, None]], ["a", None], [{"a": 1, "b": None}]], ids=str)
-def test_check_follows_what_awkward_has_out_of_order(values):
+def test_check_reads_awkward_lists_out_of_order(values):
     awkward = pytest.importorskip("awkward")
     assert ah.check(awkward.Array(values)) == []
     beyond = awkward.contents.ListOffsetArray(
@@ -209,7 +209,7 @@ def test_the_strings_of_the_examples():
     assert said.endswith("\n------")
 
 
-def test_inspect_goes_down_to_the_leaves():
+def test_inspect_lists_the_leaves():
     x = ah.asnested(pa.array([{"a": [1, None], "b": "c"}]))
     facts = ah.inspect(x)
     assert facts["data"]["a"]["data"]["content"]["data"]["content"]["data"]["protocol"] == "arrow"
@@ -219,7 +219,7 @@ def test_inspect_goes_down_to_the_leaves():
         ah.inspect(object())
 
 
-def test_a_picture_has_arcs_and_hatching():
+def test_picture_has_arcs_and_hatching():
     svg = ElementTree.fromstring(ah.asnested(RAGGED)._repr_html_()).find("{http://www.w3.org/2000/svg}svg")
     paths = [path.get("class") for path in svg.iter("{http://www.w3.org/2000/svg}path")]
     assert paths.count("arc") == 6  # two edges of each row that has elements
@@ -242,7 +242,7 @@ def test_pictures_of_everything_are_xml():
     "source",
     [np.zeros(3, [("a", "i4"), ("b", "f8")]), np.array(["a", "b"]), np.zeros(2, [("s", "S3")]), np.zeros(3, "c8")],
 )
-def test_explain_says_of_records_and_strings_what_convert_does(source, to):
+def test_explain_of_records_and_strings_equals_convert(source, to):
     pytest.importorskip("pyarrow" if to == "arrow" else to)
     (verdict,) = ah.explain(source, to).verdicts
 

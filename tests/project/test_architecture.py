@@ -120,11 +120,11 @@ def test_every_import_leads_somewhere():
     assert imported <= set(GRAPH), sorted(imported - set(GRAPH))
 
 
-def test_no_import_goes_up():
+def test_imports_point_down():
     assert upward_imports(GRAPH) == []
 
 
-def test_no_circles():
+def test_imports_are_not_circular():
     try:
         TopologicalSorter(GRAPH).prepare()
     except CycleError as error:
@@ -149,7 +149,7 @@ def test_the_graph_is_read():
         ("layout.py", "import arrayhub.adapters.dlpack\n"),
     ],
 )
-def test_an_upward_import_is_found(tmp_path, name, text):
+def test_check_reports_an_upward_import(tmp_path, name, text):
     package = tmp_path / "arrayhub"
     (package / "_core").mkdir(parents=True)
     (package / "adapters").mkdir()
@@ -247,7 +247,7 @@ def test_a_name_means_the_same_in_all_parts(module):
     assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
 
 
-def test_a_use_of_a_later_part_is_found(tmp_path):
+def test_check_reports_use_of_a_later_part(tmp_path):
     (tmp_path / "a.pxi").write_text('"""about g()"""\n\ncdef int f(int x) except -1:\n    return g(x)  # h(x)\n')
     (tmp_path / "b.pxi").write_text(
         "cdef inline int g(int x) noexcept:\n    return h(x)\n\n\ncdef object h(int x):\n    pass\n"
@@ -293,7 +293,7 @@ def walked():
 
 
 @pytest.mark.parametrize(("module", "function"), walked())
-def test_a_function_that_the_docs_walk_through_is_there(module, function):
+def test_functions_of_the_walks_exist(module, function):
     texts = [(PACKAGE / module).with_suffix(suffix) for suffix in (".py", ".pyx", ".pxd", ".pxi")]
     source = "\n".join(text.read_text() for text in texts if text.exists())
     assert re.search(rf"^\s*(?:def|cp?def\b[^\n(]*?) ?\*?{function}\(", source, re.MULTILINE), (
@@ -302,7 +302,7 @@ def test_a_function_that_the_docs_walk_through_is_there(module, function):
 
 
 @pytest.mark.parametrize("question", walks())
-def test_a_walk_goes_through_few_modules(question):
+def test_walks_pass_at_most_four_modules(question):
     steps = [step for step in walks()[question] if step]
     modules = {module for step in steps for module, _ in step}
     assert len(steps) >= 3 and len(modules) <= MODULES_OF_A_WALK, f"{question} {sorted(modules)}"
@@ -345,12 +345,12 @@ COMPILED = sorted(
 
 
 @pytest.mark.parametrize("module", COMPILED)
-def test_compiled_code_needs_no_traceback(module):
+def test_returns_inside_try_are_rejected(module):
     """Cython 3.1 and 3.2 read the traceback there. An exception that is raised without memory does not have one."""
     assert takes_traceback((PACKAGE / module).read_text()) == []
 
 
-def test_such_a_return_is_found():
+def test_check_reports_a_return_inside_try():
     text = (
         "try:\n    f()\nexcept E:\n    return 1\nexcept F as e:\n    x = 1\n    return e\nexcept G:\n    return g()\n"
     )
@@ -358,7 +358,7 @@ def test_such_a_return_is_found():
 
 
 @pytest.mark.parametrize("jump", ["continue", "break"])
-def test_other_jumps_and_with_are_found(jump):
+def test_check_reports_other_jumps_and_with(jump):
     assert takes_traceback(f"for x in y:\n    try:\n        f()\n    except E:\n        {jump}\n") == [(5, jump)]
     assert takes_traceback("with f() as x:\n    g()\n") == [(1, "with f() as x:")]
     assert takes_traceback("with nogil:\n    g()\n") == []
@@ -382,7 +382,7 @@ def test_node_kinds_are_compared_in_their_table_only():
 
 
 @pytest.mark.parametrize("text", ["if t.kind == LIST:", 'if node.kind in ("string", "bytes"):', 'node.kind != "flat"'])
-def test_a_comparison_of_kinds_is_found(text):
+def test_check_reports_a_comparison_of_kinds(text):
     assert compared_kinds(text)
 
 

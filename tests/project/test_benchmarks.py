@@ -28,7 +28,7 @@ def everything(tmp_path_factory):
     return done, json.loads(file.read_text())
 
 
-def test_the_json_says_what_was_measured_where(everything):
+def test_json_describes_the_measurement(everything):
     _, results = everything
     assert results["schema"] == 1
     assert results["rounds"] == 2 and results["sample_seconds"] == 0.0001
@@ -48,7 +48,7 @@ def test_every_row_has_its_numbers(everything):
         assert row["met"] is (row["at_most"] is None or row["ratio"] <= row["at_most"])
 
 
-def test_no_row_with_a_target_is_lost(everything):
+def test_rows_with_a_target_are_complete(everything):
     """Measured, or skipped with a reason."""
     _, results = everything
     measured = [row for row in results["rows"] if row["group"] == "reach" and row["at_most"] is not None]
@@ -57,7 +57,7 @@ def test_no_row_with_a_target_is_lost(everything):
     assert PEERS_OF_THE_TARGETS - len(skipped) <= len(measured) <= PEERS_OF_THE_TARGETS
 
 
-def test_what_is_no_time_holds(everything):
+def test_targets_without_a_time_hold(everything):
     """Importing brings in no other library, and types that come and go leave nothing behind."""
     _, results = everything
     assert {fact["group"] for fact in results["facts"]} == {"engines", "import", "types", "sweep"}
@@ -84,7 +84,7 @@ def test_an_unknown_group_is_refused():
     assert "dimensions" in done.stderr
 
 
-def test_the_engines_run_where_they_are_installed():
+def test_installed_transports_are_measured():
     """Each has its rows, or says why not; and no way takes more memory than NumPy's array does."""
     # Of more bytes than a process's allocator keeps for the next time, or what was there before would hide some.
     done = run("--only", "clusters", "--repeat", "2", "--megabytes", "40", "--json", "-")

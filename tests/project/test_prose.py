@@ -32,7 +32,7 @@ def counted(folder, name, text):
         ("tests/test_x.py", "# arrays of which a copy is made\n"),
     ],
 )
-def test_wordings_are_found(tmp_path, name, text):
+def test_counter_reports_excluded_phrases(tmp_path, name, text):
     status, places = counted(tmp_path, name, text)
     assert places
     assert all(place.startswith(f"{name}:") for place in places)

@@ -62,7 +62,7 @@ def test_a_stream_that_leaves_an_exception(field, reported):
     assert reported == [MemoryError]
 
 
-def test_a_stream_without_memory_says_enomem():
+def test_stream_returns_enomem_without_memory():
     """The number and the message of a failed callback, by every allocation that the callback makes."""
     assert (
         python("""

@@ -109,7 +109,7 @@ def test_lists_without_end_are_refused(levels):
     python(WALKS.replace("LEVELS", str(levels)) + textwrap.dedent(program))
 
 
-def test_a_list_of_many_levels_takes_no_memory():
+def test_deep_list_uses_bounded_memory():
     program = """
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         value = deep(20_000, 1.0)
@@ -127,7 +127,7 @@ def test_a_list_of_many_levels_takes_no_memory():
 
 
 @pytest.mark.parametrize("levels", [300, 900, 10_000])
-def test_a_thread_with_a_small_stack_is_told_so(levels):
+def test_deep_list_in_a_thread_with_a_small_stack_raises(levels):
     program = """
         import os
         failed = []
@@ -148,7 +148,7 @@ def test_a_thread_with_a_small_stack_is_told_so(levels):
     python(WALKS.replace("LEVELS", str(levels)) + textwrap.dedent(program))
 
 
-def test_as_many_levels_as_numpy_has_are_accepted():
+def test_lists_of_up_to_numpy_maxdims_are_accepted():
     value = 1.5
     for _ in range(64):
         value = [value]

@@ -50,7 +50,7 @@ def main(library):
 
 @pytest.mark.timeout(1200)  # 10^6 times each, on any machine
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_nothing_grows(library):
+def test_memory_does_not_grow(library):
     if not installed(library):
         pytest.skip(f"{library} is not installed")
     assert python("import sys, test_growth; test_growth.main(sys.argv[1])", library, beside=__file__) == ""
@@ -66,7 +66,7 @@ LEAKS = {
 
 
 @pytest.mark.parametrize("what", LEAKS)
-def test_a_leak_is_found(what):
+def test_leak_is_detected(what):
     if what == "references to None" and sys.version_info >= (3, 12):
         pytest.skip("from 3.12 on references to None are not counted")
     names = {

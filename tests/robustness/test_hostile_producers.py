@@ -10,7 +10,7 @@ from exporters import GETBUFFER, TP_AS_BUFFER, Index, StructProducer, ssizes
 import arrayhub as ah
 
 
-def test_a_struct_is_what_it_was_when_it_was_looked_at():
+def test_structs_are_copied_before_validation():
     """An ``__index__`` in its description changes the struct, and frees the description."""
 
     def change():
@@ -129,7 +129,7 @@ for via in (None, "dlpack", "array_struct"):
 
 
 @pytest.mark.parametrize(("code", "words"), [(SILENT, "without an exception"), (CLEARING, "no name of ours|a capsule")])
-def test_who_fails_in_silence_is_named(code, words):
+def test_producers_that_return_null_without_an_exception_are_named(code, words):
     import re
 
     lines = python(code, beside=__file__).splitlines()
@@ -186,6 +186,6 @@ assert y.shape == (0, 3)
 
 
 @pytest.mark.parametrize("code", [TORCH, EMPTY], ids=["complex128", "empty float8"])
-def test_torch_is_never_handed(code):
+def test_tensors_that_end_torch_are_not_exported(code):
     pytest.importorskip("torch")
     python(code)

@@ -100,7 +100,7 @@ def main(library, times):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
 @pytest.mark.parametrize("library", TIMES)
-def test_interrupts_leave_nothing_behind(library):
+def test_interrupts_release_all_references(library):
     if not installed(library):
         pytest.skip(f"{library} is not installed")
     script = "import sys, test_interrupts; test_interrupts.main(sys.argv[1], int(sys.argv[2]))"

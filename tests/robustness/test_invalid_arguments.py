@@ -123,7 +123,7 @@ print(calls, "calls")
 '''
 
 
-def test_the_modules_are_found():
+def test_modules_are_listed():
     assert "arrayhub._core.dtypes" in MODULES
     assert "arrayhub.runtimes.sycl" in MODULES
     assert len(MODULES) > 25
@@ -134,7 +134,7 @@ def test_invalid_arguments_raise(module):
     assert python(WALK, module).strip().endswith("calls")
 
 
-def test_none_is_no_array():
+def test_none_is_refused():
     """Its fields would be read without a look, and what lies there is chance."""
     python("""
 import arrayhub._core.descriptor, arrayhub._core.allocate, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
@@ -150,7 +150,7 @@ for function in (
 # --------------------------------------------------------------------------------------- what was found, one by one
 
 
-def test_flags_of_no_array_write_nowhere():
+def test_flags_without_an_array_raise():
     kind = type(arrayhub.asarray(np.zeros(3)).flags)
     for make in (kind, lambda: kind.__new__(kind)):
         flags = make()
@@ -171,7 +171,7 @@ def test_a_device_never_changes():
         arrayhub.Device.__new__(arrayhub.Device, "nonsense")
 
 
-def test_an_array_without_memory_says_so():
+def test_array_without_memory_raises():
     x = arrayhub.USMArray.__new__(arrayhub.USMArray)
     for ask in (
         lambda: x.device,
@@ -185,7 +185,7 @@ def test_an_array_without_memory_says_so():
             ask().device  # noqa: B018
 
 
-def test_a_type_number_that_there_is_none_of():
+def test_unknown_type_number_raises():
     from arrayhub._core.dtypes import numpy_dtype
 
     for number in (99, -1, 4095, 5000):
@@ -193,7 +193,7 @@ def test_a_type_number_that_there_is_none_of():
             numpy_dtype(number)
 
 
-def test_the_memory_of_a_host_view_is_where_it_was(dpctl):
+def test_host_view_keeps_the_address(dpctl):
     """Whoever asks, in whichever order: the block says where it lies, not who views it."""
     for first in range(2):
         x = arrayhub.asarray(dpctl.memory.MemoryUSMShared(64))
@@ -207,7 +207,7 @@ def test_the_memory_of_a_host_view_is_where_it_was(dpctl):
 
 
 @pytest.mark.skipif("dpctl" not in sys.modules and not importlib.util.find_spec("dpctl"), reason="needs dpctl")
-def test_memory_objects_that_have_no_memory():
+def test_memory_objects_without_memory():
     import dpctl.memory
 
     base = dpctl.memory._memory._Memory  # its subclasses allocate in __new__
@@ -258,7 +258,7 @@ def test_errors_do_not_call_foreign_representations():
     assert show(b"x" * 10**6).startswith("b'xxx")
 
 
-def test_an_array_without_memory_is_on_no_device():
+def test_device_of_an_array_without_memory():
     x = arrayhub.USMArray.__new__(arrayhub.USMArray)
     for ask in (lambda: x.__array__(), lambda: x.__array_interface__, lambda: arrayhub.as_numpy(x)):
         with pytest.raises(BufferError, match="never given memory"):
@@ -268,7 +268,7 @@ def test_an_array_without_memory_is_on_no_device():
 
 
 @pytest.mark.parametrize("make", ["asarray", "empty", "zeros", "USMArray"])
-def test_what_is_no_dtype_is_not_asked_for_a_representation(make):
+def test_repr_of_invalid_dtypes_is_not_called(make):
     class Foreign:
         def __repr__(self):
             raise AssertionError
@@ -277,7 +277,7 @@ def test_what_is_no_dtype_is_not_asked_for_a_representation(make):
         getattr(arrayhub, make)((1,), dtype=Foreign())
 
 
-def test_no_class_is_filled_from_a_tuple():
+def test_tuples_do_not_construct_internal_classes():
     """Cython's pickling functions would fill C fields from their arguments."""
     for module in map(importlib.import_module, MODULES):
         for value in vars(module).values():
@@ -287,7 +287,7 @@ def test_no_class_is_filled_from_a_tuple():
 
 
 @pytest.mark.parametrize("bit", [-1, 6, 1 << 62])
-def test_bits_that_a_bitmap_does_not_have(bit):
+def test_bits_outside_a_bitmap_raise(bit):
     """They were counted, from a byte before it."""
     from arrayhub.nested.array import covered, make
 

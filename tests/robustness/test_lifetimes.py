@@ -95,7 +95,7 @@ IN_ANOTHER_THREAD = """
 
 @pytest.mark.parametrize("ask", [HERE, IN_ANOTHER_THREAD], ids=["here", "in another thread"])
 @pytest.mark.parametrize("view", ["x.memory", "x[2:]", "x.reshape((2, 4))"])
-def test_who_views_the_array_while_its_block_is_made_gets_the_same_block(ask, view):
+def test_concurrent_views_share_one_block(ask, view):
     tools = textwrap.dedent(ask) + f"view = lambda x: {view}"
     met = int(survives(tools + textwrap.dedent(WHILE_A_BLOCK_IS_MADE)))
     assert met > 0 or sys.version_info >= (3, 12)  # from there on it waits until no allocation is under way
@@ -168,13 +168,13 @@ A_TENSOR_IN_USM = """
 
 @pytest.mark.parametrize("length", [1, 1000], ids=["one fails", "all fail from there"])
 @pytest.mark.parametrize("question", ["x.memory", "x[3:]", "x.T", "x.base"])
-def test_a_failing_allocation_leaves_a_buffer_where_it_was(question, length):
+def test_failing_allocation_keeps_the_buffer(question, length):
     ask = f"print(failures(lambda x: {question}, {length}))"
     survives(textwrap.dedent(FAILING) + textwrap.dedent(A_BUFFER) + ask, "_testcapi")
 
 
 @pytest.mark.parametrize("length", [1, 1000], ids=["one fails", "all fail from there"])
-def test_a_base_that_fails_for_lack_of_memory_leaves_the_memory_where_it_was(length):
+def test_failing_base_keeps_the_memory(length):
     ask = f"print(failures(lambda x: x.base, {length}))"
     assert int(survives(textwrap.dedent(FAILING) + textwrap.dedent(A_TENSOR_IN_USM) + ask, "_testcapi", "dpnp")) > 0
 
@@ -183,7 +183,7 @@ def test_a_base_that_fails_for_lack_of_memory_leaves_the_memory_where_it_was(len
     (3, 12) <= sys.version_info < (3, 14),
     reason="CPython 3.12 and 3.13 crash by themselves: tuple(len(v) for v in ((),)) without memory to shrink the tuple",
 )
-def test_new_host_memory_is_not_lost_where_its_block_cannot_be_made():
+def test_host_memory_is_freed_if_its_block_cannot_be_allocated():
     survives(
         """
         import _testcapi, resource
@@ -262,7 +262,7 @@ CYCLES = {
 
 
 @pytest.mark.parametrize("name", CYCLES)
-def test_a_cycle_through_what_an_array_holds_is_collected(name):
+def test_cycle_through_the_owner_is_collected(name):
     make, view = CYCLES[name]
     nbytes = 1_000_000
     alive = weakref.WeakSet()
@@ -285,7 +285,7 @@ def test_a_cycle_through_what_an_array_holds_is_collected(name):
         tracemalloc.stop()
 
 
-def test_what_is_held_from_elsewhere_is_no_cycle():
+def test_owner_referenced_elsewhere_is_not_collected():
     source = Exporter(8)
     x = arrayhub.asarray(source)
     source.views = [x, x[1:], x.memory]
@@ -297,7 +297,7 @@ def test_what_is_held_from_elsewhere_is_no_cycle():
     assert all(view is not None for view in source.views)
 
 
-def test_an_array_that_is_collected_has_its_memory_to_the_end():
+def test_memory_is_valid_until_collection_ends():
     """While a cycle is taken apart code may still run: it must not find an array over memory that is gone."""
     out = survives(
         """
@@ -322,7 +322,7 @@ def test_an_array_that_is_collected_has_its_memory_to_the_end():
     assert out.strip() in ("[]", "[(700000.0, 350000.0)]")
 
 
-def test_a_block_is_not_brought_back_while_it_gives_its_memory_back():
+def test_block_is_not_resurrected_by_its_release():
     survives(
         """
         import weakref

@@ -135,7 +135,7 @@ KINDS = [numpy_array, bytes_object, bytearray, dict_producer, dlpack_producer, t
 
 @pytest.mark.parametrize("make", KINDS)
 @pytest.mark.parametrize("shared", [False, True], ids=["of each thread", "shared"])
-def test_arrays_come_in(make, shared):
+def test_concurrent_imports(make, shared):
     objects = [make()] * THREADS if shared else [make() for _ in range(THREADS)]
     wanted = [np.asarray(arrayhub.asarray(obj)).tobytes() for obj in objects]
 
@@ -147,7 +147,7 @@ def test_arrays_come_in(make, shared):
     together(job)
 
 
-def test_torch_is_looked_at_by_one_thread():
+def test_torch_is_inspected_by_one_thread():
     """The tensor's layout is inspected once, by the first thread that imports a tensor."""
     pytest.importorskip("torch")
     python("""
@@ -181,7 +181,7 @@ def test_torch_is_looked_at_by_one_thread():
     """)
 
 
-def test_one_array_comes_out_of_many_hands():
+def test_concurrent_exports_of_one_array():
     """Views, exports and answers of one array; all are dropped at once and nothing is left."""
     owner = numpy_array()
     x = arrayhub.asarray(owner)
@@ -202,7 +202,7 @@ def test_one_array_comes_out_of_many_hands():
     assert not lives(gone)
 
 
-def test_what_is_made_once_is_made_once():
+def test_lazy_attributes_are_created_once():
     """The block and the dtype of a new array, asked for by all threads at the same moment; given back exactly once."""
     lent = bytearray(96)
     answers = [None] * THREADS
@@ -225,7 +225,7 @@ def test_what_is_made_once_is_made_once():
 # -------------------------------------------------------------------------------------------- types, dicts and tables
 
 
-def test_types_come_and_go():
+def test_types_created_and_collected_concurrently():
     """More types than are remembered, each changed while others are looked up."""
     a = numpy_array()
 
@@ -300,7 +300,7 @@ def test_types_that_numpy_lacks():
     in_step(lambda: arrayhub.asarray(np.zeros(4, ml_dtypes.bfloat16)), job)
 
 
-def test_storage_is_made():
+def test_concurrent_allocations():
     pytest.importorskip("arrayhub.storage")
 
     def job(thread, turn):

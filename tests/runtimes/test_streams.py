@@ -82,7 +82,7 @@ def applies(way, producer):
     return way != "via dlpack" or producer in ("dpnp", "USMArray", "a view")
 
 
-def test_without_a_stream_nothing_is_ordered(race):
+def test_no_ordering_without_a_stream(race):
     """Otherwise the tests below could not fail. A busy machine may win a race by chance, but not all of them."""
     assert any(race.stale(lambda queue: arrayhub.asarray(race.memory)) for _ in range(20))
 
@@ -90,17 +90,17 @@ def test_without_a_stream_nothing_is_ordered(race):
 @pytest.mark.parametrize(
     ("producer", "way"), [(p, w) for p in PRODUCERS for w in WAYS if applies(w, p)], ids=lambda name: name
 )
-def test_the_callers_queue_reads_what_was_written(race, producer, way):
+def test_queue_of_the_caller_reads_written_values(race, producer, way):
     x = PRODUCERS[producer](race)
     assert race.stale(lambda queue: WAYS[way](x, queue)) == 0
 
 
-def test_an_in_order_queue_too(dpctl):
+def test_in_order_queue_of_the_caller(dpctl):
     race = Race(dpctl, in_order=True)
     assert race.stale(lambda queue: arrayhub.asarray(race.memory, stream=queue)) == 0
 
 
-def test_the_array_is_one_of_the_queue_from_then_on(race):
+def test_array_uses_the_queue_of_the_caller_afterwards(race):
     """Its later consumers wait for that queue; who holds the array that it came from keeps the old order."""
     x = arrayhub.asarray(race.memory)
     a = arrayhub.asarray(x, stream=race.reading)
@@ -116,7 +116,7 @@ def test_the_array_is_one_of_the_queue_from_then_on(race):
     assert early > 0
 
 
-def test_dpnps_array_is_one_of_the_queue_too(race):
+def test_dpnp_array_uses_the_queue_of_the_caller(race):
     """Its memory may belong to another; dpnp orders by what the memory that it is given says."""
     dpnp = pytest.importorskip("dpnp")
     a = arrayhub.asarray(race.memory, stream=race.reading)
@@ -145,7 +145,7 @@ def test_strided_memory_is_copied_on_the_callers_queue(race):
             assert (np.asarray(arrayhub.to_host(copied)) == turn).all()
 
 
-def test_a_host_copy_comes_after_the_callers_queue_too(dpctl, race):
+def test_host_copy_waits_for_the_queue_of_the_caller(dpctl, race):
     """Copy shared and host USM, which the host reads directly."""
     shared = dpctl.memory.MemoryUSMShared(NBYTES, queue=race.writing)
     out = np.empty(NBYTES, "u1")
@@ -197,14 +197,14 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("stream", NO_STREAMS)
-def test_what_is_no_stream_is_refused_for_host_memory(call, stream):
+def test_invalid_stream_is_refused_for_host_memory(call, stream):
     for make in HOST.values():
         with pytest.raises((BufferError, TypeError, arrayhub.InterfaceError), match="stream"):
             CALLS[call](make(), stream)
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_stream_is_taken_for_host_memory(call):
+def test_stream_is_accepted_for_host_memory(call):
     """A library names its stream whatever array its user hands it; for host memory there is nothing to wait for."""
     streams = [None, -1, 1, 2, 0x7F0000001000, type("S", (), {"ptr": 0})()]
     for make in HOST.values():
@@ -212,7 +212,7 @@ def test_a_stream_is_taken_for_host_memory(call):
             assert CALLS[call](make(), stream).device == arrayhub.Device("cpu")
 
 
-def test_a_queue_is_taken_for_host_memory(race):
+def test_queue_is_accepted_for_host_memory(race):
     for make in HOST.values():
         assert arrayhub.asarray(make(), stream=race.reading).device == arrayhub.Device("cpu")
     x = arrayhub.asarray(np.zeros(3))
@@ -220,7 +220,7 @@ def test_a_queue_is_taken_for_host_memory(race):
 
 
 @pytest.mark.parametrize("stream", [*NO_STREAMS, -1, 1, 2, 0x7F0000001000])
-def test_what_is_no_queue_is_refused_for_usm(race, stream):
+def test_invalid_queue_is_refused_for_usm(race, stream):
     x = arrayhub.asarray(race.memory)
     producers = (
         race.memory,
@@ -263,7 +263,7 @@ def test_a_producer_orders_the_stream_of_a_runtime_that_is_unknown_here():
 
 
 @pytest.mark.parametrize("make", [lambda made: made, lambda made: made.capsule()], ids=["producer", "capsule"])
-def test_nobody_orders_a_stream_where_nothing_has_one(make):
+def test_no_ordering_for_memory_without_streams(make):
     with pytest.raises(BufferError, match="stream is 5 for memory on ext_dev"):
         arrayhub.asarray(make(Handmade(device=(12, 0), announced=(12, 0))), stream=5)
 
@@ -302,7 +302,7 @@ IN = {
 @pytest.mark.parametrize(
     ("memory", "call"), [(m, c) for m in ON_CUDA for c in IN if m != "managed memory" or c == "asarray"]
 )
-def test_a_stream_object_is_asked_for_its_handle_once(memory, call):
+def test_handle_of_a_stream_object_is_read_once(memory, call):
     """Two answers could differ: then what was ordered is not what is remembered."""
     stream, x = Counted(), ON_CUDA[memory]()
     a = IN[call](x, stream)
@@ -312,7 +312,7 @@ def test_a_stream_object_is_asked_for_its_handle_once(memory, call):
 
 
 @pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of a stream that is made up")
-def test_a_producer_on_cuda_is_asked_once_with_the_stream():
+def test_cuda_producer_is_called_once_with_the_stream():
     made = Handmade(device=(2, 0), announced=(2, 0), shape=(0,))
     a = arrayhub.asarray(made, stream=Counted())
     assert [request["stream"] for request in made.requests] == [0x7F0000001000]
@@ -321,7 +321,7 @@ def test_a_producer_on_cuda_is_asked_once_with_the_stream():
 
 
 @pytest.mark.parametrize("call", ["asarray", "via", "from_dlpack"])
-def test_a_producer_of_an_unknown_runtime_is_asked_once_with_the_stream(call):
+def test_producer_of_an_unknown_runtime_is_called_once_with_the_stream(call):
     made = Handmade(device=(10, 0), announced=(10, 0))
     ways = {
         "asarray": arrayhub.asarray,
@@ -332,7 +332,7 @@ def test_a_producer_of_an_unknown_runtime_is_asked_once_with_the_stream(call):
     assert [request["stream"] for request in made.requests if request.get("stream") != -1] == [5]
 
 
-def test_a_stream_object_of_an_unknown_runtime_is_handed_on_as_its_handle():
+def test_stream_object_of_an_unknown_runtime_is_passed_as_its_handle():
     made, stream = Handmade(device=(10, 0), announced=(10, 0)), Counted()
     a = arrayhub.asarray(made)
     made.requests.clear()
@@ -342,7 +342,7 @@ def test_a_stream_object_of_an_unknown_runtime_is_handed_on_as_its_handle():
 
 
 @pytest.mark.parametrize("stream", ["nonsense", 3.0, object(), True, [], b"1", -2, 2**63])
-def test_what_is_no_stream_is_refused_for_memory_of_cuda_and_of_an_unknown_runtime(stream):
+def test_invalid_stream_is_refused_for_cuda_and_unknown_runtimes(stream):
     """The error comes before a producer is asked to order its work."""
     for kind in (2, 10):
         made = Handmade(device=(kind, 0), announced=(kind, 0), shape=(0,))
@@ -354,7 +354,7 @@ def test_what_is_no_stream_is_refused_for_memory_of_cuda_and_of_an_unknown_runti
         assert [request for request in made.requests if request.get("stream") != -1] == []
 
 
-def test_minus_one_asks_nobody():
+def test_stream_minus_one_does_not_synchronize():
     made = Handmade(device=(10, 0), announced=(10, 0))
     a = arrayhub.asarray(made, stream=-1)
     assert arrayhub.asarray(a, stream=-1) is a
@@ -373,7 +373,7 @@ def counting_queue(dpctl):
 
 
 @pytest.mark.parametrize("call", ["asarray", "device=", "copy=", "to_device", "to_device copy=", "the copy of a view"])
-def test_an_in_order_queue_is_given_one_barrier(dpctl, call):
+def test_in_order_queue_receives_one_barrier(dpctl, call):
     race = Race(dpctl)
     context, device = race.writing.sycl_context, race.writing.sycl_device
     queue = counting_queue(dpctl)(context, device, property="in_order")

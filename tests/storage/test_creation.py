@@ -388,7 +388,7 @@ def test_fill_functions_with_other_element_types():
     assert host(arrayhub.ones((3, 3), ml_dtypes.bfloat16)).astype(float).sum() == 9
 
 
-def test_from_array_keeps_the_type_and_copies():
+def test_from_array_copies_with_the_same_type():
     data = np.arange(6, dtype="i2").reshape(2, 3)
     x = arrayhub.from_array(data)
     data[0, 0] = 100

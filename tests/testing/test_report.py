@@ -96,7 +96,7 @@ def test_what_a_library_does_not_have_is_not_a_failure():
     assert report.ok and none.ok, str(none)
 
 
-def test_places_in_words():
+def test_locations_are_described():
     places = [("bool", "C"), ("bool", "F"), ("int8", "C"), ("int8", "F"), ("int16", "C")]
     assert places_in_words(places) == "bool, int8 (C, F); int16 (C)"
 

@@ -810,7 +810,7 @@ def test_configure_sets_and_restores_defaults():
     assert (settings_module.threads(), settings_module.chunk(), settings_module.buffers()) == chosen
 
 
-def test_release_during_a_copy_takes_effect_after_the_copy():
+def test_release_during_a_copy_is_deferred():
     pool = pinned.Pool()
     with pool.in_use():
         pool.lanes[0] = kept = []

@@ -44,7 +44,7 @@ def test_tokens_are_equal_for_equal_arrays(name):
 
 
 @pytest.mark.parametrize("char", "gG")
-def test_padding_is_no_part_of_a_token(char):
+def test_tokens_ignore_padding_of_long_double(char):
     """Half of a long double on x86 may hold anything, and differs between arrays that are equal."""
     tokens = set()
     for filler in (0, 255):
@@ -70,7 +70,7 @@ def leaves(a):
 
 @pytest.mark.parametrize("hashed", ["dask", "joblib"])
 @pytest.mark.parametrize("name", PADDED_TYPES)
-def test_what_lies_between_the_fields_of_a_record_is_no_content(name, hashed):
+def test_tokens_ignore_padding_of_records(name, hashed):
     import joblib
 
     dtype = PADDED_TYPES[name]
@@ -89,7 +89,7 @@ def test_what_lies_between_the_fields_of_a_record_is_no_content(name, hashed):
     assert made(asarray(a).with_dims("I")) not in (tokens[0][0], made(asarray(a).with_dims("J")))
 
 
-def test_every_type_of_ml_dtypes_has_a_token():
+def test_tokens_of_ml_dtypes():
     import ml_dtypes
 
     types = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith(("bfloat16", "float8"))]
@@ -100,7 +100,7 @@ def test_every_type_of_ml_dtypes_has_a_token():
 
 
 @pytest.mark.parametrize("n", [1, 5, 4001])
-def test_unused_bits_are_no_content(n):
+def test_tokens_and_pickles_ignore_unused_bits(n):
     """The last byte of packed elements may have unused bits."""
     import pickle
 
@@ -121,7 +121,7 @@ def test_unused_bits_are_no_content(n):
     assert tokenize(pickle.loads(stream)) == tokenize(same[0])
 
 
-def test_what_is_repeated_is_hashed_once():
+def test_broadcast_elements_are_hashed_once():
     """A broadcast array of 8 TiB whose elements have padding."""
     import joblib
 
@@ -139,7 +139,7 @@ def test_tokens_are_the_same_in_every_process():
     assert python(program + "print(b.tokenize(x))", PYTHONHASHSEED="7") == f"{token}\n"
 
 
-def test_tokens_differ_by_anything_that_differs():
+def test_tokens_of_different_arrays_differ():
     base = np.arange(12.0).reshape(3, 4)
     large = np.zeros((3000, 300))
     other = large.copy()
@@ -160,7 +160,7 @@ def test_tokens_differ_by_anything_that_differs():
     assert len(set(tokens)) == len(tokens)
 
 
-def test_a_token_copies_nothing():
+def test_tokenize_does_not_copy():
     import tracemalloc
 
     x = asarray(np.zeros((2000, 2000)))[:, ::2]
@@ -172,7 +172,7 @@ def test_a_token_copies_nothing():
     assert peak < 4 << 20, "sixteen million bytes of elements"
 
 
-def test_device_memory_has_a_token_of_its_own_each_time():
+def test_device_memory_has_a_new_token_on_each_call():
     x = tasks.make_on_device(4)
     assert tokenize(x) != tokenize(x)
     with (
@@ -183,7 +183,7 @@ def test_device_memory_has_a_token_of_its_own_each_time():
 
 
 @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"x": (x,)}], ids=["array", "list", "dict"])
-def test_a_token_that_has_to_be_deterministic_is_refused_for_a_device(wrap):
+def test_deterministic_token_of_device_memory_raises(wrap):
     """By tokenize's own argument, which dask keeps apart from its configuration and prefers to it."""
     x = tasks.make_on_device(4)
     with pytest.raises(dask.tokenize.TokenizationError, match="to_host"):
@@ -243,7 +243,7 @@ def workers(client):
     return sorted(client.scheduler_info(n_workers=-1)["workers"])
 
 
-def test_a_result_comes_back(client):
+def test_result_is_returned_to_the_client(client):
     x = client.submit(tasks.make, 1000, pure=False).result(timeout=WAIT)
     assert tasks.look(x) == (499500.0, (1000,), (8,), "readwrite", None)
 
@@ -282,7 +282,7 @@ def test_rechunk_of_blocks(client):
     assert float(blocks.rechunk((40, 10)).sum().compute()) == 1600
 
 
-def test_a_task_gets_what_was_given(client):
+def test_arguments_reach_the_task(client):
     x = asarray(np.asfortranarray(np.arange(12.0).reshape(3, 4)))
     found = client.submit(tasks.look, x, pure=False).result(timeout=WAIT)
     assert found == (66.0, (3, 4), (8, 24), found[3], None)
@@ -310,7 +310,7 @@ def test_a_refusal_reaches_the_client(client):
         client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
 
 
-def test_an_exception_that_holds_an_array_is_told_in_words(client):
+def test_exception_with_an_unpicklable_array_is_sent_as_text(client):
     """dask tries whether it can be sent, and sends its words where it cannot."""
     with pytest.raises(Exception, match=r"ValueError\(.shape is wrong., "):
         client.submit(tasks.fail_with_an_array_on_device, pure=False).result(timeout=WAIT)
@@ -324,7 +324,7 @@ def test_a_refusal_between_workers_reaches_the_client(client, workers):
 
 
 @pytest.mark.parametrize("n", [10, 2_000_000], ids=["small", "large"])
-def test_a_refusal_where_the_client_sends(client, n):
+def test_refusal_of_an_argument_reaches_the_client(client, n):
     """Large arrays are pickled in a separate thread."""
     x = tasks.make_on_device(n)
     ways = [
@@ -342,7 +342,7 @@ def test_a_refusal_where_the_client_sends(client, n):
     assert client.submit(tasks.total, tasks.make(3), pure=False).result(timeout=WAIT) == 3, "the worker lives"
 
 
-def test_a_refusal_where_workers_are_asked_directly(client):
+def test_refusal_in_a_direct_gather_reaches_the_client(client):
     """An error would leave the worker waiting, and the next question would be taken for thanks."""
     there = client.submit(tasks.make_on_device, 10, pure=False)
     for _ in range(3):
@@ -365,11 +365,11 @@ def check_refused(client, workers, make, words):
             ask().result(timeout=WAIT)
 
 
-def test_an_array_of_a_later_release(client, workers):
+def test_array_of_a_later_release_is_refused(client, workers):
     check_refused(client, workers, tasks.make_later, "the pickle has form 99; this release reads form 1")
 
 
-def test_too_little_memory_is_no_refusal():
+def test_memory_error_is_not_deferred():
     """It speaks of this process, and not of the array: who sends hears of it."""
     python("""
         import resource
@@ -391,7 +391,7 @@ def test_too_little_memory_is_no_refusal():
     """)
 
 
-def test_device_memory_where_it_is_asked_for(client, workers):
+def test_device_memory_is_restored_by_policy(client, workers):
     def choose(device):
         arrayhub.pickling(device=device)
 
@@ -414,7 +414,7 @@ def test_an_actor_holds_an_array_on_its_device(client):
 
 
 @pytest.mark.parametrize("beside", [0, 30_000_000], ids=["small", "large"])
-def test_what_an_actor_does_not_send(client, beside):
+def test_refusal_of_an_actor_result_reaches_the_client(client, beside):
     counter = client.submit(tasks.Counter, 10, actor=True, pure=False).result(timeout=WAIT)
     first, _ = counter.leak_beside(beside).result(timeout=WAIT)
     for found in (first, counter.leak().result(timeout=WAIT)):
@@ -427,7 +427,7 @@ def test_what_an_actor_does_not_send(client, beside):
     assert tasks.total(counter.fetch().result(timeout=WAIT)) == 45, "the actor lives"
 
 
-def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
+def test_unrestorable_array_raises_in_the_task(client, workers):
     def keep(without):
         arrayhub.pickling(device="keep")
         if without:
@@ -453,13 +453,13 @@ def test_a_worker_that_cannot_have_an_array_says_so(client, workers):
         client.run(back)
 
 
-def test_what_is_not_dense_is_refused_in_words(client, workers):
+def test_nested_arrays_are_refused(client, workers):
     check_refused(
         client, workers, tasks.make_nested, r"NestedArray: pickling is not supported; pickle arrayhub\.as_arrow\(x\)"
     )
 
 
-def test_python_objects_are_refused_where_an_array_of_them_would_be_made(client):
+def test_arrays_of_python_objects_are_refused(client):
     """So that there is none to send; the task fails, and says what instead."""
     with pytest.raises(TypeError, match=r"dtype\('O'\).*x\.astype\(str\)"):
         client.submit(asarray, np.array([1, "a", None], object), pure=False).result(timeout=WAIT)
@@ -492,7 +492,7 @@ def scheduler_of_its_own(tmp_path, **variables):
             yield client
 
 
-def test_a_scheduler_hands_on_what_belongs_to_a_device(tmp_path):
+def test_scheduler_forwards_device_arrays(tmp_path):
     """It reads each graph and must not touch devices; an error in the scheduler would end the cluster."""
     with scheduler_of_its_own(tmp_path) as client:
         for told in (False, True):
@@ -506,7 +506,7 @@ def test_a_scheduler_hands_on_what_belongs_to_a_device(tmp_path):
 
 
 @pytest.mark.parametrize("variable", ["ARRAYHUB_PICKLING", "ARRAYHUB_UNPICKLING"])
-def test_an_environment_variable_that_is_wrong(tmp_path, variable):
+def test_invalid_environment_variable_raises(tmp_path, variable):
     """It arrives in words, between workers too."""
     words = rf"{variable} is 'away'; accepted: 're"
     with scheduler_of_its_own(tmp_path, **{variable: "away"}) as client:
@@ -536,14 +536,14 @@ def told(client):
 
 
 @pytest.mark.parametrize("name", TRAVELLERS)
-def test_frames_of_their_own(told, name):
+def test_arrays_are_sent_as_frames(told, name):
     """Through the scheduler too, which asks for a pickle without frames of everything else."""
     source = asarray(SOURCES[name]())
     back = told.gather(told.scatter(source, hash=False))
     has_arrived(source, back)
 
 
-def test_what_arrives_lies_in_the_buffer_that_dask_received(told, workers):
+def test_received_array_views_the_buffer_of_dask(told, workers):
     there = told.submit(tasks.make, 100_000, workers=workers[0], pure=False)
     assert told.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT) == sum(range(100_000))
     back = told.gather(there)
@@ -551,13 +551,13 @@ def test_what_arrives_lies_in_the_buffer_that_dask_received(told, workers):
     assert back.memory.owner is not None, "memory was not allocated"
 
 
-def test_lists_of_arrays_too(told):
+def test_lists_of_arrays_in_frames(told):
     arrays = [tasks.make(1000), tasks.make(10)]
     back = told.gather(told.scatter([arrays], hash=False))[0]
     assert [tasks.look(x) for x in back] == [tasks.look(x) for x in arrays]
 
 
-def test_a_refusal_by_that_way(told, workers):
+def test_refusal_in_frames_reaches_the_client(told, workers):
     with pytest.raises(pickle.PicklingError, match=REFUSAL):
         told.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
     there = told.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
@@ -567,7 +567,7 @@ def test_a_refusal_by_that_way(told, workers):
 
 @pytest.mark.parametrize("n", [0, 1, 10, 100_000])
 @pytest.mark.parametrize("kind", [bytes, bytearray])
-def test_what_was_spilled_is_read_again(n, kind):
+def test_spilled_arrays_are_read_again(n, kind):
     from distributed.protocol import deserialize_bytes, serialize_bytelist
 
     arrayhub.register_dask()
@@ -577,7 +577,7 @@ def test_what_was_spilled_is_read_again(n, kind):
     assert (back.access, back.flags.aligned) == ("readwrite", True)
 
 
-def test_what_an_asynchronous_client_gives_is_awaited(told):
+def test_register_dask_returns_an_awaitable_for_asynchronous_clients(told):
     async def main():
         async with distributed.Client(told.scheduler.address, asynchronous=True) as client:
             await arrayhub.register_dask(client)
@@ -615,7 +615,7 @@ def test_a_second_client(told, known):
     assert said == [words, "[0.0, 1.0, 2.0, 3.0]", "3.0"]
 
 
-def test_workers_that_start_anew_are_told(told):
+def test_new_workers_are_registered(told):
     told.restart(timeout=WAIT)
     told.wait_for_workers(2, timeout=WAIT)
     back = told.gather(told.submit(tasks.make, 100_000, pure=False))
@@ -711,7 +711,7 @@ def test_frames_that_do_not_fit_their_header():
         deserialize(header, [frames[0], "space", "elements"])
 
 
-def test_frames_of_a_later_release_reach_nobody(told, workers):
+def test_frames_of_a_later_release_raise(told, workers):
     """Neither the client nor another worker waits for them without end."""
     words = "frames have form 99; this release reads form 1"
 
@@ -732,7 +732,7 @@ def test_frames_of_a_later_release_reach_nobody(told, workers):
         told.run(later, 1, workers=[workers[0]])
 
 
-def test_a_message_may_be_read_twice():
+def test_message_is_deserialized_twice():
     """Elements are moved within the buffer that they arrived in, and only once."""
     from distributed.protocol import deserialize, serialize
 
@@ -754,7 +754,7 @@ def test_a_message_may_be_read_twice():
         del first, again, own
 
 
-def test_a_worker_that_dies_in_the_middle(client, workers):
+def test_results_of_a_killed_worker_are_computed_again(client, workers):
     """Its results are made again elsewhere. Last in the file: the cluster has to start the worker anew."""
     there = client.submit(tasks.make, 50_000, workers=workers, pure=False)
     there.result(timeout=WAIT)

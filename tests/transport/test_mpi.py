@@ -59,13 +59,13 @@ def test_any_layout_is_one_message(name):
 @pytest.mark.parametrize(
     "row", [np.arange(8.0)[::2], np.arange(4.0), np.arange(8.0)[::-2]], ids=["gaps", "run", "back"]
 )
-def test_a_row_that_is_repeated(row):
+def test_broadcast_rows(row):
     source, target = np.broadcast_to(row, (3, 4)), np.zeros((3, 4))
     sent(source, target)
     assert np.array_equal(target, source)
 
 
-def test_layouts_by_chance():
+def test_random_layouts():
     """Steps of any size and sign, 0 too, within one block of memory."""
     rng = np.random.default_rng(0)
     memory = np.arange(2000.0)
@@ -80,21 +80,21 @@ def test_layouts_by_chance():
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f4", "g", "F", "D", "f2", ">i4", "M8[s]", "S3", "V5"])
-def test_any_element_travels(dtype):
+def test_every_element_type_is_sent(dtype):
     source = np.array([1, 0, 1, 1, 0, 7]).astype(dtype)
     target = np.zeros(6, dtype)
     sent(source[::-1], target[::-1])
     assert np.array_equal(target, source)
 
 
-def test_ml_dtypes_travel():
+def test_ml_dtypes_are_sent():
     source = np.arange(6).astype(ml_dtypes.bfloat16)
     target = np.zeros(6, ml_dtypes.bfloat16)
     sent(source, target)
     assert target.tolist() == source.tolist()
 
 
-def test_reductions_of_what_mpi_does_not_know_are_refused():
+def test_reductions_of_types_missing_in_mpi_are_refused():
     for unknown in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3, "f2", ">f8", "M8[s]"):
         one, total = np.ones(4, "u1").astype(unknown), np.zeros(4, "u1").astype(unknown)
         with pytest.raises(TypeError, match="would add their bytes"):
@@ -108,7 +108,7 @@ def test_reductions_of_what_mpi_does_not_know_are_refused():
     assert total.tolist() == [1, 1, 1]
 
 
-def test_device_memory_is_refused_in_words():
+def test_device_memory_is_refused():
     x = arrayhub.to_device(np.arange(4.0), "oneapi:0")
     with pytest.raises(BufferError, match=r"oneapi:0.*call arrayhub\.to_host"):
         as_mpi(x)
@@ -118,12 +118,12 @@ def test_device_memory_is_refused_in_words():
         SELF.send(x, dest=0)
 
 
-def test_python_objects_are_refused_in_words():
+def test_python_objects_are_refused():
     with pytest.raises(TypeError, match=r"dtype\('O'\).*x\.astype\(str\)"):
         as_mpi(np.array([1, "a"], object))
 
 
-def test_what_is_read_only_is_not_received_into():
+def test_read_only_memory_is_not_received_into():
     with pytest.raises(BufferError, match="not writable"):
         SELF.Irecv(as_mpi(bytes(8)), source=0)
 
@@ -131,7 +131,7 @@ def test_what_is_read_only_is_not_received_into():
 @pytest.mark.parametrize(
     "make", [lambda: [0.0, 0.0], lambda: (0.0, 0.0), lambda: 3.0, lambda: np.float64(3), lambda: range(2)]
 )
-def test_what_is_copied_is_not_received_into(make):
+def test_copies_are_not_received_into(make):
     """The elements would arrive in a temporary copy."""
     assert np.array_equal(np.frombuffer(as_mpi(make())[0], asarray(make()).dtype), np.ravel(make()))
     with pytest.raises(BufferError, match="not writable"):
@@ -163,7 +163,7 @@ def test_a_datatype_lives_as_long_as_it_is_referred_to(name):
     assert np.array_equal(target, source)
 
 
-def test_a_message_keeps_its_array_and_its_datatype_is_freed():
+def test_message_holds_its_array_and_frees_its_datatype():
     message = as_mpi(np.arange(6.0).reshape(2, 3)[:, ::2].copy()[:, ::-1])
     again = copy.copy(message)
     del message
@@ -177,7 +177,7 @@ def test_a_message_keeps_its_array_and_its_datatype_is_freed():
     freed_by_hand[2].Free()
 
 
-def test_contiguous_arrays_need_no_helper():
+def test_contiguous_arrays_need_no_datatype():
     target = arrayhub.zeros((3, 4), memory="usm_shared")
     request = SELF.Irecv(np.asarray(target), source=0)
     SELF.Send(asarray(np.ones((3, 4))), dest=0)

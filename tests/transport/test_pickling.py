@@ -39,7 +39,7 @@ def order_of_strides(x):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", SOURCES)
-def test_what_arrives(name, protocol):
+def test_round_trip(name, protocol):
     x = asarray(SOURCES[name]())
     y = pickle.loads(pickle.dumps(x, protocol))
     assert facts(y) == facts(x)
@@ -50,7 +50,7 @@ def test_what_arrives(name, protocol):
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_out_of_band(name):
+def test_out_of_band_round_trip(name):
     x = asarray(SOURCES[name]())
     stream, buffers = out_of_band(x)
     assert len(buffers) == 1
@@ -66,7 +66,7 @@ GAPLESS = [
 
 
 @pytest.mark.parametrize("name", GAPLESS)
-def test_what_has_no_gaps_is_not_copied(name):
+def test_gapless_layouts_are_not_copied(name):
     x = asarray(SOURCES[name]())
     stream, buffers = out_of_band(x)
     y = pickle.loads(stream, buffers=buffers)
@@ -90,7 +90,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_only_what_the_elements_need_travels(name):
+def test_pickle_contains_only_the_elements(name):
     x = asarray(SOURCES[name]())
     _, buffers = out_of_band(x)
     assert buffers[0].raw().nbytes == SIZES[name]
@@ -126,7 +126,7 @@ def test_random_layouts():
 
 @pytest.mark.parametrize("size", [10, 5000])
 @pytest.mark.parametrize("make", [bytes, bytearray], ids=["bytes", "bytearray"])
-def test_access_is_the_weaker_of_the_senders_and_the_transports(make, size):
+def test_access_is_the_weaker_of_sender_and_transport(make, size):
     x = asarray(np.arange(size))
     stream, buffers = out_of_band(x)
     y = pickle.loads(stream, buffers=[make(buffer.raw()) for buffer in buffers])
@@ -134,14 +134,14 @@ def test_access_is_the_weaker_of_the_senders_and_the_transports(make, size):
 
 
 @pytest.mark.parametrize("size", [10, 5000])
-def test_immutable_stays_so_in_writable_buffers(size):
+def test_immutable_access_is_preserved_in_writable_buffers(size):
     x = asarray(bytes(size))
     stream, buffers = out_of_band(x)
     assert pickle.loads(stream, buffers=[bytearray(b.raw()) for b in buffers]).access == "immutable"
 
 
 @pytest.mark.parametrize("size", [10, 5000])
-def test_what_lands_unaligned_is_aligned(size):
+def test_unaligned_buffers_are_copied_to_alignment(size):
     x = asarray(np.arange(float(size)))
     stream, buffers = out_of_band(x)
     odd = np.zeros(8 * size + 1, "u1")[1:]
@@ -151,7 +151,7 @@ def test_what_lands_unaligned_is_aligned(size):
     assert y.flags.aligned and y.is_copy
 
 
-def test_a_copy_in_band_is_its_own():
+def test_in_band_copies_are_independent():
     x = asarray(np.arange(4.0))
     stream = pickle.dumps(x)
     y, z = pickle.loads(stream), pickle.loads(stream)
@@ -159,26 +159,26 @@ def test_a_copy_in_band_is_its_own():
     assert np.asarray(z).tolist() == np.asarray(x).tolist() == [0, 1, 2, 3]
 
 
-def test_one_array_twice_stays_one():
+def test_repeated_array_is_pickled_once():
     x = asarray(np.arange(4.0))
     a, b = pickle.loads(pickle.dumps([x, x]))
     assert a is b
 
 
-def test_labels_of_alignment_are_dropped():
+def test_aligned_index_is_dropped():
     x = arrayhub.zeros((4, 5), alignment=64, aligned_index=(1, 1))
     assert x.aligned_index is not None
     assert pickle.loads(pickle.dumps(x)).aligned_index is None
 
 
-def test_the_memory_lives_as_long_as_what_was_pickled():
+def test_memory_lives_as_long_as_the_pickle_buffers():
     stream, buffers = out_of_band(asarray(np.arange(100_000)))
     y = pickle.loads(stream, buffers=buffers)
     del buffers
     assert int(np.asarray(y).sum()) == sum(range(100_000))
 
 
-def test_the_view_that_is_kept_does_not_keep_the_array():
+def test_cached_view_does_not_hold_the_array():
     import weakref
 
     owner = np.zeros(100_000)
@@ -197,7 +197,7 @@ def test_the_view_that_is_kept_does_not_keep_the_array():
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_copy_is_a_view_and_deepcopy_is_none(name):
+def test_copy_is_a_view_and_deepcopy_a_copy(name):
     x = asarray(SOURCES[name]())
     view, own = copy.copy(x), copy.deepcopy(x)
     assert facts(view) == facts(own) == facts(x)
@@ -221,7 +221,7 @@ PADDED = {
 
 
 @pytest.mark.parametrize("name", PADDED)
-def test_deepcopy_keeps_what_pads_rows(name):
+def test_deepcopy_preserves_row_padding(name):
     said = PADDED[name]
     x = arrayhub.zeros(**said)
     numbers = np.arange(x.size).reshape(x.shape).astype(x.dtype)
@@ -238,7 +238,7 @@ def test_deepcopy_keeps_what_pads_rows(name):
         assert own.to_host().tolist() == view.to_host().tolist()
 
 
-def test_deepcopy_of_what_is_no_whole_row_takes_no_gaps():
+def test_deepcopy_of_partial_rows_has_no_gaps():
     x = arrayhub.zeros((50, 70), alignment=64)
     for view in (x[:, :5], x[::2], x[:, ::2], arrayhub.zeros((50, 8), alignment=64)[:, :1]):
         assert copy.deepcopy(view).flags.c_contiguous
@@ -246,7 +246,7 @@ def test_deepcopy_of_what_is_no_whole_row_takes_no_gaps():
     assert copy.deepcopy(y).byte_strides == y.byte_strides
 
 
-def test_padding_is_no_part_of_what_an_array_is():
+def test_equal_elements_with_other_padding_have_equal_tokens():
     """Equal elements have equal tokens and pickles, however rows are padded."""
     padded, plain = arrayhub.zeros((4, 5), alignment=64, aligned_index=(1, 1)), arrayhub.zeros((4, 5))
     assert pickle.dumps(padded) == pickle.dumps(plain)
@@ -254,7 +254,7 @@ def test_padding_is_no_part_of_what_an_array_is():
 
 
 @pytest.mark.parametrize("n", [300_000, 1 << 17, (1 << 17) + 1])
-def test_large_elements_with_gaps_have_the_token_of_those_without(n):
+def test_tokens_are_independent_of_gaps(n):
     x = asarray(np.arange(2.0 * n)[::2])
     padded = arrayhub.from_array(np.arange(1001.0 * 300).reshape(300, 1001), alignment=64)
     for array in (x, padded):
@@ -320,7 +320,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize(("place", "value", "words"), FORGED, ids=lambda value: repr(value)[:40])
-def test_a_forged_state_is_refused_in_words(place, value, words):
+def test_forged_state_is_refused(place, value, words):
     state, data = state_and_data()
     state[place] = value
     with pytest.raises(pickle.UnpicklingError, match=words.replace("(", r"\(")):
@@ -395,7 +395,7 @@ def test_a_forged_dtype_is_refused(name):
 
 
 @pytest.mark.parametrize("alignment", [0, -8, 3])
-def test_a_forged_alignment_counts_for_nothing(alignment):
+def test_forged_alignment_is_ignored(alignment):
     forged = ForgedArray("V8", (3, "|", None, None, None, 8, alignment, 0))
     program = """
         import pickle, sys, arrayhub
@@ -427,14 +427,14 @@ def test_a_forged_alignment_counts_for_nothing(alignment):
     ],
     ids=str,
 )
-def test_a_dtype_arrives_as_it_was(dtype):
+def test_dtype_round_trip(dtype):
     y = pickle.loads(pickle.dumps(asarray(np.zeros(3, dtype)))).dtype
     assert y == dtype
     for fact in ("num", "alignment", "metadata", "type", "isalignedstruct", "fields", "str"):
         assert getattr(y, fact) == getattr(dtype, fact), fact
 
 
-def test_a_state_that_is_none_is_refused():
+def test_state_none_is_refused():
     for state in (None, (), [1], (1,), (1, 2, 3), 7):
         with pytest.raises(pickle.UnpicklingError):
             arrayhub._unpickle(state, b"")
@@ -463,7 +463,7 @@ except TypeError as error:
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_multiprocessing(method):
+def test_arrays_are_sent_to_a_child_process(method):
     context = multiprocessing.get_context(method)
     x = asarray(np.asfortranarray(grid(3, 4)))
     ours, theirs = context.Pipe()
@@ -562,7 +562,7 @@ def test_pickles_of_form_1_are_read(name):
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_form_1_is_written_as_it_was(name):
+def test_form_1_is_written_unchanged(name):
     """A change of what is written needs another number, and a second table beside this one."""
     function, (state, data) = pickle.loads(b64decode(GOLDEN[name])).__reduce_ex__(4)
     again, (state_now, data_now) = asarray(SOURCES[name]()).__reduce_ex__(4)
@@ -582,20 +582,20 @@ class TestDevices:
     def device(self, source):
         return arrayhub.to_device(source, "oneapi:0")
 
-    def test_it_is_refused_by_default(self):
+    def test_device_memory_is_refused_by_default(self):
         x = self.device(np.arange(4.0))
         for protocol in PROTOCOLS:
             with pytest.raises(pickle.PicklingError, match=r"oneapi:0.*arrayhub\.to_host\(x\).*device='host'"):
                 pickle.dumps(x, protocol)
 
-    def test_host(self):
+    def test_device_host_restores_a_host_array(self):
         x = self.device(np.arange(24.0).reshape(2, 3, 4))
         with arrayhub.pickling(device="host"):
             for view in (x, x.T, x[:, ::2, ::-1]):
                 y = pickle.loads(pickle.dumps(view))
                 assert y.device.type == "cpu" and np.array_equal(np.asarray(y), np.asarray(view.to_host()))
 
-    def test_keep(self):
+    def test_device_keep_restores_the_device(self):
         x = self.device(np.arange(24.0).reshape(2, 3, 4)).with_dims("IJK")
         with arrayhub.pickling(device="keep"):
             streams = [pickle.dumps(view) for view in (x, x.T, x[:, ::2, ::-1])]
@@ -617,13 +617,13 @@ class TestDevices:
         ],
         ids=["bfloat16", "dates", "record", "overlapping"],
     )
-    def test_keep_what_no_buffer_describes(self, source):
+    def test_device_keep_of_types_without_a_buffer_format(self, source):
         with arrayhub.pickling(device="keep"):
             y = pickle.loads(pickle.dumps(self.device(source)))
         assert (y.usm_type, y.dtype) == ("device", source.dtype)
         assert arrayhub.to_host(y).tobytes() == asarray(source).tobytes()
 
-    def test_keep_packed_elements(self):
+    def test_device_keep_of_packed_elements(self):
         x = self.device(packed_int4())
         with arrayhub.pickling(device="keep"):
             y = pickle.loads(pickle.dumps(x))
@@ -640,7 +640,7 @@ class TestDevices:
             assert (y.device, y.usm_type) == (x.device, "device") and y.ptr != view.ptr
             assert np.array_equal(np.asarray(y.to_host()), np.asarray(view.to_host()))
 
-    def test_a_device_that_is_not_there(self):
+    def test_missing_device_raises(self):
         x = self.device(np.arange(4.0))
         with arrayhub.pickling(device="keep"):
             function, (state, data) = x.__reduce_ex__(4)
@@ -648,7 +648,7 @@ class TestDevices:
             with pytest.raises(pickle.UnpicklingError, match=r"(?s)which is not available here.*arrive='host'"):
                 function((*state[:-1], place), data)
 
-    def test_a_device_that_fails(self, monkeypatch):
+    def test_failing_device_raises(self, monkeypatch):
         """The errors of a driver are BufferErrors."""
         x = self.device(np.arange(4.0))
         with arrayhub.pickling(device="keep"):
@@ -675,7 +675,7 @@ except pickle.UnpicklingError as error:
         assert "device='cpu'" in python(program, ARRAYHUB_UNPICKLING="host")
 
 
-def test_the_policy_of_a_block_is_taken_back():
+def test_policy_of_a_block_is_restored():
     before = repr(arrayhub.pickling())
     with arrayhub.pickling(device="keep"):
         with arrayhub.pickling(device="host", arrive="host"):
@@ -687,7 +687,7 @@ def test_the_policy_of_a_block_is_taken_back():
             arrayhub.pickling(**wrong)
 
 
-def test_a_block_that_has_not_begun_does_not_end():
+def test_exit_without_enter_raises():
     with pytest.raises(RuntimeError, match="__exit__ was called without __enter__"):
         arrayhub.pickling().__exit__(None, None, None)
 
@@ -707,7 +707,7 @@ def test_blocks_end_in_any_order():
         assert repr(arrayhub.pickling()) == before
 
 
-def test_blocks_of_threads_leave_nothing():
+def test_blocks_of_threads_leave_no_settings():
     """Switched from one to the other as often as Python can."""
     program = """
         import sys, threading
@@ -731,7 +731,7 @@ def test_blocks_of_threads_leave_nothing():
     assert python(program) == "[] <arrayhub.pickling: device='refuse', arrive='restore'>\n"
 
 
-def test_the_environment_sets_the_policy():
+def test_environment_variable_sets_the_policy():
     program = "import arrayhub; print(arrayhub.pickling())"
     assert "device='refuse', arrive='restore'" in python(program)
     assert "device='keep', arrive='host'" in python(program, ARRAYHUB_PICKLING="keep", ARRAYHUB_UNPICKLING="host")
@@ -740,7 +740,7 @@ def test_the_environment_sets_the_policy():
 
 
 @pytest.mark.parametrize("make", [lambda: asarray(np.zeros(2)), lambda: arrayhub.asnested([[1], []])])
-def test_an_array_says_its_module(make):
+def test_array_types_have_the_public_module(make):
     """Else `inspect.getmodule`, which dask asks for each object that it pickles, looks at the files of all modules."""
     array = make()
     assert array.__module__ == type(array).__module__

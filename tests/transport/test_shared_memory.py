@@ -49,7 +49,7 @@ def test_shared_memory_is_shared_with_a_child(method):
 
 
 @pytest.mark.parametrize("mode", ["r+", "r", "c", "w+"])
-def test_a_memmap_travels_by_name_unless_it_is_private(tmp_path, mode):
+def test_memmap_is_sent_by_name_unless_private(tmp_path, mode):
     path = tmp_path / "elements of a name with blanks"
     np.arange(5000.0).tofile(path)
     mapped = np.memmap(path, "f8", mode=mode, offset=4096, shape=(1000,))
@@ -59,7 +59,7 @@ def test_a_memmap_travels_by_name_unless_it_is_private(tmp_path, mode):
 
 
 @pytest.mark.parametrize("offset", [1, 3, 4097])
-def test_what_lies_off_a_boundary_is_shared_too(tmp_path, offset):
+def test_unaligned_offsets_are_shared(tmp_path, offset):
     path = tmp_path / "elements"
     path.write_bytes(bytes(9000))
     mapped = np.memmap(path, "f8", mode="r+", offset=offset, shape=(100,))
@@ -92,7 +92,7 @@ def by_name(tmp_path, dumps=ForkingPickler.dumps):
     return path, bytes(dumps(asarray(np.memmap(path, "f8", mode="r+"))))
 
 
-def test_what_is_pickled_elsewhere_holds_the_elements(tmp_path):
+def test_pickle_dumps_contains_the_elements(tmp_path):
     path, stream = by_name(tmp_path, pickle.dumps)
     path.unlink()
     assert tasks.total(pickle.loads(stream)) == sum(range(500))
@@ -100,7 +100,7 @@ def test_what_is_pickled_elsewhere_holds_the_elements(tmp_path):
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_a_forged_name_of_no_file_is_refused(tmp_path, kind):
+def test_forged_name_of_a_device_or_pipe_is_refused(tmp_path, kind):
     """Reject a pipe without waiting for its other end, and do not map devices."""
     path = tmp_path / "pipe" if kind == "pipe" else Path("/dev/zero")
     if kind == "pipe":
@@ -112,7 +112,7 @@ def test_a_forged_name_of_no_file_is_refused(tmp_path, kind):
             arrayhub._unpickle(state, (str(path), about.st_dev, about.st_ino, 0, 16, writable))
 
 
-def test_a_name_that_is_gone_is_refused_in_words(tmp_path):
+def test_name_of_a_removed_file_is_refused(tmp_path):
     path, stream = by_name(tmp_path)
     assert len(stream) < 500
     assert tasks.total(pickle.loads(stream)) == sum(range(500))
@@ -124,7 +124,7 @@ def test_a_name_that_is_gone_is_refused_in_words(tmp_path):
         pickle.loads(stream)
 
 
-def test_a_file_that_is_too_short_by_now(tmp_path):
+def test_truncated_file_is_refused(tmp_path):
     path, stream = by_name(tmp_path)
     with open(path, "r+b") as file:
         file.truncate(100)
@@ -153,13 +153,13 @@ def test_a_forged_name_is_refused(name):
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_a_pool_and_a_queue(method):
+def test_process_executor_round_trip(method):
     x = asarray(SOURCES["steps"]())
     assert child_of(method, tasks.look, x)[0] == tasks.total(x)
     assert facts(child_of(method, tasks.same, x)) == facts(x)
 
 
-def test_a_queue_takes_device_memory_by_the_policy():
+def test_queue_copies_device_memory_by_policy():
     """Its feeder thread pickles, so the policy is not the thread's."""
     queue = multiprocessing.get_context("spawn").Queue()
     with arrayhub.pickling(device="host"):
@@ -170,7 +170,7 @@ def test_a_queue_takes_device_memory_by_the_policy():
     assert (got.device.type, tasks.total(got)) == ("cpu", 10)
 
 
-def test_a_queue_says_what_it_does_not_take(capfd):
+def test_queue_reports_refused_device_memory(capfd):
     """The queue's feeder thread prints an error; the next object arrives."""
     queue = multiprocessing.get_context("spawn").Queue()
     with arrayhub.pickling(device="refuse"):
@@ -192,7 +192,7 @@ def check_refused(arrived):
 
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
-def test_a_pool_is_told_of_an_array_that_cannot_be_had(method):
+def test_unrestorable_array_raises_in_a_pool(method):
     """The task fails in words, a result does where it is used, and what comes next is done."""
     with multiprocessing.get_context(method).Pool(1) as pool:
         with pytest.raises(pickle.PicklingError, match="form 99"):
@@ -203,7 +203,7 @@ def test_a_pool_is_told_of_an_array_that_cannot_be_had(method):
 
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
-def test_an_executor_is_told_of_an_array_that_cannot_be_had(method):
+def test_unrestorable_array_raises_in_an_executor(method):
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
         with pytest.raises(pickle.PicklingError, match="form 99"):
             pool.submit(tasks.total, tasks.FromLater()).result(WAIT)
@@ -211,7 +211,7 @@ def test_an_executor_is_told_of_an_array_that_cannot_be_had(method):
         assert pool.submit(tasks.total, tasks.make(4)).result(WAIT) == 6
 
 
-def test_who_reads_a_queue_hears_of_an_error():
+def test_queue_get_raises_the_error():
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
         assert pool.submit(tasks.read_in_a_task).result(WAIT) == "UnpicklingError"
 
@@ -262,7 +262,7 @@ def test_a_child_that_is_killed_while_it_sends(method):
         child.kill()
 
 
-def test_sycl_in_a_forked_child_is_refused_in_time():
+def test_sycl_in_a_forked_child_raises():
     x = tasks.make_on_device(5)  # this process has used SYCL now
     with arrayhub.pickling(device="keep"), pytest.raises(pickle.UnpicklingError, match=r"(?s)forked.*arrive='host'"):
         child_of("fork", arrayhub._unpickle, *x.__reduce_ex__(4)[1])
@@ -290,14 +290,14 @@ def test_joblib_hashes_by_content():
     assert pickle.loads(pickle.dumps(asarray(x))).access == "readonly"
 
 
-def test_the_first_pickle_of_a_process_is_hashed_as_any_other():
+def test_first_hash_of_a_process_equals_later_ones():
     program = (
         "import arrayhub, joblib, numpy; x = arrayhub.asarray(numpy.zeros(3)); print(joblib.hash(x) == joblib.hash(x))"
     )
     assert python(program) == "True\n"
 
 
-def test_joblib_memory_gives_the_result_of_the_array(tmp_path):
+def test_joblib_memory_returns_the_cached_result(tmp_path):
     import joblib
 
     calls = []

@@ -43,20 +43,20 @@ def read(arrow, x):
     return re.sub(r"\s", "", said)
 
 
-def test_arrow_reads_our_streams(arrow):
+def test_pyarrow_reads_exported_streams(arrow):
     assert read(arrow, ah.asnested([[1, 2], None, [3]])) == "[[[1,2],null,[3]]]"
     assert read(arrow, ah.asnested(["a", None])) == '[["a",null]]'
     assert read(arrow, ah.asarray([1.5, 2.5])) == "[[1.5,2.5]]"
     assert read(arrow, ah.asarray([[1, 2], [3, 4]])) == "[[[1,2],[3,4]]]"
 
 
-def test_arrow_refuses_a_device_that_it_does_not_know(arrow):
+def test_pyarrow_refuses_an_unknown_device(arrow):
     if not pytest.importorskip("dpctl").get_devices():
         pytest.skip("dpctl finds no device")
     assert "Devicetype14" in read(arrow, ah.asnested([[1], []]).to_device("oneapi:0"))
 
 
-def test_arrows_stream_comes_in_and_is_given_back(arrow):
+def test_arrow_stream_is_imported_and_released(arrow):
     before = pa.total_allocated_bytes()
     stream = DeviceStream()
     assert arrow.write_stream(ctypes.addressof(stream)) == 0

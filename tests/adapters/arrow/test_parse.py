@@ -41,7 +41,7 @@ NAMED = re.compile(
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", CASES)
-def test_a_false_struct_is_an_error_and_is_released_once(case, form, outcomes):
+def test_invalid_struct_raises_and_is_released_once(case, form, outcomes):
     kind, message, schemas, arrays = outcomes[f"{form}: {case}"]
     if case == "released array" and "stream" in form:
         return  # the end of it
@@ -54,7 +54,7 @@ def test_a_false_struct_is_an_error_and_is_released_once(case, form, outcomes):
 
 
 @pytest.mark.parametrize("case", dict(false_streams()))
-def test_a_false_stream_or_place_is_an_error(case, outcomes):
+def test_invalid_stream_or_device_raises(case, outcomes):
     kind, message, schemas, arrays = outcomes[case]
     assert kind == "InterfaceError", message
     assert "accepted" in message
@@ -77,7 +77,7 @@ def test_streams_are_read_to_their_end_and_released_once(kind):
 
 @pytest.mark.parametrize("kind", [Streamed, StreamedOnDevice])
 @pytest.mark.parametrize("code", ["code", "schema_code"])
-def test_a_stream_that_fails_says_so_with_its_words_and_without(kind, code):
+def test_failing_stream_raises_with_and_without_a_message(kind, code):
     function = "get_next" if code == "code" else "get_schema"
     stream = kind(numbers(), **{code: 5})
     with pytest.raises(BufferError, match=f"{function} failed with error number 5: the disk is full"):
@@ -88,7 +88,7 @@ def test_a_stream_that_fails_says_so_with_its_words_and_without(kind, code):
         ah.asnested(kind(numbers(), **{code: 5}, get_last_error=functions[2]()))
 
 
-def test_an_event_where_there_is_none():
+def test_sync_event_on_a_device_without_events():
     for make in (OnDevice, lambda *a, **k: StreamedOnDevice(*a, array_type=8, **k)):
         producer = numbers()
         with pytest.raises(BufferError, match="sync_event is set for vulkan|sync_event is set"):
@@ -96,7 +96,7 @@ def test_an_event_where_there_is_none():
         assert producer.released == [1, 1]
 
 
-def test_a_true_struct_is_taken_and_released_once():
+def test_valid_struct_is_released_once():
     producer = numbers()
     x = ah.asarray(producer)
     assert ah.as_numpy(x).tolist() == [0, 1, 2]
@@ -108,7 +108,7 @@ def test_a_true_struct_is_taken_and_released_once():
     assert producer.released == [1, 1]
 
 
-def test_structs_are_moved_so_that_nobody_else_releases_them():
+def test_imported_structs_are_marked_as_moved():
     producer = numbers()
     x = ah.asarray(producer)
     assert not producer.array.release
@@ -129,7 +129,7 @@ def test_structs_are_moved_so_that_nobody_else_releases_them():
     ],
     ids=["None", "empty", "numbers", "a list", "other names", "no names"],
 )
-def test_what_is_no_pair_of_capsules(answer):
+def test_invalid_capsule_pairs_raise(answer):
     class Liar:
         def __arrow_c_array__(self, requested_schema=None):
             return answer
@@ -138,7 +138,7 @@ def test_what_is_no_pair_of_capsules(answer):
         ah.asarray(Liar())
 
 
-def test_a_stream_that_fails_says_why():
+def test_failing_stream_error_has_the_message():
     pa = pytest.importorskip("pyarrow")
 
     def batches():
@@ -150,7 +150,7 @@ def test_a_stream_that_fails_says_why():
         ah.asnested(reader)
 
 
-def test_a_bitmap_that_says_more_than_its_count():
+def test_null_count_smaller_than_the_bitmap():
     producer = Producer(b"l", [(ctypes.c_uint8 * 1)(0b101), int64(1, 2, 3)], null_count=-1)
     assert ah.asnested(producer).to_list() == [1, None, 3]
 
@@ -304,7 +304,7 @@ def test_a_schema_that_shares_its_children_is_bounded():
 
 
 @pytest.mark.parametrize("device_type", [2, 13])
-def test_an_event_is_not_read_before_the_driver_is_found(device_type):
+def test_missing_driver_is_reported_before_reading_the_event(device_type):
     program = f"""
         import arrow_by_hand as by_hand
         import arrayhub as ah
@@ -321,7 +321,7 @@ def test_an_event_is_not_read_before_the_driver_is_found(device_type):
     python(program)
 
 
-def test_an_address_of_no_usm_is_an_error_of_arrow():
+def test_address_outside_usm_raises_an_arrow_error():
     pytest.importorskip("dpctl")
     with pytest.raises(ah.InterfaceError, match="^Arrow: data is '0x"):
         ah.asnested(OnDevice(numbers(), device_type=14, device_id=0))

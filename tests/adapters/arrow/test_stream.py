@@ -61,7 +61,7 @@ def rows(x):
 
 @pytest.mark.parametrize("at", LOOKS)
 @pytest.mark.parametrize("kind", READERS)
-def test_a_reader_has_all_rows_after_a_look(kind, at):
+def test_reader_keeps_all_rows_after_explain(kind, at):
     x = READERS[kind]()
     look(at, x)
     gc.collect()
@@ -89,7 +89,7 @@ def test_readers_survive_explain_in_a_process_of_their_own():
 
 
 @pytest.mark.parametrize("function", [ah.inspect, ah.debug_repr, ah.check, ah.datashape], ids=lambda f: f.__name__)
-def test_what_does_not_read_a_reader_names_a_call_that_works(function):
+def test_refused_reader_error_names_a_working_call(function):
     name = function.__name__
     x = reader()
     words = (
@@ -100,7 +100,7 @@ def test_what_does_not_read_a_reader_names_a_call_that_works(function):
     assert function(ah.asnested(x, copy=True)) is not None
 
 
-def test_explain_says_what_a_reader_is():
+def test_explain_describes_a_reader():
     told = ah.explain(reader())
     assert told.summary == "a stream of records with 1 field, which can be read once"
     assert "arrayhub.asnested(x)" in told.why
@@ -142,7 +142,7 @@ class Chunks:
 
 
 @pytest.mark.parametrize("at", ["explain", "explain to polars", "inspect", "debug_repr", "check", "datashape"])
-def test_looking_at_an_unknown_stream_does_not_ask_for_it(at):
+def test_explain_does_not_request_an_unknown_stream(at):
     x = Once(reader())
     look(at, x)
     assert x.asked == 0
@@ -162,14 +162,14 @@ def test_asarray_refuses_columns_by_the_schema_before_it_reads_a_chunk():
     "values",
     [pa.array(["a"]), pa.array([[1]]), pa.array([True]), pa.array(["a"]).dictionary_encode(), pa.array([b"a"])],
 )
-def test_what_is_never_dense_is_refused_by_the_schema(values):
+def test_nested_schema_is_refused_before_reading(values):
     x = library("arro3.core").ArrayReader.from_arrow(pa.chunked_array([values]))
     with pytest.raises(BufferError, match=r"call arrayhub\.asnested\(x\)"):
         ah.asarray(x)
     assert rows(x) == values.to_pylist()
 
 
-def test_numbers_come_in_by_a_stream_that_is_read_once():
+def test_single_use_stream_of_numbers_is_imported():
     numbers = pa.chunked_array([[1.0, 2.0]])
     assert ah.asarray(Once(numbers)).tolist() == [1.0, 2.0]
     assert ah.asarray(library("arro3.core").ArrayReader.from_arrow(numbers)).tolist() == [1.0, 2.0]
@@ -177,7 +177,7 @@ def test_numbers_come_in_by_a_stream_that_is_read_once():
 
 
 @pytest.mark.parametrize("values", [[[1.0], [2.0]], [[1.0, None]]], ids=["chunks", "missing"])
-def test_what_had_to_be_read_is_said_to_have_been_read(values):
+def test_error_states_that_the_stream_was_read(values):
     x = library("nanoarrow").ArrayStream(pa.chunked_array(values))
     with pytest.raises(BufferError, match=r"asnested.*stream has been opened.*create it again"):
         ah.asarray(x)
@@ -185,7 +185,7 @@ def test_what_had_to_be_read_is_said_to_have_been_read(values):
     assert rows(anew) == [value for chunk in values for value in chunk]
 
 
-def test_what_has_several_chunks_is_said_to_have_been_read():
+def test_error_for_several_chunks_states_that_the_stream_was_read():
     with pytest.raises(BufferError, match=r"copy=True.*x has been read by this call; create a stream again"):
         ah.as_arrow(reader())
     assert len(ah.as_arrow(reader(), copy=True)) == 3
@@ -194,14 +194,14 @@ def test_what_has_several_chunks_is_said_to_have_been_read():
     assert "made anew" not in str(raised.value)
 
 
-def test_tables_and_columns_are_no_such_streams():
+def test_tables_and_columns_can_be_read_again():
     for x in (pa.chunked_array([[1.0], [2.0]]), pa.table({"a": [1.0]})):
         assert "not read" not in str(ah.explain(x))
         assert ah.inspect(ah.asnested(x, copy=True))["arrmeta"]
         assert ah.check(x) == []
 
 
-def test_a_stream_with_another_protocol_is_looked_at_by_that():
+def test_explain_prefers_another_protocol_to_a_stream():
     x = OnceAndNumbers(reader())
     told = ah.explain(x)
     assert (told.taken, x.asked) == ("array_interface", 0)
@@ -225,7 +225,7 @@ class Counting:
 
 
 @pytest.mark.parametrize("at", LOOKS)
-def test_looking_at_a_query_of_duckdb_runs_nothing(at):
+def test_explain_does_not_run_a_duckdb_query(at):
     query = Counting()
     look(at, query.relation)
     assert query.called == []
@@ -246,7 +246,7 @@ def test_reading_a_query_runs_it_once(read):
     assert sorted(query.called) == list(range(100))
 
 
-def test_explain_says_that_a_query_is_one():
+def test_explain_describes_a_query():
     told = ah.explain(Counting().relation)
     assert told.summary == "a query, which runs when it is read"
     assert [(offer.protocol, offer.works) for offer in told.offers] == [("arrow", False)]
