@@ -127,7 +127,7 @@ class Kind:
             return array.to_host()
         if not allowed:
             raise _elsewhere(call, array.device, target)
-        memory = _array_of(self.model)
+        memory = array_of(self.model)
         if memory is not None and is_host_readable(array) and memory.device == target:
             return transfer.to_memory_of(memory, array)
         return transfer.to_device(array, target)
@@ -203,7 +203,7 @@ def device_of(model: Any, library: str) -> Device:
     """Return the device of an array, which may be one that `asarray` refuses, such as a leaf of autograd."""
     if library in _HOST_ONLY:
         return CPU
-    array = _array_of(model)
+    array = array_of(model)
     if array is not None:
         device = array.device
     elif hasattr(type(model), "__dlpack_device__"):
@@ -215,7 +215,8 @@ def device_of(model: Any, library: str) -> Device:
     return Device(f"cuda:{device.id}") if device.type == "cuda_managed" else device
 
 
-def _array_of(model: Any) -> USMArray | None:
+def array_of(model: Any) -> USMArray | None:
+    """Return an object as a USMArray; None if `asarray` refuses it."""
     if model is None:
         return None
     try:

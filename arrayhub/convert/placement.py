@@ -10,8 +10,10 @@ from arrayhub._core.descriptor import Descriptor
 from arrayhub._core.device import CPU, Device
 from arrayhub._core.tree import Tree
 from arrayhub.convert.functions import asarray
-from arrayhub.convert.kinds import Kind, kind_of
+from arrayhub.convert.kinds import Kind, array_of, kind_of
 from arrayhub.convert.names import OWN, VALUES, library_name
+from arrayhub.runtimes.cuda import stream_of_array
+from arrayhub.runtimes.sycl import queue_of_array
 
 # Ranks of host memory. Device memory has rank 3.
 _LIBRARY, _NUMPY, _VALUE = 2, 1, 0
@@ -26,24 +28,25 @@ class Placement:
         Name that `convert` uses.
     device : Device
         Device of the memory.
-    stream : object
-        ``stream`` of the CUDA array interface, or SYCL queue, of the array that decided; None without one.
+    stream : int, SyclQueue or None
+        Where the memory of the array that decided can be read: the handle of a CUDA stream (1 for the legacy default
+        stream) or the SYCL queue; None for host memory, or if a device decided.
     """
 
-    __slots__ = ("_kind", "_source", "device", "library")
+    __slots__ = ("_array", "_kind", "device", "library")
 
     def __init__(self, kind: Kind, source: Any) -> None:
         self.library = kind.library
         self.device = CPU if kind.device is None else kind.device
         self._kind = kind
-        self._source = source
+        # The import names the stream that is current now.
+        self._array = None if self.device == CPU else _on_device(source, self.device)
 
     @property
     def stream(self) -> Any:
-        if self.device.type == "cuda":
-            interface = getattr(self._source, "__cuda_array_interface__", None)
-            return None if interface is None else interface.get("stream")
-        return getattr(self._source, "sycl_queue", None)
+        if self._array is None:
+            return None
+        return stream_of_array(self._array) if self.device.type == "cuda" else queue_of_array(self._array)
 
     def asarray(self, obj: Any, copy: Copy = None, dtype: Any = None) -> Any:
         """Return `obj` as a USMArray on the device.
@@ -142,6 +145,14 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
     source = objs[position] if best is not None else None
     found = _NUMPY_KIND if best is None else best
     return Placement(found, source) if prefer is None else _preferred(prefer, found, source)
+
+
+def _on_device(source: Any, device: Device) -> Any:
+    """Return the array that decided, if its memory is on the device; of a leaf of autograd, the values."""
+    array = array_of(source)
+    if array is None and hasattr(source, "detach"):
+        array = array_of(source.detach())
+    return array if array is not None and array.device.type in (device.type, f"{device.type}_managed") else None
 
 
 def _rank(obj: Any, kind: Kind) -> int:

@@ -675,6 +675,11 @@ cdef intptr_t safe_stream(Descriptor a) except? -2:
     return LEGACY_STREAM
 
 
+def stream_of_array(Descriptor a):
+    """Return the handle of a stream in whose order `a` is safe to read, or None if no work is pending."""
+    return safe_stream(a) or None
+
+
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     """Allocate memory for `a` from cupy's pools, in the order of cupy's current stream."""
     cupy = needed("cupy", "to allocate CUDA memory")

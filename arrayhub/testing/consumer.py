@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import PASSES_ON
-from arrayhub.convert.functions import asarray, to_host
-from arrayhub.testing import capsules, rules
+from arrayhub.convert.functions import asarray, to_device, to_host
+from arrayhub.testing import capsules, cuda, rules
 from arrayhub.testing.isolation import report_of
 from arrayhub.testing.report import Report, Rule
 from arrayhub.testing.rules import Broken, NotMade, Refused, words_of
@@ -310,6 +310,26 @@ def _check_device(read: Any, dtype: str, layout: str) -> None:
     raise Broken(f"a capsule of device type 99 is imported, as {type(found).__name__}")
 
 
+def _check_streams(read: Any, dtype: str, layout: str) -> None:
+    _only_once(dtype, layout)
+    values = np.arange(1.0, 1025.0)
+    try:
+        late, memory = to_device(values, "cuda:0"), to_device(np.zeros(1024), "cuda:0")
+    except (BufferError, ImportError) as error:
+        raise NotMade(f"no CUDA device: {words_of(error)}") from error
+    stream = cuda.new_stream()
+    offered = asarray(memory, stream=stream)
+    asarray(late, stream=stream)  # which waits for the copy to the device
+    cuda.delay(stream)
+    cuda.copy(memory.ptr, late.ptr, memory.nbytes, stream)
+    producer = _Dlpack(offered)
+    found = _read(read, producer)
+    if any(keywords.get("stream") == 0 for keywords in producer.requests):
+        raise Broken("stream=0 is passed for CUDA memory, which could be either default stream")
+    if bytes_of(np.asarray(to_host(asarray(found)))) != bytes_of(values):
+        raise Broken("the memory is read before the producer's work on its stream is complete")
+
+
 RULES = (
     (Rule("values", "the imported elements, shape and type are the producer's", rules.DLPACK_C), _check_values),
     (Rule("read-only", "read-only memory is not writable in the consumer", rules.DLPACK_C), _check_readonly),
@@ -326,4 +346,6 @@ RULES = (
      _unusual((0, 4), data=False)),
     (Rule("null deleter", "the deleter may be null", rules.DLPACK_C), _unusual((3, 4), deleter=False)),
     (Rule("device", "memory of an unknown device type is refused", rules.DLPACK_C), _check_device),
+    (Rule("streams", "CUDA memory is read behind the producer's work", f"{rules.STANDARD}.__dlpack__.html"),
+     _check_streams),
 )  # fmt: skip

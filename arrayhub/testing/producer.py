@@ -11,8 +11,8 @@ import numpy as np
 from arrayhub._core.errors import PASSES_ON, InterfaceError
 from arrayhub.convert.functions import asarray, to_host
 from arrayhub.inspection.check import check
-from arrayhub.runtimes.host import is_host_readable
-from arrayhub.testing import rules
+from arrayhub.runtimes.sycl import queue_of_array
+from arrayhub.testing import cuda, rules
 from arrayhub.testing.isolation import report_of
 from arrayhub.testing.report import Report, Rule
 from arrayhub.testing.rules import Broken, NotMade, Refused, words_of
@@ -20,6 +20,12 @@ from arrayhub.testing.samples import bytes_of, has_layout, sample
 
 _VERSION = (1, 1)  # of DLPack, which the rules request
 _REFUSALS = (BufferError, TypeError, ValueError)
+_PROTOCOLS = (
+    ("__dlpack__", "dlpack"),
+    ("__array_interface__", "array_interface"),
+    ("__cuda_array_interface__", "cuda"),
+    ("__sycl_usm_array_interface__", "sycl"),
+)
 
 
 def check_producer(
@@ -104,9 +110,7 @@ class _Made:
     def protocols(self) -> list[str]:
         """Return the protocols of the object that describe memory, by the names of ``via=``."""
         found = ["buffer"]
-        for name, via in (("__dlpack__", "dlpack"), ("__array_interface__", "array_interface")):
-            if hasattr(self.obj, name):
-                found.append(via)
+        found.extend(via for name, via in _PROTOCOLS if hasattr(self.obj, name))
         return found
 
 
@@ -175,7 +179,7 @@ def _check_legacy_of_readonly(made: _Made) -> None:
     except Refused:
         return
     if '"dltensor"' in repr(capsule):
-        raise Broken("read-only memory is in a legacy capsule, which has no read-only flag")
+        raise Broken("read-only memory is in a legacy capsule, which lacks a read-only flag")
 
 
 def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
@@ -192,7 +196,7 @@ def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
         gc.collect()
         if shared and made.owner() is None:
             raise Broken(f"the memory is released while an array of {via} exists")
-        if is_host_readable(array) and bytes_of(np.asarray(array)) != made.values:
+        if bytes_of(np.asarray(to_host(array))) != made.values:
             raise Broken(f"the elements change after the object is gone, in an array of {via}")
         array = None
         if shared and not rules.is_released(made.owner):
@@ -217,7 +221,7 @@ def _check_capsules(make: Any, dtype: str, layout: str) -> None:
         thread = threading.Thread(target=held.clear)
         thread.start()
         thread.join()
-        if is_host_readable(second) and bytes_of(np.asarray(second)) != made.values:
+        if bytes_of(np.asarray(to_host(second))) != made.values:
             raise Broken("the elements differ after other capsules are released")
         del second
     made.obj = None
@@ -292,6 +296,41 @@ def _check_copy_argument(make: Any, dtype: str, layout: str) -> None:
             raise Broken(f"copy={copy} returns {'the same memory' if same else 'other memory'}")
 
 
+def _check_streams(make: Any, dtype: str, layout: str) -> None:
+    made = _Made(make, dtype, layout)
+    array = made.array()
+    accepted = 0
+    for stream in _streams_for(array):
+        if array.device.type == "cuda":
+            cuda.delay(cuda.LEGACY)  # what `make` queues there is late, so that a missing wait shows
+            made = _Made(make, dtype, layout)
+        try:
+            found = asarray(_dlpack(made, stream=stream))
+        except Refused as error:
+            if stream is not None and not isinstance(error.__cause__, BufferError):
+                raise Broken(f"stream={_words_of_stream(stream)} is refused by {error}") from error
+            continue
+        except TypeError as error:
+            raise Broken(f"stream={_words_of_stream(stream)} is not accepted: {words_of(error)}") from error
+        accepted += 1
+        wait = (stream or cuda.LEGACY) if array.device.type == "cuda" else None
+        if stream != -1 and bytes_of(np.asarray(to_host(found, stream=wait))) != made.values:
+            raise Broken(f"the elements are incomplete in the order of stream={_words_of_stream(stream)}")
+    if not accepted:
+        raise Refused("__dlpack__ refuses the array")
+
+
+def _streams_for(array: Any) -> tuple[Any, ...]:
+    """Return what the standard defines as `stream` for the memory of an array."""
+    if array.device.type == "cuda":
+        return (None, cuda.LEGACY, cuda.PER_THREAD, cuda.new_stream(), -1)
+    return (None, queue_of_array(array)) if array.device.type == "oneapi" else (None,)
+
+
+def _words_of_stream(stream: Any) -> str:
+    return "a handle" if isinstance(stream, int) and stream > cuda.PER_THREAD else f"{stream!r}"
+
+
 def _check_refusal(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
     if not hasattr(made.obj, "__dlpack__"):
@@ -325,5 +364,7 @@ RULES = (
      _check_device_argument),
     (Rule("copy", "copy=True returns other memory, copy=False the same", f"{rules.STANDARD}.__dlpack__.html"),
      _check_copy_argument),
+    (Rule("streams", "a stream of the device is accepted, and waits for the work that fills the memory",
+          f"{rules.STANDARD}.__dlpack__.html"), _check_streams),
     (Rule("refusal", "__dlpack__ refuses by BufferError", f"{rules.STANDARD}.__dlpack__.html"), _check_refusal),
 )  # fmt: skip

@@ -37,6 +37,16 @@ def test_device_memory_takes_precedence():
         p.convert(np.ones(2))
 
 
+def test_stream_is_the_queue_of_the_array_that_decided():
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    pytest.importorskip("torch", reason="torch is part of the extra test")
+    d = dpnp.ones(2)
+    assert ah.placement(np.ones(2), ah.asarray(d)).stream == d.sycl_queue
+    assert ah.placement(np.ones(2)).stream is None
+    assert ah.placement(d, prefer="torch").stream == d.sycl_queue
+    assert ah.placement(d, prefer="oneapi:0").stream is None
+
+
 def test_prefer_decides():
     torch = pytest.importorskip("torch", reason="torch is part of the extra test")
     x = np.ones(2)

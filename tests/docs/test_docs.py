@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from children import finished
-from pages import BLOCK
+from pages import BLOCK, needs_cuda
 
 import arrayhub
 
@@ -44,7 +44,9 @@ def run(*arguments, **options):
 
 
 @pytest.mark.parametrize(
-    "document", [d for d in DOCUMENTS if BLOCK.search(d.read_text())], ids=lambda d: d.relative_to(ROOT).as_posix()
+    "document",
+    [d for d in DOCUMENTS if BLOCK.search(d.read_text()) and not needs_cuda(d)],
+    ids=lambda d: d.relative_to(ROOT).as_posix(),
 )
 def test_examples_run(document, tmp_path):
     program = tmp_path / f"{document.stem}.py"
@@ -53,7 +55,7 @@ def test_examples_run(document, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-BROUGHT = {"[sycl]": {"dpctl"}}  # what comes with an extra
+BROUGHT = {"[sycl]": {"dpctl"}, "cupy-cuda13x": {"cupy"}, "numba-cuda": {"numba"}}  # what comes with an extra
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 import ctypes
 import os
 
+import numpy as np
 import pytest
+from numpy_release import WITH_ROW_STACK
 
 # Before jax is imported: it would take three quarters of the card for itself.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -58,10 +60,16 @@ def jax():
 @pytest.fixture
 def kernels(cuda):
     """Numba's compiler for kernels, which not every numba-cuda has with every NumPy."""
+    exec(WITH_ROW_STACK, {})
+
+    @cuda.jit
+    def nothing(out):
+        out[0] = 1
+
     try:
-        import numba.cuda.cudaimpl  # noqa: F401
-    except AttributeError as error:
-        pytest.skip(f"numba-cuda cannot compile with this NumPy: {error}")
+        nothing[1, 1](cuda.to_device(np.zeros(1)))
+    except Exception as error:
+        pytest.skip(f"numba-cuda cannot compile a kernel here: {type(error).__name__}: {error}")
 
 
 @pytest.fixture

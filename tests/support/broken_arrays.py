@@ -73,6 +73,11 @@ class WithoutDevice(Array):
         return self.array.__dlpack__(max_version=max_version, copy=copy)
 
 
+class WithoutStream(Array):
+    def __dlpack__(self, *, max_version=None, dl_device=None, copy=None):
+        return self.array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+
+
 class NeverCopying(Array):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         return self.array.__dlpack__(max_version=max_version)

@@ -8,3 +8,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def python_blocks(page):
     """Return the Python blocks of a page, given as a path."""
     return [block[1] for block in BLOCK.finditer(page.read_text())]
+
+
+def needs_cuda(page):
+    """Return whether the examples of a page need a CUDA device: tests/gpu/test_howto.py runs them."""
+    return "examples of this page need a CUDA device" in page.read_text()

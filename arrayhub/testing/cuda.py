@@ -1,0 +1,37 @@
+"""Work on CUDA streams that takes a while, so that a missing wait shows in the elements.
+
+The driver is called directly, because the library under test may be the only one that is installed.
+https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html
+"""
+
+import ctypes
+from typing import Any
+
+LEGACY, PER_THREAD = 1, 2  # default streams
+_NON_BLOCKING = 1
+_MICROSECONDS = 30_000
+
+
+def new_stream() -> int:
+    """Return the handle of a new stream that the default streams do not wait for. It is never destroyed."""
+    handle = ctypes.c_void_p()
+    _call("cuStreamCreate", ctypes.byref(handle), ctypes.c_uint(_NON_BLOCKING))
+    return int(handle.value or 0)
+
+
+def delay(stream: int) -> None:
+    """Keep a stream busy for 30 ms."""
+    wait = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # without Python, so without the GIL
+    _call("cuLaunchHostFunc", ctypes.c_void_p(stream), wait, ctypes.c_void_p(_MICROSECONDS))
+
+
+def copy(target: int, source: int, nbytes: int, stream: int) -> None:
+    """Queue a copy between two addresses of a device on a stream."""
+    arguments = (ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(nbytes), ctypes.c_void_p(stream))
+    _call("cuMemcpyAsync", *arguments)
+
+
+def _call(name: str, *arguments: Any) -> None:
+    error = getattr(ctypes.CDLL("libcuda.so.1"), name)(*arguments)
+    if error != 0:
+        raise RuntimeError(f"arrayhub.testing: {name} failed with the error {error} of the CUDA driver")
