@@ -17,6 +17,9 @@ PACKED_ELEMENTS = (
     " come from: jax's by numpy.asarray(x) or x.astype('float32')"
 )
 
+# Advice for an array of which elements are missing.
+MISSING_VALUES = "pass missing='mask', missing='nan' or missing=value to arrayhub.as_numpy or as_torch"
+
 
 class InterfaceError(ValueError):
     """A producer described its memory in a way that its protocol does not allow.

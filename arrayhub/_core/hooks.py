@@ -24,7 +24,9 @@ UPWARD = {
     "asnested": "arrayhub.nested.asnested:asnested",
     "dense_copy": "arrayhub.nested.asnested:dense_copy",
     "DENSE_CONSUMERS": "arrayhub.nested.export:DENSE_CONSUMERS",
+    "dense_for": "arrayhub.nested.export:dense_for",
     "NESTED_CONSUMERS": "arrayhub.nested.export:NESTED_CONSUMERS",
+    "with_missing": "arrayhub.nested.missing:with_missing",
     "nested_view": "arrayhub.nested.explain:view_of",
     "explain_nested": "arrayhub.nested.explain:explain_nested",
     "nested_verdict": "arrayhub.nested.explain:verdict_of",
@@ -37,6 +39,8 @@ UPWARD = {
     "nested_picture_of": "arrayhub.nested.picture:picture_of",
     "nested_to_host": "arrayhub.nested.to_device:to_host",
     "nested_to_device": "arrayhub.nested.to_device:to_device",
+    "is_null": "arrayhub.nested.missing:is_null",
+    "fill_null": "arrayhub.nested.missing:fill_null",
     "conform": "arrayhub.nested.conform:conform",
 }
 

@@ -3,6 +3,8 @@
 - dispatch: import of an object by its type
 """
 
+from functools import partial
+
 from cpython.object cimport PyTypeObject
 
 from arrayhub._core cimport tracing
@@ -16,7 +18,7 @@ from arrayhub.array.usm_array cimport USMArray
 from arrayhub import transfer
 from arrayhub._core.copying import if_needed, wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type
 from arrayhub._core.hooks import hooks
 from arrayhub.array import casting
 from arrayhub.libraries import plugins, wrappers
@@ -340,10 +342,7 @@ def nested_consumers():
 cdef object give_nested(object obj, Library to, object copy, bint allow_readonly):
     way = hooks.DENSE_CONSUMERS.get(to.name)
     if way is None:
-        raise BufferError(
-            f"{to.name}: {show(obj)} is not dense; accepted: arrays of numbers. Take one of its parts, such as x.content, or"
-            " x.to_dense()"
-        )
+        return give(hooks.dense_for(obj, copy, to.name), to, copy, allow_readonly)
     return way(obj, copy, allow_readonly) if to is _TORCH else way(obj, copy)
 
 
@@ -393,26 +392,51 @@ cdef object give_traced(object obj, Library to, object copy, bint allow_readonly
     return result
 
 
-def as_numpy(obj, /, *, copy=None):
+cdef object with_missing(object obj, Library to, object export, object missing, object copy):
+    """Export `obj` with its missing values replaced."""
+    return hooks.with_missing(obj, export, missing, copy, to.reads_host, to is _NUMPY)
+
+
+def as_numpy(obj, /, *, copy=None, missing=None):
     """Return a ``numpy.ndarray`` on the memory of `obj`.
 
     Parameters
     ----------
     obj : object
-        Any object that `asarray` accepts.
+        Any object that `asarray` accepts; with `missing`, any object that `asnested` accepts.
     copy : {None, True, False, "if_needed"}, optional
         None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible, from
         a device too. True: always copy. False: like None, and refuse lists and numbers, which have no memory to view.
+    missing : {None, "mask", "nan"} or value, optional
+        Representation of missing values.
+
+        - None: raise an error if a value is missing.
+        - "mask": a ``numpy.ma.MaskedArray`` that shares the values. Other libraries get a pair: the array of the values, and
+          an array of truth values that is True for missing elements. The values of missing elements are undefined.
+        - "nan": NaN, or NaT for times. Truth values and integers become float64, even if no value is missing.
+        - A value: this value in place of missing ones. It must fit the element type.
+
+        "nan" and a value fill a copy, which ``copy=False`` forbids. If no value is missing, the memory is shared if the
+        library can represent it, and copied otherwise.
 
     Returns
     -------
     numpy.ndarray
-        Read-only if the memory is read-only.
+        Read-only if the memory is read-only. A ``numpy.ma.MaskedArray`` for ``missing="mask"``.
+
+    Examples
+    --------
+    >>> as_numpy([1, None, 3], missing=0)
+    array([1, 0, 3])
+    >>> as_numpy([1, None, 3], missing="nan")
+    array([ 1., nan,  3.])
+    >>> as_numpy([1, None, 3], missing="mask").sum()
+    np.int64(4)
     """
-    return give(obj, _NUMPY, copy)
+    return give(obj, _NUMPY, copy) if missing is None else with_missing(obj, _NUMPY, as_numpy, missing, copy)
 
 
-def as_torch(obj, /, *, copy=None, allow_readonly=False):
+def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
     """Return a ``torch.Tensor`` on the memory of `obj`; see `as_numpy`.
 
     Parameters
@@ -423,32 +447,39 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False):
         As in `as_numpy`.
     allow_readonly : bool, optional
         Export read-only memory, too. torch does not have read-only tensors, so the caller must not write to the result.
+    missing : {None, "mask", "nan"} or value, optional
+        As in `as_numpy`. "mask" returns a pair of tensors: values, and truth values that are True for missing elements.
 
     Returns
     -------
     torch.Tensor
+        A pair of tensors for ``missing="mask"``.
     """
-    return give(obj, _TORCH, copy, allow_readonly)
+    if missing is None:
+        return give(obj, _TORCH, copy, allow_readonly)
+    return with_missing(obj, _TORCH, partial(as_torch, allow_readonly=allow_readonly), missing, copy)
 
 
-def as_jax(obj, /, *, copy=None):
+def as_jax(obj, /, *, copy=None, missing=None):
     """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax requires contiguous, 64-byte aligned memory."""
-    return give(obj, _JAX, copy)
+    return give(obj, _JAX, copy) if missing is None else with_missing(obj, _JAX, as_jax, missing, copy)
 
 
-def as_cupy(obj, /, *, copy=None, allow_readonly=False):
+def as_cupy(obj, /, *, copy=None, allow_readonly=False, missing=None):
     """Return a ``cupy.ndarray`` on the memory of `obj`; see `as_numpy` and, for `allow_readonly`, `as_torch`."""
-    return give(obj, _CUPY, copy, allow_readonly)
+    if missing is None:
+        return give(obj, _CUPY, copy, allow_readonly)
+    return with_missing(obj, _CUPY, partial(as_cupy, allow_readonly=allow_readonly), missing, copy)
 
 
-def as_dpnp(obj, /, *, copy=None):
+def as_dpnp(obj, /, *, copy=None, missing=None):
     """Return a ``dpnp.ndarray`` on the memory of `obj`; see `as_numpy`."""
-    return give(obj, _DPNP, copy)
+    return give(obj, _DPNP, copy) if missing is None else with_missing(obj, _DPNP, as_dpnp, missing, copy)
 
 
-def as_numba(obj, /, *, copy=None):
+def as_numba(obj, /, *, copy=None, missing=None):
     """Return a ``numpy.ndarray`` for host memory, or numba's device array for CUDA memory; see `as_numpy`."""
-    return give(obj, _NUMBA, copy)
+    return give(obj, _NUMBA, copy) if missing is None else with_missing(obj, _NUMBA, as_numba, missing, copy)
 
 
 cdef object as_numpy_of_one(object obj):

@@ -26,7 +26,7 @@ from arrayhub.adapters cimport interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, module_of, show, unreadable
+from arrayhub._core.errors import MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, module_of, show, unreadable
 from arrayhub.libraries import wrappers
 
 cnp.import_array()
@@ -102,7 +102,14 @@ cdef Descriptor copy_values(object obj):
             "pass its elements one by one"
         raise TypeError(f"asarray: {show(obj)} is not a regular nested sequence of numbers ({error}); {helps}") from error
     if array.dtype == object:
-        raise TypeError(f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type")
+        helps = ""
+        for value in array.ravel():
+            if value is None:
+                helps = f". None is a missing value: {MISSING_VALUES}, or call arrayhub.asnested(x)"
+                break
+        raise TypeError(
+            f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type{helps}"
+        )
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
     return a
@@ -239,7 +246,9 @@ cdef int refuse_mask(object obj) except -1:
     if isinstance(obj, np.ma.MaskedArray):
         bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's includes the mask
         hides = mask.dtype.names is not None or mask.any()     # NumPy keeps the mask of records even if it hides nothing
-        helps = f"x.filled(value), or {bare} to ignore it" if hides else "x.shrink_mask(), since it hides nothing"
+        helps = "x.shrink_mask(), since it hides nothing"
+        if hides:
+            helps = f"x.filled(value), or {bare} to ignore it, or {MISSING_VALUES}"
     raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without a mask. Take {helps}")
 
 

@@ -13,7 +13,7 @@ from arrayhub._core.cpython.exceptions cimport take
 from arrayhub.adapters cimport arrow, dlpack
 from arrayhub.libraries.known cimport library
 
-from arrayhub._core.errors import PASSES_ON
+from arrayhub._core.errors import MISSING_VALUES, PASSES_ON
 from arrayhub.libraries import wrappers
 
 cdef extern from *:
@@ -128,7 +128,7 @@ cdef str advice_without_nulls(object obj):
     if reason is not None:
         return f"{why}; without them it {wrappers.named_as('x.drop_null()', advice(dropped, reason))}"
     fill = "" if sys.modules["pyarrow"].types.is_nested(obj.type) else " or x.fill_null(value)"
-    return f"{why}; call x.drop_null(){fill}"
+    return f"{why}; {MISSING_VALUES}, or call x.drop_null(){fill}"
 
 
 cdef str advice_in_chunks(object obj):

@@ -124,9 +124,11 @@ def _nested_of_pandas(obj: Any) -> str | None:
         return "x.to_numpy(dtype), with a dtype that fits all elements, such as float or str" if objects else None
     speaks = any(hasattr(type(obj), name) for name in ("__arrow_c_stream__", "__arrow_array__"))
     nested = f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'})"
+    filled = "arrayhub.as_numpy(x, missing=value)"
     if objects:
-        return nested
-    return f"{nested}, or {'x.fillna(value) or ' if rows.any() else ''}x.to_numpy(), a copy that may change the type"
+        return f"{nested}, or {filled}" if rows.any() else nested
+    filled = f"{filled}, x.fillna(value) or " if rows.any() else ""
+    return f"{nested}, or {filled}x.to_numpy(), a copy that may change the type"
 
 
 def _has_form(obj: Any) -> bool:
@@ -183,7 +185,8 @@ def _dtype_of_xarray(obj: Any) -> Any:
 
 
 _ASNUMPY = "numpy.asarray(x), a copy"
-_AWKWARD = "arrayhub.asnested(x), or awkward.to_numpy(x) if its lists have equal lengths"
+_FILLED = "arrayhub.as_numpy(x, missing=value) if elements are missing"
+_AWKWARD = f"arrayhub.asnested(x), {_FILLED}, or awkward.to_numpy(x) if its lists have equal lengths"
 _CONTENT = "arrayhub.asnested(awkward.Array(x)), or awkward.to_numpy(x) if its lists have equal lengths"
 _DATA_AND_MASK = "x.data, and x.mask for the validity"
 _DATATABLE = "x.to_numpy(), a copy, or arrayhub.asnested(x.to_arrow()) if values are missing"

@@ -269,6 +269,54 @@ cdef class NestedArray(Tree):
         result = densified(self, copy)
         return result.copy() if copy and not result.is_copy else result
 
+    def is_null(self):
+        """Return an array of truth values, one byte each, that is True for missing elements.
+
+        The array is on the device of this one. Elements inside of lists and records do not count.
+
+        Returns
+        -------
+        USMArray
+
+        Examples
+        --------
+        >>> arrayhub.as_numpy(arrayhub.asnested([1, None, 3]).is_null())
+        array([False,  True, False])
+        """
+        return hooks.is_null(self)
+
+    def fill_null(self, value):
+        """Return a copy with `value` in place of missing elements, or a view if no element is missing.
+
+        Parameters
+        ----------
+        value : object
+            A number, string or time that fits the element type. It also replaces missing elements inside of lists and
+            records. A list replaces missing rows of lists. A dict has a value for each field of a record to fill.
+
+        Returns
+        -------
+        USMArray or NestedArray
+            A USMArray if the result is dense. If elements on a device are missing, the result is in host memory.
+
+        Raises
+        ------
+        TypeError, OverflowError
+            `value` does not fit the element type. Integers become floats by ``as_numpy(x, missing="nan")``.
+        ValueError
+            A row of a list is missing, and `value` is not a list; or `value` is not one of the categories.
+
+        Examples
+        --------
+        >>> arrayhub.asnested([1, None, 3]).fill_null(0).to_list()
+        [1, 0, 3]
+        >>> arrayhub.asnested(["a", None]).fill_null("b").to_list()
+        ['a', 'b']
+        >>> arrayhub.asnested([[1], None]).fill_null([]).to_list()
+        [[1], []]
+        """
+        return hooks.fill_null(self, value)
+
     def to_host(self):
         """Return the array if the host can read its memory, else a copy in host memory of the parts that it refers to."""
         return hooks.nested_to_host(self)

@@ -326,11 +326,11 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
         check_names(x, "numpy", f"arrayhub.as_numpy({name}.children[0], copy=True), one field", BufferError)
     x = x.to_host() if copy else x
     if x.null_count and not kind.utf8:
-        numbers = f"{name}.content and {name}.validity, or " if kind.numbers else ""
-        parts = f"{name}[field] for each field, or " if kind.fields else numbers
+        numbers = f"arrayhub.as_numpy({name}, missing='mask'), " if kind.numbers or kind.packed else ""
+        parts = f"{name}[field] for each field, " if kind.fields else numbers
         raise BufferError(
             f"numpy: {x.null_count} of {len(x)} elements of {name} are missing, which NumPy cannot represent. Use"
-            f" {parts}{name}.to_list()"
+            f" {parts}{name}.fill_null(value) or {name}.to_list()"
         )
     if kind.utf8:
         _need_copy(copy, "strings become NumPy's StringDType, which stores them in its own arena")
@@ -343,13 +343,26 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
         for key, column in columns.items():
             records[key] = column
         return records
+    return dense_as_numpy(dense_for(x, copy, "numpy", name), copy=copy)
+
+
+def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") -> Any:
+    """Return a node as a dense array for a library. `name` is the node's name in errors.
+
+    Raises
+    ------
+    ValueError, BufferError
+        As `NestedArray.to_dense`.
+    """
     try:
-        return dense_as_numpy(x.to_dense(copy=True if copy else None), copy=copy)
+        return x.to_dense(copy=True if copy else None)
     except (BufferError, ValueError) as error:
         why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
         prefix = "" if name == "x" else f"{name}: "
         advice = f". Use {name}.to_list(), or arrayhub.as_awkward({name})" if "equal lengths" in why else ""
-        raise type(error)(f"numpy: {prefix}{why}{advice}") from None
+        if "missing" in why:
+            advice = f" or arrayhub.as_{library}({name}, missing=value)"
+        raise type(error)(f"{library}: {prefix}{why}{advice}") from None
 
 
 def _field(field: NestedArray, name: str) -> Any:

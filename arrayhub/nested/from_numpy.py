@@ -1,5 +1,6 @@
 """Import NumPy's records, strings and masked arrays. Numbers are shared, strings are copied."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
     if array.dtype.kind in "STU":
         forbidden(copy, "asnested", "NumPy stores strings in another layout")
     if isinstance(array, np.ma.MaskedArray):
-        return _masked(array)
+        return _masked(array, copy)
     if array.dtype.kind == "O":
         forbidden(copy, "asnested", "Python's objects have no memory to view")
         return from_python(array.tolist())
@@ -47,15 +48,24 @@ def _records(array: Any, copy: bool | None) -> NestedArray:
     return make("record", len(array), names=names, parts=parts)
 
 
-def _masked(array: Any) -> NestedArray:
+def _masked(array: Any, copy: bool | None) -> NestedArray:
     """Import a masked array. Numbers are shared, the mask becomes a bitmap, and masked strings become empty."""
-    if array.ndim != 1 or array.dtype.names is not None:
-        raise TypeError(
-            "asnested: the masked array has several dimensions or records; accepted: one dimension of numbers or"
-            " strings. Pass x.reshape(-1), or one field of records"
-        )
+    if array.dtype.names is not None:
+        raise TypeError("asnested: the masked array has records; accepted: numbers or strings. Pass one field of x")
+    if array.ndim > 1:
+        return _masked_rows(array, copy)
     mask = np.ma.getmaskarray(array)
     validity = None if not mask.any() else bitmap_of(~mask)
     if array.dtype.kind in "STU":
         return covered(from_numpy(array.filled("")), validity, 0)
     return make("flat", len(array), content=asarray(np.ma.getdata(array)), validity=validity)
+
+
+def _masked_rows(array: Any, copy: bool | None) -> NestedArray:
+    """Import a masked array of several dimensions as rows of equal lengths. Only a C-contiguous array is shared."""
+    if not np.ma.getdata(array).flags.c_contiguous:
+        forbidden(copy, "asnested", "a masked array of several dimensions that is not C-contiguous needs a copy")
+    node = _masked(array.reshape(-1), copy)
+    for axis in range(array.ndim - 1, 0, -1):
+        node = make("regular", math.prod(array.shape[:axis]), width=array.shape[axis], content=unwrapped(node))
+    return node

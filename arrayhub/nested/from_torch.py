@@ -62,8 +62,8 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
     kind = kind_of(x)
     if not (kind.lists and kind.ends) or isinstance(x.content, NestedArray) or x.null_count:
         raise BufferError(
-            f"torch: the type is {x.type}; accepted: n * var * number without missing values. Convert one of its parts,"
-            " or replace the missing values first"
+            f"torch: the type is {x.type}; accepted: n * var * number without missing values."
+            " Convert one of its parts, or pass missing=value"
         )
     x = with_wide_offsets(x)
     values = as_torch(x.content, copy=copy, allow_readonly=allow_readonly)

@@ -21,7 +21,8 @@ cdef object densified(object node, bint copy):
         return node
     t = <Tree> node
     if t.validity is not None and count_nulls(t):
-        raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without missing values")
+        raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without"
+                         " missing values. Use x.fill_null(value)")
     if has(t, NUMBERS):
         return t.content if t.meaning is None else of_numpys_type(t, copy)
     if has(t, BIT_PACKED):

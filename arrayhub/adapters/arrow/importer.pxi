@@ -15,7 +15,7 @@ from arrayhub.adapters.type_cache cimport (
     record_of,
 )
 
-from arrayhub._core.errors import PASSES_ON, interface_error, name_of_type
+from arrayhub._core.errors import MISSING_VALUES, PASSES_ON, interface_error, name_of_type
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -68,7 +68,7 @@ cdef Descriptor dense(object node, object obj):
 cdef str refusal_of(Tree t):
     if t.validity is not None and (not host_readable(t.validity) or count_nulls(t)):
         count = f"{t.nulls} missing values" if t.nulls != UNCOUNTED else "a bitmap of missing values"
-        return f"has {count}, which a dense array cannot represent; call arrayhub.asnested(x), or fill them first"
+        return f"has {count}, which a dense array cannot represent; {MISSING_VALUES}, or call arrayhub.asnested(x)"
     if has(t, NUMBERS):
         return f"has elements of Arrow's type {t.meaning!r}, which NumPy cannot represent; call arrayhub.asnested(x)" \
             ".content for the numbers"

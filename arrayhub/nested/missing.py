@@ -1,0 +1,357 @@
+"""Missing values: masks of truth values, filled copies, and the argument ``missing=`` of the ``as_*`` functions."""
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import Copy, forbidden, if_needed, wanted
+from arrayhub._core.device import CPU
+from arrayhub._core.errors import show
+from arrayhub._core.kinds import kind_of
+from arrayhub.array import casting
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.nested.array import (
+    NestedArray,
+    bitmap_of,
+    covered,
+    from_string_dtype,
+    is_on_host,
+    make,
+    nested_of,
+    part,
+    to_string_dtype,
+    unpacked,
+    unwrapped,
+)
+from arrayhub.nested.asnested import asnested
+from arrayhub.nested.concatenate import in_order
+from arrayhub.nested.conform import rebuild
+from arrayhub.nested.from_python import characters, from_python
+from arrayhub.nested.to_device import offsets_on_host
+
+_NAN = object()  # fills each type with its own NaN or NaT
+_MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
+
+
+# ------------------------------------------------------------------------------------------------------------- masks
+
+
+def is_null(x: NestedArray) -> Any:
+    """Return a mask of the missing elements on the device of `x`; see `NestedArray.is_null`."""
+    mask = asarray(_null_mask(x))
+    return mask if x.validity is None or is_on_host(x.validity) else mask.to_device(x.device)
+
+
+def _null_mask(node: NestedArray) -> Any:
+    """Return a new ndarray that is True for missing elements. A bitmap on a device is copied to the host."""
+    if node.validity is None:
+        return np.zeros(len(node), bool)
+    bits = np.unpackbits(as_numpy(node.validity.to_host()), bitorder="little")
+    return bits[node.validity_offset : node.validity_offset + len(node)] == 0
+
+
+def _without_validity(node: Any) -> Any:
+    """Return a node that shares all values, in which no element is marked as missing."""
+    if not isinstance(node, NestedArray):
+        return node
+    kind = kind_of(node)
+    bare = rebuild(node, _without_validity if kind.over_nodes else _same, validity=None,
+                   bit=node.validity_offset if kind.packed else 0)  # fmt: skip
+    return unwrapped(bare)
+
+
+def _same(node: Any) -> Any:
+    return node
+
+
+def _dense_mask(node: Any) -> Any:
+    """Return a mask with the shape of a node whose rows have equal lengths; None if no element is missing."""
+    if not isinstance(node, NestedArray):
+        return None
+    kind = kind_of(node)
+    own = _null_mask(node) if node.validity is not None else None
+    if kind.numbers or kind.packed:
+        if own is not None and kind.numbers:
+            own = np.broadcast_to(own.reshape(-1, *[1] * (node.content.ndim - 1)), node.content.shape)
+        return own
+    content = node.content
+    if not kind.width:
+        offsets = offsets_on_host(node)
+        last = offsets[-1] if kind.ends else offsets[0] + as_numpy(node.sizes).sum() if len(node) else offsets[0]
+        content = part(content, int(offsets[0]), int(last))
+    inner = _dense_mask(content)
+    if inner is not None:
+        width = len(content) // max(len(node), 1)
+        inner = inner.reshape(len(node), width, *inner.shape[1:])
+    if own is None:
+        return inner
+    return own if inner is None else inner | own.reshape(-1, *[1] * (inner.ndim - 1))
+
+
+def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
+    """Return the values of a node as a dense array, and an ndarray of its shape that is True for missing elements.
+
+    Missing elements have the values that the producer left in the memory.
+
+    Raises
+    ------
+    ValueError, BufferError
+        As `NestedArray.to_dense`.
+    """
+    values = nested_of(_without_validity(x)).to_dense(copy=copy)
+    mask = _dense_mask(x)
+    if mask is None:
+        return values, np.zeros(values.shape, bool)
+    return values, np.array(np.broadcast_to(mask.reshape(*mask.shape, *[1] * (values.ndim - mask.ndim)), values.shape))
+
+
+# ------------------------------------------------------------------------------------------------------------ filling
+
+
+def fill_null(x: NestedArray, value: Any) -> Any:
+    """Return a copy without missing elements; see `NestedArray.fill_null`."""
+    if value is None:
+        raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string, a time")
+    return _dense_or_node(_filled(x.to_host() if _any_missing(x) else x, value, "x"))
+
+
+def _dense_or_node(node: Any) -> Any:
+    """Return a node as a dense array if it is dense, or a copy of it is."""
+    if not isinstance(node, NestedArray):
+        return node
+    try:
+        return node.to_dense(copy="if_needed")
+    except (BufferError, ValueError):
+        return node
+
+
+def _any_missing(node: Any) -> bool:
+    if not isinstance(node, NestedArray):
+        return False
+    if node.validity is not None and _null_mask(node).any():
+        return True
+    kind = kind_of(node)
+    return any(map(_any_missing, node.children if kind.fields else (node.content,)))
+
+
+def _filled(node: Any, value: Any, name: str) -> Any:
+    """Return a node with `value` in place of missing elements, at each depth. `name` is the node's name in errors."""
+    if not isinstance(node, NestedArray):
+        return _as_floats(node, value)
+    kind = kind_of(node)
+    if kind.fields:
+        return _filled_record(node, value, name)
+    mask = _null_mask(node)
+    if kind.numbers:
+        return _filled_numbers(node, mask, value, name)
+    if kind.packed:
+        return _filled_numbers(nested_of(unpacked(node)), mask, value, name)
+    if kind.characters:
+        return _filled_characters(node, mask, value, name)
+    if kind.indices:
+        return _filled_categories(node, mask, value, name)
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return _filled_rows(node, mask, value)
+    if mask.any():
+        if not kind.width:
+            raise ValueError(
+                f"fill_null: row {int(mask.argmax())} of {name} is missing, and {show(value)} is not a row; accepted: a"
+                " list, such as [], in place of missing rows"
+            )
+        node = make("regular", len(node), width=node.width,
+                    content=covered(node.content, bitmap_of(~np.repeat(mask, node.width)), 0))  # fmt: skip
+    return rebuild(node, lambda content: _filled(content, value, f"{name}.content"), validity=None, bit=0)
+
+
+def _as_floats(array: Any, value: Any) -> Any:
+    """Return truth values and integers as float64 if they are filled with NaN, and other numbers unchanged."""
+    rank = casting.rank(array.dtype)
+    return asarray(array, dtype=np.float64) if value is _NAN and rank in (0, 1) else array
+
+
+def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
+    content = node.content
+    if value is _NAN and node.meaning is None:
+        content = _as_floats(content, value)
+    if mask.any():
+        if content is node.content:
+            content = content.copy()
+        numbers = as_numpy(content)
+        numbers[mask] = _fitting(value, numbers.dtype, node, name)
+    return content if node.meaning is None else make("flat", len(node), content=content, meaning=node.meaning)
+
+
+def _element_type(node: NestedArray) -> str:
+    return str(node.type).partition(" * ")[2]
+
+
+def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
+    """Return a value that can be assigned to elements of a node, or raise TypeError, ValueError or OverflowError."""
+    call = f"fill_null: {name} has elements of {_element_type(node)}"
+    if np.ndim(value) != 0:
+        raise TypeError(f"{call}, and value is {show(value)}; accepted: one number, string or time")
+    if node.meaning is not None:
+        return _count_of(value, dtype, node.meaning, call)
+    if value is _NAN:
+        return np.array("NaT", dtype) if dtype.kind in "mM" else casting.converted(
+            casting.checked(float("nan"), dtype, call), dtype)  # fmt: skip
+    return casting.converted(casting.checked(value, dtype, call), dtype)
+
+
+def _count_of(value: Any, dtype: Any, meaning: str, call: str) -> Any:
+    """Return the number that stands for a date, a time of day or a time with a zone in Arrow's format `meaning`."""
+    if meaning == "tdD" and isinstance(value, (datetime.date, np.datetime64)) and value == value:
+        day: Any = value
+        return np.datetime64(day, "D").astype(np.int64)
+    if dtype.kind == "M" and value is _NAN:
+        return np.array("NaT", dtype)
+    if dtype.kind == "M" and isinstance(value, (datetime.date, np.datetime64)):
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        return casting.converted(casting.checked(value, dtype, call), dtype)
+    if meaning[:2] == "tt" and isinstance(value, datetime.time):
+        count = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+        return count * 1000 if meaning[2] == "n" else count // _MICROSECONDS_PER_UNIT[meaning[2]]
+    accepted = "a datetime.time" if meaning[:2] == "tt" else "a datetime"
+    what = "NaN" if value is _NAN else show(value)
+    raise TypeError(f"{call} of Arrow's format {meaning!r}, and value is {what}; accepted: {accepted}")
+
+
+def _filled_characters(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
+    utf8 = kind_of(node).utf8
+    if not isinstance(value, str if utf8 else bytes):
+        what = "'nan'" if value is _NAN else show(value)
+        raise TypeError(
+            f"fill_null: {name} has elements of {_element_type(node)}, and value is {what}; accepted:"
+            f" {'a str' if utf8 else 'bytes'}"
+        )
+    if not mask.any():
+        return _without_validity(node)
+    if not utf8:
+        parts: list[Any] = [value if item is None else item for item in node.to_list()]
+        return characters("bytes", parts)
+    strings = to_string_dtype(node)
+    strings[mask] = value
+    return from_string_dtype(strings)
+
+
+def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
+    if not mask.any():
+        return _without_validity(node)
+    categories = nested_of(node.content).to_list()
+    if value not in categories:
+        what = "'nan'" if value is _NAN else show(value)
+        raise ValueError(f"fill_null: value is {what}; accepted: a category of {name}, such as {show(categories[:3])}")
+    indices = as_numpy(node.indices).copy()
+    indices[mask] = categories.index(value)
+    return make("categorical", len(node), indices=asarray(indices), content=node.content, meaning=node.meaning)
+
+
+def _filled_rows(node: NestedArray, mask: Any, row: Any) -> Any:
+    """Return lists with `row` in place of missing rows, as list views that share the content if `row` is empty."""
+    kind = kind_of(node)
+    if kind.width:
+        starts = np.arange(len(node), dtype=np.int64) * node.width
+        sizes = np.full(len(node), node.width, np.int64)
+    elif kind.sizes:
+        starts, sizes = as_numpy(node.offsets).astype(np.int64), as_numpy(node.sizes).astype(np.int64)
+    else:
+        offsets = offsets_on_host(node).astype(np.int64)
+        starts, sizes = offsets[:-1].copy(), np.diff(offsets)
+    content = node.content
+    if len(row) and mask.any():
+        from arrayhub.nested.concatenate import concatenate
+
+        starts[mask] = len(content)
+        content = unwrapped(concatenate([nested_of(content), _row_like(row, content)]))
+    sizes[mask] = len(row)
+    return in_order(make("list_view", len(node), offsets=asarray(starts), sizes=asarray(sizes), content=content))
+
+
+def _row_like(row: Any, content: Any) -> NestedArray:
+    """Return the elements of a row in the type of a list's content."""
+    plain = unwrapped(nested_of(content)) if not kind_of(nested_of(content)).numbers else nested_of(content).content
+    if isinstance(plain, NestedArray):
+        return from_python(list(row))
+    return nested_of(asarray(casting.converted(casting.checked(list(row), plain.dtype, "fill_null"), plain.dtype)))
+
+
+def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
+    """Fill each field, or the fields that a dict names, of a record. Fields of missing records are missing, too."""
+    names = node.field_names
+    if isinstance(value, dict):
+        unknown = [key for key in value if key not in names]
+        if unknown:
+            raise ValueError(f"fill_null: value names the field {show(unknown[0])}; accepted: {', '.join(names)}")
+    fields = []
+    for key, field in zip(names, node.children, strict=True):
+        if node.validity is not None:
+            field = unwrapped(covered(field, node.validity, node.validity_offset))
+        if isinstance(value, dict) and key not in value:
+            fields.append(field)
+        else:
+            filler = value[key] if isinstance(value, dict) else value
+            fields.append(_dense_or_node(_filled(field, filler, f"{name}[{key!r}]")))
+    return make("record", len(node), names=names, parts=tuple(fields))
+
+
+# ----------------------------------------------------------------------------------------------------- missing=
+
+
+def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, reads_host: bool, masked: bool) -> Any:
+    """Export an object whose missing values `missing` replaces, for the ``as_*`` functions.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asnested` accepts.
+    export : callable
+        Export of a dense array or a NestedArray, with ``copy=``.
+    missing : object
+        "mask", "nan" or a value; see `arrayhub.as_numpy`.
+    copy : bool or "if_needed", optional
+        As in `arrayhub.as_numpy`.
+    reads_host : bool
+        Whether the library has arrays in host memory.
+    masked : bool
+        Whether "mask" makes a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
+    """
+    as_mask = isinstance(missing, str) and missing == "mask"
+    column = _imported(obj, copy, not as_mask)
+    if as_mask:
+        values, mask = _values_and_mask(column, "if_needed" if copy is True else copy)
+        values = export(values, copy=copy)
+        if masked:
+            return np.ma.MaskedArray(values, mask)
+        place = column.device
+        mask = asarray(mask)
+        return values, export(mask if place == CPU or is_on_host(column) else mask.to_device(place), copy=copy)
+    if copy is False and _any_missing(column):
+        forbidden(copy, "missing", "missing values are replaced in a copy")
+    filled = fill_null(column, _NAN if isinstance(missing, str) and missing == "nan" else missing)
+    if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
+        copy = "if_needed"
+    return export(filled, copy=copy)
+
+
+def _values_and_mask(column: NestedArray, copy: Copy) -> tuple[Any, Any]:
+    try:
+        return values_and_mask(column, copy)
+    except (BufferError, ValueError) as error:
+        why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
+        raise type(error)(f"missing='mask': {why}") from None
+
+
+def _imported(obj: Any, copy: Copy, fills: bool) -> NestedArray:
+    if isinstance(obj, NestedArray):
+        return obj
+    copies = wanted(copy, "asnested") or if_needed(copy) or (fills and copy is None)
+    allowed: Copy = "if_needed" if copies else copy
+    imported = asnested(obj, copy=allowed)
+    if isinstance(imported, list):
+        raise BufferError(
+            f"asnested: the object has {len(imported)} chunks; accepted: one. Pass copy=True, which concatenates them"
+        )
+    return imported

@@ -1,0 +1,332 @@
+"""Missing values: is_null, fill_null, and missing= of the exports, for columns of each library."""
+
+import datetime
+
+import awkward as ak
+import jax
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+
+import arrayhub as ah
+
+NUMBERS = {
+    "pyarrow": pa.array([1, None, 3]),
+    "a slice of pyarrow": pa.array([5, 1, None, 3, 5])[1:4],
+    "polars": pl.Series([1, None, 3]),
+    "pandas, masked": pd.Series([1, None, 3], dtype="Int64"),
+    "pandas, on Arrow": pd.Series([1, None, 3], dtype="int64[pyarrow]"),
+    "a pandas array": pd.array([1, None, 3]),
+    "awkward": ak.Array([1, None, 3]),
+    "a masked array": np.ma.MaskedArray([1, 2, 3], [False, True, False]),
+    "a list": [1, None, 3],
+    "a NestedArray": ah.asnested([1, None, 3]),
+    "one chunk": pa.chunked_array([[1, None, 3]]),
+}
+COMPLETE = {
+    "pyarrow": pa.array([1, 2, 3]),
+    "polars": pl.Series([1, 2, 3]),
+    "pandas, masked": pd.Series([1, 2, 3], dtype="Int64"),
+    "pandas, on Arrow": pd.Series([1, 2, 3], dtype="int64[pyarrow]"),
+    "awkward": ak.Array([1, 2, 3]),
+    "a masked array": np.ma.MaskedArray([1, 2, 3], [False] * 3),
+    "NumPy": np.array([1, 2, 3]),
+    "torch": torch.tensor([1, 2, 3]),
+}
+BOOLEANS = {
+    "pyarrow": pa.array([True, None, False]),
+    "polars": pl.Series([True, None, False]),
+    "pandas, masked": pd.Series([True, None, False], dtype="boolean"),
+    "pandas, on Arrow": pd.Series([True, None, False], dtype="bool[pyarrow]"),
+    "awkward": ak.Array([True, None, False]),
+    "a masked array": np.ma.MaskedArray([True, True, False], [False, True, False]),
+    "a list": [True, None, False],
+}
+TENSORS = {"torch": ah.as_torch, "jax": ah.as_jax, "numba": ah.as_numba}
+MASK = [False, True, False]
+
+
+@pytest.fixture(autouse=True)
+def wide_integers_in_jax():
+    with jax.enable_x64(True):
+        yield
+
+
+def each(table):
+    return pytest.mark.parametrize("column", table.values(), ids=table)
+
+
+def each_export(function):
+    return pytest.mark.parametrize("export", TENSORS.values(), ids=TENSORS)(function)
+
+
+# --------------------------------------------------------------------------------------------------------- the methods
+
+
+@each(NUMBERS)
+def test_is_null_is_one_byte_for_each_element(column):
+    x = ah.asnested(column)
+    mask = x.is_null()
+    assert type(mask) is ah.USMArray and mask.dtype == bool and mask.tolist() == MASK
+    assert x.null_count == 1
+
+
+def test_is_null_of_a_complete_array():
+    assert ah.asnested(pa.array(["a", "b"])).is_null().tolist() == [False, False]
+    assert ah.asnested(pa.array([], pa.int8())).is_null().tolist() == []
+
+
+@each(NUMBERS)
+def test_fill_null_returns_a_dense_copy(column):
+    x = ah.asnested(column)
+    before = x.to_list()
+    filled = x.fill_null(-1)
+    assert type(filled) is ah.USMArray and filled.dtype == np.int64 and filled.tolist() == [1, -1, 3]
+    assert x.to_list() == before
+
+
+def test_fill_null_of_a_complete_array_is_a_view():
+    source = pa.array([1, 2, 3])
+    x = ah.asnested(source)
+    assert x.fill_null(0).ptr == source.buffers()[1].address
+
+
+FILLED = {
+    "strings": (["a", None, "b"], "?", ["a", "?", "b"]),
+    "long strings": (pa.array(["a" * 20, None], pa.string_view()), "ü", ["a" * 20, "ü"]),
+    "bytes": ([b"a", None], b"xyz", [b"a", b"xyz"]),
+    "bits": (pa.array([True, None]), False, [True, False]),
+    "floats": ([1.5, None], 2, [1.5, 2.0]),
+    "times": (pa.array([None, 5], pa.timestamp("us")), datetime.datetime(1970, 1, 1), [0, 5]),
+    "days": (pa.array([None, 5], pa.date32()), datetime.date(1970, 1, 2), [datetime.date(1970, 1, 2),
+                                                                         datetime.date(1970, 1, 6)]),
+    "times of day": (pa.array([None, 5], pa.time32("s")), datetime.time(0, 1), [datetime.time(0, 1),
+                                                                               datetime.time(0, 0, 5)]),
+    "zones": (pa.array([None, 5], pa.timestamp("s", "UTC")), datetime.datetime(1970, 1, 1, 1, tzinfo=datetime.UTC),
+              [datetime.datetime(1970, 1, 1, 1, tzinfo=datetime.UTC),
+               datetime.datetime(1970, 1, 1, 0, 0, 5, tzinfo=datetime.UTC)]),
+    "categories": (pa.array(["a", None, "b"]).dictionary_encode(), "b", ["a", "b", "b"]),
+    "in lists": ([[1, None], [], [None]], 0, [[1, 0], [], [0]]),
+    "missing lists": ([[1, 2], None, [3]], [], [[1, 2], [], [3]]),
+    "missing lists by a row": ([[1, 2], None, [3]], [7, 8], [[1, 2], [7, 8], [3]]),
+    "missing lists of strings": ([["a"], None], ["b", "c"], [["a"], ["b", "c"]]),
+    "fixed lists": (pa.array([[1, 2], None, [3, None]], pa.list_(pa.int8(), 2)), 9, [[1, 2], [9, 9], [3, 9]]),
+    "records": ([{"a": 1, "b": None}, {"a": None, "b": 2.5}], 0, [{"a": 1, "b": 0.0}, {"a": 0, "b": 2.5}]),
+    "records by field": ([{"a": 1, "b": None}, {"a": None, "b": "x"}], {"b": "y"}, [{"a": 1, "b": "y"},
+                                                                                  {"a": None, "b": "x"}]),
+    "missing records": (pa.array([{"a": 1}, None]), 0, [{"a": 1}, {"a": 0}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "value", "expected"), FILLED.values(), ids=FILLED)
+def test_fill_null_of_each_kind(source, value, expected):
+    filled = ah.asnested(source).fill_null(value)
+    if type(filled) is ah.USMArray:
+        numbers = filled.tolist()
+        assert (np.asarray(filled).astype(np.int64).tolist() if filled.dtype.kind == "M" and type(expected[0]) is int
+                else numbers) == expected  # fmt: skip
+    else:
+        assert filled.to_list() == expected
+
+
+REFUSED = {
+    "a float among integers": ([1, None], 0.5, TypeError, "same_kind"),
+    "out of range": (pa.array([1, None], pa.int8()), 300, OverflowError, "300"),
+    "text among numbers": ([1, None], "x", TypeError, "same_kind"),
+    "a number among strings": (["a", None], 0, TypeError, "accepted: a str"),
+    "None": ([1, None], None, TypeError, "accepted: a number"),
+    "several values": ([1, None], [1, 2], TypeError, "accepted: one number"),
+    "a number for a missing row": ([[1], None], 0, ValueError, r"row 1.*such as \[\]"),
+    "an unknown category": (pa.array(["a", None]).dictionary_encode(), "z", ValueError, "category"),
+    "an unknown field": ([{"a": None}, {"a": 1}], {"b": 1}, ValueError, "accepted: a"),
+    "a field that does not fit": ([{"a": None}, {"a": "z"}], 0, TypeError, r"x\['a'\]"),
+}
+
+
+@pytest.mark.parametrize(("source", "value", "error", "says"), REFUSED.values(), ids=REFUSED)
+def test_fill_null_refuses_values_that_do_not_fit(source, value, error, says):
+    with pytest.raises(error, match=says):
+        ah.asnested(source).fill_null(value)
+
+
+# ----------------------------------------------------------------------------------------------- missing= of as_numpy
+
+
+@each(NUMBERS)
+def test_a_mask_is_numpys_masked_array(column):
+    masked = ah.as_numpy(column, missing="mask")
+    assert isinstance(masked, np.ma.MaskedArray)
+    assert masked.dtype == np.int64 and masked.mask.tolist() == MASK and masked.tolist() == [1, None, 3]
+
+
+def test_a_masked_array_shares_the_values():
+    source = pa.array([1.0, None, 3.0])[1:]
+    masked = ah.as_numpy(source, missing="mask")
+    assert masked.data.ctypes.data == source.buffers()[1].address + 8 and not masked.data.flags.writeable
+    assert masked.tolist() == [None, 3.0]
+    series = pl.Series([1.0, None])
+    assert ah.as_numpy(series, missing="mask").data.ctypes.data == series.to_arrow().buffers()[1].address
+    numbers = np.ma.MaskedArray([1, 2], [True, False])
+    assert np.shares_memory(ah.as_numpy(numbers, missing="mask").data, numbers.data)
+
+
+@each(COMPLETE)
+def test_a_complete_column_has_a_mask_of_false(column):
+    masked = ah.as_numpy(column, missing="mask")
+    assert masked.mask.tolist() == [False] * 3 and masked.tolist() == [1, 2, 3]
+
+
+@each(NUMBERS)
+def test_integers_become_floats_by_nan(column):
+    filled = ah.as_numpy(column, missing="nan")
+    assert filled.dtype == np.float64 and np.array_equal(filled, [1, np.nan, 3], equal_nan=True)
+
+
+@each(COMPLETE)
+def test_nan_makes_floats_even_if_nothing_is_missing(column):
+    assert ah.as_numpy(column, missing="nan").dtype == np.float64
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_nan_keeps_the_type_of_floats(kind):
+    filled = ah.as_numpy(pa.array([np.dtype(kind).type(1), None], getattr(pa, kind)()), missing="nan")
+    assert filled.dtype == kind and np.isnan(filled[1]) and filled[0] == 1
+
+
+def test_nan_of_times_is_nat():
+    filled = ah.as_numpy(pa.array([1, None], pa.timestamp("ms")), missing="nan")
+    assert filled.dtype == "M8[ms]" and np.isnat(filled).tolist() == [False, True]
+
+
+@each(NUMBERS)
+def test_a_value_replaces_missing_ones(column):
+    filled = ah.as_numpy(column, missing=0)
+    assert filled.dtype == np.int64 and filled.tolist() == [1, 0, 3]
+
+
+@each(COMPLETE)
+def test_a_value_changes_nothing_where_nothing_is_missing(column):
+    assert ah.as_numpy(column, missing=0).tolist() == [1, 2, 3]
+
+
+@each(BOOLEANS)
+def test_booleans(column):
+    assert ah.as_numpy(column, missing=False).tolist() == [True, False, False]
+    assert ah.as_numpy(column, missing="mask", copy=True).tolist() == [True, None, False]
+    assert ah.as_numpy(column, missing="nan").tolist()[::2] == [1.0, 0.0]
+    assert ah.as_torch(column, missing=True).tolist() == [True, True, False]
+
+
+def test_bits_are_unpacked_for_a_mask_by_a_copy_only():
+    with pytest.raises(BufferError, match=r"missing='mask': .*pass copy=True"):
+        ah.as_numpy(BOOLEANS["pyarrow"], missing="mask")
+
+
+def test_strings():
+    words = pa.array(["a", None])
+    assert ah.as_numpy(words, missing="?").tolist() == ["a", "?"]
+    for missing in ("nan", "mask"):
+        with pytest.raises((TypeError, BufferError)):
+            ah.as_numpy(words, missing=missing)
+
+
+@pytest.mark.parametrize("missing", ["nan", 0])
+def test_copy_false_forbids_to_fill(missing):
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.as_numpy(pa.array([1.0, None]), missing=missing, copy=False)
+    source = pa.array([1.0, 2.0])
+    assert ah.as_numpy(source, missing=missing, copy=False).ctypes.data == source.buffers()[1].address
+
+
+def test_several_chunks_are_filled_in_one_copy():
+    chunks = pa.chunked_array([[1, None], [3]])
+    for column in (chunks, pl.from_arrow(chunks), pd.Series(chunks, dtype="int64[pyarrow]")):
+        assert ah.as_torch(column, missing=0).tolist() == [1, 0, 3]
+        assert ah.as_numpy(column, missing="mask", copy=True).tolist() == [1, None, 3]
+
+
+def test_rows_of_equal_lengths():
+    rows = pa.array([[1.0, None], None, [3.0, 4.0]], pa.list_(pa.float64(), 2))
+    masked = ah.as_numpy(rows, missing="mask")
+    assert masked.shape == (3, 2) and masked.mask.tolist() == [[False, True], [True, True], [False, False]]
+    assert np.array_equal(ah.as_numpy(rows, missing="nan"), [[1, np.nan], [np.nan] * 2, [3, 4]], equal_nan=True)
+    lists = pa.array([[1, None], [3, 4]])
+    assert ah.as_numpy(lists, missing="mask").tolist() == [[1, None], [3, 4]]
+    assert ah.as_torch(lists[1:], missing=0).tolist() == [[3, 4]]
+
+
+def test_masked_arrays_of_several_dimensions():
+    masked = np.ma.MaskedArray(np.arange(6).reshape(2, 3), np.eye(2, 3, dtype=bool))
+    x = ah.asnested(masked)
+    assert str(x.type) == "2 * 3 * ?int64" and x.to_list() == masked.tolist()
+    for source in (masked, masked.T, masked[:, 1:], masked[:0]):
+        back = ah.as_numpy(source, missing="mask")
+        assert back.tolist() == source.tolist() and back.shape == source.shape
+        assert ah.as_torch(source, missing=-1).tolist() == source.filled(-1).tolist()
+    assert np.shares_memory(ah.as_numpy(masked, missing="mask").data, masked.data)
+
+
+def test_ragged_rows_become_a_jagged_tensor():
+    tensor = ah.as_torch([[1.0, None], [], [2.0]], missing=0.0)
+    assert [row.tolist() for row in tensor.unbind()] == [[1.0, 0.0], [], [2.0]]
+    with pytest.raises(ValueError, match="equal lengths"):
+        ah.as_numpy([[1.0, None], [2.0]], missing="nan")
+
+
+# --------------------------------------------------------------------------------------------- missing= of the others
+
+
+@each_export
+@each(NUMBERS)
+def test_tensors_with_a_value(export, column):
+    assert np.asarray(export(column, missing=7)).tolist() == [1, 7, 3]
+
+
+@each_export
+@each(COMPLETE)
+def test_tensors_of_complete_columns(export, column):
+    assert np.asarray(export(column, missing=7)).tolist() == [1, 2, 3]
+
+
+@each_export
+@each(NUMBERS)
+def test_tensors_with_nan(export, column):
+    filled = np.asarray(export(column, missing="nan"))
+    assert filled.dtype.kind == "f" and np.array_equal(filled, [1, np.nan, 3], equal_nan=True)
+
+
+@each_export
+@each(NUMBERS)
+def test_a_pair_of_values_and_mask(export, column):
+    values, mask = export(column, missing="mask", copy=True)
+    assert type(values) is type(mask)
+    assert np.asarray(mask).dtype == bool and np.asarray(mask).tolist() == MASK
+    assert np.asarray(values)[[0, 2]].tolist() == [1, 3]
+
+
+def test_a_pair_shares_the_values():
+    source = pa.array([1.0, None])
+    values, mask = ah.as_torch(source, missing="mask", allow_readonly=True)
+    assert values.data_ptr() == source.buffers()[1].address and mask.tolist() == [False, True]
+    with pytest.raises(BufferError, match="read-only"):
+        ah.as_torch(source, missing="mask")
+
+
+# ------------------------------------------------------------------------------------------ what the plain calls name
+
+
+@each(NUMBERS)
+def test_the_plain_call_names_the_argument(column):
+    for export in (ah.as_numpy, ah.as_torch, ah.as_jax):
+        for copy in (None, True):
+            with pytest.raises((BufferError, TypeError, ValueError), match="missing="):
+                export(column, copy=copy)
+
+
+def test_fill_null_is_named_where_a_nested_array_is_not_dense():
+    x = ah.asnested([[1, 2], None])
+    with pytest.raises(ValueError, match=r"fill_null\(value\)"):
+        x.to_dense()
