@@ -21,8 +21,9 @@ def assign(array, key, value):
     _check_target(target)
     elements = ndarray(target)
     since = tracing.started()
-    text = isinstance(value, bytes) and elements.dtype.kind in "SUV"  # for other element types, bytes are a buffer
-    if text or isinstance(value, _VALUES):
+    cls = type(value)
+    text = issubclass(cls, bytes) and elements.dtype.kind in "SUV"  # for other element types, bytes are a buffer
+    if text or issubclass(cls, _VALUES):
         refuse_endless(value, "x[...] = value")
         hooks.check_values(value)  # before NumPy calls methods of the elements
         given = checked(with_ndarrays(value), elements.dtype, "x[...] = value")

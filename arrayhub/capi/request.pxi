@@ -325,7 +325,7 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
     if r.flags & WRITEABLE:
         raise error_about(r, TypeError, obj, "is imported as a copy, so writes would be lost; accepted: an array"
                           " whose memory can be viewed, such as numpy.asarray(x), kept by the caller")
-    if isinstance(obj, VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
+    if issubclass(type(obj), VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
         raise error_about(r, TypeError, obj, "is not an array; accepted: an array, such as numpy.asarray(x)")
     return 0
 
@@ -389,7 +389,7 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
 
 cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
     """Return whether the array was built here from Python numbers, which lack an element type."""
-    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and isinstance(obj, VALUES) and came_as_copy(a, obj))
+    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and issubclass(type(obj), VALUES) and came_as_copy(a, obj))
 
 
 cdef bint are_of_kind(object numbers, object wanted) except -1:

@@ -115,6 +115,7 @@ cdef enum Labelled:          # which objects of a type name their dimensions, or
 # Types without memory that could be viewed.
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
 cdef tuple PLAIN = (int, float, complex, str, bytes)
+# Test the type, not the object: isinstance asks the object's __class__, which may be false.
 cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, range, numpy.generic)
 globals()["VALUES"] = VALUES      # for Python modules
 
@@ -307,7 +308,7 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
     cdef Descriptor a
     if PyCapsule_CheckExact(obj):
         return dlpack.parse_capsule(obj, False, None)
-    if issubclass(type(obj), VALUES):      # not isinstance: the object's __class__ may be false
+    if issubclass(type(obj), VALUES):
         numpy_library.refuse_endless(obj, "asarray")
         check_values(obj)      # before NumPy calls methods of the elements, which may compute a query
         try:
@@ -376,7 +377,7 @@ cdef int check_level(object obj, int level, dict seen) except -1:
     cdef type cls
     cdef Py_ssize_t k = -1
     if not isinstance(obj, (list, tuple)):
-        return 0 if isinstance(obj, PLAIN) else check_value(obj, level, seen)
+        return 0 if issubclass(type(obj), PLAIN) else check_value(obj, level, seen)
     if level > layout.MAX_NDIM:
         return 0
     if level > 0:
@@ -386,7 +387,7 @@ cdef int check_level(object obj, int level, dict seen) except -1:
     for item in obj:
         k += 1
         cls = type(item)
-        if cls is float or cls is int or <PyTypeObject*> cls == _NDARRAY or isinstance(item, PLAIN):      # fastest test first
+        if cls is float or cls is int or <PyTypeObject*> cls == _NDARRAY or issubclass(cls, PLAIN):      # fastest test first
             continue
         try:
             check_value(item, level, seen)
@@ -401,11 +402,11 @@ cdef int check_value(object item, int level, dict seen) except -1:
     cdef unsigned int record
     if isinstance(item, (list, tuple)):
         check_level(item, level + 1, seen)
-    elif isinstance(item, datetime) and item.tzinfo is not None:
+    elif issubclass(cls, datetime) and item.tzinfo is not None:
         raise TypeError(f"asarray: {show(item)} has a time zone; accepted: datetimes without a time zone. Call"
                         " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested(x), which keeps the"
                         " time zone")
-    elif cls is not numpy.ndarray and not isinstance(item, numpy.generic):
+    elif cls is not numpy.ndarray and not issubclass(cls, numpy.generic):
         numpy_library.refuse_mask(item)
         numpy_library.refuse_unit(item)
         record = record_of(item)
@@ -480,7 +481,7 @@ cdef Descriptor parse_registered(object obj, object row):
         raise
     except Exception as raised:
         plugins.raise_result_error(row, obj, inner, raised)
-    if a.data_ != again.data_ and size_of(a) or a.flags_ & COPIED and isinstance(inner, VALUES):
+    if a.data_ != again.data_ and size_of(a) or a.flags_ & COPIED and issubclass(type(inner), VALUES):
         raise plugins.parse_fault(row, obj, f"returned {name_of_type(type(inner))} with a copy")
     if a is not again and a.shape != again.shape:
         raise plugins.parse_fault(row, obj, "returned arrays of different shapes")

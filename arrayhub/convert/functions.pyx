@@ -83,7 +83,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     # If the array is copied later, the copy is ordered by `stream`.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
-    if dtype is not None and via is None and isinstance(obj, VALUES):
+    if dtype is not None and via is None and issubclass(type(obj), VALUES):
         a = import_values(obj, requested_dtype(dtype), order)
     elif via is not None:
         a = import_via(obj, order, via)
@@ -141,7 +141,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
     if device is not None:
         result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)
     if copy and shares(a, result):
-        if isinstance(obj, VALUES) and a.flags_ & COPIED:
+        if issubclass(type(obj), VALUES) and a.flags_ & COPIED:
             return ordered(result, stream)
         result = transfer.copy(result, stream=stream)
     return result
@@ -149,7 +149,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
 
 cdef Descriptor of_type(Descriptor a, object obj, object dtype):
     """Return a copy of `a`, the import of `obj`, with another element type."""
-    if isinstance(obj, VALUES) and came_as_copy(a, obj) and host_readable(a):
+    if issubclass(type(obj), VALUES) and came_as_copy(a, obj) and host_readable(a):
         check_whole(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
     return transfer.astype(a, dtype)

@@ -100,7 +100,7 @@ class Kind:
             return array
         if not is_host_readable(array):
             return transfer.to_memory_of(array, asarray(array.to_host(), dtype=dtype))
-        return asarray(obj if isinstance(obj, (bool, int, float, complex, list, tuple)) else array, dtype=dtype)
+        return asarray(obj if issubclass(type(obj), (bool, int, float, complex, list, tuple)) else array, dtype=dtype)
 
     def dtype(self, call: str) -> np.dtype[Any]:
         """Return the element type of the model."""
@@ -147,7 +147,7 @@ def kind_of(model: Any, call: str) -> Kind:
     TypeError
         `model` is not one of these.
     """
-    if isinstance(model, (ModuleType, type)):
+    if issubclass(type(model), (ModuleType, type)):
         try:
             return Kind(library_name(model), None, None, model if isinstance(model, type) else None)
         except ValueError as error:
@@ -173,7 +173,7 @@ def same_kind(obj: Any, model: Any) -> bool:
     if isinstance(model, type):
         if not issubclass(cls, model) or library_of_type(model) is None:
             return False
-    elif not isinstance(model, cls):
+    elif not issubclass(type(model), cls):
         return False
     if root_of(cls) == "builtins" or issubclass(cls, (np.generic, Descriptor, Tree)) or container_of(cls) is not None:
         return False
@@ -229,7 +229,7 @@ def array_of(model: Any) -> USMArray | None:
 
 def _imported(obj: Any, copy: Copy, library: str) -> Any:
     """Return `obj` as a USMArray, or as a NestedArray if it is not dense."""
-    if isinstance(obj, Tree):
+    if issubclass(type(obj), Tree):
         return obj
     refusal = None
     try:

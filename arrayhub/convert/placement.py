@@ -128,7 +128,7 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
     best, rank, position = None, -1, 0
     on_device: tuple[int, Device] | None = None
     for k, obj in enumerate(objs):
-        if obj is None or isinstance(obj, (str, bytes)):
+        if obj is None or issubclass(type(obj), (str, bytes)):
             continue
         kind = kind_of(obj, "placement")
         device = CPU if kind.device is None else kind.device
@@ -156,7 +156,7 @@ def _on_device(source: Any, device: Device) -> Any:
 
 
 def _rank(obj: Any, kind: Kind) -> int:
-    if isinstance(obj, VALUES):
+    if issubclass(type(obj), VALUES):
         return _VALUE
     return _NUMPY if kind.library == "numpy" else _LIBRARY
 
@@ -192,9 +192,9 @@ def _library_on(device: Device, library: str) -> str:
 
 def is_array(obj: Any) -> bool:
     """Return whether an object is an array, and not a value, a container of Python or a string."""
-    if isinstance(obj, (Descriptor, Tree, np.ndarray)):
+    if issubclass(type(obj), (Descriptor, Tree, np.ndarray)):
         return True
-    if obj is None or isinstance(obj, (str, bytes, dict, set, type, ModuleType, *VALUES)):
+    if obj is None or issubclass(type(obj), (str, bytes, dict, set, type, ModuleType, *VALUES)):
         return False
     try:
         kind_of(obj, "adapt")

@@ -55,7 +55,7 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     """
     obj = _imported(obj, "inspect")
     refcount = shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
-    if not isinstance(obj, USMArray):
+    if not issubclass(type(obj), USMArray):
         nested: dict[str, Any] = hooks.inspect_nested(obj, refcount)
         return nested
     return facts_of(obj, refcount)
@@ -81,7 +81,7 @@ def debug_repr(obj: Any, /) -> str:
     """
     obj = _imported(obj, "debug_repr")
     refcount = shared(sys.getrefcount(obj))  # as in `inspect`
-    if not isinstance(obj, USMArray):
+    if not issubclass(type(obj), USMArray):
         return str(hooks.debug_repr_of_nested(obj, refcount))
     return "\n".join(_lines(facts_of(obj, refcount)))
 

@@ -243,7 +243,7 @@ cdef int refuse_mask(object obj) except -1:
         return 0
     bare = "x.unmasked" if hasattr(cls, "unmasked") else "x.view(numpy.ndarray)"
     helps = f"x.filled(value), or {bare} to ignore it"
-    if isinstance(obj, np.ma.MaskedArray):
+    if issubclass(cls, np.ma.MaskedArray):
         bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's includes the mask
         hides = mask.dtype.names is not None or mask.any()     # NumPy keeps the mask of records even if it hides nothing
         helps = "x.shrink_mask(), since it hides nothing"
@@ -264,7 +264,7 @@ cdef frozenset _NO_UNITS = frozenset(("", "dimensionless", "1.0 dimensionless", 
 cpdef int refuse_unit(object obj) except -1:
     """Reject an ndarray with a unit in a list of values: the units may differ, and none would be kept."""
     cdef type cls = type(obj)
-    if cls is np.ndarray or not isinstance(obj, np.ndarray):
+    if cls is np.ndarray or not issubclass(cls, np.ndarray):
         return 0
     for name in ("unit", "units"):
         unit = getattr(obj, name, None) if is_attribute(obj, name) else None

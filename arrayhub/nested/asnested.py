@@ -93,10 +93,10 @@ def _arrow_loses_structure(obj: Any) -> bool:
     An ``xarray.DataArray`` exports a table without the dimensions that lack coordinates. A ``PIL.Image`` exports padded
     pixels without rows.
     """
-    if hasattr(type(obj), "__array_interface__") and not isinstance(obj, (USMArray, NestedArray)):
+    if hasattr(type(obj), "__array_interface__") and not issubclass(type(obj), (USMArray, NestedArray)):
         return True
     xarray = sys.modules.get("xarray")
-    return xarray is not None and isinstance(obj, getattr(xarray, "DataArray", ()))
+    return xarray is not None and issubclass(type(obj), getattr(xarray, "DataArray", ()))
 
 
 def _by_arrow(obj: Any) -> list[NestedArray] | None:
@@ -124,9 +124,9 @@ def _by_series(obj: Any) -> list[NestedArray] | None:
     Return None for other objects, for arrays that pyarrow converts itself, and for numbers.
     """
     pandas = sys.modules.get("pandas")
-    if pandas is None or hasattr(type(obj), "__arrow_array__") or isinstance(obj, pandas.MultiIndex):
+    if pandas is None or hasattr(type(obj), "__arrow_array__") or issubclass(type(obj), pandas.MultiIndex):
         return None
-    if not isinstance(obj, (pandas.Index, pandas.api.extensions.ExtensionArray)):
+    if not issubclass(type(obj), (pandas.Index, pandas.api.extensions.ExtensionArray)):
         return None
     return None if _dense_column(obj) is not None else _by_arrow(pandas.Series(obj, copy=False))
 
@@ -146,22 +146,23 @@ def _dense_column(obj: Any) -> NestedArray | None:
 
 
 def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
-    if isinstance(obj, (list, tuple)):
+    cls = type(obj)  # isinstance would ask the object's __class__, which may be false
+    if issubclass(cls, (list, tuple)):
         forbidden(copy, "asnested", "Python's lists have no memory to view")
         return from_python(obj)
-    if isinstance(obj, np.ndarray):
+    if issubclass(cls, np.ndarray):
         return from_numpy(obj, copy)
     if is_awkward(obj):
         return from_awkward(obj, copy)
     if is_jagged(obj):
         return from_torch(obj, copy)
     pyarrow = sys.modules.get("pyarrow")
-    if pyarrow is not None and isinstance(obj, pyarrow.Scalar):  # pyarrow exports arrays, not scalars
+    if pyarrow is not None and issubclass(cls, pyarrow.Scalar):  # pyarrow exports arrays, not scalars
         forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory; an array is made of the value")
         return _only(_array_of(pyarrow, obj))
-    if pyarrow is not None and hasattr(type(obj), "__arrow_array__"):  # pandas' extension arrays
+    if pyarrow is not None and hasattr(cls, "__arrow_array__"):  # pandas' extension arrays
         pandas = sys.modules.get("pandas")
-        if pandas is None or not isinstance(obj, pandas.arrays.ArrowExtensionArray):
+        if pandas is None or not issubclass(cls, pandas.arrays.ArrowExtensionArray):
             forbidden(copy, "asnested", f"pyarrow copies the missing values of {name_of_type(type(obj))}")
         return _only(pyarrow.array(obj))
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))

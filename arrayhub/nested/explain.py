@@ -96,7 +96,7 @@ def _verdict_of_imported(obj: Any, chunks: list[NestedArray], consumer: str) -> 
     if consumer in NESTED_CONSUMERS:
         many = len(chunks) > 1 and verdict.verdict == ZERO_COPY
         return Verdict(consumer, COPY, "a copy concatenates its chunks") if many else verdict
-    if isinstance(obj, NestedArray):
+    if issubclass(type(obj), NestedArray):
         return verdict
     if attempt(_dense_copies, chunks, consumer)[1] == "" and is_column(obj):
         return Verdict(consumer, COPY, f"a copy {'concatenates its chunks' if len(chunks) > 1 else 'unpacks its bits'}")
@@ -253,7 +253,7 @@ def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
     the faults found here. Return None if `asnested` rejects the object with ``copy=False``. Only awkward arrays are
     then copied for the check.
     """
-    if isinstance(obj, NestedArray):
+    if issubclass(type(obj), NestedArray):
         return list(_faults(obj, "x"))
     chunks = _chunks_of(obj)
     if not chunks and is_awkward(obj):

@@ -33,9 +33,9 @@ from arrayhub.nested.to_device import offsets_on_host
 
 def _imported(obj: Any, copy: Copy, call: str) -> Any:
     """Import an object as a NestedArray, or as a USMArray if it is dense. Copy it if `copy` is true."""
-    if wanted(copy, call) and not isinstance(obj, NestedArray):
+    if wanted(copy, call) and not issubclass(type(obj), NestedArray):
         return asnested(obj, copy=True)
-    array = obj if isinstance(obj, NestedArray) else _dense_or_nested(obj, copy)
+    array = obj if issubclass(type(obj), NestedArray) else _dense_or_nested(obj, copy)
     return concatenate([array]) if copy else array
 
 
@@ -47,7 +47,7 @@ def _imported_for_arrow(obj: Any, copy: Copy, call: str) -> Any:
 
 def _view_or_copy(export: Callable[..., Any], obj: Any) -> Any:
     """Export a view of `obj` if one is possible, otherwise a copy. `obj` is imported once."""
-    imported = obj if isinstance(obj, NestedArray) else _dense_or_nested(obj, "if_needed")
+    imported = obj if issubclass(type(obj), NestedArray) else _dense_or_nested(obj, "if_needed")
     try:
         return export(imported)
     except BufferError:

@@ -14,7 +14,7 @@ from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_
 def is_awkward(obj: Any) -> bool:
     """Return whether `obj` is an ``awkward.Array``, without importing awkward."""
     awkward = sys.modules.get("awkward")
-    return awkward is not None and isinstance(obj, awkward.Array)
+    return awkward is not None and issubclass(type(obj), awkward.Array)
 
 
 def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:

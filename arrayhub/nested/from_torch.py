@@ -11,7 +11,7 @@ from arrayhub.nested.array import NestedArray, make
 def is_jagged(obj: Any) -> bool:
     """Return whether `obj` is a nested torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(obj, torch.Tensor) and obj.is_nested
+    return torch is not None and issubclass(type(obj), torch.Tensor) and obj.is_nested
 
 
 def from_torch(obj: Any, copy: bool | None = None) -> NestedArray:

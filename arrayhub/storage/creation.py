@@ -149,7 +149,7 @@ def from_array(
         Both `data` and `device_data` are None.
     """
     _known("from_array", options)
-    if dtype is not None and isinstance(data, VALUES):
+    if dtype is not None and issubclass(type(data), VALUES):
         data = asarray(data, dtype=dtype)
     source = _closer(data, device_data, options.get("memory", "cpu"))
     if dtype is not None and source.dtype != element_type(dtype):

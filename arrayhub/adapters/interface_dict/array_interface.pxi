@@ -168,7 +168,7 @@ cdef object own_dtype(object obj):
 
     The dict of such an array only has ``<V2``, or ``<f1`` for a float8.
     """
-    if not isinstance(obj, numpy.ndarray):
+    if not issubclass(type(obj), numpy.ndarray):      # the object's __class__ may be false
         return None
     dtype = obj.dtype
     return dtype if dtypes.has_user_types(dtype) and dtypes.by_dtype(dtype) != NULL else None
