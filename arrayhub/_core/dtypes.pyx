@@ -313,7 +313,10 @@ cdef object _make_dtype(const ElementType* row):
             f"dtype: NumPy has no {name}; install ml_dtypes for one. Shape, strides and DLPack work without ml_dtypes"
         ) from None
     if not hasattr(ml_dtypes, name):
-        raise TypeError(f"dtype: neither NumPy nor ml_dtypes {ml_dtypes.__version__} has {name}; DLPack can represent it")
+        raise TypeError(
+            f"dtype: neither NumPy nor ml_dtypes {ml_dtypes.__version__} has {name}; use DLPack, or call"
+            " arrayhub.asarray(x).view('uint8') for the bytes"
+        )
     return np.dtype(getattr(ml_dtypes, name))
 
 

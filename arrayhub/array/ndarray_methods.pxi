@@ -37,7 +37,7 @@ cdef object view_as(Descriptor a, object dtype):
     if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
         raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
     refuse_packed(a, "view")
-    shown = numpy_library.lay_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
+    shown = numpy_library.lay_over(a, stored_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
     cdef Descriptor view = view_of(a, shown.ndim)     # more than that of `a` if the dtype has a shape
     cdef int k
     for k in range(view.nd_):
@@ -50,6 +50,15 @@ cdef object view_as(Descriptor a, object dtype):
     if a.labels != NULL and a.itemsize_ == view.itemsize_ and a.nd_ == view.nd_:
         set_labels(view, labels_of(a))
     return view
+
+
+cdef object stored_dtype(Descriptor a):
+    """Return the NumPy dtype of `a`, or that of opaque bytes of the same size for a type that NumPy does not have."""
+    try:
+        return get_dtype(a)
+    except TypeError:
+        pass
+    return np.dtype((np.void, a.itemsize_))
 
 
 cdef bint in_fortran_order(Descriptor a, object order, str call) except -1:

@@ -4,11 +4,14 @@ import sys
 
 from libc.stdint cimport intptr_t
 
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, IMMUTABLE, PACKED, WRITEABLE, Descriptor, get_dtype, host_readable
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, IMMUTABLE, PACKED, WRITEABLE, Descriptor, get_dtype, host_readable, \
+    name_of_elements
 from arrayhub._core.device cimport kDLCUDA
 from arrayhub._core.memory cimport BOUNDARY
 from arrayhub._core.runtime cimport device_of, order_consumer
+from arrayhub._core.dtypes cimport NO_DLPACK
 from arrayhub.adapters cimport buffer, dlpack
+from arrayhub.adapters.dlpack_abi cimport kDLInt, kDLUInt
 from arrayhub.libraries.known cimport library
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_handle, stream_handle
 from arrayhub.runtimes.host cimport as_host, for_host_library
@@ -149,7 +152,17 @@ cdef str advice(Descriptor a, bint may_copy, object jax):
         return "pass copy=True"
     if not host_readable(a) and not has_cuda(jax):
         return "call arrayhub.to_host(x)"
-    return 'convert the elements first, as in arrayhub.asarray(x, dtype="complex64")'
+    return conversion(a)
+
+
+cdef str conversion(Descriptor a):
+    """Return the call that converts to an element type of jax that represents all values of those that jax rejects."""
+    accepted = "float32"
+    if a.dl_dtype_.code == kDLInt or a.dl_dtype_.code == kDLUInt:
+        accepted = "int8" if a.dl_dtype_.code == kDLInt else "uint8"      # jax rejects those of less than a byte only
+    elif name_of_elements(a).endswith("complex32"):
+        accepted = "complex64"
+    return f'convert the elements first, as in arrayhub.asarray(x, dtype="{accepted}")'
 
 
 cdef bint has_cuda(object jax) except -1:
@@ -175,6 +188,11 @@ cdef object emit(Descriptor a, bint may_copy):
         jax needs a copy, or does not have the element type.
     """
     jax = needed("jax", "for its arrays")
+    dtype = get_dtype(a)      # TypeError for a type that NumPy does not have, and so neither has jax
+    if a.dl_dtype_.code != NO_DLPACK and a.dl_dtype_.bits < 8 and not a.flags_ & PACKED:
+        raise BufferError(
+            f"jax: elements of type {dtype} are padded to bytes, and jax imports packed ones only; {conversion(a)}"
+        )
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
     try:
         result = jax.dlpack.from_dlpack(view)
@@ -182,9 +200,9 @@ cdef object emit(Descriptor a, bint may_copy):
         raise
     except (TypeError, ValueError, RuntimeError) as error:
         raise BufferError(f"jax: from_dlpack rejects the array ({error}); {advice(a, may_copy, jax)}") from error
-    if result.dtype != get_dtype(a):
+    if result.dtype != dtype:
         raise BufferError(
-            f"jax: {get_dtype(a)} requires jax_enable_x64; without it the values would be narrowed to {result.dtype}. Call"
+            f"jax: {dtype} requires jax_enable_x64; without it the values would be narrowed to {result.dtype}. Call"
             f" jax.config.update('jax_enable_x64', True) first, or arrayhub.asarray(x, dtype='{result.dtype}') to narrow them"
         )
     if not may_copy and a.size and address_of(result) != a.ptr:

@@ -20,7 +20,8 @@ def emit(array):
     on_host = is_host_readable(array)
     if not on_host and array.device.type != "cuda":
         raise BufferError(unreadable("numba", array.device, "numba", "call arrayhub.to_host(x), or pass copy=True"))
-    if array.typenum >= FIRST_OWN_TYPENUM or _has_no_type(array.dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
+    dtype = array.dtype  # TypeError for a type that NumPy does not have
+    if array.typenum >= FIRST_OWN_TYPENUM or _has_no_type(dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
         raise BufferError(
             f"numba: compiled functions do not support the elements of {array!r}; convert them, for example by"
             " arrayhub.asarray(x, dtype='f4'), or to native byte order by arrayhub.asarray(x).native()"

@@ -100,3 +100,36 @@ def test_pairs_are_described_by_their_name():
     assert ah.check(x) == []
     with pytest.raises(TypeError, match=r"NumPy nor ml_dtypes \S+ has float4_e2m1fn_x2"):
         x.dtype  # noqa: B018
+
+
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x[1:, ::2], lambda x: x.T])
+def test_pairs_are_viewed_as_bytes(view):
+    tensor = view(pairs())
+    x = ah.asarray(tensor).view("uint8")
+    assert (x.ptr, x.shape, x.byte_strides) == (tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()))
+    assert x.tolist() == bytes_of(tensor)
+    assert ah.asarray(pairs()).view([("low", "u1")]).dtype.names == ("low",)
+
+
+CALLS_WITHOUT_PAIRS = ["as_numpy", "as_jax", "as_numba", "as_arrow", "as_pandas", "as_polars", "as_awkward"]
+
+
+@pytest.mark.parametrize("name", CALLS_WITHOUT_PAIRS)
+def test_calls_that_need_a_dtype_name_the_view_as_bytes(name):
+    libraries = {"numpy": "numpy", "arrow": "pyarrow"}
+    library = name.removeprefix("as_")
+    pytest.importorskip(libraries.get(library, library))
+    call = getattr(ah, name)
+    tensor = pairs((64,))
+    copies = {"copy": True} if name == "as_jax" else {}
+    with pytest.raises((TypeError, BufferError), match=r"arrayhub\.asarray\(x\)\.view\('uint8'\)") as raised:
+        call(tensor, **copies)
+    assert "dtype=" not in str(raised.value)
+    assert ah.as_numpy(call(ah.asarray(tensor).view("uint8"), **copies)).tolist() == bytes_of(tensor)
+
+
+def test_the_array_interface_of_pairs_names_the_view_as_bytes():
+    x = ah.asarray(pairs())
+    for attribute in ("__array_interface__", "__array_struct__"):
+        with pytest.raises(AttributeError, match=r"arrayhub\.asarray\(x\)\.view\('uint8'\)"):
+            getattr(x, attribute)

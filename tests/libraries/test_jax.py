@@ -82,6 +82,30 @@ def test_sub_byte_types_are_refused_with_a_conversion(name, take):
     assert ah.as_numpy(np.asarray(x)).tolist() == ah.as_numpy(x.astype("float32")).tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize(
+    ("name", "accepted"),
+    [
+        ("int4", "int8"),
+        ("uint2", "uint8"),
+        ("float4_e2m1fn", "float32"),
+        ("float6_e2m3fn", "float32"),
+        ("complex32", "complex64"),
+        ("bcomplex32", "complex64"),
+    ],
+)
+def test_as_jax_names_an_element_type_that_it_accepts(name, accepted, copy):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    if not hasattr(ml_dtypes, name):
+        pytest.skip(f"this ml_dtypes does not have {name}")
+    x = np.array([1, 0], getattr(ml_dtypes, name))
+    with pytest.raises(BufferError, match="jax: ") as raised:
+        ah.as_jax(x, copy=copy)
+    assert f'arrayhub.asarray(x, dtype="{accepted}")' in str(raised.value)
+    assert "as_jax" not in str(raised.value)
+    assert ah.as_jax(ah.asarray(x, dtype=accepted), copy=True).tolist() == [1, 0]
+
+
 def test_as_jax_errors_state_the_reason():
     memory = np.asarray(ah.USMArray((65,), "f4", buffer="cpu"))
     memory[:] = range(65)

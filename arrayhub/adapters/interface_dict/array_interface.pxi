@@ -260,8 +260,11 @@ cdef int check_host(Descriptor a, str attribute) except -1:
 cdef object emit_error(Descriptor a, str attribute):
     """Return the error for elements that a protocol cannot represent."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
-    kind = row.name.decode() if a.dtype_ is None else repr(a.dtype_)
-    return AttributeError(f"{attribute}: the protocol cannot represent elements of {kind}; call arrayhub.as_numpy(x)")
+    try:
+        kind, call = repr(get_dtype(a)), "arrayhub.as_numpy(x)"
+    except TypeError:      # neither NumPy nor ml_dtypes has the type
+        kind, call = row.name.decode(), "arrayhub.asarray(x).view('uint8') for the bytes"
+    return AttributeError(f"{attribute}: the protocol cannot represent elements of {kind}; call {call}")
 
 
 # ------------------------------------------------------------------------------------------------ import of the struct
