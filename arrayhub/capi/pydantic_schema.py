@@ -25,7 +25,7 @@ def schema_of(request: Any, source: Any) -> Any:
     """
     from pydantic_core import PydanticCustomError, core_schema
 
-    target = get_origin(source) or source  # numpy.ndarray of NDArray[numpy.float64]
+    target = _array_type(source)
 
     def validate(value: Any) -> Any:
         try:
@@ -44,3 +44,11 @@ def schema_of(request: Any, source: Any) -> Any:
         json_schema_input_schema=core_schema.list_schema(),
         serialization=core_schema.plain_serializer_function_ser_schema(to_lists, when_used="json"),
     )
+
+
+def _array_type(source: Any) -> Any:
+    """Return the array type of an annotation: ``numpy.ndarray`` of ``NDArray[numpy.float64]``."""
+    origin = get_origin(source) or source
+    while hasattr(origin, "__value__"):  # an alias, as NDArray is since NumPy 2.5
+        origin = get_origin(origin.__value__) or origin.__value__
+    return origin

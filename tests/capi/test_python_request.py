@@ -161,6 +161,18 @@ def test_pydantic_converts_to_an_array_of_a_parametrized_type():
     assert type(usm_array) is ah.USMArray and usm_array.ptr == x.ctypes.data
 
 
+def test_pydantic_converts_to_the_array_type_of_an_alias():
+    """``numpy.typing.NDArray`` is an alias since NumPy 2.5."""
+    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+    typing_extensions = pytest.importorskip("typing_extensions", reason="pydantic requires it")
+    element = typing_extensions.TypeVar("element")
+    plain = typing_extensions.TypeAliasType("plain", npt.NDArray[np.float64])
+    generic = typing_extensions.TypeAliasType("generic", np.ndarray[tuple[int], element], type_params=(element,))
+    for annotated in (plain, generic[np.dtype[np.float64]]):
+        adapter = pydantic.TypeAdapter(Annotated[annotated, Request("n * float64")])
+        assert type(adapter.validate_python(ah.asarray(np.arange(3.0)))) is np.ndarray
+
+
 def test_pydantic_converts_to_the_annotated_library():
     pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
     torch = pytest.importorskip("torch", reason="torch is part of the extra test")
