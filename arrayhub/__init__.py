@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from arrayhub.inspection.tracing import trace
     from arrayhub.libraries.plugins import register_library
     from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars, asnested
+    from arrayhub.nested.pickling import _unpickle_nested as _unpickle_nested
     from arrayhub.storage import (
         Plan,
         empty,
@@ -121,6 +122,7 @@ _LAZY = {
         "arrayhub.convert.placement": ("Placement", "placement"),
         "arrayhub.transport.dask": ("register_dask",),
         "arrayhub.transport.mpi": ("as_mpi",),
+        "arrayhub.nested.pickling": ("_unpickle_nested",),
         "arrayhub.transport.pickling": ("_unpickle",),
         "arrayhub.transport.policy": ("pickling",),
         "arrayhub.transport.deferred_error": ("_refused",),

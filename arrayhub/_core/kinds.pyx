@@ -68,6 +68,11 @@ def kind_of(node):
     return _ROWS_BY_NAME[node.kind]
 
 
+def row_named(name):
+    """Return the row of a kind by its name."""
+    return _ROWS_BY_NAME[name]
+
+
 def per_kind(**rows):
     """Return a table with a row for each kind of node.
 

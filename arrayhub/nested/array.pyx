@@ -176,11 +176,35 @@ cdef class NestedArray(Tree):
     def _repr_html_(self):
         return hooks.nested_picture_of(self)
 
-    def __reduce__(self):
-        """Raise TypeError in pickle and copy: addresses are valid in one process only."""
-        from arrayhub.transport.deferred_error import refused
+    # ------------------------------------------------------------------------------------------- pickle and copies
 
-        return refused(TypeError("NestedArray: pickling is not supported; pickle arrayhub.as_arrow(x) or x.to_list()"))
+    def __reduce__(self):
+        """Reduce for pickle: the bytes that the array reaches, out of band from protocol 5 on."""
+        return hooks.nested_reduce(self)
+
+    def __copy__(self):
+        """Return the array itself, which is immutable, for ``copy.copy``."""
+        return self
+
+    def __deepcopy__(self, memo):
+        """Return a copy of the reached elements in memory of the same kind, for ``copy.deepcopy``."""
+        return hooks.nested_deep_copy(self, memo)
+
+    def __sizeof__(self):
+        """Return the size in bytes, buffers included. dask and others use it to decide what to move and spill."""
+        return object.__sizeof__(self) + hooks.nested_nbytes(self)
+
+    def __dask_tokenize__(self):
+        """Return a token for dask: equal for equal arrays, in every process."""
+        return hooks.nested_token(self)
+
+    def __eq__(self, other):
+        return refuse_comparison(self, other, "==")
+
+    def __ne__(self, other):
+        return refuse_comparison(self, other, "!=")
+
+    __hash__ = None     # the elements can change
 
     # ---------------------------------------------------------------------------------------------------- elements
 
@@ -327,6 +351,10 @@ cdef class NestedArray(Tree):
 
     # --------------------------------------------------------------------------------------------------- protocols
 
+    def __array__(self, dtype=None, copy=None):
+        """Return an ndarray for NumPy, or raise the error of `arrayhub.as_numpy`."""
+        return hooks.nested_array_method(self, dtype, copy)
+
     @property
     def __arrow_c_schema__(self):
         return arrow.emit_attribute(self, arrow.SCHEMA)
@@ -348,6 +376,19 @@ cdef class NestedArray(Tree):
     @property
     def __arrow_c_device_stream__(self):
         return arrow.emit_attribute(self, arrow.DEVICE_STREAM, _conformed)
+
+
+cdef object refuse_comparison(object array, object other, str operator):
+    """Return the answer of `other` to a comparison, or raise TypeError. Python would compare identities instead."""
+    cls = type(other)
+    if cls is not type(array):
+        answer = cls.__eq__(other, array) if operator == "==" else cls.__ne__(other, array)
+        if answer is not NotImplemented:
+            return answer
+    raise TypeError(
+        f"{operator}: a NestedArray does not implement comparison; use x.to_list(), or another library's array from as_arrow,"
+        " as_polars, as_pandas or as_awkward"
+    )
 
 
 def _conformed(node, described):

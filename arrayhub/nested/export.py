@@ -375,6 +375,18 @@ def _field(field: NestedArray, name: str) -> Any:
     return _ndarray(field, True, name)
 
 
+def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
+    """Return the ndarray for ``NestedArray.__array__``.
+
+    NumPy propagates a TypeError or ValueError. After a BufferError it would make an array of objects from the elements.
+    """
+    try:
+        array = _as_numpy(x, True if copy else None)
+    except BufferError as error:
+        raise TypeError(str(error).replace("pass copy=True", "call arrayhub.as_numpy(x, copy=True)")) from error
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
 def _need_copy(copy: bool | None, why: str) -> None:
     if not wanted(copy, "as_numpy"):
         raise BufferError(f"numpy: {why}; pass copy=True")

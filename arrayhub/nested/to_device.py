@@ -29,28 +29,31 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
     return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(device))
 
 
-def moved(node: Any, move: Callable[[Any], Any]) -> Any:
-    """Apply `move` to the reached part of each array of a node, and return a node of the results."""
+def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None) -> Any:
+    """Apply `move` to the reached part of each array of a node, and return a node of the results.
+
+    Strings with views become strings with offsets, unless `views` returns another node for them.
+    """
     if not isinstance(node, NestedArray):
         return move(node)
     kind = kind_of(node)
     if kind.views:
-        return moved(with_offsets(node), move)
+        return moved(with_offsets(node), move) if views is None else views(node)
     validity, bit = _aligned_bitmap(node)
     facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": bit}
     if validity is not None:
         facts["validity"] = move(validity)
     if kind.ends:
-        facts |= _moved_rows(node, move)
+        facts |= _moved_rows(node, move, views)
     elif kind.sizes:
-        facts |= _moved_list_views(node, move)
+        facts |= _moved_list_views(node, move, views)
     elif kind.fields:
         facts |= {
             "names": node.field_names,
-            "parts": tuple(moved(field, move) for field in node.children),
+            "parts": tuple(moved(field, move, views) for field in node.children),
         }
     else:
-        facts["content"] = moved(node.content, move)
+        facts["content"] = moved(node.content, move, views)
         if kind.indices:
             facts["indices"] = move(node.indices)
     return make(node.kind, len(node), **facts)
@@ -75,7 +78,7 @@ def offsets_on_host(node: NestedArray) -> Any:
     return offsets if len(offsets) else np.zeros(1, offsets.dtype)
 
 
-def _moved_rows(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]:
+def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
     """Move offsets, shifted to start at 0, and the content from the first to the last row."""
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
@@ -84,10 +87,10 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]
         content = sized(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)
-    return {"offsets": move(asarray(from_zero)), "content": moved(part(content, start, stop), move)}
+    return {"offsets": move(asarray(from_zero)), "content": moved(part(content, start, stop), move, views)}
 
 
-def _moved_list_views(node: NestedArray, move: Callable[[Any], Any]) -> dict[str, Any]:
+def _moved_list_views(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
     starts, sizes = _numbers(node.offsets), _numbers(node.sizes)
     check(make("list_view", len(node), offsets=asarray(starts), sizes=asarray(sizes), content=node.content))
     used = sizes > 0
@@ -97,5 +100,5 @@ def _moved_list_views(node: NestedArray, move: Callable[[Any], Any]) -> dict[str
     return {
         "offsets": move(asarray(firsts)),
         "sizes": move(asarray(sizes)),
-        "content": moved(part(node.content, start, stop), move),
+        "content": moved(part(node.content, start, stop), move, views),
     }

@@ -1,0 +1,217 @@
+"""Pickles, copies, tokens and sizes of NestedArrays.
+
+A pickle holds ``arrayhub._unpickle_nested(state)``. ``state`` is a dict with the kind, the length and the parts of a
+node. A part is a USMArray, which has a reduction of its own, or the state of another node. Buffers hold only the bytes
+that the array reaches, and a buffer of several nodes is in the pickle once.
+"""
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.errors import show
+from arrayhub._core.kinds import KIND_NAMES, kind_of, row_named
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.nested.array import NestedArray, is_on_host, make, nested_of
+from arrayhub.nested.conform import rebuild
+from arrayhub.nested.to_device import moved
+from arrayhub.transport.deferred_error import refused
+from arrayhub.transport.tokens import token as array_token
+
+_ARRAYS = ("validity", "offsets", "sizes", "indices")
+_INLINE_VIEW = 12  # bytes of a string that fit into its view
+
+
+def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Reduce an array for ``NestedArray.__reduce_ex__`` to a function and its argument."""
+    try:
+        return _unpickle_nested, (_state(_compact(x), {}),)
+    except (MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        answer = refused(error)
+    return answer
+
+
+def _compact(node: Any) -> Any:
+    """Return a node whose buffers hold only the elements that it reaches. Device memory is returned unchanged."""
+    return moved(node, _same, _compact_views) if is_on_host(node) else node
+
+
+def _same(array: Any) -> Any:
+    return array
+
+
+def _compact_views(node: NestedArray) -> NestedArray:
+    """Return string views over the reached part of each buffer."""
+    views = np.array(as_numpy(node.content)).view(np.int32).reshape(-1, 4)
+    valid = ~as_numpy(node.is_null())
+    views[~valid] = 0
+    buffers = []
+    for number, buffer in enumerate(node.buffers):
+        rows = (views[:, 0] > _INLINE_VIEW) & (views[:, 2] == number)
+        starts, sizes = views[rows, 3], views[rows, 0]
+        first = int(starts.min()) if len(starts) else 0
+        buffers.append(buffer[first : int((starts + sizes).max())] if len(starts) else buffer[:0])
+        views[rows, 3] -= first
+    validity = None if node.validity is None or valid.all() else asarray(np.packbits(valid, bitorder="little"))
+    content: Any = views.view(np.uint8).reshape(-1)
+    if node.access == "immutable":
+        content = content.tobytes()
+    views_of_node = asarray(content).reshape(-1, 16)
+    return make(node.kind, len(node), content=views_of_node, parts=tuple(buffers), validity=validity)
+
+
+def _state(node: Any, seen: dict[Any, Any]) -> Any:
+    if not isinstance(node, NestedArray):
+        key = (node.ptr, node.shape, node.byte_strides, node.dtype, node.access, node.device) if node.size else id(node)
+        return seen.setdefault(key, node)
+    kind = kind_of(node)
+    state: dict[str, Any] = {"kind": node.kind, "length": len(node)}
+    for name in (*kind.structure, "validity"):
+        if getattr(node, name) is not None:
+            state[name] = _state(getattr(node, name), seen)
+    if kind.fields:
+        state |= {"names": node.field_names, "parts": tuple(_state(field, seen) for field in node.children)}
+    else:
+        state["content"] = _state(node.content, seen)
+    if kind.views:
+        state["parts"] = tuple(_state(buffer, seen) for buffer in node.buffers)
+    if kind.width:
+        state["width"] = node.width
+    if node.meaning is not None:
+        state["meaning"] = node.meaning
+    if node.validity_offset:
+        state["bit"] = node.validity_offset
+    return state
+
+
+def _unpickle_nested(state: Any) -> NestedArray:
+    """Restore the array of a pickle. Offsets, views and indices are validated on first use, as after an import.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        The parts are inconsistent.
+    """
+    try:
+        return nested_of(_restored(state))
+    except (pickle.UnpicklingError, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        raise pickle.UnpicklingError(f"arrayhub: the parts of a NestedArray are inconsistent ({error})") from error
+
+
+_unpickle_nested.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
+
+
+def _restored(state: Any) -> Any:
+    if isinstance(state, USMArray):
+        return state
+    facts = dict(state)
+    kind, length = facts.pop("kind"), facts.pop("length")
+    if kind not in KIND_NAMES or type(length) is not int or length < 0:
+        raise _state_error("kind and length", (kind, length), "a kind of nodes, and zero or more elements")
+    row = row_named(kind)
+    for name in ("content", "parts"):
+        if name in facts:
+            facts[name] = tuple(map(_restored, facts[name])) if name == "parts" else _restored(facts[name])
+    for name in _ARRAYS:
+        if not isinstance(facts.get(name), USMArray if name in row.structure else (USMArray, type(None))):
+            raise _state_error(name, facts.get(name), "an array")
+    _check_lengths(kind, row, length, facts)
+    return make(kind, length, **facts)
+
+
+def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> None:
+    """Raise unless each part has the elements that the node's length requires."""
+    content: Any = facts.get("content")
+    parts: Any = facts.get("parts", ())
+    if row.fields:
+        if type(facts.get("names")) is not tuple or len(facts["names"]) != len(parts) or any(
+            len(part) < length for part in parts
+        ):  # fmt: skip
+            raise _state_error("fields", facts.get("names"), f"names, and arrays of {length} elements")
+        return
+    flat = row.numbers or row.packed or row.characters
+    accepted = (isinstance(content, USMArray) and content.ndim > 0) or (not flat and isinstance(content, NestedArray))
+    if not accepted:
+        raise _state_error("content", content, "an array of one or more dimensions")
+    if row.views and not (content.ndim == 2 and content.shape[1] == 16 and content.itemsize == 1):
+        raise _state_error("views", content, "16 bytes for each element")
+    if any(not isinstance(part, USMArray) or part.ndim != 1 or part.itemsize != 1 for part in parts):
+        raise _state_error("buffers", parts, "one-dimensional arrays of bytes")
+    if row.ends and row.characters and not (content.ndim == 1 and content.itemsize == 1):
+        raise _state_error("characters", content, "a one-dimensional array of bytes")
+    if (row.numbers or row.views) and len(content) != length:
+        raise _state_error("content", content, f"{length} elements")
+    if row.width and not (type(facts.get("width")) is int and 0 <= facts["width"] * length <= len(content)):
+        raise _state_error("width", facts.get("width"), f"rows within the {len(content)} elements of the content")
+    for name in row.structure:
+        needed = length + 1 if row.ends and name == "offsets" and length else length
+        if facts[name].ndim != 1 or len(facts[name]) < needed:
+            raise _state_error(name, facts[name], f"{needed} elements in one dimension")
+    if row.indices and facts["indices"].dtype.kind not in "iu":
+        raise _state_error("indices", facts["indices"], "integers")
+
+
+def _state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
+    return pickle.UnpicklingError(f"arrayhub: {part} in the pickle is {show(value)}; accepted: {accepted}")
+
+
+def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:
+    """Return a copy of an array and of the bytes that it reaches, in memory of the same kind."""
+    return nested_of(_mapped(_compact(x), lambda array: copy.deepcopy(array, memo)))
+
+
+def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a node with `change` applied to each array."""
+    if not isinstance(node, NestedArray):
+        return change(node)
+    arrays = {name: change(getattr(node, name)) for name in (*kind_of(node).structure, "validity")
+              if getattr(node, name) is not None}  # fmt: skip
+    if kind_of(node).views:
+        arrays["parts"] = tuple(map(change, node.buffers))
+    return rebuild(node, lambda part: _mapped(part, change), **arrays)
+
+
+def token(x: NestedArray) -> tuple[Any, ...]:
+    """Return the token for ``NestedArray.__dask_tokenize__``."""
+    return ("arrayhub.NestedArray", _token(_compact(x)))
+
+
+def _token(node: Any) -> Any:
+    if not isinstance(node, NestedArray):
+        return array_token(node)
+    state = _state(node, {})
+    return tuple((name, _token_of_part(node, name, value)) for name, value in sorted(state.items()))
+
+
+def _token_of_part(node: NestedArray, name: str, value: Any) -> Any:
+    if name == "content":
+        return _token(node.content)
+    if name == "parts":
+        return tuple(map(_token, node.children if kind_of(node).fields else node.buffers))
+    return array_token(value) if isinstance(value, USMArray) else value
+
+
+def nbytes(x: NestedArray) -> int:
+    """Return the bytes of the arrays of a node, each counted once."""
+    return sum(size for _, size in {(array.ptr, array.nbytes) for array in _arrays(x)})
+
+
+def _arrays(node: Any) -> Iterator[Any]:
+    if not isinstance(node, NestedArray):
+        yield node
+        return
+    for name in (*kind_of(node).structure, "validity"):
+        if getattr(node, name) is not None:
+            yield getattr(node, name)
+    if kind_of(node).views:
+        yield from node.buffers
+    for part in node.children if kind_of(node).fields else (node.content,):
+        yield from _arrays(part)

@@ -1,0 +1,223 @@
+"""NestedArrays through pickle, copy, dask and joblib, and NumPy's and Python's own questions to them."""
+
+import copy
+import multiprocessing
+import pickle
+import sys
+
+import awkward as ak
+import joblib
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from dask import delayed
+from dask.tokenize import tokenize
+
+import arrayhub as ah
+from arrayhub.nested.pickling import _unpickle_nested
+
+LONG = "a string of more than twelve bytes"
+SOURCES = {
+    "numbers": pa.array([1, None, 3]),
+    "bits": pa.array([True, None, False] * 5),
+    "lists": pa.array([[1.0], [2.0, 3.0], [], None]),
+    "large lists": pa.array([[1.0], [], [2.0]], pa.large_list(pa.float64())),
+    "lists of lists": pa.array([[[1], []], [], [[2, 3]]]),
+    "list views": pa.array([[1, 2], [3]], pa.list_view(pa.int64())),
+    "fixed lists": pa.array([[1, 2], None], pa.list_(pa.int32(), 2)),
+    "fixed lists of strings": pa.array([["a", "b"]], pa.list_(pa.string(), 2)),
+    "strings": pa.array(["This", None, LONG, "é"]),
+    "string views": pa.array(["This", None, LONG, "é" * 10], pa.string_view()),
+    "bytes": pa.array([b"\xff", b""]),
+    "byte views": pa.array([b"\xff" * 20, b"", None], pa.binary_view()),
+    "records": pa.array([{"x": 1, "y": ["a"]}, None, {"x": 2, "y": []}]),
+    "categories": pa.array(["a", "b", None, "a"]).dictionary_encode(),
+    "days": pa.array([1, None], pa.date32()),
+    "zones": pa.array([1, None], pa.timestamp("us", "Europe/Berlin")),
+    "times of day": pa.array([1, 2], pa.time32("s")),
+    "empty lists": pa.array([], pa.list_(pa.int8())),
+    "nothing": pa.array([], pa.string()),
+}
+PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
+
+
+def each(table):
+    return pytest.mark.parametrize("source", table.values(), ids=table)
+
+
+def out_of_band(x):
+    buffers = []
+    return pickle.dumps(x, 5, buffer_callback=buffers.append), buffers
+
+
+def assert_same(y, source):
+    back = ah.as_arrow(y)
+    back.validate(full=True)
+    assert back.equals(source)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@each(SOURCES)
+def test_round_trip(source, protocol):
+    for part in (source, source[1:], source[: max(len(source) - 1, 0)]):
+        x = ah.asnested(part)
+        y = pickle.loads(pickle.dumps(x, protocol))
+        assert y.kind == x.kind and y.type == x.type and y.access == x.access
+        assert_same(y, part)
+
+
+@each(SOURCES)
+def test_out_of_band_round_trip(source):
+    stream, buffers = out_of_band(ah.asnested(source))
+    assert_same(pickle.loads(stream, buffers=buffers), source)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_view(pa.int64())], ids=str)
+def test_a_slice_pickles_the_bytes_that_it_reaches(kind):
+    x = ah.asnested(pa.array([list(range(100))] * 1000, kind))
+    assert len(pickle.dumps(x[:10])) < 20_000 < len(pickle.dumps(x))
+    _, buffers = out_of_band(x[5:15])
+    assert sum(buffer.raw().nbytes for buffer in buffers) <= 10 * 100 * 8 + 2 * 11 * 8
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=str)
+def test_a_slice_of_strings_pickles_its_characters(kind):
+    x = ah.asnested(pa.array([LONG * 10] * 1000, kind))
+    part = pickle.loads(pickle.dumps(x[2:4]))
+    assert len(pickle.dumps(x[2:4])) < 3000 and part.to_list() == [LONG * 10] * 2 and part.kind == x.kind
+
+
+def test_a_buffer_of_several_fields_is_pickled_once():
+    column = pa.array(np.arange(10_000.0))
+    x = ah.asnested(pa.table({"a": column, "b": column}).to_struct_array().chunk(0))
+    _, buffers = out_of_band(x)
+    assert sum(buffer.raw().nbytes for buffer in buffers) == 80_000
+    assert pickle.loads(pickle.dumps(x)).to_list() == x.to_list()
+
+
+def test_buffers_are_views_of_the_memory():
+    x = ah.asnested(pa.array([list(map(float, range(1000)))]))
+    _, buffers = out_of_band(x)
+    assert x.content.ptr in [np.frombuffer(buffer.raw(), np.uint8).ctypes.data for buffer in buffers]
+
+
+@each(SOURCES)
+def test_copies(source):
+    x = ah.asnested(source)
+    assert_same(copy.copy(x), source)
+    y = copy.deepcopy(x)
+    assert_same(y, source)
+    if source.type.id == pa.list_(pa.int8()).id and len(source):
+        assert y.offsets.ptr != x.offsets.ptr
+
+
+def test_another_process_reads_an_array():
+    x = ah.asnested(pa.array([[1, 2], [], None, [3]]))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (back,) = pool.map(_doubled, [x])
+    assert back.to_list() == [[1, 2], [], None, [3]] * 2
+
+
+def _doubled(x):
+    return ah.asnested(pa.concat_arrays([ah.as_arrow(x)] * 2))
+
+
+def test_dask():
+    x = ah.asnested(SOURCES["records"])
+    assert delayed(ah.NestedArray.to_list)(x).compute(scheduler="threads") == x.to_list()
+    assert tokenize(x) == tokenize(ah.asnested(SOURCES["records"])) != tokenize(x[1:])
+    assert tokenize(ah.asnested(pa.array(["a", "b"]))) != tokenize(ah.asnested(pa.array([b"a", b"b"])))
+    big = ah.asnested(pa.array([[1.0] * 1000]))
+    assert sys.getsizeof(big) > 8000
+
+
+@pytest.mark.parametrize("name", ["lists", "strings", "string views", "records"])
+def test_joblib(tmp_path, name):
+    x = ah.asnested(SOURCES[name])
+    joblib.dump(x, tmp_path / "x")
+    assert_same(joblib.load(tmp_path / "x"), SOURCES[name])
+    assert joblib.hash(x) == joblib.hash(ah.asnested(SOURCES[name])) != joblib.hash(x[1:])
+
+
+BROKEN = {
+    "an unknown kind": {"kind": "tree"},
+    "a negative length": {"length": -1},
+    "more rows than offsets": {"length": 5},
+    "no offsets": {"offsets": None},
+    "offsets in a list": {"offsets": [0, 1]},
+    "no content": {"content": 5},
+    "flat of another length": {"kind": "flat"},
+    "a bitmap that is too short": {"validity": ah.asarray(np.zeros(0, np.uint8))},
+    "strings of numbers": {"kind": "string"},
+    "views of numbers": {"kind": "string_view", "parts": ()},
+    "regular without a width": {"kind": "regular"},
+    "a record without names": {"kind": "record"},
+}
+
+
+@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
+def test_a_pickle_with_inconsistent_parts_is_refused(change):
+    state = {
+        "kind": "list",
+        "length": 2,
+        "offsets": ah.asarray(np.array([0, 1, 3], np.int32)),
+        "content": ah.asarray(np.arange(3.0)),
+    }
+    assert _unpickle_nested(dict(state)).to_list() == [[0.0], [1.0, 2.0]]
+    with pytest.raises(pickle.UnpicklingError, match="arrayhub"):
+        _unpickle_nested(state | change)
+
+
+def test_offsets_of_a_pickle_are_validated_on_use():
+    state = {
+        "kind": "list",
+        "length": 1,
+        "offsets": ah.asarray(np.array([0, 9], np.int64)),
+        "content": ah.asarray(np.arange(3.0)),
+    }
+    with pytest.raises(ah.InterfaceError, match="offsets"):
+        _unpickle_nested(state).to_list()
+
+
+# --------------------------------------------------------------------------------------- NumPy and Python's operators
+
+
+def test_numpy_gets_an_array_or_the_error_of_as_numpy():
+    source = pa.array([[1, 2], [3, 4]])
+    dense = np.asarray(ah.asnested(source))
+    assert dense.dtype == np.int64 and dense.ctypes.data == source.values.buffers()[1].address
+    assert np.asarray(ah.asnested([1, 2]), dtype=float).tolist() == [1.0, 2.0]
+    for refused, says in {
+        "ragged": (ah.asnested([[1], [2, 3]]), "equal lengths"),
+        "missing": (ah.asnested([1, None]), "missing='mask'"),
+        "strings": (ah.asnested(["a"]), r"call arrayhub.as_numpy\(x, copy=True\)"),
+        "records": (ah.asnested([{"a": 1}]), r"call arrayhub.as_numpy\(x, copy=True\)"),
+    }.values():
+        with pytest.raises((TypeError, ValueError), match=says):
+            np.asarray(refused)
+
+
+def test_pandas_does_not_make_objects():
+    for x in (ah.asnested([[1], [2, 3]]), ah.asnested([1, None])):
+        with pytest.raises((TypeError, ValueError), match="equal lengths|missing"):
+            pd.DataFrame({"a": x})
+        with pytest.raises((TypeError, ValueError), match="equal lengths|missing"):
+            pd.Series(x)
+
+
+def test_comparisons_and_keys_are_refused():
+    x = ah.asnested([[1], [2, 3]])
+    for compare in (lambda: x == x, lambda: x != [1], lambda: x in [1, 2], lambda: x == ah.asnested([1])):
+        with pytest.raises(TypeError, match="does not implement comparison"):
+            compare()
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x)
+
+
+def test_other_libraries_still_prefer_their_own_interfaces():
+    x = ah.asnested([[1], [2, 3]])
+    assert pa.array(x).to_pylist() == x.to_list()
+    assert ak.to_list(ah.as_awkward(x)) == x.to_list()
