@@ -10,6 +10,7 @@ from arrayhub.inspection.datashape.types import (
     Bytes,
     Categorical,
     Dimension,
+    Logical,
     Number,
     Option,
     String,
@@ -34,6 +35,24 @@ def _element(node: Any) -> Type:
     return inner if node.validity is None or _none_missing(node) else Option(inner)
 
 
+def _number(node: NestedArray) -> Type:
+    """Return the type of a flat node: the logical type of Arrow's format if it has one."""
+    return _element(node.content) if node.meaning is None else _logical(node.meaning)
+
+
+def _logical(meaning: str) -> Type:
+    """Return the type that Arrow's format `meaning` names: a date, a time of day or a time with a time zone."""
+    if meaning[:2] == "td":
+        return Logical("date32" if meaning == "tdD" else "date64")
+    unit = _UNITS[meaning[2]]
+    if meaning[:2] == "tt":
+        return Logical("time32" if unit in ("s", "ms") else "time64", unit)
+    return Logical("timestamp", unit, meaning[4:])
+
+
+_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's letters
+
+
 def _none_missing(node: NestedArray) -> bool:
     """Return whether all elements are known to be valid. A bitmap on a device is not copied to find out."""
     try:
@@ -43,7 +62,7 @@ def _none_missing(node: NestedArray) -> bool:
 
 
 _INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
-    flat=lambda node: _element(node.content),
+    flat=_number,
     bits=lambda node: Number("bool"),
     list=lambda node: Dimension(VAR, _element(node.content)),
     list_view=lambda node: Dimension(VAR, _element(node.content)),

@@ -736,7 +736,7 @@ INDEXES = {
     "strings": (pd.Index(["a", None]), "2 * ?string"),
     "objects": (pd.Index(["a", "b"], dtype=object), "2 * string"),
     "categories": (pd.CategoricalIndex(["a", "b"]), "2 * categorical[type=string]"),
-    "zones": (pd.date_range("2020-01-01", periods=2, tz="UTC", unit="s"), "2 * datetime64[s]"),
+    "zones": (pd.date_range("2020-01-01", periods=2, tz="UTC", unit="s"), "2 * timestamp[s, UTC]"),
     "missing": (pd.Index([1, None], dtype="Int64"), "2 * ?int64"),
     "intervals": (pd.interval_range(0, 2), "2 * {left: int64, right: int64}"),
     "numbers": (pd.Index([1, 2]), "2 * int64"),

@@ -11,6 +11,7 @@ from arrayhub.inspection.datashape.types import (
     NUMBERS,
     PARTS,
     PLAIN_NAME,
+    PLAIN_ZONE,
     STRIDED,
     VAR,
     Bytes,
@@ -18,6 +19,7 @@ from arrayhub.inspection.datashape.types import (
     Categorical,
     Complex,
     FixedBytes,
+    Logical,
     Number,
     Option,
     String,
@@ -238,6 +240,33 @@ class _Parser:
         self.expect("]")
         return Time(kind, unit)
 
+    def read_date(self, kind: str) -> Type:
+        return Logical(kind)
+
+    def read_time_of_day(self, kind: str) -> Type:
+        self.expect("[")
+        unit = self.token
+        self.read_choice(dict.fromkeys(_UNITS[kind]), "a unit")
+        self.expect("]")
+        return Logical(kind, unit)
+
+    def read_timestamp(self, kind: str) -> Type:
+        """Parse ``timestamp[unit, zone]``. A zone with other characters than those of names and offsets is quoted."""
+        self.expect("[")
+        unit = self.token
+        self.read_choice(dict.fromkeys(_UNITS[kind]), "a unit")
+        if self.token != ",":
+            self.fail("',' and a time zone; datetime64 is the type of times without one")
+        plain = _PLAIN_ZONE.match(self.s, self.end)
+        if plain is None:
+            self.take()
+            zone = self.read_name()
+        else:
+            zone, self.end = plain[1], plain.end()
+            self.take()
+        self.expect("]")
+        return Logical(kind, unit, zone)
+
     def read_structure(self, kind: str) -> Type:
         fields: dict[str, Type] = {}
         while self.token != "}":
@@ -272,6 +301,8 @@ class _Parser:
 
 _ENCODINGS = {repr(name): name for name in ("ascii", "utf8", "utf16", "utf32")}
 _UNIT = re.compile(r"([2-9]|[1-9]\d{1,9})?(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)", re.ASCII)
+_PLAIN_ZONE = re.compile(rf"\s*({PLAIN_ZONE.pattern})", re.ASCII)
+_UNITS = {"time32": ("s", "ms"), "time64": ("us", "ns"), "timestamp": ("s", "ms", "us", "ns")}
 _SWAPPABLE = (Number, Complex, String, Time)
 _CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
     "complex": _Parser.read_complex,
@@ -284,6 +315,11 @@ _CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
     "void": _Parser.read_void,
     "datetime64": _Parser.read_time,
     "timedelta64": _Parser.read_time,
+    "date32": _Parser.read_date,
+    "date64": _Parser.read_date,
+    "time32": _Parser.read_time_of_day,
+    "time64": _Parser.read_time_of_day,
+    "timestamp": _Parser.read_timestamp,
     "{": _Parser.read_structure,
     "?": _Parser.read_option,
     "option": _Parser.read_bracketed_option,

@@ -7,11 +7,13 @@
               | "complex" "[" number "]" | "unaligned" "[" element "]" | "byteswap" "[" element "]"
               | "string" [ "[" length "," encoding "]" ] | "fixed_bytes" "[" size "," alignment "]"
               | "void" "[" size "]" | ( "datetime64" | "timedelta64" ) [ "[" unit "]" ]
+              | "date32" | "date64" | ( "time32" | "time64" ) "[" unit "]" | "timestamp" "[" unit "," zone "]"
     field     = ( name | quoted ) ":" type
 
 Source: the datashape specification, and the documentation of DyND's array. ``void`` (NumPy's raw bytes) and the units
-of datetimes are additions, so that every NumPy dtype has a datashape. The offsets of the fields of a record are not
-part of its type.
+of datetimes are additions, so that every NumPy dtype has a datashape. Dates, times of day and timestamps with a time
+zone are Arrow's types, which NumPy does not have. A timestamp without a zone is a ``datetime64``. The offsets of the
+fields of a record are not part of its type.
 """
 
 import json
@@ -202,6 +204,20 @@ class Time(Type):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Logical(Type):
+    """``date32``, ``time32[s]`` or ``timestamp[us, Europe/Berlin]``: a time of Arrow that NumPy does not have."""
+
+    name: str
+    unit: str = ""
+    zone: str = ""
+
+    def __str__(self) -> str:
+        zone = self.zone if PLAIN_ZONE.fullmatch(self.zone) else json.dumps(self.zone)
+        inside = f"{self.unit}, {zone}" if self.zone else self.unit
+        return f"{self.name}[{inside}]" if inside else self.name
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Structure(Type):
     """``{x: int32, y: 3 * float64}``: a record."""
 
@@ -253,6 +269,7 @@ class Option(Type):
         return f"option[{self.inner}]" if isinstance(self.inner, Dimension) else f"?{self.inner}"
 
 
+PLAIN_ZONE = re.compile(r"[\w+\-/:]+", re.ASCII)
 PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 

@@ -1,0 +1,68 @@
+"""The type of a NestedArray names Arrow's logical types, and can be parsed."""
+
+import datetime
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import arrayhub as ah
+
+LOGICAL = {
+    pa.date32(): "date32",
+    pa.date64(): "date64",
+    pa.time32("s"): "time32[s]",
+    pa.time32("ms"): "time32[ms]",
+    pa.time64("us"): "time64[us]",
+    pa.time64("ns"): "time64[ns]",
+    pa.timestamp("s", "UTC"): "timestamp[s, UTC]",
+    pa.timestamp("ms", "+05:30"): "timestamp[ms, +05:30]",
+    pa.timestamp("us", "Europe/Berlin"): "timestamp[us, Europe/Berlin]",
+    pa.timestamp("ns", "America/Argentina/Buenos_Aires"): "timestamp[ns, America/Argentina/Buenos_Aires]",
+    pa.timestamp("us", "Etc/GMT-3"): "timestamp[us, Etc/GMT-3]",
+    pa.timestamp("us", "a zone]"): 'timestamp[us, "a zone]"]',
+    pa.timestamp("us"): "datetime64[us]",
+    pa.duration("ns"): "timedelta64[ns]",
+}
+
+
+@pytest.mark.parametrize("kind", LOGICAL, ids=str)
+def test_logical_types_are_named_and_parsed(kind):
+    x = ah.asnested(pa.array([1, None], kind))
+    assert str(x.type) == ah.datashape(x) == f"2 * ?{LOGICAL[kind]}"
+    assert ah.parse_type(str(x.type)) == x.type
+    lists = ah.asnested(pa.array([[1], []], pa.list_(kind)))
+    assert str(lists.type) == f"2 * var * {LOGICAL[kind]}" and ah.parse_type(str(lists.type)) == lists.type
+    record = ah.asnested(pa.array([{"t": 1}], pa.struct([("t", kind)])))
+    assert ah.parse_type(str(record.type)) == record.type
+    assert LOGICAL[kind] in repr(record)
+
+
+def test_columns_of_pandas_and_polars():
+    zoned = pd.Series(pd.date_range("2020", periods=2, tz="Europe/Berlin", unit="us"))
+    assert str(ah.asnested(zoned).type) == "2 * timestamp[us, Europe/Berlin]"
+    assert str(ah.asnested(pl.Series([datetime.date(2020, 1, 1)])).type) == "1 * date32"
+    assert str(ah.asnested([datetime.date(2020, 1, 1), None]).type) == "2 * ?date32"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("timestamp[us]", "datetime64 is the type of times without one"),
+        ("timestamp[D, UTC]", "a unit: s, ms, us, ns"),
+        ("timestamp[us, ]", "whose name"),
+        ("timestamp[us, UTC", r"'\]'"),
+        ("time32[us]", "a unit: s, ms"),
+        ("time64", r"'\['"),
+        ("date32[D]", "the end of the type"),
+    ],
+)
+def test_invalid_logical_types_are_refused(text, says):
+    with pytest.raises(ValueError, match=says):
+        ah.parse_type(text)
+
+
+def test_numpy_does_not_have_the_types():
+    with pytest.raises(TypeError, match="date32"):
+        ah.parse_type("2 * date32").dtype  # noqa: B018
