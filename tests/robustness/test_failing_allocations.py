@@ -7,12 +7,18 @@ call and the allocation.
 import importlib.util
 import os
 import sys
+import sysconfig
 
 import pytest
 from allocations import TABLES
 from children import ROOT, SUPPORT, finished
 
 pytest.importorskip("_testcapi", reason="not every build of CPython has the functions that make allocations fail")
+
+
+# `PyList_New` of free-threaded CPython 3.14 ends the process if the memory of the items is missing:
+# https://github.com/python/cpython/issues/152125, https://github.com/python/cpython/pull/154019
+CRASHING = ("routes", "host") if sysconfig.get_config_var("Py_GIL_DISABLED") else ()
 
 
 def missing(table):
@@ -25,6 +31,8 @@ def test_the_tables_have_all_kinds_of_calls():
 
 @pytest.mark.parametrize("table", TABLES)
 def test_without_memory_a_call_raises_or_answers(table, tmp_path):
+    if table in CRASHING:
+        pytest.skip("PyList_New crashes without memory: python/cpython#152125")
     if missing(table):
         pytest.skip(f"{missing(table)[0]} is not installed")
     last = tmp_path / "last"
