@@ -378,7 +378,9 @@ class _Numbers:
         """Return a number of an ndarray that the dtype cannot represent, or None."""
         if part.dtype.kind != "f":
             return _outside(part, self.least, self.most)
-        with np.errstate(invalid="ignore"):
+        if self.least <= part.min() and part.max() <= self.most:  # NaN, if there is one, is outside
+            return None
+        with np.errstate(invalid="ignore"):  # a signaling NaN raises a warning
             low, high = np.fmin.reduce(part, None), np.fmax.reduce(part, None)
             if self.least <= low and high <= self.most and (self.nan or not np.isnan(part).any()):
                 return None
