@@ -45,7 +45,7 @@ OTHERS = (
 TAKE_OWNERSHIP = "error return without exception set"
 
 # Without memory, NumPy 2.4 itself ends the process in three places: the attribute `__array_interface__` of its arrays,
-# `numpy.errstate`, and a cast that overflows. So no statement here assigns NaN or numbers that the type cannot represent.
+# `numpy.errstate`, and a cast that overflows. So no statement here assigns NaN or numbers that a type cannot represent.
 
 # Statements of `routes` that are left out, with the reason.
 LEFT_OUT = {
@@ -116,7 +116,7 @@ def interface():
         path = native_build.compiled(Path(folder), "probe", [native_build.SOURCES / "probe.c"], "-std=c11")
         probe = native_build.load(path)
     names = host()
-    a, owner = names["a"], np.zeros(3)
+    owner = np.zeros(3)
     return {
         **names, "c": probe, "make": make, "take_over": take_over, "drop": drop, "owner": owner,
         "address": owner.ctypes.data, "F8": (2, 64, 1), "F4": (2, 32, 1), "I1": (0, 8, 1), "unaligned": UNALIGNED,
