@@ -5,7 +5,7 @@ import sys
 
 from arrayhub import sycl_runtime
 
-from . import clusters, copies, engines, growth, native, report, rows, startup, storage, sweep
+from . import authors, clusters, copies, engines, growth, native, report, rows, startup, storage, sweep
 from .measure import Result
 
 # One row per group: its name, what it asks, and the function that measures it.
@@ -13,6 +13,7 @@ GROUPS = {
     "reach": ("every way in and out beside its peer", rows.reach),
     "elements": ("item, tolist and iteration beside NumPy's", rows.values),
     "nested": ("what is not dense, and Arrow's interfaces, beside pyarrow and awkward", rows.nested),
+    "authors": ("placement, like and adapt beside the conversions alone", authors.authors),
     "native": ("what extensions pay beside their framework's own arrays", native.native),
     "storage": ("new arrays beside those of GT4Py and NumPy", storage.storage),
     "import": ("import arrayhub beyond import numpy", startup.startup),

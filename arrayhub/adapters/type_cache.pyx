@@ -29,6 +29,11 @@ cdef unsigned int learn(object cls) except 0:
     return record
 
 
+def types_generation():
+    """Return how often `forget_types` was called: a key for what upper layers cache about types."""
+    return generation
+
+
 def forget_types():
     """Erase both caches, so that each entry is computed again: a registered library may add an importer for a known type."""
     global generation

@@ -2,17 +2,25 @@
 
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from arrayhub._core.copying import Copy, wanted
-from arrayhub._core.errors import show
+from arrayhub._core.errors import first_line, show
 from arrayhub.convert.functions import convert
 from arrayhub.convert.names import library_name
-from arrayhub.convert.placement import NUMPY_PLACEMENT, is_array, placement
+from arrayhub.convert.placement import (
+    NUMPY_KIND,
+    NUMPY_PLACEMENT,
+    DeviceConflict,
+    Placement,
+    array_kind,
+    deciding,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,9 +29,9 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     """Let a function of one library accept the arrays of every library, and return the caller's kind.
 
     Array arguments are converted to `to`. An argument annotated with ``Annotated[..., Request(...)]`` has to meet
-    the request; lengths of the same letter have to be equal in all arguments. Without such an annotation, every
-    argument that is an array is converted. Arrays in the result, also in tuples, lists and dicts, are returned in
-    the `placement` of the arguments. Numbers, strings and None pass through.
+    the request; lengths of the same letter have to be equal in all arguments. Without any such annotation, every
+    argument that is an array or a list is converted, and tuples if there is no array. Arrays in the result, also in
+    tuples, lists and dicts, are returned in the `placement` of the arguments. Numbers, strings and None pass through.
 
     Parameters
     ----------
@@ -41,7 +49,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     Raises
     ------
     TypeError
-        The function is a class, a generator function or not callable.
+        The function is a class, a generator function, a staticmethod, a classmethod or not callable. Or ``*args`` has a
+        request, or an annotation with a request cannot be evaluated.
     ValueError
         `to` is not a known library.
 
@@ -54,54 +63,36 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     >>> type(blur(torch.ones(4)))
     <class 'torch.Tensor'>
     """
-    library = library_name(to)
+    target = _Target(library_name(to), copy)
     wanted(copy, "adapt")
 
     def decorate(function: F) -> F:
         _check_function(function)
         name = getattr(function, "__name__", "function")
-        requests = _requests(function)
-        signature = inspect.signature(function)
-        names = [*signature.parameters]
-        # One NumPy array without keywords needs neither a placement nor a search for arrays.
-        direct = library == "numpy" and not requests and copy is not True
+        parameters = inspect.signature(function).parameters
+        requests = _requests(function, name, parameters)
+        names = [key for key, parameter in parameters.items() if parameter.kind in _POSITIONAL]
+        is_direct = target.library == "numpy" and not requests and copy is not True
 
-        def convert_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], dict[str, Any]]:
+        def prepared(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Iterable[Any], dict[str, Any]]:
+            if is_direct and _are_of_numpy(args, kwargs):
+                return NUMPY_PLACEMENT, args, kwargs
             if requests:
-                bound = signature.bind(*args, **kwargs)
-                arrays = _requested(name, bound.arguments, requests)
-                given = [bound.arguments[key] for key in arrays]
-                place = placement(*given) if given else None
-                for key, array in arrays.items():
-                    bound.arguments[key] = _converted(array, library, copy, name, key)
-                return place, list(bound.args), bound.kwargs
-            keys = [*(names[min(k, len(names) - 1)] if names else str(k) for k in range(len(args))), *kwargs]
-            values = [*args, *kwargs.values()]
-            flags = [is_array(value) for value in values]
-            found = [value for value, flag in zip(values, flags, strict=True) if flag]
-            if not found:
-                found = [value for value in values if isinstance(value, (list, tuple))]
-            place = placement(*found) if found else None
-            converted = [
-                _converted(value, library, copy, name, key) if flag or _is_sequence(value) else value
-                for value, flag, key in zip(values, flags, keys, strict=True)
-            ]
-            return place, converted[: len(args)], dict(zip(kwargs, converted[len(args) :], strict=True))
+                return _by_request(name, requests, target, args, kwargs)
+            return _by_type(name, names, target, args, kwargs)
 
         if inspect.iscoroutinefunction(function):
 
             @wraps(function)
             async def adapted_coroutine(*args: Any, **kwargs: Any) -> Any:
-                place, args_, kwargs_ = convert_arguments(args, kwargs)
+                place, args_, kwargs_ = prepared(args, kwargs)
                 return _returned(await function(*args_, **kwargs_), place, copy)
 
             return typing.cast(F, adapted_coroutine)
 
         @wraps(function)
         def adapted(*args: Any, **kwargs: Any) -> Any:
-            if direct and len(args) == 1 and not kwargs and type(args[0]) is np.ndarray:
-                return _returned(function(args[0]), NUMPY_PLACEMENT, copy)
-            place, args_, kwargs_ = convert_arguments(args, kwargs)
+            place, args_, kwargs_ = prepared(args, kwargs)
             return _returned(function(*args_, **kwargs_), place, copy)
 
         return typing.cast(F, adapted)
@@ -109,69 +100,199 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     return decorate
 
 
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+# Types that a function of NumPy receives unchanged.
+_OF_NUMPY = frozenset((np.ndarray, int, float, complex, bool, str, bytes, type(None)))
+
+
+class _Target(NamedTuple):
+    """The library that a function is written for, and the copies that are allowed."""
+
+    library: str
+    copy: Copy
+
+    def convert(self, obj: Any, name: str, key: str) -> Any:
+        try:
+            return convert(obj, self.library, copy=self.copy)
+        except (BufferError, TypeError, ValueError) as error:
+            kind = next(kind for kind in (BufferError, TypeError, ValueError) if isinstance(error, kind))
+            hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies"
+            raise kind(f"{name}: {key}: {error}{'' if self.copy or kind is not BufferError else hint}") from error
+
+
+class _Requested(NamedTuple):
+    """A parameter with a request in its annotation."""
+
+    key: str
+    position: int  # -1 if it is passed by keyword only
+    request: Any
+    prefix: str  # of error messages
+    has_letters: bool
+
+
 def _check_function(function: Any) -> None:
-    if isinstance(function, type) or not callable(function):
-        raise TypeError(f"adapt: {show(function)} is not a function; accepted: functions, methods and async functions")
+    if isinstance(function, (type, staticmethod, classmethod)) or not callable(function):
+        raise TypeError(
+            f"adapt: {show(function)} is not a function; accepted: functions, methods and async functions. Write"
+            " staticmethod and classmethod above adapt"
+        )
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(
             f"adapt: {function.__qualname__} is a generator function; accepted: functions that return arrays"
         )
 
 
-def _requests(function: Any) -> dict[str, Any]:
-    """Return the objects with ``asarray`` in the ``Annotated`` annotations, by parameter."""
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError):
-        hints = getattr(function, "__annotations__", {})
-    found = {}
-    for name, hint in hints.items():
-        for extra in getattr(hint, "__metadata__", ()):
-            if name != "return" and callable(getattr(extra, "asarray", None)) and not isinstance(extra, type):
-                found[name] = extra
+def _requests(function: Any, name: str, parameters: Mapping[str, inspect.Parameter]) -> list[_Requested]:
+    """Return the parameters that have an object with ``asarray`` in their ``Annotated`` annotation."""
+    found = []
+    hints = _hints(function, name)
+    for position, (key, parameter) in enumerate(parameters.items()):
+        for extra in getattr(hints.get(key), "__metadata__", ()):
+            if isinstance(extra, type) or not callable(getattr(extra, "asarray", None)):
+                continue
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise TypeError(f"adapt: {name}: {parameter} has a request; accepted: requests of single parameters")
+            found.append(
+                _Requested(
+                    key,
+                    position if parameter.kind in _POSITIONAL else -1,
+                    extra,
+                    f"{name}: {key}",
+                    hasattr(extra, "lengths"),
+                )
+            )
     return found
 
 
-def _requested(name: str, arguments: dict[str, Any], requests: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments that have a request, as arrays that meet the request; None passes through."""
-    arrays: dict[str, Any] = {}
-    lengths: dict[str, tuple[int, str]] = {}
-    for key, request in requests.items():
-        if arguments.get(key) is None:
+def _hints(function: Any, name: str) -> dict[str, Any]:
+    """Return the annotations. Those that cannot be evaluated are left out, unless they could have a request."""
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except (NameError, TypeError):
+        pass
+    found = {}
+    for key, hint in getattr(function, "__annotations__", {}).items():
+        single = SimpleNamespace(__annotations__={key: hint})
+        try:
+            found.update(typing.get_type_hints(single, getattr(function, "__globals__", None), include_extras=True))
+        except (NameError, TypeError, AttributeError) as error:
+            if "Request" in str(hint) or "Annotated" in str(hint):
+                raise TypeError(
+                    f"adapt: {name}: the annotation {show(hint)} of {key} cannot be evaluated ({first_line(error)});"
+                    " accepted: names of the function's module"
+                ) from error
+    return found
+
+
+def _are_of_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether there is an array of NumPy among the arguments, and nothing else that has to be converted."""
+    found = False
+    for values in (args, kwargs.values()) if kwargs else (args,):
+        for value in values:
+            cls = type(value)
+            if cls is np.ndarray:
+                found = True
+            elif cls not in _OF_NUMPY:
+                return False
+    return found
+
+
+def _by_request(
+    name: str, requests: list[_Requested], target: _Target, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Iterable[Any], dict[str, Any]]:
+    """Return the placement, and the arguments with arrays that meet the requests. None passes through."""
+    arguments = list(args)
+    given, met = [], []
+    are_of_numpy = True
+    for parameter in requests:
+        key, position, request, prefix, _ = parameter
+        is_positional = 0 <= position < len(args)
+        value = args[position] if is_positional else kwargs.get(key)
+        if value is None:
             continue
-        array = arrays[key] = request.asarray(arguments[key], name=f"{name}: {key}")
-        for letter, length in request.lengths(array).items() if hasattr(request, "lengths") else ():
-            other, first = lengths.setdefault(letter, (length, key))
+        array = request.asarray(value, name=prefix)
+        given.append(value)
+        met.append((parameter, array))
+        if type(value) is not np.ndarray:
+            are_of_numpy = False
+        converted = target.convert(array, name, key)
+        if is_positional:
+            arguments[position] = converted
+        else:
+            kwargs[key] = converted
+    if len(met) > 1:
+        _check_lengths(name, met)
+    if are_of_numpy:
+        return NUMPY_PLACEMENT if given else None, arguments, kwargs
+    kinds = [array_kind(value) or NUMPY_KIND for value in given]
+    return _place(name, given, kinds, [parameter.key for parameter, _ in met]), arguments, kwargs
+
+
+def _check_lengths(name: str, arrays: list[tuple[_Requested, Any]]) -> None:
+    """Raise if a letter stands for different lengths in two arrays."""
+    lengths: dict[str, tuple[int, str]] = {}
+    for parameter, array in arrays:
+        for letter, length in parameter.request.lengths(array).items() if parameter.has_letters else ():
+            other, first = lengths.setdefault(letter, (length, parameter.key))
             if other != length:
                 raise ValueError(
-                    f"{name}: {letter} is {other} in {first}, and {length} in {key}; accepted: equal lengths"
+                    f"{name}: {letter} is {other} in {first}, and {length} in {parameter.key}; accepted: equal lengths"
                 )
-    return arrays
 
 
-def _is_sequence(arg: Any) -> bool:
-    """Return whether an argument is a list or tuple of values, neither empty nor of strings."""
-    return isinstance(arg, (list, tuple)) and len(arg) > 0 and not isinstance(arg[0], str)
+def _by_type(
+    name: str, names: list[str], target: _Target, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Iterable[Any], dict[str, Any]]:
+    """Return the placement and the arguments, with all arrays and lists converted.
+
+    A tuple is usually a shape or a list of axes, so it is converted only if no argument is an array.
+    """
+    values = [*args, *kwargs.values()]
+    kinds = [array_kind(value) for value in values]
+    sequences: Any = list if any(kind is not None for kind in kinds) else (list, tuple)
+    for k, value in enumerate(values):
+        if kinds[k] is None and _is_sequence(value, sequences):
+            kinds[k] = NUMPY_KIND
+    keys = [*(names[k] if k < len(names) else f"argument {k + 1}" for k in range(len(args))), *kwargs]
+    place = _place(name, values, kinds, keys)
+    for k, kind in enumerate(kinds):
+        if kind is not None:
+            values[k] = target.convert(values[k], name, keys[k])
+    return place, values[: len(args)], dict(zip(kwargs, values[len(args) :], strict=True))
 
 
-def _converted(arg: Any, library: str, copy: Copy, name: str, key: str) -> Any:
+def _place(name: str, objs: list[Any], kinds: list[Any], keys: list[str]) -> Any:
+    """Return the placement of arguments whose kinds are known; None without an array."""
+    if kinds.count(None) == len(kinds):
+        return None
+    if kinds.count(NUMPY_KIND) == len(kinds):
+        return NUMPY_PLACEMENT
     try:
-        return convert(arg, library, copy=copy)
-    except (BufferError, TypeError, ValueError) as error:
-        kind = next(kind for kind in (BufferError, TypeError, ValueError) if isinstance(error, kind))
-        hint = "" if copy else ". Pass copy='if_needed' to arrayhub.adapt to allow copies"
-        raise kind(f"{name}: {key}: {error}{hint if kind is BufferError else ''}") from error
+        kind, source = deciding(objs, kinds, True)
+    except DeviceConflict as error:
+        (first, device), (second, other) = error.args
+        raise ValueError(
+            f"{name}: {keys[first]} is on {device}, and {keys[second]} on {other}; accepted: one device."
+            " Move one of them with arrayhub.to_device"
+        ) from None
+    return NUMPY_PLACEMENT if kind is NUMPY_KIND else Placement(kind, source)
+
+
+def _is_sequence(arg: Any, sequences: Any) -> bool:
+    """Return whether an argument is a list or tuple of values, neither empty nor of strings."""
+    return issubclass(type(arg), sequences) and len(arg) > 0 and not isinstance(arg[0], str)
 
 
 def _returned(result: Any, place: Any, copy: Copy) -> Any:
     """Return a result with its arrays in a placement."""
     if place is None or (place is NUMPY_PLACEMENT and type(result) is np.ndarray):
         return result
-    if isinstance(result, tuple):
+    if issubclass(type(result), tuple):
         parts = [_returned(part, place, copy) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
-    if isinstance(result, list):
+    if issubclass(type(result), list):
         return [_returned(part, place, copy) for part in result]
-    if isinstance(result, dict):
+    if issubclass(type(result), dict):
         return {key: _returned(value, place, copy) for key, value in result.items()}
-    return place.convert(result, copy=copy) if is_array(result) else result
+    return result if array_kind(result) is None else place.convert(result, copy=copy)

@@ -6,6 +6,7 @@ shape is the model's.
 
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from arrayhub._core.copying import Copy
@@ -18,16 +19,11 @@ from arrayhub.convert.functions import as_numpy, convert
 Make = Callable[[Any, Any, Copy], Any]
 
 
+@lru_cache(maxsize=1024)
 def container_of(cls: type) -> Make | None:
     """Return the function that makes a container of this type; None if its library does not need one."""
-    found = _found.get(cls)
-    if found is None and cls not in _found:
-        keys = [(root_of(base), base.__name__) for base in cls.__mro__]
-        found = _found[cls] = next((_TABLE[key] for key in keys if key in _TABLE), None)
-    return found
-
-
-_found: dict[type, Make | None] = {}
+    keys = [(root_of(base), base.__name__) for base in cls.__mro__]
+    return next((_TABLE[key] for key in keys if key in _TABLE), None)
 
 
 def _by_library(name: str, array: Any, copy: Copy) -> Any:

@@ -1,6 +1,7 @@
 """The kind of an array: its library, its device and its labels, which `like` and `placement` give to other arrays."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,7 @@ from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
+from arrayhub.adapters.type_cache import types_generation
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import container_of
 from arrayhub.convert.functions import asarray, convert
@@ -27,7 +29,7 @@ from arrayhub.runtimes.host import is_host_readable
 _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Kind:
     """A kind of array.
 
@@ -149,41 +151,59 @@ def kind_of(model: Any, call: str) -> Kind:
     """
     if issubclass(type(model), (ModuleType, type)):
         try:
-            return Kind(library_name(model), None, None, model if isinstance(model, type) else None)
+            return Kind(library_name(model), None, None, model if issubclass(type(model), type) else None)
         except ValueError as error:
             raise _model_error(call, model) from error
-    cls = type(model)
-    if issubclass(cls, str):
-        raise _model_error(call, model)
-    if container_of(cls) is None and library_of_type(cls) not in (*hooks.NESTED_CONSUMERS, *plugins.emitting()):
+    cls: Any = type(model)
+    library = _library_of_array(cls, types_generation())
+    if library is None:
+        if issubclass(cls, str):
+            raise _model_error(call, model)
         while wrappers.unwraps(type(model)):
             model = wrappers.inside(model)
         cls = type(model)
-    library = library_of_type(cls)
+        library = _library_of_array(cls, types_generation())
     if library is None:
         return _by_protocol(model, call)
-    if library == "numba" and not hasattr(cls, "__cuda_array_interface__"):
-        raise _model_error(call, model)
     return Kind(library, device_of(model, library), model, cls)
+
+
+@lru_cache(maxsize=1024)
+def _library_of_array(cls: Any, generation: int) -> str | None:
+    """Return the library of an array type; None for a wrapper of another array, and for other types."""
+    if issubclass(cls, str):
+        return None
+    library = library_of_type(cls)
+    if library == "numba" and not hasattr(cls, "__cuda_array_interface__"):
+        return None
+    if container_of(cls) is not None or library in (*hooks.NESTED_CONSUMERS, *plugins.emitting()):
+        return library
+    return None if wrappers.unwraps(cls) else library
 
 
 def same_kind(obj: Any, model: Any) -> bool:
     """Return whether `obj` is an array of the model's type, or of a base of it, on the same device, without labels."""
-    cls = type(obj)
-    if isinstance(model, type):
+    cls: Any = type(obj)
+    if issubclass(type(model), type):
         if not issubclass(cls, model) or library_of_type(model) is None:
             return False
     elif not issubclass(type(model), cls):
         return False
+    library = _library_without_labels(cls, types_generation())
+    return library is not None and (
+        issubclass(type(model), type) or device_of(obj, library) == device_of(model, library)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _library_without_labels(cls: Any, generation: int) -> str | None:
+    """Return the library of an array type whose arrays `like` may return themselves; None for other types."""
     if root_of(cls) == "builtins" or issubclass(cls, (np.generic, Descriptor, Tree)) or container_of(cls) is not None:
-        return False
+        return None
     library = None if wrappers.unwraps(cls) else library_of_type(cls)
     row = row_of_type(cls)
-    if library is None or (
-        row is not None and row.name != library
-    ):  # such as bytes, memory of dpctl, buffers of pyarrow
-        return False
-    return isinstance(model, type) or device_of(obj, library) == device_of(model, library)
+    # Such as bytes, memory of dpctl and buffers of pyarrow, which are not the library's arrays.
+    return None if row is not None and row.name != library else library
 
 
 def _by_protocol(model: Any, call: str) -> Kind:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -13,8 +14,9 @@ from arrayhub._core.descriptor import Descriptor
 from arrayhub._core.errors import root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
+from arrayhub.adapters.type_cache import types_generation
 from arrayhub.libraries import plugins
-from arrayhub.libraries.known import LIBRARIES, row_of_type
+from arrayhub.libraries.known import row_of_type
 
 # Names beside those of the libraries' rows.
 OWN = "arrayhub"
@@ -68,8 +70,7 @@ _BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")
 
 def known_names() -> tuple[str, ...]:
     """Return the names that `convert` knows without importing a module."""
-    built_in = [row.name for row in LIBRARIES if row.call is not None]
-    return (*built_in, *hooks.NESTED_CONSUMERS, "xarray", OWN, *plugins.emitting())
+    return (*plugins.built_in_exports(), OWN, *plugins.emitting())
 
 
 def library_name(to: Any) -> str:
@@ -104,6 +105,11 @@ def library_name(to: Any) -> str:
 
 def name_of_type(cls: type) -> str | None:
     """Return the name that `convert` uses for the library of an array type; None for other types."""
+    return _name_of_type(cls, types_generation())
+
+
+@lru_cache(maxsize=1024)
+def _name_of_type(cls: type, generation: int) -> str | None:
     if issubclass(cls, Descriptor):
         return OWN
     if issubclass(cls, Tree):

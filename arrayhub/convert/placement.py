@@ -1,14 +1,13 @@
 """placement: the library and the device where a function of several arrays should run."""
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.descriptor import Descriptor
 from arrayhub._core.device import CPU, Device
-from arrayhub._core.tree import Tree
 from arrayhub.convert.functions import asarray
 from arrayhub.convert.kinds import Kind, array_of, kind_of
 from arrayhub.convert.names import OWN, VALUES, library_name
@@ -125,26 +124,44 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
                     break
             else:
                 return NUMPY_PLACEMENT
-    best, rank, position = None, -1, 0
+    kinds = [None if issubclass(type(obj), _IGNORED) else kind_of(obj, "placement") for obj in objs]
+    try:
+        found, source = deciding(objs, kinds, prefer is None)
+    except DeviceConflict as error:
+        (first, device), (second, other) = error.args
+        raise ValueError(
+            f"placement: argument {first + 1} is on {device}, and argument {second + 1} on {other};"
+            f" accepted: one device. Pass prefer={str(other)!r}, or move one of them with arrayhub.to_device"
+        ) from None
+    return Placement(found, source) if prefer is None else _preferred(prefer, found, source)
+
+
+class DeviceConflict(Exception):
+    """Two objects are on different devices. The arguments are two pairs of position and device."""
+
+
+def deciding(objs: Sequence[Any], kinds: Sequence[Kind | None], one_device: bool) -> tuple[Kind, Any]:
+    """Return the kind and the object that decide a placement. Objects of kind None are ignored.
+
+    Raises
+    ------
+    DeviceConflict
+        Two objects are on different devices, and `one_device` is true.
+    """
+    best, rank, source = NUMPY_KIND, -1, None
     on_device: tuple[int, Device] | None = None
-    for k, obj in enumerate(objs):
-        if obj is None or issubclass(type(obj), (str, bytes)):
+    for k, (obj, kind) in enumerate(zip(objs, kinds, strict=True)):
+        if kind is None:
             continue
-        kind = kind_of(obj, "placement")
         device = CPU if kind.device is None else kind.device
         if device != CPU:
-            if on_device is not None and on_device[1] != device and prefer is None:
-                raise ValueError(
-                    f"placement: argument {on_device[0] + 1} is on {on_device[1]}, and argument {k + 1} on {device};"
-                    f" accepted: one device. Pass prefer={str(device)!r}, or move one of them with arrayhub.to_device"
-                )
+            if one_device and on_device is not None and on_device[1] != device:
+                raise DeviceConflict(on_device, (k, device))
             on_device = on_device or (k, device)
         own = 3 if device != CPU else _rank(obj, kind)
         if own > rank:
-            best, rank, position = kind, own, k
-    source = objs[position] if best is not None else None
-    found = _NUMPY_KIND if best is None else best
-    return Placement(found, source) if prefer is None else _preferred(prefer, found, source)
+            best, rank, source = kind, own, obj
+    return best, source
 
 
 def _on_device(source: Any, device: Device) -> Any:
@@ -190,18 +207,19 @@ def _library_on(device: Device, library: str) -> str:
     return library if able is None or library in able else OWN
 
 
-def is_array(obj: Any) -> bool:
-    """Return whether an object is an array, and not a value, a container of Python or a string."""
-    if issubclass(type(obj), (Descriptor, Tree, np.ndarray)):
-        return True
-    if obj is None or issubclass(type(obj), (str, bytes, dict, set, type, ModuleType, *VALUES)):
-        return False
+def array_kind(obj: Any) -> Kind | None:
+    """Return the kind of an array; None for values, containers of Python, strings and other objects."""
+    if type(obj) is np.ndarray:
+        return NUMPY_KIND
+    if issubclass(type(obj), _NO_ARRAYS):
+        return None
     try:
-        kind_of(obj, "adapt")
+        return kind_of(obj, "adapt")
     except (TypeError, ValueError, BufferError):
-        return False
-    return True
+        return None
 
 
-_NUMPY_KIND = Kind("numpy", CPU)
-NUMPY_PLACEMENT = Placement(_NUMPY_KIND, None)
+_IGNORED = (type(None), str, bytes)
+_NO_ARRAYS = (*_IGNORED, dict, set, type, ModuleType, *VALUES)
+NUMPY_KIND = Kind("numpy", CPU)
+NUMPY_PLACEMENT = Placement(NUMPY_KIND, None)

@@ -10,6 +10,7 @@ from threading import get_ident
 from typing import Any, NoReturn
 
 from arrayhub._core.errors import InterfaceError, first_line, name_of_type, root_of, show
+from arrayhub._core.hooks import hooks
 from arrayhub.adapters.type_cache import forget_types
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.libraries.wrapper_table import BUILT_IN
@@ -17,8 +18,6 @@ from arrayhub.libraries.wrappers import ROWS, Wrapper, path_getter
 
 GROUP = "arrayhub.libraries"  # of entry points
 
-# Libraries that arrayhub exports to. The last four are in nested/, which is not imported for this.
-_EXPORTED = {row.name for row in LIBRARIES if row.call is not None} | {"arrow", "polars", "pandas", "awkward"}
 BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 
 # By root: the function that makes the library's arrays, or None. A root is present if a library is registered.
@@ -171,7 +170,7 @@ def _words(function: Any, root: str) -> str:
 
 
 def _refuse_built_in(root: str, rows: Mapping[Any, Wrapper], emit: Any) -> None:
-    if emit is not None and root in _EXPORTED:
+    if emit is not None and root in _exported_roots():
         raise ValueError(
             f"register_library: emit is given for {root!r}, to which arrayhub.convert exports itself; omit it"
         )
@@ -186,6 +185,17 @@ def _refuse_built_in(root: str, rows: Mapping[Any, Wrapper], emit: Any) -> None:
             f"register_library: arrayhub describes {', '.join(names)} of {root!r} itself; accepted: names of"
             " further types"
         )
+
+
+def built_in_exports() -> tuple[str, ...]:
+    """Return the names of the libraries that `convert` exports to itself."""
+    return (*(row.name for row in LIBRARIES if row.call is not None), *hooks.NESTED_CONSUMERS, "xarray")
+
+
+def _exported_roots() -> set[str]:
+    """Return the modules of these libraries, among them those whose arrays are made as another library's."""
+    names = built_in_exports()
+    return {root for row in LIBRARIES if row.name in names or row.like in names for root in (row.name, *row.roots)}
 
 
 # -------------------------------------------------------------------------------------------------------- entry points

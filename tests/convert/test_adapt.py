@@ -5,6 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
+from dlpack_by_hand import Handmade
 
 import arrayhub as ah
 
@@ -93,6 +94,66 @@ def test_requests_and_lengths():
         weighted(torch.ones((3, 3)))
 
 
+@pytest.mark.parametrize("call", ["f(x, w=w)", "f(x=x, w=w)", "f(w=w, x=x)", "f(x, 2, w=w)", "f(x, k=2, w=w)"])
+def test_requests_are_found_by_position_and_keyword(call):
+    @ah.adapt("numpy")
+    def f(
+        x: Annotated[np.ndarray, ah.Request("n * float64", may="build")],
+        k=1,
+        *,
+        w: Annotated[np.ndarray, ah.Request("n * float64", may="build")],
+    ):
+        assert type(x) is type(w) is np.ndarray
+        return x * w
+
+    assert eval(call, {"f": f, "x": [1.0, 2.0], "w": [3.0, 4.0]}).tolist() == [3.0, 8.0]
+
+
+def test_errors_of_the_call_are_those_of_the_function():
+    @ah.adapt("numpy")
+    def f(x: Annotated[np.ndarray, ah.Request("float64")]):
+        return x
+
+    with pytest.raises(TypeError, match=r"f\(\) missing 1 required positional argument: 'x'"):
+        f()
+    with pytest.raises(TypeError, match=r"f\(\) got an unexpected keyword argument 'y'"):
+        f(np.ones(2), y=1)
+
+
+def test_tuples_beside_an_array_pass_through():
+    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+
+    @ah.adapt("numpy")
+    def total(x, axis=None, weights=None):
+        return x.sum(axis=axis) if weights is None else (x * weights).sum(axis=axis)
+
+    assert total(torch.ones(2, 3), axis=(0, 1)) == 6
+    assert total((1.0, 2.0)) == 3
+    weighted = total(torch.ones(2, 3), (0,), weights=[1.0, 2.0, 3.0])
+    assert isinstance(weighted, torch.Tensor) and weighted.tolist() == [2, 4, 6]
+
+
+def test_devices_in_conflict_name_the_arguments():
+    first, second = [ah.from_dlpack(Handmade(device=(2, k), announced=(2, k))) for k in (0, 1)]
+
+    @ah.adapt("arrayhub")
+    def f(x, n, y):
+        return x
+
+    with pytest.raises(ValueError, match="^f: x is on cuda:0, and y on cuda:1; accepted: one device. Move one"):
+        f(first, 3, y=second)
+
+    @ah.adapt("arrayhub")
+    def g(
+        x: Annotated[ah.USMArray, ah.Request(where="any")],
+        y: Annotated[ah.USMArray, ah.Request(where="any")],
+    ):
+        return x
+
+    with pytest.raises(ValueError, match="^g: x is on cuda:0, and y on cuda:1; accepted: one device"):
+        g(first, second)
+
+
 def test_methods_and_async_functions():
     torch = pytest.importorskip("torch", reason="torch is part of the extra test")
 
@@ -121,3 +182,27 @@ def test_ambiguous_signatures_are_refused_at_decoration():
             ah.adapt()(what)
     with pytest.raises(ValueError, match="accepted: numpy"):
         ah.adapt("numpi")
+    for wrapped in (staticmethod(len), classmethod(len)):
+        with pytest.raises(TypeError, match="Write staticmethod and classmethod above adapt"):
+            ah.adapt()(wrapped)
+
+
+def test_requests_that_are_not_clear_are_refused_at_decoration():
+    def several(*xs: Annotated[np.ndarray, ah.Request("float64")]):
+        return xs
+
+    def unknown(x: "Annotated[np.ndarray, Missing('float64')]", y: "Absent"):  # noqa: F821
+        return x
+
+    with pytest.raises(TypeError, match=r"adapt: several: \*xs: .* has a request; accepted: requests of single parame"):
+        ah.adapt()(several)
+    with pytest.raises(TypeError, match="adapt: unknown: the annotation .* of x cannot be evaluated .*'Missing'"):
+        ah.adapt()(unknown)
+
+
+def test_annotations_of_other_parameters_need_not_be_evaluated():
+    @ah.adapt()
+    def f(x: "Annotated[np.ndarray, ah.Request('float64', may='cast')]", y: "Absent" = None):  # noqa: F821
+        return x
+
+    assert f(np.ones(2, "f4")).dtype == "f8"
