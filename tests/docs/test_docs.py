@@ -81,8 +81,16 @@ def test_pages_name_the_packages_of_their_examples(document):
     assert not missing, f"say `pip install {' '.join(sorted(missing))}` on the page"
 
 
-def test_the_readme_has_examples():
-    assert len(BLOCK.findall((ROOT / "README.md").read_text())) >= 4
+def test_the_readme_shows_what_its_examples_print(tmp_path):
+    """A comment behind a call of print, and the lines of comments below, are its output or a part of it."""
+    program = tmp_path / "readme.py"
+    program.write_text(program_of(ROOT / "README.md"))
+    shown = re.findall(r"^ *print\(.*\)(?:  # (.*)|\n((?:# .*\n)+))", program.read_text(), re.MULTILINE)
+    assert len(shown) >= 6
+    done = run("-P", str(program), cwd=tmp_path)
+    printed = " ".join(done.stdout.split())
+    for beside, below in shown:
+        assert " ".join((beside or below.replace("# ", "")).split()) in printed, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.relative_to(ROOT).as_posix())
