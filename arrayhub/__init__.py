@@ -143,6 +143,19 @@ _LAZY = {
     for name in names
 }
 
+# What users of other libraries look for, and the call that does it.
+_ELSEWHERE = {
+    "arange": "arrayhub.asarray(numpy.arange(n))",
+    "array_namespace": "array_api_compat.array_namespace(arrayhub.as_numpy(x))",
+    "as_pyarrow": "arrayhub.as_arrow(x)",
+    "as_xarray": "arrayhub.asarray(x).to_xarray()",
+    "copy": "arrayhub.asarray(x, copy=True)",
+    "from_numpy": "arrayhub.asarray(x)",
+    "from_torch": "arrayhub.asarray(x)",
+    "to_numpy": "arrayhub.as_numpy(x)",
+    "to_torch": "arrayhub.as_torch(x)",
+}
+
 __all__ = [
     "Device",
     "InterfaceError",
@@ -205,7 +218,9 @@ if not TYPE_CHECKING:  # with a module __getattr__, type checkers would accept a
 
     def __getattr__(name):
         if name not in _LAZY:
-            raise AttributeError(f"module 'arrayhub' has no attribute {name!r}")
+            instead = _ELSEWHERE.get(name)
+            advice = f"; call {instead}" if instead else ""
+            raise AttributeError(f"module 'arrayhub' has no attribute {name!r}{advice}")
         value = globals()[name] = getattr(import_module(_LAZY[name]), name)
         return value
 

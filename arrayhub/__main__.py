@@ -1,4 +1,4 @@
-"""The command line: ``python -m arrayhub COMMAND``. One row per command: name, purpose, function."""
+"""Commands of ``arrayhub`` and ``python -m arrayhub``. One row per command: name, purpose, function."""
 
 import sys
 
@@ -13,5 +13,11 @@ COMMANDS = (
     cli.Command("trace", "run a script and list the lines that import, export, copy or wait for arrays", cli.trace),
 )
 
+
+def main() -> int:
+    """Run the command that the arguments of the process name, and return the exit status."""
+    return cli.main(COMMANDS)
+
+
 if __name__ == "__main__":
-    sys.exit(cli.main(COMMANDS))
+    sys.exit(main())

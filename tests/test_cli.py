@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import sys
 
@@ -32,6 +33,14 @@ def test_missing_command_prints_the_commands(tmp_path):
     assert done.stdout == run("--help", cwd=tmp_path).stdout
     for command, purpose in (("config", "headers"), ("demo", "every installed library"), ("trace", "run a script")):
         assert re.search(rf"^ +{command} +.*{purpose}", done.stdout, re.MULTILINE)
+
+
+def test_the_installed_script_runs_the_same_commands(tmp_path):
+    script = pathlib.Path(sys.executable).with_name("arrayhub")
+    if not script.exists():
+        pytest.skip("arrayhub is not installed in this environment")
+    done = finished(script, "--help", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, run("--help", cwd=tmp_path).stdout)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Comparison, which arrays do not implement, and the names of numpy.ndarray that they do not have: errors that name the call to
+"""Comparison, which arrays do not implement, and names of ndarrays and tensors that they do not have: errors that name the call to
 make instead. Python itself refuses arithmetic: a USMArray does not have its methods.
 """
 
@@ -31,7 +31,7 @@ cdef object equal(object array, object other, int op):
     )
 
 
-# Attributes of numpy.ndarray that a USMArray does not have. Accessing one raises an explanation. Those that compute,
+# Attributes of ndarrays and tensors that a USMArray does not have. Accessing one raises an explanation. Those that compute,
 _COMPUTING = (
     *("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "cumsum", "cumprod", "argmin", "argmax", "round"),
     *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate", "real", "imag"),
@@ -40,8 +40,15 @@ _COMPUTING = (
 # those that NumPy alone offers for the same memory,
 _NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
 _VALUES = ("real", "imag", "flat", "mT")      # attributes rather than methods
-# and those with another name. NumPy has the last four only up to release 2.3.
+# and those with another name. NumPy has "itemset", "newbyteorder", "ptp" and "tostring" only up to release 2.3.
 _ELSEWHERE = {
+    "cpu": "arrayhub.to_host(x)",
+    "cuda": "arrayhub.to_device(x, 'cuda:0')",
+    "explain": "arrayhub.explain(x)",
+    "get": "arrayhub.to_host(x)",
+    "numpy": "arrayhub.as_numpy(x)",
+    "to": "arrayhub.to_device(x, device)",
+    "to_torch": "arrayhub.as_torch(x)",
     "setflags": "x.flags['WRITEABLE'] = False",
     "resize": "numpy.resize(x, shape), which copies",
     "itemset": "x[index] = value",
@@ -58,7 +65,7 @@ cdef dict _ABSENT = {
 
 
 cdef class Absent:
-    """Descriptor for an attribute that only NumPy arrays have. Raises an AttributeError with the call to make instead."""
+    """Descriptor for an attribute that a USMArray does not have. Raises an AttributeError with the call to make instead."""
     cdef str name
 
     def __cinit__(self, str name):
@@ -75,7 +82,7 @@ def names(array):
 
 
 cdef int add_absent(type cls) except -1:
-    """Add the names that only NumPy arrays have to a class."""
+    """Add the names that a USMArray does not have to a class."""
     cdef dict entries = <dict> (<PyTypeObject*> cls).tp_dict
     for name in _ABSENT:
         entries[name] = Absent(name)

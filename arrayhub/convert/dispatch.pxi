@@ -116,7 +116,7 @@ cdef enum Labelled:          # which objects of a type name their dimensions, or
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
 cdef tuple PLAIN = (int, float, complex, str, bytes)
 # Test the type, not the object: isinstance asks the object's __class__, which may be false.
-cdef tuple VALUES = (bool, int, float, complex, str, list, tuple, range, numpy.generic)
+cdef tuple VALUES = (bool, int, float, complex, list, tuple, range, numpy.generic)
 globals()["VALUES"] = VALUES      # for Python modules
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
@@ -320,6 +320,11 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         return a
     if refusals:
         raise refusal_error(obj, refusals) from refusals[0][1]
+    if issubclass(type(obj), str):
+        raise TypeError(
+            f"asarray: {show(obj)} is a str, often a path passed by mistake; call numpy.load(x) for the array in a file, or"
+            " numpy.array(x) for an array of text without dimensions"
+        )
     raise TypeError(
         f"asarray: {show(obj)} is of type {type(obj).__name__}, which does not support an array protocol"
         f"{wrappers.hint(obj)}; accepted:"

@@ -222,6 +222,25 @@ def test_every_ndarray_name_exists_or_its_error_names_a_call(name):
         assert getattr(x, name) is not None
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("to", "arrayhub.to_device(x, device)"),
+        ("cuda", "arrayhub.to_device(x, 'cuda:0')"),
+        ("cpu", "arrayhub.to_host(x)"),
+        ("get", "arrayhub.to_host(x)"),
+        ("numpy", "arrayhub.as_numpy(x)"),
+        ("to_torch", "arrayhub.as_torch(x)"),
+        ("explain", "arrayhub.explain(x)"),
+    ],
+)
+def test_a_name_of_another_library_names_the_call(name, instead):
+    x = ah.asarray(BASE)
+    assert not hasattr(x, name) and name not in dir(x)
+    with pytest.raises(AttributeError, match=f"^{name}: a USMArray does not have it; use {re.escape(instead)}$"):
+        getattr(x, name)
+
+
 def test_named_call_works():
     x = ah.asarray(BASE.copy())
     assert np.ptp(x) == np.ptp(BASE) and x.tobytes() == BASE.tobytes()

@@ -125,7 +125,7 @@ def test_the_consumers_are_those_of_convert():
     assert tuple(verdict.consumer for verdict in ah.explain(b"").verdicts) == CONSUMERS
 
 
-@pytest.mark.parametrize("value", [3, 2.5, True, 1j, "text", [1, 2], ((1.5, 2), (3, 4)), [], np.float32(2), np.int8(1)])
+@pytest.mark.parametrize("value", [3, 2.5, True, 1j, [1, 2], ((1.5, 2), (3, 4)), [], np.float32(2), np.int8(1)])
 def test_values_are_reported_as_copied(value):
     explained = ah.explain(value)
     assert "asarray copies it through NumPy" in explained.why
@@ -136,7 +136,7 @@ def test_values_are_reported_as_copied(value):
         ah.asarray(value, copy=False)
 
 
-@pytest.mark.parametrize("value", [[[1], [1, 2]], [1, [2]], [object()], [None], [2**70]])
+@pytest.mark.parametrize("value", [[[1], [1, 2]], [1, [2]], [object()], [None], [2**70], "text"])
 def test_values_without_an_array(value):
     explained = ah.explain(value)
     assert {verdict.verdict for verdict in explained.verdicts} == {"cannot"}
