@@ -3,14 +3,19 @@
 from typing import Any, get_origin
 
 from arrayhub._core.errors import PASSES_ON
+from arrayhub.capi.pattern import Pattern
 from arrayhub.convert import functions
 
+# Schemas of JSON, by the first letters of an element type.
+_OF_ELEMENTS = {"bool": "bool", "int": "int", "uint": "int", "float": "float", "bfloat": "float"}
 
-def schema_of(request: Any, source: Any) -> Any:
+
+def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
     """Return the core schema for ``Annotated[source, request]``.
 
     Validation calls ``request.asarray`` and returns an array of the type `source`. Refusals are errors of the type
-    ``array_request`` with the words of the request. In JSON, an array is nested lists.
+    ``array_request`` with the words of the request. In JSON, an array is nested lists. The JSON schema has the number
+    of dimensions, the lengths and the element type of the request.
 
     Parameters
     ----------
@@ -18,6 +23,8 @@ def schema_of(request: Any, source: Any) -> Any:
         Conditions on the array.
     source : type
         Annotated type: an array type such as ``numpy.ndarray``, `USMArray`, or ``typing.Any``.
+    pattern : Pattern or None
+        Type string of the request.
 
     Notes
     -----
@@ -39,11 +46,33 @@ def schema_of(request: Any, source: Any) -> Any:
     def to_lists(value: Any) -> Any:
         return functions.to_host(value).tolist()
 
+    lists = _schema_of_lists(pattern)
     return core_schema.no_info_plain_validator_function(
         validate,
-        json_schema_input_schema=core_schema.list_schema(),
-        serialization=core_schema.plain_serializer_function_ser_schema(to_lists, when_used="json"),
+        json_schema_input_schema=lists,
+        serialization=core_schema.plain_serializer_function_ser_schema(to_lists, return_schema=lists, when_used="json"),
     )
+
+
+def _schema_of_lists(pattern: Pattern | None) -> Any:
+    """Return the schema of nested lists; of a list of anything if the number of dimensions is not known."""
+    from pydantic_core import core_schema
+
+    if pattern is None or pattern.leading or not pattern.lengths:
+        return core_schema.list_schema()
+    leaves = [_schema_of_element(name) for name in pattern.elements]
+    schema = leaves[0] if all(leaf == leaves[0] for leaf in leaves) else core_schema.union_schema(leaves)
+    for length in reversed(pattern.lengths):
+        known = length if isinstance(length, int) else None
+        schema = core_schema.list_schema(schema, min_length=known, max_length=known)
+    return schema
+
+
+def _schema_of_element(name: str) -> Any:
+    from pydantic_core import core_schema
+
+    kind = _OF_ELEMENTS.get(name.rstrip("0123456789"), "any")  # JSON does not have complex numbers
+    return {"type": kind} if kind != "any" else core_schema.any_schema()
 
 
 def _array_type(source: Any) -> Any:

@@ -299,7 +299,7 @@ cdef class Request:
         """Return the schema of pydantic for ``Annotated[source, Request(...)]``."""
         from arrayhub.capi.pydantic_schema import schema_of
 
-        return schema_of(self, source)
+        return schema_of(self, source, self.parsed)
 
 
 cdef bint has_lengths(Descriptor a, object pattern) except -1:

@@ -86,14 +86,14 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
             @wraps(function)
             async def adapted_coroutine(*args: Any, **kwargs: Any) -> Any:
                 place, args_, kwargs_ = prepared(args, kwargs)
-                return _returned(await function(*args_, **kwargs_), place, copy)
+                return _returned(await function(*args_, **kwargs_), place, copy, name)
 
             return typing.cast(F, adapted_coroutine)
 
         @wraps(function)
         def adapted(*args: Any, **kwargs: Any) -> Any:
             place, args_, kwargs_ = prepared(args, kwargs)
-            return _returned(function(*args_, **kwargs_), place, copy)
+            return _returned(function(*args_, **kwargs_), place, copy, name)
 
         return typing.cast(F, adapted)
 
@@ -116,9 +116,14 @@ class _Target(NamedTuple):
         try:
             return convert(obj, self.library, copy=self.copy)
         except (BufferError, TypeError, ValueError) as error:
-            kind = next(kind for kind in (BufferError, TypeError, ValueError) if isinstance(error, kind))
-            hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies"
-            raise kind(f"{name}: {key}: {error}{'' if self.copy or kind is not BufferError else hint}") from error
+            raise _named(error, name, key, self.copy) from error
+
+
+def _named(error: Exception, name: str, key: str, copy: Copy) -> Exception:
+    """Return an error with the name of the function and of the argument."""
+    kind = next(kind for kind in (BufferError, TypeError, ValueError) if isinstance(error, kind))
+    hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies"
+    return kind(f"{name}: {key}: {error}{'' if copy or kind is not BufferError else hint}")
 
 
 class _Requested(NamedTuple):
@@ -284,15 +289,20 @@ def _is_sequence(arg: Any, sequences: Any) -> bool:
     return issubclass(type(arg), sequences) and len(arg) > 0 and not isinstance(arg[0], str)
 
 
-def _returned(result: Any, place: Any, copy: Copy) -> Any:
+def _returned(result: Any, place: Any, copy: Copy, name: str) -> Any:
     """Return a result with its arrays in a placement."""
     if place is None or (place is NUMPY_PLACEMENT and type(result) is np.ndarray):
         return result
     if issubclass(type(result), tuple):
-        parts = [_returned(part, place, copy) for part in result]
+        parts = [_returned(part, place, copy, name) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
     if issubclass(type(result), list):
-        return [_returned(part, place, copy) for part in result]
+        return [_returned(part, place, copy, name) for part in result]
     if issubclass(type(result), dict):
-        return {key: _returned(value, place, copy) for key, value in result.items()}
-    return result if array_kind(result) is None else place.convert(result, copy=copy)
+        return {key: _returned(value, place, copy, name) for key, value in result.items()}
+    if array_kind(result) is None:
+        return result
+    try:
+        return place.convert(result, copy=copy)
+    except (BufferError, TypeError, ValueError) as error:
+        raise _named(error, name, "the result", copy) from error

@@ -152,6 +152,44 @@ def test_pydantic_validates_and_converts():
     assert reasons[("y",)][1].startswith("this numpy.ndarray has elements of float64; accepted: float32")
 
 
+JSON_SCHEMAS = {
+    "float64": {"type": "array", "items": {}},
+    "... * 3 * float64": {"type": "array", "items": {}},
+    "n * int32": {"type": "array", "items": {"type": "integer"}},
+    "n * bool": {"type": "array", "items": {"type": "boolean"}},
+    "n * complex64": {"type": "array", "items": {}},
+    "n * {float32, bfloat16}": {"type": "array", "items": {"type": "number"}},
+    "n * {int8, float32}": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "number"}]}},
+    "n * 3 * float64": {
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3},
+    },
+}
+
+
+@pytest.mark.parametrize("mode", ["validation", "serialization"])
+@pytest.mark.parametrize("text", JSON_SCHEMAS)
+def test_pydantic_json_schema(text, mode):
+    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+    adapter = pydantic.TypeAdapter(Annotated[np.ndarray, Request(text)])
+    assert adapter.json_schema(mode=mode) == JSON_SCHEMAS[text]
+
+
+def test_pydantic_reads_and_writes_json():
+    """Also in a model without arbitrary_types_allowed, and the JSON of a model is accepted by its own schema."""
+    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+
+    class Points(pydantic.BaseModel):
+        x: Annotated[np.ndarray, Request("n * 2 * float32", may="build")]
+
+    points = Points.model_validate_json('{"x": [[1, 2], [3, 4.5]]}')
+    assert points.x.dtype == "f4" and points.x.tolist() == [[1, 2], [3, 4.5]]
+    assert points.model_dump_json() == '{"x":[[1.0,2.0],[3.0,4.5]]}'
+    assert points.model_dump()["x"] is points.x
+    with pytest.raises(pydantic.ValidationError, match=r"has shape \(1, 3\); accepted: \(any, 2\)"):
+        Points.model_validate_json('{"x": [[1, 2, 3]]}')
+
+
 def test_pydantic_converts_to_an_array_of_a_parametrized_type():
     pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
     x = np.arange(3.0)

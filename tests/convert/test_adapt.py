@@ -76,6 +76,14 @@ def test_copy_is_an_error_that_names_the_argument():
         same(np.ones(2), dpnp.ones(2, usm_type="device"))
 
 
+def test_a_result_that_the_library_refuses_names_the_function():
+    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
+    if jax.config.jax_enable_x64:
+        pytest.skip("this jax has float64")
+    with pytest.raises(BufferError, match="^blur: the result: jax: float64 requires jax_enable_x64.*dtype='float32'"):
+        blur(jax.numpy.ones(4))
+
+
 def test_requests_and_lengths():
     torch = pytest.importorskip("torch", reason="torch is part of the extra test")
 
