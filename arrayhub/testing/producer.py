@@ -298,10 +298,10 @@ def _check_copy_argument(make: Any, dtype: str, layout: str) -> None:
 
 def _check_streams(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
-    array = made.array()
+    device = _device_type(made)
     accepted = 0
-    for stream in _streams_for(array):
-        if array.device.type == "cuda":
+    for stream in _streams_for(made, device):
+        if device == "cuda":
             cuda.delay(cuda.LEGACY)  # what `make` queues there is late, so that a missing wait shows
             made = _Made(make, dtype, layout)
         try:
@@ -313,18 +313,28 @@ def _check_streams(make: Any, dtype: str, layout: str) -> None:
         except TypeError as error:
             raise Broken(f"stream={_words_of_stream(stream)} is not accepted: {words_of(error)}") from error
         accepted += 1
-        wait = (stream or cuda.LEGACY) if array.device.type == "cuda" else None
+        wait = (stream or cuda.LEGACY) if device == "cuda" else None
         if stream != -1 and bytes_of(np.asarray(to_host(found, stream=wait))) != made.values:
             raise Broken(f"the elements are incomplete in the order of stream={_words_of_stream(stream)}")
     if not accepted:
         raise Refused("__dlpack__ refuses the array")
 
 
-def _streams_for(array: Any) -> tuple[Any, ...]:
-    """Return what the standard defines as `stream` for the memory of an array."""
-    if array.device.type == "cuda":
+def _device_type(made: _Made) -> str:
+    """Return the device type by `asarray`, or by DLPack if the object refuses the stream that `asarray` passes."""
+    try:
+        return str(made.array().device.type)
+    except Refused:
+        if tuple(getattr(made.obj, "__dlpack_device__", tuple)())[:1] == (2,):
+            return "cuda"
+        raise
+
+
+def _streams_for(made: _Made, device: str) -> tuple[Any, ...]:
+    """Return what the standard defines as `stream` for memory of a device type."""
+    if device == "cuda":
         return (None, cuda.LEGACY, cuda.PER_THREAD, cuda.new_stream(), -1)
-    return (None, queue_of_array(array)) if array.device.type == "oneapi" else (None,)
+    return (None, queue_of_array(made.array())) if device == "oneapi" else (None,)
 
 
 def _words_of_stream(stream: Any) -> str:
