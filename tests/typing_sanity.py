@@ -12,7 +12,7 @@ from arrayhub import Device, USMArray
 from arrayhub.inspection.pictures.picture import Picture
 
 
-def ways_in(a: npt.NDArray[np.float32], capsule: object) -> None:
+def protocols_of_type(a: npt.NDArray[np.float32], capsule: object) -> None:
     assert_type(arrayhub.asarray(a), USMArray)
     assert_type(arrayhub.asarray(a, dtype="f8", device=Device("cuda:0"), copy=True, stream=1, via="dlpack"), USMArray)
     assert_type(arrayhub.asarray([1, 2]), USMArray)

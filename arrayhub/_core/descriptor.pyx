@@ -85,8 +85,8 @@ cdef extern from *:
     #include "freelist.h"
     #define ARRAYHUB_HELD_BUFFER 1      /* BlockKind's BUFFER */
     ARRAYHUB_SPARES(arrayhub_spare_array, struct PyUSMArrayObject, 64)
-    #define arrayhub_dtype_place(a) (&(a)->dtype_)
-    #define arrayhub_block_place(a) ((PyObject **)&(a)->block_)
+    #define arrayhub_dtype_slot(a) (&(a)->dtype_)
+    #define arrayhub_block_slot(a) ((PyObject **)&(a)->block_)
 
     /* Initial content of a new array: zero, except for the objects. The space for its dimensions is not initialized.
        Copying this content takes a few vector instructions. For zeroing, compilers emit a string instruction of the
@@ -147,8 +147,8 @@ cdef extern from *:
     """
     Descriptor arrayhub_instantiate(PyTypeObject* cls, PyTypeObject* base, PyObject* no_arguments)
     void arrayhub_make_and_free(PyTypeObject* cls)
-    PyObject** dtype_place "arrayhub_dtype_place"(Descriptor a)
-    PyObject** block_place "arrayhub_block_place"(Descriptor a)
+    PyObject** dtype_slot "arrayhub_dtype_slot"(Descriptor a)
+    PyObject** block_slot "arrayhub_block_slot"(Descriptor a)
 
 cdef tuple _NO_ARGUMENTS = ()
 cdef PyTypeObject* _array_class = NULL
@@ -236,10 +236,10 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
 
 cdef object get_dtype(Descriptor a):
     """Return the NumPy dtype of `a`; TypeError if neither NumPy nor ml_dtypes has one."""
-    cdef PyObject** place = dtype_place(a)
-    cdef PyObject* dtype = seen(place)
+    cdef PyObject** slot = dtype_slot(a)
+    cdef PyObject* dtype = seen(slot)
     if dtype == <PyObject*> None:
-        dtype = set_once(place, dtype, dtypes.dtype_of(dtypes.by_typenum(a.typenum_)))
+        dtype = set_once(slot, dtype, dtypes.dtype_of(dtypes.by_typenum(a.typenum_)))
     return <object> dtype
 
 
@@ -275,7 +275,7 @@ cdef int seal_any(Descriptor a) except -1:
     """Seal an array of any layout (see `seal`), or raise the error about it."""
     cdef Py_ssize_t low, high, total, size, last, step
     cdef int k
-    cdef bint whole = True
+    cdef bint in_elements = True
     for k in range(a.nd_):
         if a.shape_[k] < 0:
             raise field_error(a, f"shape[{k}]", a.shape_[k], "a length of zero or more")
@@ -289,23 +289,23 @@ cdef int seal_any(Descriptor a) except -1:
         if a.shape_[k] == 1:       # no one steps along it: use the stride of C order
             a.byte_strides_[k] = step
         last = a.byte_strides_[k]
-        whole &= a.itemsize_ == 0 or last % a.itemsize_ == 0
+        in_elements &= a.itemsize_ == 0 or last % a.itemsize_ == 0
         if a.shape_[k] == 0 or layout.checked_mul(last, a.shape_[k], &step):
             step = last
     if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high):
         raise field_error(a, "strides", stride_tuple(a), "strides whose extent in bytes stays below 2**63")
     if size != 0:
         check_address(a, low, high)
-    if size == 0 and (not whole or leads_nowhere(a)):
+    if size == 0 and (not in_elements or leads_nowhere(a)):
         # Consumers compute with the strides of empty arrays. torch 2.13 raises "Stride calculation overflowed" after it
         # has called the deleter, and then the destructor of the capsule calls the deleter again.
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
             memset(a.byte_strides_, 0, a.nd_ * sizeof(Py_ssize_t))     # the strides of C order need more than 63 bits
-        whole = True
-    if whole and a.itemsize_ != 0:
+        in_elements = True
+    if in_elements and a.itemsize_ != 0:
         for k in range(a.nd_):
             a.strides_[k] = a.byte_strides_[k] // a.itemsize_
-    elif whole:
+    elif in_elements:
         if layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
             memset(a.strides_, 0, a.nd_ * sizeof(Py_ssize_t))
     else:
@@ -397,7 +397,7 @@ cdef MemoryBlock block_of(Descriptor a):
     A newly imported array itself holds the producer and the resource to release. The block is created by the first view
     or query, so that an import needs only one allocation.
     """
-    cdef PyObject* block = seen(block_place(a))
+    cdef PyObject* block = seen(block_slot(a))
     if block == <PyObject*> None:
         block = publish(a, hooks.block_of_usm(a) if a.resource_kind == USM else block_of_reach(a))
     return <MemoryBlock> block
@@ -410,14 +410,14 @@ cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
     block. The first block then stays, and the second is freed without a resource. Therefore this function must neither
     allocate nor run other code between reading `block_` and storing to it. Returns the array's block, borrowed.
     """
-    cdef PyObject** place = block_place(a)
+    cdef PyObject** slot = block_slot(a)
     with cython.critical_section(a):
-        if seen(place) == <PyObject*> None:
+        if seen(slot) == <PyObject*> None:
             block.resource = a.resource
             block.release = a.release
             a.resource = NULL
-            set_once(place, <PyObject*> None, block)
-    return seen(place)
+            set_once(slot, <PyObject*> None, block)
+    return seen(slot)
 
 
 cdef MemoryBlock block_of_reach(Descriptor a):
@@ -457,7 +457,7 @@ cdef int copy_fields(Descriptor a, Descriptor other) except -1:
     other.usm_type_ = a.usm_type_
     other.protocol_ = a.protocol_
     other.stream_ = a.stream_
-    other.dtype_ = <object> seen(dtype_place(a))
+    other.dtype_ = <object> seen(dtype_slot(a))
     other.producer_ = a.producer_
     return 0
 
@@ -556,11 +556,11 @@ cdef Descriptor index(Descriptor a, object key):
                 source += 1
                 target += 1
         elif isinstance(part, slice):
-            offset += take_slice(a, view, source, target, part)
+            offset += apply_slice(a, view, source, target, part)
             source += 1
             target += 1
         else:
-            offset += take_integer(a, source, part)
+            offset += apply_integer(a, source, part)
             source += 1
     if size_of(a) != 0:     # strides of an empty array are not validated and must not move the pointer
         view.data_ = a.data_ + offset
@@ -575,7 +575,7 @@ cdef Descriptor row(Descriptor a, Py_ssize_t i):
     cdef int k, nd = a.nd_ - 1
     if a.labels != NULL or a.flags_ & PACKED:
         return index(a, (i,))
-    cdef Py_ssize_t offset = take_integer(a, 0, i)
+    cdef Py_ssize_t offset = apply_integer(a, 0, i)
     cdef Descriptor view = view_of(a, nd)
     for k in range(nd):
         view.shape_[k] = a.shape_[k + 1]
@@ -586,7 +586,7 @@ cdef Descriptor row(Descriptor a, Py_ssize_t i):
     return view
 
 
-cdef Py_ssize_t take_slice(Descriptor a, Descriptor view, int source, int target, slice part) except? -1:
+cdef Py_ssize_t apply_slice(Descriptor a, Descriptor view, int source, int target, slice part) except? -1:
     cdef Py_ssize_t length, distance = 0, stride = a.byte_strides_[source]
     start, stop, step = part.indices(a.shape_[source])
     length = len(range(start, stop, step))
@@ -619,7 +619,7 @@ cdef object as_index(object part):
     return i
 
 
-cdef Py_ssize_t take_integer(Descriptor a, int axis, Py_ssize_t i) except? -1:
+cdef Py_ssize_t apply_integer(Descriptor a, int axis, Py_ssize_t i) except? -1:
     cdef Py_ssize_t distance, length = a.shape_[axis]
     if i < -length or i >= length:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {length}")

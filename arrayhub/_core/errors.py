@@ -163,7 +163,7 @@ def unreadable(subject: str, device: object, reader: str = "the host", call: str
 INSTALL: dict[str, str] = {}
 
 
-def not_there_error(library: str, purpose: str, error: ImportError | None = None) -> ImportError:
+def missing_library_error(library: str, purpose: str, error: ImportError | None = None) -> ImportError:
     """Build the error about a library that cannot be imported.
 
     Parameters
@@ -203,4 +203,4 @@ def needed(module: str, purpose: str) -> Any:
     try:
         return __import__(module)
     except ImportError as error:
-        raise not_there_error(module.partition(".")[0], purpose, error) from error
+        raise missing_library_error(module.partition(".")[0], purpose, error) from error

@@ -25,7 +25,7 @@ cdef int wait_for_device(Descriptor a) except -1
 cdef int order_consumer(Descriptor a, object stream) except -1
 cdef int adopt_on_device(Descriptor a) except -1
 cdef DLDevice device_of(Descriptor a) except *
-cdef str place_of(Descriptor a)
+cdef str device_name(Descriptor a)
 
 
 cdef inline int host_ready(Descriptor a) except -1:

@@ -55,7 +55,7 @@ cdef DLDevice device_of(Descriptor a) except *:
     return a.device_
 
 
-cdef str place_of(Descriptor a):
+cdef str device_name(Descriptor a):
     """Return the device of `a` for an error message; BufferError if `a` was never given memory."""
     cdef DLDevice device = device_of(a)
     return f"{TYPE_NAMES[device.device_type]}:{device.device_id}"

@@ -15,8 +15,8 @@ cdef class Handover:
 
     cdef int begin(self) except -1
     cdef int end(self) except -1
-    cdef int goes_in(self, object obj, Descriptor a) except -1
-    cdef int goes_out(self, str way, object obj, object result) except -1
+    cdef int set_import(self, object obj, Descriptor a) except -1
+    cdef int set_export(self, str way, object obj, object result) except -1
 
 cdef void pass_once() noexcept
 cdef bint passes() noexcept

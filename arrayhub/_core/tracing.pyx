@@ -136,7 +136,7 @@ cdef class Handover:
             tell(kind, way, source, target, nbytes, self.since)
         return 0
 
-    cdef int goes_in(self, object obj, Descriptor a) except -1:
+    cdef int set_import(self, object obj, Descriptor a) except -1:
         """Record the import of `obj` as `a`. If its memory is a copy, report the copy too, in nested hand-overs as well."""
         if <object> a is obj:
             return 0
@@ -146,7 +146,7 @@ cdef class Handover:
             tell("copy", way, type_name(obj), place(a), a.nbytes, self.since)
         return 0
 
-    cdef int goes_out(self, str way, object obj, object result) except -1:
+    cdef int set_export(self, str way, object obj, object result) except -1:
         """Record the export of `obj` as `result`."""
         self.event = ("out", way, type_name(obj), type_name(result), nbytes_of(result))
         return 0

@@ -9,7 +9,7 @@ from cpython.object cimport PyTypeObject
 
 from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor, host_readable, seal, view_of
 from arrayhub._core.kinds cimport ENDS, FIELDS, INDICES, NODE_KINDS, NUMBERS, BIT_PACKED, SIZES, VIEWS, WIDTH
-from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub._core.runtime cimport host_ready, device_name
 
 from arrayhub._core.errors import interface_error, unreadable
 from arrayhub._core.hooks import hooks
@@ -222,7 +222,7 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
 
 cdef Tree settled(Tree t):
     """Normalize `t` in place, so that fewer than eight bits precede its first element, and return it."""
-    cdef Py_ssize_t whole = t.bit >> 3
+    cdef Py_ssize_t first_byte = t.bit >> 3
     if t.validity is None and not has(t, BIT_PACKED):
         t.bit = 0
     if t.bit == 0:
@@ -230,9 +230,9 @@ cdef Tree settled(Tree t):
     t.bit &= 7
     cdef Py_ssize_t nbytes = (t.bit + t.length + 7) >> 3
     if t.validity is not None:
-        t.validity = bytes_part(t.validity, whole, whole + nbytes)
+        t.validity = bytes_part(t.validity, first_byte, first_byte + nbytes)
     if has(t, BIT_PACKED):
-        t.content = bytes_part(<Descriptor> t.content, whole, whole + nbytes)
+        t.content = bytes_part(<Descriptor> t.content, first_byte, first_byte + nbytes)
     return t
 
 
@@ -248,7 +248,7 @@ cdef int wait_for(Descriptor a, str what) except -1:
         The host cannot read the memory.
     """
     if not host_readable(a):
-        raise BufferError(unreadable(f"NestedArray {what}", place_of(a), call="call x.to_host()"))
+        raise BufferError(unreadable(f"NestedArray {what}", device_name(a), call="call x.to_host()"))
     return host_ready(a)
 
 

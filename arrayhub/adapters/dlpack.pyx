@@ -71,7 +71,7 @@ from arrayhub.adapters.type_cache cimport (
     EXPORTS,
     LEGACY_IS_WRITABLE,
     NO_STREAM_IS_NONE,
-    SAYS_DEVICE,
+    HAS_DLPACK_DEVICE,
     record_of_type,
 )
 from arrayhub.runtimes.cuda cimport (
@@ -158,7 +158,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef unsigned int producer = record_of_type(cls)
     if not producer & EXPORTS:
         return None
-    cdef long long device_type = device_type_of(obj) if producer & SAYS_DEVICE else NO_DEVICE
+    cdef long long device_type = device_type_of(obj) if producer & HAS_DLPACK_DEVICE else NO_DEVICE
     # Producers of such memory accept a stream; -1 requests no synchronization.
     cdef bint streamed = device_type == kDLCUDA or device_type == kDLROCM
     cdef intptr_t handle = NO_STREAM

@@ -22,30 +22,30 @@ cdef enum:
 
     ARROW_BYTES_ARE_OBJECTS = 1 << 16    # fixed-size binary in Arrow contains addresses of Python objects
     EXPORTS = 1 << 20                # has __dlpack__
-    SAYS_DEVICE = 1 << 21            # has __dlpack_device__
+    HAS_DLPACK_DEVICE = 1 << 21      # has __dlpack_device__
     LEGACY_IS_WRITABLE = 1 << 22     # legacy DLPack capsules contain writable memory, as all arrays of the library do
     NO_STREAM_IS_NONE = 1 << 23      # __dlpack__ fails for stream=-1; None has the meaning that -1 has in the standard
     BORROWS = 1 << 24                # DLPack tensors do not keep the owner of their memory alive
     SILENT_ON_DEFAULT = 1 << 25      # the CUDA dict omits the default stream, on which a kernel may run
-    DLPACK_BY_OWN_WAY = 1 << 26      # __dlpack__ is not called directly: its defects are handled in the library's module
+    DLPACK_BY_IMPORTER = 1 << 26     # __dlpack__ is not called directly: its defects are handled in the library's module
 
     ARROW_DEVICE = 1 << 27           # has __arrow_c_device_array__
     ARROW_ARRAY = 1 << 28            # has __arrow_c_array__
     ARROW_ARRAY_FIRST = 1 << 29      # __arrow_c_array__ refuses device memory, and is faster for host memory
 
-    WORKED_OUT = 1 << 30             # set in every record, so that a record is never 0
+    COMPUTED = 1 << 30               # set in every record, so that a record is never 0
 
     REMEMBERED_TYPES = 4096          # a type whose two places are occupied replaces one of the entries
 
     REMEMBERED_WRAPPERS = 256
 
-ctypedef unsigned int (*WorkOut)(type cls) except 0
+ctypedef unsigned int (*ComputeRecord)(type cls) except 0
 
 cdef unsigned int generation      # how often the caches were erased
 cdef TypeNote records[REMEMBERED_TYPES]
 cdef TypeNote wrappers[REMEMBERED_WRAPPERS]      # numbers of rows, which `convert/dispatch` assigns
 
-cdef void register_work_out(WorkOut work_out)
+cdef void register_compute_record(ComputeRecord compute_record)
 cdef unsigned int learn(object cls) except 0
 
 

@@ -5,14 +5,14 @@ from cpython.object cimport PyTypeObject
 from arrayhub._core.cpython.type_notes cimport write_down, write_note
 from arrayhub._core.cpython.type_version cimport version_tag
 
-cdef WorkOut _work_out = NULL
+cdef ComputeRecord _compute_record = NULL
 generation = 0
 
 
-cdef void register_work_out(WorkOut work_out):
+cdef void register_compute_record(ComputeRecord compute_record):
     """Register the function that computes a record."""
-    global _work_out
-    _work_out = work_out
+    global _compute_record
+    _compute_record = compute_record
 
 
 cdef unsigned int learn(object cls) except 0:
@@ -21,7 +21,7 @@ cdef unsigned int learn(object cls) except 0:
     hasattr(held, "__dlpack__")     # a lookup makes the interpreter assign the version tag
     cdef unsigned int version = version_tag(<PyTypeObject*> held)
     cdef unsigned int computed_in = generation
-    cdef unsigned int record = _work_out(<type> held)      # unchecked: a subclass of `type` is one too
+    cdef unsigned int record = _compute_record(<type> held)      # unchecked: a subclass of `type` is one too
     # Code of a metaclass may have changed the type meanwhile: then the version differs, and nothing is cached.
     write_down(records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
     if computed_in != generation:       # a library was registered meanwhile, and may have changed the record

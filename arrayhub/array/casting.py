@@ -20,8 +20,8 @@ from arrayhub._core.errors import show
 _NUMBERS = (("?",), ("i8", "u8"), ("g",), ("G",))
 _INTEGERS = 1
 _WIDEST = tuple([tuple([np.dtype(name) for name in names]) for names in _NUMBERS])
-_WHOLE = (int, np.integer, np.bool_)  # np.timedelta64, a subclass of np.integer, is excluded below
-_WHOLE_NUMBERS = np.dtype(np.int64)  # stands for an object array of integers
+_INTEGER_TYPES = (int, np.integer, np.bool_)  # np.timedelta64, a subclass of np.integer, is excluded below
+_INT64 = np.dtype(np.int64)  # stands for an object array of integers
 _EXACT = 2.0**53  # float64 represents all integers below
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
@@ -51,7 +51,7 @@ def checked(value, own, call):
         _check_text(value, call)
     if given.dtype.char == "b" and any(isinstance(leaf, bytes) for leaf in _leaves(value)):
         raise TypeError(f"{call}: {show(value)} holds text of a class that NumPy converts to numbers; use bytes(value)")
-    if kind in "mM" or (kind == "O" and not _is_whole(given)):
+    if kind in "mM" or (kind == "O" and not _is_integer(given)):
         for alike in _by_kind(_leaves(value), call):
             check_fit(alike, own, call)
         return value
@@ -275,7 +275,7 @@ def check_fit(given, own, call):
 
 def is_of_kind(given, own):
     """Return whether the values of the ndarray `given` keep their kind in the dtype `own`, regardless of range."""
-    return keeps_kind(_WHOLE_NUMBERS if _is_whole(given) else given.dtype, own)
+    return keeps_kind(_INT64 if _is_integer(given) else given.dtype, own)
 
 
 def keeps_kind(kind, own):
@@ -333,7 +333,7 @@ def _is_numpys(dtype):
     return dtype.num < FIRST_USER_TYPENUM or dtype.kind == "T"
 
 
-def _is_whole(given):
+def _is_integer(given):
     return given.dtype == object and all(
         map(is_integer, given.ravel())
     )  # ravel, because NumPy's flat iterator supports at most 32 dimensions
@@ -341,7 +341,7 @@ def _is_whole(given):
 
 def is_integer(value):
     """Return whether a value is an integer or boolean of Python or NumPy."""
-    return isinstance(value, _WHOLE) and not isinstance(value, np.timedelta64)
+    return isinstance(value, _INTEGER_TYPES) and not isinstance(value, np.timedelta64)
 
 
 @functools.lru_cache(512)

@@ -40,10 +40,10 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
     """Initialize a new array as the specification's constructor does. See USMArray."""
     refuse_filled(a)
     # A separate array is filled first, so that a failing construction never leaves a partial layout.
-    cdef Descriptor layout_ = lay_out(shape, dtype, strides, order)
+    cdef Descriptor layout_ = new_layout(shape, dtype, strides, order)
     cdef Py_ssize_t end
     cdef Py_ssize_t start = checked_start(layout_, integer(offset, "USMArray: offset"), isinstance(buffer, str), &end)
-    take_memory(layout_, buffer, checked_options(buffer_ctor_kwargs), end)
+    use_memory(layout_, buffer, checked_options(buffer_ctor_kwargs), end)
     check_inside(layout_, end)
     layout_.data_ = layout_.block_.address_ + start
     seal(layout_)
@@ -58,7 +58,7 @@ cdef int refuse_filled(Descriptor a) except -1:
     return 0
 
 
-cdef Descriptor lay_out(object shape, object dtype, object strides, object order):
+cdef Descriptor new_layout(object shape, object dtype, object strides, object order):
     """Return an array without memory: shape, element type and byte strides."""
     cdef list lengths = as_integers(shape, "shape")
     cdef list steps = None if strides is None else as_integers(strides, "strides")
@@ -168,14 +168,14 @@ cdef dict checked_options(object buffer_ctor_kwargs):
     return options
 
 
-cdef int take_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbytes) except -1:
+cdef int use_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbytes) except -1:
     """Set the memory of `a` to `buffer`, a kind of new memory or an object."""
     if isinstance(buffer, str):
         if buffer == "cpu":
             return take_host(a, options, nbytes)
         kind = buffer.removeprefix("usm_")     # accept the names of ``memory=`` too
         if kind in _USM_TYPES:
-            return take_usm(a, kind, options, nbytes)
+            return allocate_usm(a, kind, options, nbytes)
         raise ValueError(
             f"USMArray: buffer is {show(buffer)}; accepted: 'device', 'shared', 'host' (USM; also with the prefix 'usm_'),"
             " 'cpu', a dpctl.memory object, a USMArray, or an object with a writable buffer"
@@ -183,8 +183,8 @@ cdef int take_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbyte
     if isinstance(buffer, Descriptor):
         return share_block(a, buffer, options)
     if sycl.is_memory(buffer):
-        return take_memory_object(a, buffer, options)
-    return take_buffer(a, buffer, options)
+        return use_memory_object(a, buffer, options)
+    return use_buffer(a, buffer, options)
 
 
 cdef int take_host(Descriptor a, dict options, Py_ssize_t nbytes) except -1:
@@ -198,7 +198,7 @@ cdef int take_host(Descriptor a, dict options, Py_ssize_t nbytes) except -1:
     return 0
 
 
-cdef int take_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) except -1:
+cdef int allocate_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) except -1:
     check_usm_type(a)
     options = {name: value for name, value in options.items() if value is not None and name != "copy"}
     # dpctl cannot allocate zero bytes, so an empty array gets one byte that it never uses.
@@ -212,7 +212,7 @@ cdef int take_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) excep
     return 0
 
 
-cdef int take_memory_object(Descriptor a, object memory, dict options) except -1:
+cdef int use_memory_object(Descriptor a, object memory, dict options) except -1:
     check_usm_type(a)
     if options.pop("copy", None):
         # Two steps, because Memory(x, copy=True) keeps x alive forever.
@@ -259,7 +259,7 @@ cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
     return 0
 
 
-cdef int take_buffer(Descriptor a, object obj, dict options) except -1:
+cdef int use_buffer(Descriptor a, object obj, dict options) except -1:
     """Lay `a` over the bytes that an object exports through the buffer protocol."""
     cdef Descriptor exported = buffer_adapter.parse(obj, None)
     if exported is None:

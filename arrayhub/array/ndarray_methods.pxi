@@ -37,7 +37,7 @@ cdef object view_as(Descriptor a, object dtype):
     if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
         raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
     refuse_packed(a, "view")
-    shown = numpy_library.lay_over(a, stored_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
+    shown = numpy_library.array_over(a, stored_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
     cdef Descriptor view = view_of(a, shown.ndim)     # more than that of `a` if the dtype has a shape
     cdef int k
     for k in range(view.nd_):

@@ -13,7 +13,7 @@ from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport NOTSWAPPED, Descriptor, host_readable, refuse_packed, row, size_of
 from arrayhub._core.integers cimport digit, is_digit
 from arrayhub._core.layout cimport MAX_NDIM
-from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.libraries cimport numpy as numpy_library
 
 from arrayhub._core.errors import show, unreadable
@@ -25,7 +25,7 @@ from arrayhub._core.tracing import started
 cdef extern from *:
     """
     #include <string.h>
-    typedef int (*arrayhub_reader)(PyObject **values, Py_ssize_t count, const char *place, Py_ssize_t step);
+    typedef int (*arrayhub_reader)(PyObject **values, Py_ssize_t count, const char *pointer, Py_ssize_t step);
     #define ARRAYHUB_READERS(ROW)                                                                                      \
         ROW(NPY_BOOL, npy_bool, PyBool_FromLong(x))                                                                    \
         ROW(NPY_BYTE, npy_byte, PyLong_FromLong(x))                                                                    \
@@ -58,10 +58,10 @@ cdef extern from *:
         return half & 0x8000 ? -value : value;
     }
     #define ARRAYHUB_READER(NUMBER, TYPE, VALUE)                                                                       \
-        static int arrayhub_read_##NUMBER(PyObject **values, Py_ssize_t count, const char *place, Py_ssize_t step) {   \
-            for (Py_ssize_t k = 0; k < count; k++, place += step) {                                                    \
+        static int arrayhub_read_##NUMBER(PyObject **values, Py_ssize_t count, const char *pointer, Py_ssize_t step) { \
+            for (Py_ssize_t k = 0; k < count; k++, pointer += step) {                                                  \
                 TYPE x;                                                                                                \
-                memcpy(&x, place, sizeof x);                                                                           \
+                memcpy(&x, pointer, sizeof x);                                                                         \
                 if ((values[k] = VALUE) == NULL) return -1;                                                            \
             }                                                                                                          \
             return 0;                                                                                                  \
@@ -70,12 +70,12 @@ cdef extern from *:
     #define ARRAYHUB_ENTRY(NUMBER, TYPE, VALUE) [NUMBER] = arrayhub_read_##NUMBER,
     static const arrayhub_reader arrayhub_readers[] = { ARRAYHUB_READERS(ARRAYHUB_ENTRY) };
     #define ARRAYHUB_LAST_READER ((int)(sizeof arrayhub_readers / sizeof *arrayhub_readers) - 1)
-    #define arrayhub_places(list) (((PyListObject *)(list))->ob_item)
+    #define arrayhub_items(list) (((PyListObject *)(list))->ob_item)
     """
-    ctypedef int (*Reader "arrayhub_reader")(PyObject** values, Py_ssize_t count, const char* place, Py_ssize_t step) except -1
+    ctypedef int (*Reader "arrayhub_reader")(PyObject** values, Py_ssize_t count, const char* data, Py_ssize_t step) except -1
     const Reader* READERS "arrayhub_readers"
     int LAST_READER "ARRAYHUB_LAST_READER"
-    PyObject** places_of "arrayhub_places"(list values) noexcept
+    PyObject** items_of "arrayhub_items"(list values) noexcept
 
 
 cdef inline Reader reader_of(Descriptor a) noexcept nogil:
@@ -83,13 +83,13 @@ cdef inline Reader reader_of(Descriptor a) noexcept nogil:
     return READERS[a.typenum_] if a.flags_ & NOTSWAPPED and 0 <= a.typenum_ <= LAST_READER else NULL
 
 
-cdef inline object value_at(Descriptor a, const char* place):
+cdef inline object value_at(Descriptor a, const char* pointer):
     """Return the Python value of the element of `a` at an address."""
     cdef Reader read = reader_of(a)
     cdef PyObject* value
     if read == NULL:
-        return cnp.PyArray_GETITEM(<cnp.ndarray> numpy_library.emit(a), <void*> place)
-    read(&value, 1, place, 0)
+        return cnp.PyArray_GETITEM(<cnp.ndarray> numpy_library.emit(a), <void*> pointer)
+    read(&value, 1, pointer, 0)
     return owned(value)
 
 
@@ -104,7 +104,7 @@ cdef extern from *:
 cdef int make_readable(Descriptor a, str call) except -1:
     """Wait until the host can read the elements. Raise TypeError for device memory, which is never copied implicitly."""
     if not host_readable(a):
-        raise TypeError(unreadable(call, place_of(a)))
+        raise TypeError(unreadable(call, device_name(a)))
     host_ready(a)
     return 0
 
@@ -156,7 +156,7 @@ cdef object item(Descriptor a, object first, object second, tuple more):
     Cython makes a tuple of the arguments in `more`, so the first two have names.
     """
     cdef Py_ssize_t index[MAX_NDIM]
-    cdef const char* place = a.data_
+    cdef const char* pointer = a.data_
     cdef int k
     make_readable(a, "item")
     refuse_packed(a, "item")
@@ -173,8 +173,8 @@ cdef object item(Descriptor a, object first, object second, tuple more):
     else:
         choose_by_index(a, (first, second, *more), index)
     for k in range(a.nd_):
-        place += index[k] * a.byte_strides_[k]
-    return value_at(a, place)
+        pointer += index[k] * a.byte_strides_[k]
+    return value_at(a, pointer)
 
 
 cdef int choose_only(Descriptor a, Py_ssize_t* index) except -1:
@@ -248,16 +248,16 @@ cdef object tolist(Descriptor a):
     return nested(a, read, 0, a.data_) if a.nd_ > 0 else value_at(a, a.data_)
 
 
-cdef list nested(Descriptor a, Reader read, int dimension, const char* place):
+cdef list nested(Descriptor a, Reader read, int dimension, const char* pointer):
     cdef Py_ssize_t k, length = a.shape_[dimension], step = a.byte_strides_[dimension]
     cdef list values = PyList_New(length)
-    cdef PyObject** places = places_of(values)
+    cdef PyObject** items = items_of(values)
     if dimension + 1 == a.nd_:
-        read(places, length, place, step)
+        read(items, length, pointer, step)
         return values
     for k in range(length):
-        places[k] = given_away(nested(a, read, dimension + 1, place))
-        place += step
+        items[k] = given_away(nested(a, read, dimension + 1, pointer))
+        pointer += step
     return values
 
 

@@ -1,5 +1,6 @@
-"""Comparison, which arrays do not implement, and names of ndarrays and tensors that they do not have: errors that name the call to
-make instead. Python itself refuses arithmetic: a USMArray does not have its methods.
+"""Errors of comparisons, and of names of ndarrays and tensors that USMArrays lack. Each names the call to make instead.
+
+Python itself refuses arithmetic, because a USMArray does not have its methods.
 """
 
 from cpython.object cimport Py_EQ, PyObject

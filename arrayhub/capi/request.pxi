@@ -23,8 +23,8 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.cpython.exceptions cimport raise_on, take
-from arrayhub._core.runtime cimport host_ready, place_of
-from arrayhub.convert.functions cimport came_as_copy
+from arrayhub._core.runtime cimport host_ready, device_name
+from arrayhub.convert.functions cimport import_copied
 from arrayhub.convert.functions cimport VALUES, import_array
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.capi.header cimport (
@@ -52,7 +52,7 @@ from arrayhub.array.casting import exact, is_of_kind, keeps_kind, out_of_range, 
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
-    PLACES = <int> USM_ARRAY_ANYWHERE
+    MEMORY_KINDS = <int> USM_ARRAY_ANYWHERE
     MAYS = <int> USM_ARRAY_MAY_CAST | <int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_TRANSFER | <int> USM_ARRAY_MAY_BUILD
 
 # Unmet conditions, in the order in which they are checked and reported.
@@ -65,12 +65,12 @@ cdef enum Misfit:
     RANK
     LENGTH
     READ_ONLY
-    PLACE
+    MEMORY
     MISALIGNED
     STRIDES
     LAYOUT
 
-ctypedef Descriptor (*Way)(object obj, object stream)
+ctypedef Descriptor (*Importer)(object obj, object stream)
 
 
 cdef inline int given(PyObject* obj, str call) except -1:
@@ -82,7 +82,7 @@ cdef extern from *:
     """
     #define arrayhub_attempt_array(way, obj, stream) ((PyObject *)way(obj, stream))
     """
-    PyObject* attempt "arrayhub_attempt_array"(Way way, object obj, PyObject* stream) noexcept
+    PyObject* attempt "arrayhub_attempt_array"(Importer importer, object obj, PyObject* stream) noexcept
 
 
 cdef int refuse_null(str call) except -1:
@@ -95,11 +95,11 @@ cdef int refuse_null(str call) except -1:
 # -------------------------------------------------------------------------------------------------- public functions
 
 
-cdef object request(object obj, const PyUSMArrayRequest* said):
+cdef object request(object obj, const PyUSMArrayRequest* raw):
     """Import `obj` as an array that meets a request (PyUSMArray_Request)."""
     given(<PyObject*> obj, "PyUSMArray_Request")
-    cdef PyUSMArrayRequest whole
-    cdef const PyUSMArrayRequest* r = checked_request(said, &whole)
+    cdef PyUSMArrayRequest storage
+    cdef const PyUSMArrayRequest* r = checked_request(raw, &storage)
     cdef PyObject* answer = attempt(import_array, obj, <PyObject*> None if r.stream == NULL else r.stream)
     if answer == NULL:
         return raise_named(r)
@@ -113,29 +113,29 @@ cdef object request(object obj, const PyUSMArrayRequest* said):
     return a
 
 
-cdef int match(object array, const PyUSMArrayRequest* said) noexcept:
+cdef int match(object array, const PyUSMArrayRequest* raw) noexcept:
     """Return whether an array meets a request without a copy (PyUSMArray_Match)."""
-    cdef PyUSMArrayRequest whole
-    if <PyObject*> array == NULL or not isinstance(array, Descriptor) or said == NULL:
+    cdef PyUSMArrayRequest storage
+    if <PyObject*> array == NULL or not isinstance(array, Descriptor) or raw == NULL:
         return False
-    if said.struct_size != sizeof(PyUSMArrayRequest):
-        if not resized(said, said.struct_size, &whole, sizeof(PyUSMArrayRequest)):
+    if raw.struct_size != sizeof(PyUSMArrayRequest):
+        if not resized(raw, raw.struct_size, &storage, sizeof(PyUSMArrayRequest)):
             return False
-        said = &whole
-    return is_sound(said) and misfit(<Descriptor> array, said) == FITS
+        raw = &storage
+    return is_sound(raw) and misfit(<Descriptor> array, raw) == FITS
 
 
-cdef object explain(object obj, const PyUSMArrayRequest* said):
+cdef object explain(object obj, const PyUSMArrayRequest* raw):
     """Return the error message of `request` for `obj`, or "" if it succeeds (PyUSMArray_Explain).
 
     Performs the request, because only an attempt shows whether a copy succeeds (element type, memory, device).
     """
-    cdef PyUSMArrayRequest whole
+    cdef PyUSMArrayRequest storage
     given(<PyObject*> obj, "PyUSMArray_Explain")
-    checked_request(said, &whole)
+    checked_request(raw, &storage)
     words = ""
     try:
-        request(obj, said)
+        request(obj, raw)
     except PASSES_ON:
         raise
     except Exception as error:
@@ -150,7 +150,7 @@ cdef Descriptor viewed(object obj):
     cdef Descriptor a
     try:
         a = import_array(obj, None)
-        return None if came_as_copy(a, obj) else a
+        return None if import_copied(a, obj) else a
     except PASSES_ON:
         raise
     except Exception as error:
@@ -162,24 +162,24 @@ cdef Descriptor viewed(object obj):
 # ------------------------------------------------------------------------------------------------- the request itself
 
 
-cdef inline const PyUSMArrayRequest* checked_request(const PyUSMArrayRequest* said, PyUSMArrayRequest* whole) except NULL:
+cdef inline const PyUSMArrayRequest* checked_request(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage) except NULL:
     """Validate a request and return it in the size known here."""
-    if said != NULL and said.struct_size == sizeof(PyUSMArrayRequest) and is_sound(said):
-        return said
-    return resized_to_known(said, whole)
+    if raw != NULL and raw.struct_size == sizeof(PyUSMArrayRequest) and is_sound(raw):
+        return raw
+    return resized_to_known(raw, storage)
 
 
-cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* said, PyUSMArrayRequest* whole) except NULL:
+cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage) except NULL:
     """Return a request of another header version in the size known here, or raise for an invalid request."""
-    if said == NULL:
+    if raw == NULL:
         raise ValueError("PyUSMArray_Request: request is NULL; accepted: a PyUSMArrayRequest")
-    if said.struct_size != sizeof(PyUSMArrayRequest):
-        if not resized(said, said.struct_size, whole, sizeof(PyUSMArrayRequest)):
-            raise size_error("PyUSMArrayRequest", said.struct_size, sizeof(PyUSMArrayRequest))
-        said = whole
-    if not is_sound(said):
-        raise unsound_error(said)
-    return said
+    if raw.struct_size != sizeof(PyUSMArrayRequest):
+        if not resized(raw, raw.struct_size, storage, sizeof(PyUSMArrayRequest)):
+            raise size_error("PyUSMArrayRequest", raw.struct_size, sizeof(PyUSMArrayRequest))
+        raw = storage
+    if not is_sound(raw):
+        raise unsound_error(raw)
+    return raw
 
 
 def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
@@ -191,7 +191,7 @@ def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
 
 
 cdef inline bint is_sound(const PyUSMArrayRequest* r) noexcept nogil:
-    if (r.ndtypes | r.min_nd | r.may | r.where | r.flags) < 0 or r.flags & ~FLAGS or r.where & ~PLACES or r.may & ~MAYS:
+    if (r.ndtypes | r.min_nd | r.may | r.where | r.flags) < 0 or r.flags & ~FLAGS or r.where & ~MEMORY_KINDS or r.may & ~MAYS:
         return False
     if r.ndtypes > 0 and r.dtypes == NULL or r.max_nd > 0 and r.min_nd > r.max_nd or r.max_nd > layout.MAX_NDIM:
         return False
@@ -228,7 +228,7 @@ cdef inline bint same_type(const PyUSMArrayDataType* wanted, const void* has) no
     return memcmp(wanted, has, sizeof(PyUSMArrayDataType)) == 0
 
 
-cdef bint takes_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+cdef bint accepts_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     """Return whether the element type is accepted, in either byte order."""
     cdef const dtypes.ElementType* row
     cdef const void* has = &a.dl_dtype_
@@ -244,16 +244,16 @@ cdef bint takes_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     return False
 
 
-cdef inline int places_of(Descriptor a) noexcept nogil:
+cdef inline int memory_kinds_of(Descriptor a) noexcept nogil:
     """Return the USM_ARRAY_ON_* bits of an array's memory."""
-    cdef int kind = a.device_.device_type, places = <int> USM_ARRAY_ANYWHERE & ~7
+    cdef int kind = a.device_.device_type, kinds = <int> USM_ARRAY_ANYWHERE & ~7
     if host_readable(a):
-        places |= <int> USM_ARRAY_ON_HOST
+        kinds |= <int> USM_ARRAY_ON_HOST
     if a.usm_type_:
-        places |= <int> USM_ARRAY_ON_USM
+        kinds |= <int> USM_ARRAY_ON_USM
     if kind == kDLCUDA or kind == kDLCUDAManaged or kind == kDLCUDAHost:
-        places |= <int> USM_ARRAY_ON_CUDA
-    return places
+        kinds |= <int> USM_ARRAY_ON_CUDA
+    return kinds
 
 
 cdef inline int where_of(const PyUSMArrayRequest* r) noexcept nogil:
@@ -265,7 +265,7 @@ cdef inline bint host_is_to_read(Descriptor a, const PyUSMArrayRequest* r) noexc
 
     If other kinds of memory are accepted too, the caller waits before it reads.
     """
-    return places_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST
+    return memory_kinds_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST
 
 
 cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
@@ -291,7 +291,7 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     if not flags & NOTSWAPPED and not r.as_is:
         return BYTE_ORDER
     if r.ndtypes and not (flags & NOTSWAPPED and same_type(r.dtypes, &a.dl_dtype_)) \
-            and not takes_type(a, r):
+            and not accepts_type(a, r):
         return TYPE
     if flags & PACKED and not r.as_is:
         return SHARED_BYTES
@@ -304,8 +304,8 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     if r.flags & WRITEABLE and not flags & WRITEABLE:
         return READ_ONLY
     if a.device_.device_type != kDLCPU or not where_of(r) & <int> USM_ARRAY_ON_HOST:
-        if not places_of(a) & where_of(r):
-            return PLACE
+        if not memory_kinds_of(a) & where_of(r):
+            return MEMORY
     if not flags & ALIGNED and not r.as_is:
         return MISALIGNED
     if r.flags & <int> USM_ARRAY_WHOLE_STRIDES and a.strides_ == NULL and a.nd_ > 0:
@@ -320,7 +320,7 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
 
 cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
     """Refuse arrays that were imported as a copy if writes must reach the caller, or if values may not become arrays."""
-    if not came_as_copy(a, obj):
+    if not import_copied(a, obj):
         return 0
     if r.flags & WRITEABLE:
         raise error_about(r, TypeError, obj, "is imported as a copy, so writes would be lost; accepted: an array"
@@ -349,7 +349,7 @@ cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit 
         return False
     if wrong == TYPE:
         return target_type(a, obj, r) is not None
-    if wrong == PLACE:
+    if wrong == MEMORY:
         return r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & 7
     if wrong == BYTE_ORDER:
         return r.may & (<int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_CAST) and host_readable(a)
@@ -389,7 +389,7 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
 
 cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
     """Return whether the array was built here from Python numbers, which lack an element type."""
-    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and issubclass(type(obj), VALUES) and came_as_copy(a, obj))
+    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and issubclass(type(obj), VALUES) and import_copied(a, obj))
 
 
 cdef bint are_of_kind(object numbers, object wanted) except -1:
@@ -440,13 +440,13 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
             if not host_readable(a) and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & <int> USM_ARRAY_ON_HOST:
                 a = transfer.to_host(a, stream=stream)
             if is_built(a, obj, r):
-                return left_in_place(numpy_library.copy_values_as(obj, target_type(a, obj, r)), a, r)
-            return left_in_place(transfer.astype(a, target_type(a, obj, r)), a, r)
-        if wrong == PLACE:
-            place = target_place(r)
-            return transfer.to_device(a, place, stream=stream_for(place, stream))
+                return in_same_memory(numpy_library.copy_values_as(obj, target_type(a, obj, r)), a, r)
+            return in_same_memory(transfer.astype(a, target_type(a, obj, r)), a, r)
+        if wrong == MEMORY:
+            device = target_device(r)
+            return transfer.to_device(a, device, stream=stream_for(device, stream))
         if wrong == BYTE_ORDER:
-            return left_in_place(transfer.native(a), a, r)
+            return in_same_memory(transfer.native(a), a, r)
         fortran = r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS
         return transfer.copy(a, order="F" if fortran else "C", stream=stream)
     except PASSES_ON:
@@ -455,14 +455,14 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
         raise named_error(r, error) from error
 
 
-cdef Descriptor left_in_place(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
+cdef Descriptor in_same_memory(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
     """Move a host copy of `a` back to memory of the kind of `a` if a request accepts this kind and excludes host memory."""
-    if places_of(a) & where_of(r) and not places_of(made) & where_of(r):
+    if memory_kinds_of(a) & where_of(r) and not memory_kinds_of(made) & where_of(r):
         return transfer.to_memory_of(a, made)
     return made
 
 
-cdef str target_place(const PyUSMArrayRequest* r):
+cdef str target_device(const PyUSMArrayRequest* r):
     """Return the device to copy to: the host, the device of the caller's queue or stream, the current CUDA device, or the
     first SYCL device."""
     if where_of(r) & <int> USM_ARRAY_ON_HOST:
@@ -482,9 +482,9 @@ cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
     return cuda.LEGACY_STREAM if handle == cuda.NO_STREAM else handle
 
 
-cdef object stream_for(str place, object stream):
+cdef object stream_for(str device, object stream):
     """Return `stream` if copies to a device can use it. An imported array has been ordered on it in any case."""
-    return None if place.startswith("oneapi") and not sycl.is_queue(stream) else stream
+    return None if device.startswith("oneapi") and not sycl.is_queue(stream) else stream
 
 
 # ------------------------------------------------------------------------------------------------------------- messages
@@ -557,7 +557,7 @@ cdef str accepted_ranks(const PyUSMArrayRequest* r):
     return f"{r.min_nd}" if r.min_nd == r.max_nd else f"{r.min_nd} to {r.max_nd}"
 
 
-cdef str accepted_places(const PyUSMArrayRequest* r):
+cdef str accepted_memory(const PyUSMArrayRequest* r):
     cdef int where = where_of(r)
     names = {
         <int> USM_ARRAY_ON_HOST: "memory that the host can read",
@@ -567,9 +567,9 @@ cdef str accepted_places(const PyUSMArrayRequest* r):
     return " or ".join([name for bit, name in names.items() if where & bit])
 
 
-cdef str call_for_place(const PyUSMArrayRequest* r):
-    place = target_place(r)
-    return "Call arrayhub.to_host(x)" if place == "cpu" else f"Call arrayhub.to_device(x, {place!r})"
+cdef str transfer_call(const PyUSMArrayRequest* r):
+    device = target_device(r)
+    return "Call arrayhub.to_host(x)" if device == "cpu" else f"Call arrayhub.to_device(x, {device!r})"
 
 
 cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
@@ -591,8 +591,8 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
         return error_about(r, ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")
     if wrong == READ_ONLY:
         return error_about(r, ValueError, obj, "is read-only; accepted: writable memory, such as arrayhub.asarray(x).copy()")
-    if wrong == PLACE:
-        return error_about(r, BufferError, obj, f"is on {place_of(a)}; accepted: {accepted_places(r)}. {call_for_place(r)},"
+    if wrong == MEMORY:
+        return error_about(r, BufferError, obj, f"is on {device_name(a)}; accepted: {accepted_memory(r)}. {transfer_call(r)},"
                            " which copies")
     if wrong == MISALIGNED:
         return error_about(r, BufferError, obj, "has unaligned elements; call arrayhub.asarray(x).aligned(), which copies")

@@ -53,41 +53,41 @@ cdef void _release(void* held) noexcept:
 describe_release(_release, b"PyUSMArraySpec.release", NULL)
 
 
-cdef object make(const PyUSMArraySpec* said):
+cdef object make(const PyUSMArraySpec* raw):
     """Make an array over the memory that a spec describes (PyUSMArray_New).
 
     The last step takes over the memory. If an earlier step fails, the memory still belongs to the caller.
     """
-    cdef PyUSMArraySpec whole
-    if said == NULL:
+    cdef PyUSMArraySpec storage
+    if raw == NULL:
         raise ValueError(f"{NAME}: spec is NULL; accepted: a PyUSMArraySpec")
-    if said.struct_size != sizeof(PyUSMArraySpec):
-        if not resized(said, said.struct_size, &whole, sizeof(PyUSMArraySpec)):
-            raise size_error("PyUSMArraySpec", said.struct_size, sizeof(PyUSMArraySpec))
-        said = &whole
-    if (said.owner == NULL) == (said.release == NULL):
+    if raw.struct_size != sizeof(PyUSMArraySpec):
+        if not resized(raw, raw.struct_size, &storage, sizeof(PyUSMArraySpec)):
+            raise size_error("PyUSMArraySpec", raw.struct_size, sizeof(PyUSMArraySpec))
+        raw = &storage
+    if (raw.owner == NULL) == (raw.release == NULL):
         raise ValueError(
-            f"{NAME}: owner is {'NULL' if said.owner == NULL else 'given'}, and so is release; accepted: exactly one. For"
+            f"{NAME}: owner is {'NULL' if raw.owner == NULL else 'given'}, and so is release; accepted: exactly one. For"
             " memory that lives as long as the process, use None as the owner"
         )
-    cdef Descriptor a = laid_out(said)
-    if said.device.device_type != kDLCPU and (said.device.device_type != 0 or said.queue != NULL or said.queue_ref != NULL):
-        put_on_device(a, said)
-    elif said.stream != NULL or said.device.device_id != 0 or said.queue != NULL or said.queue_ref != NULL:
-        refuse_as_host(said)
-    if said.owner != NULL:
-        a.base_ = <object> said.owner
+    cdef Descriptor a = new_described(raw)
+    if raw.device.device_type != kDLCPU and (raw.device.device_type != 0 or raw.queue != NULL or raw.queue_ref != NULL):
+        put_on_device(a, raw)
+    elif raw.stream != NULL or raw.device.device_id != 0 or raw.queue != NULL or raw.queue_ref != NULL:
+        refuse_as_host(raw)
+    if raw.owner != NULL:
+        a.base_ = <object> raw.owner
         return a
     cdef Resource* resource = new_resource(sizeof(Resource))
     if resource == NULL:
         raise MemoryError
-    resource.release = said.release
-    resource.context = said.context
+    resource.release = raw.release
+    resource.context = raw.context
     hold_resource(a, a.resource_kind, resource, _release)
     return a
 
 
-cdef Descriptor laid_out(const PyUSMArraySpec* spec):
+cdef Descriptor new_described(const PyUSMArraySpec* spec):
     """Make a sealed host array with the layout, type and access of a spec."""
     cdef int k, nd = spec.nd
     if nd < 0 or nd > layout.MAX_NDIM:
@@ -191,7 +191,7 @@ cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
     """Set the device to SYCL memory, after checking that all of it is one allocation of the queue's context."""
     cdef Py_ssize_t low, high
     cdef int usm_type
-    cdef bint whole
+    cdef bint one_allocation
     if spec.stream != NULL:
         raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for SYCL memory, which uses `queue`")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
@@ -201,11 +201,11 @@ cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
     if high == low:
         usm_type = (sycl.usm_type_of(a.data_, queue) if a.data_ != NULL else <int> NOT_USM) or <int> USM_DEVICE
     else:
-        usm_type = sycl.usm_type_of_run(a.data_ + low, high - low, queue, &whole)
-        if usm_type == NOT_USM or not whole:
+        usm_type = sycl.usm_type_of_run(a.data_ + low, high - low, queue, &one_allocation)
+        if usm_type == NOT_USM or not one_allocation:
             raise interface_error(NAME, "data", f"{<size_t> (a.data_ + low):#x}",
                                   f"USM of the queue's context, all {high - low} bytes of it in one allocation")
-    sycl.place_in(a, None, usm_type)
+    sycl.set_usm(a, None, usm_type)
     a.producer_ = queue
     return 0
 

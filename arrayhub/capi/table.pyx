@@ -79,22 +79,22 @@ cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out, object dtyp
     Surplus members of a newer, longer struct become zero. For types with a length, a unit or fields, the NumPy `dtype`
     has the name and the size.
     """
-    cdef PyUSMArrayElement told
+    cdef PyUSMArrayElement info
     cdef Py_ssize_t size = out.struct_size
     if size < <Py_ssize_t> sizeof(Py_ssize_t) or size > MOST_STRUCT:
         raise size_error("PyUSMArrayElement", size, sizeof(PyUSMArrayElement))
     fill(out, 0, size)
-    told.struct_size = size
-    told.name = name_of(row)
-    told.dtype = (<const PyUSMArrayDataType*> &row.dlpack)[0]
-    told.typenum = row.typenum
-    told.itemsize = row.itemsize
-    told.alignment = row.alignment
+    info.struct_size = size
+    info.name = name_of(row)
+    info.dtype = (<const PyUSMArrayDataType*> &row.dlpack)[0]
+    info.typenum = row.typenum
+    info.itemsize = row.itemsize
+    info.alignment = row.alignment
     if dtype is not None and row.typestr == NULL and row.kind != c"E":
-        told.name = kept_name(dtype.name)
-        told.itemsize = dtype.itemsize
-        told.alignment = dtype.alignment
-    copy_first(out, &told, min(size, <Py_ssize_t> sizeof(told)))
+        info.name = interned_name(dtype.name)
+        info.itemsize = dtype.itemsize
+        info.alignment = dtype.alignment
+    copy_first(out, &info, min(size, <Py_ssize_t> sizeof(info)))
     return 0
 
 
@@ -104,7 +104,7 @@ cdef extern from "string.h":
 
 
 cdef dict _names = {}           # names of types by type number
-cdef dict _kept_names = {}      # bytes that C code has pointers to; never removed
+cdef dict _interned_names = {}      # bytes that C code has pointers to; never removed
 
 
 cdef const char* name_of(const dtypes.ElementType* row) except NULL:
@@ -113,11 +113,11 @@ cdef const char* name_of(const dtypes.ElementType* row) except NULL:
     if name is None:
         name = row.name.decode() if row.kind == c"E" or row.itemsize == 0 else dtypes.dtype_of(row).name
         _names[row.typenum] = name
-    return kept_name(name)
+    return interned_name(name)
 
 
-cdef const char* kept_name(str name) except NULL:
-    return _kept_names.get(name) or _kept_names.setdefault(name, name.encode())
+cdef const char* interned_name(str name) except NULL:
+    return _interned_names.get(name) or _interned_names.setdefault(name, name.encode())
 
 
 cdef int type_of_number(int typenum, PyUSMArrayElement* out) except -1:

@@ -18,23 +18,23 @@ from arrayhub._core.descriptor cimport COPIED, Descriptor, get_dtype, size_of
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub.adapters cimport arrow, buffer, dlpack, interface_dict
 from arrayhub.adapters.type_cache cimport (
-    DLPACK_BY_OWN_WAY,
+    DLPACK_BY_IMPORTER,
     EXPORTS,
     KNOWN_AT,
     LABELS_AT,
     PROTOCOL_BITS,
     REMEMBERED_WRAPPERS,
-    SAYS_DEVICE,
-    WORKED_OUT,
+    HAS_DLPACK_DEVICE,
+    COMPUTED,
     learn,
     record_of,
-    register_work_out,
+    register_compute_record,
 )
 from arrayhub.adapters cimport type_cache
 from arrayhub._core.cpython.type_notes cimport recall, write_down
 from arrayhub._core.cpython.type_version cimport version_tag
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.libraries.known cimport MOST_WAYS, Library, Way, library_of_type, way_of_type, ways
+from arrayhub.libraries.known cimport MAX_IMPORTERS, Library, Importer, library_of_type, importer_of_type, importers
 from arrayhub.runtimes.host cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
@@ -61,13 +61,13 @@ cdef extern from *:
         return found;
     }
     /* Call an importer without a `try` around the call. After an error the result is NULL, and the exception is set. */
-    #define arrayhub_attempt(way, obj, stream) ((PyObject *)way(obj, stream))
+    #define arrayhub_attempt(importer, obj, stream) ((PyObject *)importer(obj, stream))
     static int arrayhub_bare_instances(PyTypeObject *type) {
         return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
                type->tp_getattro == PyObject_GenericGetAttr;
     }
     """
-    PyObject* attempt "arrayhub_attempt"(Way way, object obj, object stream) noexcept
+    PyObject* attempt "arrayhub_attempt"(Importer importer, object obj, object stream) noexcept
     int Py_EnterRecursiveCall(const char* where) except -1
     void Py_LeaveRecursiveCall()
     bint arrayhub_has_buffer(PyTypeObject* cls) nogil
@@ -84,7 +84,7 @@ cdef dict _VIA = {name: _ROWS[name] for name in BY_VIA}
 cdef int _DLPACK = _ROWS["dlpack"]
 
 # The importer of each row of adapters/table.
-cdef Way _parse[PROTOCOL_BITS]
+cdef Importer _parse[PROTOCOL_BITS]
 _parse[<int> _ROWS["sycl"]] = interface_dict.parse_sycl_usm
 _parse[<int> _ROWS["cuda"]] = interface_dict.parse_cuda_array
 _parse[<int> _ROWS["exchange"]] = dlpack.parse_by_exchange
@@ -101,11 +101,11 @@ if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(P
 
 
 cdef enum:                 # importers besides those of libraries/known
-    OWN_ARRAY = MOST_WAYS - 1
-    WRAPPER = MOST_WAYS - 2
+    OWN_ARRAY = MAX_IMPORTERS - 1
+    WRAPPER = MAX_IMPORTERS - 2
 
-ways[OWN_ARRAY] = itself
-ways[WRAPPER] = parse_wrapper
+importers[OWN_ARRAY] = itself
+importers[WRAPPER] = parse_wrapper
 
 cdef enum Labelled:          # which objects of a type name their dimensions, or have an origin
     UNLABELLED
@@ -123,13 +123,13 @@ cdef object _GT_DIMS = sys.intern("__gt_dims__")
 cdef object _DIMS = sys.intern("dims")
 
 
-cdef unsigned int work_out(type cls) except 0:
+cdef unsigned int compute_record(type cls) except 0:
     """Compute the record of a type: its importer, the protocols that it may support, and the traits of its library."""
     plugins.load_libraries_of(cls)
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
-    cdef int way = known_way(cls)
-    cdef Library library = library_of_type(cls, way) if way < WRAPPER else None
-    cdef unsigned int record = way << KNOWN_AT | labels_of_type(cls, way, library, bare) << LABELS_AT | WORKED_OUT
+    cdef int importer = importer_number(cls)
+    cdef Library library = library_of_type(cls, importer) if importer < WRAPPER else None
+    cdef unsigned int record = importer << KNOWN_AT | labels_of_type(cls, importer, library, bare) << LABELS_AT | COMPUTED
     cdef int k
     for k, row in enumerate(PROTOCOLS):
         if row.on_instances and not bare or supports(cls, row.attributes):
@@ -138,7 +138,7 @@ cdef unsigned int work_out(type cls) except 0:
     if has(cls, "__dlpack__"):
         record |= EXPORTS
     if has(cls, "__dlpack_device__"):
-        record |= SAYS_DEVICE
+        record |= HAS_DLPACK_DEVICE
     return record if library is None else record | library.traits
 
 
@@ -157,43 +157,43 @@ cdef bint has(type cls, object name) except -1:
     return getattr(cls, name, None) is not None
 
 
-cdef int known_way(type cls) except -1:
+cdef int importer_number(type cls) except -1:
     """Return the number of the importer that is called before any protocol; 0 without one."""
     if cls is USMArray:
         return OWN_ARRAY
     row = wrappers.known(cls)
-    cdef int way = 0
+    cdef int importer = 0
     if row is None or row.asked or row.parse is not None and row.root in plugins.BUILT_IN_ROOTS:
-        way = way_of_type(cls)     # rows may match subclasses, too
-    return WRAPPER if way == 0 and row is not None and not row.asked else way
+        importer = importer_of_type(cls)     # rows may match subclasses, too
+    return WRAPPER if importer == 0 and row is not None and not row.asked else importer
 
 
-cdef Labelled labels_of_type(type cls, int way, Library library, bint bare) except? UNLABELLED:
+cdef Labelled labels_of_type(type cls, int importer, Library library, bint bare) except? UNLABELLED:
     """Return which objects of a type have labels."""
-    if way == OWN_ARRAY:     # a USMArray has its labels in a field
+    if importer == OWN_ARRAY:     # a USMArray has its labels in a field
         return UNLABELLED
     if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
         return LABELLED_ALL
     # Arrays of a library's own types do not have labels. Subclasses that are defined elsewhere may.
-    if bare or way != 0 and library is not None and root_of(cls) in library.roots:
+    if bare or importer != 0 and library is not None and root_of(cls) in library.roots:
         return UNLABELLED
     return LABELLED_SOME
 
 
-cdef inline unsigned int speaks_of(unsigned int record) noexcept nogil:
+cdef inline unsigned int protocols_of(unsigned int record) noexcept nogil:
     """Return one bit for each row of the table: set if the type may support the protocol."""
     return record & (1 << PROTOCOL_BITS) - 1
 
 
-cdef inline int way_of(unsigned int record) noexcept nogil:
-    return record >> KNOWN_AT & MOST_WAYS - 1
+cdef inline int importer_of(unsigned int record) noexcept nogil:
+    return record >> KNOWN_AT & MAX_IMPORTERS - 1
 
 
 cdef inline Labelled labels_of(unsigned int record) noexcept nogil:
     return <Labelled> (record >> LABELS_AT & 3)
 
 
-register_work_out(work_out)
+register_compute_record(compute_record)
 
 
 # ----------------------------------------------------------------------------------------------------------- import
@@ -206,31 +206,31 @@ cdef Descriptor import_array(object obj, object stream):
     producer's work in every case.
     """
     if tracing.active and not tracing.passes():
-        return import_told(obj, stream, None)
+        return import_traced(obj, stream, None)
     cdef unsigned int record = record_of(obj)
-    cdef Way way = ways[way_of(record)]
+    cdef Importer importer = importers[importer_of(record)]
     cdef Descriptor a = None
-    if way != NULL:       # not a conditional expression: Cython would check the type of its result on each call
-        a = way(obj, stream)
+    if importer != NULL:       # not a conditional expression: Cython would check the type of its result on each call
+        a = importer(obj, stream)
     if a is None:     # an importer returns None for a type that only looks like a known one
-        a = ask_in_order(obj, stream, speaks_of(record))
+        a = try_protocols(obj, stream, protocols_of(record))
     if is_labelled(obj, labels_of(record)):
         a = dimensions.parse(obj, a)
     return a if stream is None else on_stream(a, stream, a is not obj)
 
 
-cdef Descriptor import_told(object obj, object stream, object via):
+cdef Descriptor import_traced(object obj, object stream, object via):
     """Call `import_array`, or `import_via`, and report the import to `trace`."""
-    cdef tracing.Handover told
+    cdef tracing.Handover handover
     cdef Descriptor a
-    told = tracing.Handover()
-    told.begin()
+    handover = tracing.Handover()
+    handover.begin()
     try:
         tracing.pass_once()      # a function in between would cost every call that is not traced
         a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
-        told.goes_in(obj, a)
+        handover.set_import(obj, a)
     finally:
-        told.end()
+        handover.end()
     return a
 
 
@@ -268,7 +268,7 @@ cdef bint answered() except -1:
         return True
 
 
-cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
+cdef Descriptor try_protocols(object obj, object stream, unsigned int supported):
     """Try the protocols that the type may support. After a refusal the next one is tried; an InterfaceError propagates."""
     cdef PyObject* answer
     cdef Descriptor a
@@ -276,11 +276,11 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
     cdef object reason
     cdef int k
     for k in range(PROTOCOL_BITS):
-        if not speaks >> k & 1:
+        if not supported >> k & 1:
             continue
         answer = attempt(_parse[k], obj, stream)
         if answer == NULL:
-            reason = taken_error()      # first: no code may run while an exception is set
+            reason = fetch_refusal()      # first: no code may run while an exception is set
             refusals = refusals or []
             refusals.append((PROTOCOLS[k].words, reason))
             continue
@@ -290,7 +290,7 @@ cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks):
     return by_other_means(obj, stream, refusals)
 
 
-cdef object taken_error():
+cdef object fetch_refusal():
     """Clear and return the pending exception if it is a refusal, after which the next protocol is tried; else raise it."""
     try:
         raise_on()
@@ -397,7 +397,7 @@ cdef int check_level(object obj, int level, dict seen) except -1:
         try:
             check_value(item, level, seen)
         except (BufferError, TypeError) as error:
-            raise wrappers.said_of(f"x[{k}]", error) from error
+            raise wrappers.error_at(f"x[{k}]", error) from error
     return 0
 
 
@@ -415,7 +415,7 @@ cdef int check_value(object item, int level, dict seen) except -1:
         numpy_library.refuse_mask(item)
         numpy_library.refuse_unit(item)
         record = record_of(item)
-        if way_of(record) == WRAPPER or speaks_of(record):
+        if importer_of(record) == WRAPPER or protocols_of(record):
             import_array(item, None)
     return 0
 
@@ -452,7 +452,7 @@ cdef Descriptor parse_wrapper(object obj, object stream):
         try:
             a = import_array(inner, None)      # without a stream: the caller orders the array
         except (BufferError, TypeError) as error:
-            raise wrappers.said_of(f"x.{wrappers.known(type(obj)).attribute}", error) from error
+            raise wrappers.error_at(f"x.{wrappers.known(type(obj)).attribute}", error) from error
         again = wrappers.inside(obj)
         wrappers.check(obj, a, a if again is inner else import_array(again, None))
         return a
@@ -490,11 +490,11 @@ cdef Descriptor parse_registered(object obj, object row):
         raise plugins.parse_fault(row, obj, f"returned {name_of_type(type(inner))} with a copy")
     if a is not again and a.shape != again.shape:
         raise plugins.parse_fault(row, obj, "returned arrays of different shapes")
-    check_own_words(row, obj, a)
+    check_declared(row, obj, a)
     return a
 
 
-cdef int check_own_words(object row, object obj, Descriptor a) except -1:
+cdef int check_declared(object row, object obj, Descriptor a) except -1:
     """Compare the array of a plug-in with the object's attributes `shape` and `dtype`, if they are NumPy's."""
     shape = getattr(obj, "shape", None)
     if isinstance(shape, tuple) and shape != a.shape:
@@ -509,14 +509,14 @@ cdef Descriptor import_via(object obj, object stream, object via):
     """Import `obj` through the protocol that the caller chose."""
     cdef Descriptor a
     if tracing.active and not tracing.passes():
-        return import_told(obj, stream, via)
+        return import_traced(obj, stream, via)
     row = _VIA.get(via) if isinstance(via, str) else None
     if row is None:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
     if <int> row == _DLPACK and PyCapsule_CheckExact(obj):
         a = dlpack.parse_capsule(obj, False, None)
         return a if stream is None else on_stream(a, stream, True)
-    a = ask(obj, stream, row)
+    a = import_by_row(obj, stream, row)
     if a is None:
         raise TypeError(
             f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; omit via to use one that it supports"
@@ -526,15 +526,15 @@ cdef Descriptor import_via(object obj, object stream, object via):
     return a if stream is None else on_stream(a, stream, True)
 
 
-cdef Descriptor ask(object obj, object stream, int row):
+cdef Descriptor import_by_row(object obj, object stream, int row):
     """Import `obj` through the protocol of one row; return None if `obj` does not support it."""
     cdef unsigned int record = record_of(obj)
     cdef Descriptor a
-    if row == _DLPACK and record & DLPACK_BY_OWN_WAY and way_of(record) != 0:
-        a = ways[way_of(record)](obj, stream)
+    if row == _DLPACK and record & DLPACK_BY_IMPORTER and importer_of(record) != 0:
+        a = importers[importer_of(record)](obj, stream)
         if a is not None:
             return a
-    if way_of(record) == WRAPPER and wrappers.refuses_protocols(type(obj)):
+    if importer_of(record) == WRAPPER and wrappers.refuses_protocols(type(obj)):
         raise wrappers.wrapper_error(obj, "is not imported by its protocols")
     if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
         numpy_library.refuse_mask(obj)
@@ -544,27 +544,27 @@ cdef Descriptor ask(object obj, object stream, int row):
 # --------------------------------------------------------------------------------------------------- for inspection
 
 
-def ways_in(cls, /):
+def protocols_of_type(cls, /):
     """Return whether a type has an importer, and the names of the protocols that its instances may support, in order."""
     if not isinstance(cls, type):
-        raise TypeError(f"ways_in: cls is {show(cls)}; accepted: a type")
+        raise TypeError(f"protocols_of_type: cls is {show(cls)}; accepted: a type")
     cdef unsigned int record = learn(cls)
-    names = [row.name for k, row in enumerate(PROTOCOLS) if speaks_of(record) >> k & 1]
-    return way_of(record) != 0, tuple(names)
+    names = [row.name for k, row in enumerate(PROTOCOLS) if protocols_of(record) >> k & 1]
+    return importer_of(record) != 0, tuple(names)
 
 
 def check_exportable(obj, /):
     """Call the importer of the library, which may refuse, if the ``__dlpack__`` of its arrays is known to be wrong."""
     cdef unsigned int record = record_of(obj)
-    if record & DLPACK_BY_OWN_WAY and way_of(record) != 0:
-        ways[way_of(record)](obj, None)
+    if record & DLPACK_BY_IMPORTER and importer_of(record) != 0:
+        importers[importer_of(record)](obj, None)
 
 
 def offer(obj, protocol, /):
-    """Import `obj` through a protocol of `ways_in`; return None if `obj` does not support it."""
+    """Import `obj` through a protocol of `protocols_of_type`; return None if `obj` does not support it."""
     if protocol not in _ROWS:
         raise ValueError(f"offer: protocol is {show(protocol)}; accepted: {', '.join(_ROWS)}")
-    return ask(obj, None, _ROWS[protocol])
+    return import_by_row(obj, None, _ROWS[protocol])
 
 
 def peek(capsule, /):

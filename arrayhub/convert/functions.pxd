@@ -4,7 +4,7 @@ from arrayhub._core.descriptor cimport Descriptor
 
 cdef tuple VALUES
 
-cdef bint came_as_copy(Descriptor a, object obj) except -1
+cdef bint import_copied(Descriptor a, object obj) except -1
 cdef Descriptor import_array(object obj, object stream)
 cdef object import_one(object obj)
 cdef Descriptor import_via(object obj, object stream, object via)
@@ -12,4 +12,4 @@ cdef Descriptor import_via(object obj, object stream, object via)
 
 # Declared here although only dispatch.pxi calls it: as a static function it would be inlined into `import_array`, each call of
 # which would then save more registers.
-cdef Descriptor ask_in_order(object obj, object stream, unsigned int speaks)
+cdef Descriptor try_protocols(object obj, object stream, unsigned int speaks)

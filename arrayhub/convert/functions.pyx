@@ -149,13 +149,13 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
 
 cdef Descriptor of_type(Descriptor a, object obj, object dtype):
     """Return a copy of `a`, the import of `obj`, with another element type."""
-    if issubclass(type(obj), VALUES) and came_as_copy(a, obj) and host_readable(a):
-        check_whole(a, dtype)
+    if issubclass(type(obj), VALUES) and import_copied(a, obj) and host_readable(a):
+        check_integers(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
     return transfer.astype(a, dtype)
 
 
-cdef int check_whole(Descriptor a, object dtype) except -1:
+cdef int check_integers(Descriptor a, object dtype) except -1:
     """Raise OverflowError for integers that are out of the range of `dtype`."""
     cdef object rank = 1 if dtype.kind in "mM" else casting.rank(dtype)      # integers count the units of times
     if a.flags_ & PACKED or not rank:
@@ -166,7 +166,7 @@ cdef int check_whole(Descriptor a, object dtype) except -1:
     return 0
 
 
-cdef bint came_as_copy(Descriptor a, object obj) except -1:
+cdef bint import_copied(Descriptor a, object obj) except -1:
     """Return whether the import has made a copy.
 
     A copy that the caller already holds, directly or in a wrapper, does not count.
@@ -176,7 +176,7 @@ cdef bint came_as_copy(Descriptor a, object obj) except -1:
 
 cdef int forbid_copy(Descriptor a, object obj, str call) except -1:
     """Raise BufferError if the import has made a copy, for ``copy=False``."""
-    if came_as_copy(a, obj):
+    if import_copied(a, obj):
         raise BufferError(f"{call}: {type(obj).__name__} gives no memory to view but a copy, and copy=False forbids one")
     return 0
 
@@ -362,10 +362,10 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     cdef bint copied = copy is not None and copy
     to.load()
     if copied:
-        if to.see != NULL:
-            to.see()       # first, because the target memory may exist without the library
+        if to.require != NULL:
+            to.require()       # first, because the target memory may exist without the library
         a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
-    return to.out(a, copied, allow_readonly)
+    return to.exporter(a, copied, allow_readonly)
 
 
 cdef object give_if_needed(object obj, Library to, bint allow_readonly):
@@ -386,7 +386,7 @@ cdef object give_traced(object obj, Library to, object copy, bint allow_readonly
     try:
         tracing.pass_once()
         result = give(obj, to, copy, allow_readonly)
-        handover.goes_out(to.call, obj, result)
+        handover.set_export(to.call, obj, result)
     finally:
         handover.end()
     return result
@@ -492,7 +492,7 @@ cdef object as_torch_of_one(object obj):
     if isinstance(obj, Tree) or tracing.active:
         return give(obj, _TORCH, None)
     _TORCH.load()
-    return _TORCH.out(import_array(obj, None), False, False)
+    return _TORCH.exporter(import_array(obj, None), False, False)
 
 arrayhub_asarray_shortcut(asarray, import_one, <PyTypeObject*> USMArray)
 arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one, NULL)
@@ -502,9 +502,9 @@ for _function in (asarray, as_numpy, as_torch):
 
 
 # The libraries that `convert` supports by name.
-_TAKERS = {row.name: row for row in LIBRARIES if row.call is not None}
+_EXPORTS = {row.name: row for row in LIBRARIES if row.call is not None}
 
-CONSUMERS = tuple(_TAKERS)
+CONSUMERS = tuple(_EXPORTS)
 
 
 def convert(obj, to, *, copy=None, allow_readonly=False):
@@ -540,20 +540,20 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
     >>> convert([1.0, 2.0], torch.Tensor, copy="if_needed").dtype
     torch.float64
     """
-    taker = _TAKERS.get(to) if type(to) is str else None
-    if taker is not None:
-        return give(obj, taker, copy, bool(allow_readonly))
+    exporter = _EXPORTS.get(to) if type(to) is str else None
+    if exporter is not None:
+        return give(obj, exporter, copy, bool(allow_readonly))
     from arrayhub.convert import names
 
     name = names.library_name(to)
-    taker = _TAKERS.get(name)
-    if taker is not None:
-        return give(obj, taker, copy, bool(allow_readonly))
-    taker = hooks.NESTED_CONSUMERS.get(name)
-    if taker is not None:
-        return taker(obj, copy=copy)
-    if name in names.OWN_WAYS:
-        return names.OWN_WAYS[name](obj, copy)
+    exporter = _EXPORTS.get(name)
+    if exporter is not None:
+        return give(obj, exporter, copy, bool(allow_readonly))
+    exporter = hooks.NESTED_CONSUMERS.get(name)
+    if exporter is not None:
+        return exporter(obj, copy=copy)
+    if name in names.NAMED_EXPORTS:
+        return names.NAMED_EXPORTS[name](obj, copy)
     emit = plugins.emitter(name)
     take = names.from_dlpack_of(name) if emit is None else None
     return give_by_name(obj, name, take, emit, copy, bool(allow_readonly))
@@ -580,7 +580,7 @@ cdef object give_by_function(Descriptor a, object take, object emit, str to, bin
         a.flags_ |= WRITEABLE
     if emit is not None:
         return emitted(emit, a, to, copied)
-    result = handed_over(take, a, to, copied)
+    result = call_from_dlpack(take, a, to, copied)
     if not copied:
         check_view(a, result, f"{to}.from_dlpack")
     return result
@@ -619,7 +619,7 @@ def _capsule(array):
 cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _capsule(_host_view(array)))
 
 
-cdef object handed_over(object take, Descriptor a, str to, bint copied):
+cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
     """Return the array that a library makes of the array itself, of its capsule, or of a view on the host's device. If a copy
     is allowed, offer the library a copy in host memory, too."""
     cdef list refusals = []

@@ -61,7 +61,7 @@ def _as_nested(obj: Any, copy: Copy) -> Any:
 
 
 # Exports of `convert` that belong to no row.
-OWN_WAYS = {"xarray": _as_xarray, OWN: _as_usm_array, NESTED: _as_nested}
+NAMED_EXPORTS = {"xarray": _as_xarray, OWN: _as_usm_array, NESTED: _as_nested}
 
 # Types of values, whose arrays are NumPy's. They decide a placement only if there is no array.
 VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
@@ -96,7 +96,7 @@ def library_name(to: Any) -> str:
     lowered = name.lower()
     for spelling in (name, lowered):
         found = SPELLINGS.get(spelling, spelling)
-        if found in known_names() or found in OWN_WAYS:
+        if found in known_names() or found in NAMED_EXPORTS:
             return found
     if plugins.emitter(name) is None and _from_dlpack(name) is None:
         raise ValueError(f"convert: to is {show(to)}{_suggestion(lowered)}; accepted: {_accepted()}")

@@ -65,7 +65,7 @@ def check(obj: Any, /) -> list[str]:
         faults: list[str] | None = hooks.check_nested(obj, texts)
         if faults is not None:
             return faults
-        _explain_nothing(obj, texts)
+        _explain_no_interface(obj, texts)
     return [*texts, *_disagreements(found)]
 
 
@@ -78,7 +78,7 @@ def _disagreements(found: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
                 yield f"{fact}: {first} says {expected}, {name} says {facts[fact]}"
 
 
-def _explain_nothing(obj: Any, texts: list[str]) -> None:
+def _explain_no_interface(obj: Any, texts: list[str]) -> None:
     """Raise the error of `asarray` about an object without a readable interface, unless `texts` has errors."""
     try:
         asarray(obj)

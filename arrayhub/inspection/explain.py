@@ -25,8 +25,8 @@ from arrayhub.convert.functions import (
     nested_consumers,
     offer,
     peek,
+    protocols_of_type,
     to_device,
-    ways_in,
 )
 from arrayhub.inspection.datashape.types import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
@@ -72,21 +72,21 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
             raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
     name = type_name(type(obj))
     stream, _ = attempt(unread, obj)
-    array, taken, why = _way_besides(obj, stream) if stream else _way_in(obj, name)
-    taken_as_wrapper = (
-        array is not None and taken is None and wrappers.unwraps(type(obj))
+    array, protocol_used, why = _import_besides_stream(obj, stream) if stream else _import(obj, name)
+    is_wrapper = (
+        array is not None and protocol_used is None and wrappers.unwraps(type(obj))
     )  # its own protocols are not used
-    offers = tuple(_offers(obj, array, taken, why, stream)) if to is None and not taken_as_wrapper else ()
+    offers = tuple(_offers(obj, array, protocol_used, why, stream)) if to is None and not is_wrapper else ()
     if array is None and stream:
         asked = (*CONSUMERS, *nested_consumers()) if to is None else (to,)
         return Explanation(name, stream, (), offers, None, why, _alike(asked, NOT_TRIED, why))
     if array is None:
         nested = None if issubclass(type(obj), VALUES) else hooks.explain_nested(obj, name, offers, to)
-        return nested or _of_what_has_no_memory(obj, name, offers, why, to)
+        return nested or _explain_without_memory(obj, name, offers, why, to)
     nested = None if to is None or to in CONSUMERS else hooks.nested_verdict(obj, to)  # of records, say
     consumers = (*CONSUMERS, *plugins.emitting()) if to is None else (to,)
     verdicts = (nested,) if nested else tuple(_verdicts(array, consumers, to))
-    return Explanation(name, _summary(array), tuple(_facts(array)), offers, taken, why, verdicts)
+    return Explanation(name, _summary(array), tuple(_facts(array)), offers, protocol_used, why, verdicts)
 
 
 def _registered(to: Any) -> tuple[str, ...]:
@@ -140,14 +140,14 @@ def type_name(cls: type) -> str:
 # ------------------------------------------------------------------------------------------------------------- import
 
 
-def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
+def _import(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     """Return the array that `asarray` makes without a copy, its protocol, and the reason."""
     cls = type(obj)
     if cls is _CAPSULE:
         array, refusal = attempt(peek, obj)
         return array, None if refusal else "dlpack", refusal or "a DLPack capsule; asarray consumes it, once"
     if issubclass(cls, VALUES):
-        return _way_of_a_value(obj, name)
+        return _import_value(obj, name)
     array, refusal = attempt(asarray, obj)
     if array is None:
         return None, None, refusal
@@ -165,7 +165,7 @@ def _way_in(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     return array, array.protocol, why
 
 
-def _way_besides(obj: Any, stream: str) -> tuple[USMArray | None, str | None, str]:
+def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str | None, str]:
     """Return the array, protocol and reason for a stream, which is not read: Arrow is not tried."""
     for protocol in _protocols(type(obj))[1]:
         array = attempt(offer, obj, protocol)[0] if protocol != "arrow" else None
@@ -174,7 +174,7 @@ def _way_besides(obj: Any, stream: str) -> tuple[USMArray | None, str | None, st
     return None, None, "explain does not read it; arrayhub.asnested(x) does"
 
 
-def _way_of_a_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
+def _import_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     """Return the array, protocol and reason for a value, which `asarray` copies unless it supports a protocol."""
     for protocol in () if issubclass(type(obj), np.generic) else _protocols(type(obj))[1]:
         array, _ = attempt(offer, obj, protocol)
@@ -185,18 +185,18 @@ def _way_of_a_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, s
 
 def _protocols(cls: type) -> tuple[bool, tuple[str, ...]]:
     """Return whether a type has an importer, and the protocols that its instances may support."""
-    found, _ = attempt(ways_in, cls)
+    found, _ = attempt(protocols_of_type, cls)
     return found or (False, ())
 
 
-def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str, stream: str) -> Iterator[Offer]:
+def _offers(obj: Any, array: USMArray | None, protocol_used: str | None, why: str, stream: str) -> Iterator[Offer]:
     """Try each protocol of the object once; `why` is the reason if `array` is None.
 
     `stream` describes the object if it is a stream, for which Arrow's interface is not tried.
     """
     known, protocols = _protocols(type(obj))
     for protocol in ("dlpack",) if type(obj) is _CAPSULE else protocols:
-        if protocol == taken and array is not None:
+        if protocol == protocol_used and array is not None:
             yield Offer(protocol, True, _summary(array))
         elif protocol == "arrow" and stream:
             yield Offer(protocol, False, f"{stream}; it is not read here")
@@ -328,7 +328,7 @@ _NUMBERS = (bool, int, float, complex)
 _SEQUENCES = (list, tuple, range)
 
 
-def _of_what_has_no_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: str, to: str | None) -> Explanation:
+def _explain_without_memory(obj: Any, name: str, offers: tuple[Offer, ...], why: str, to: str | None) -> Explanation:
     consumers = [*CONSUMERS] if to is None else [to]
     if not issubclass(type(obj), VALUES):
         return _no_array(name, offers, why, consumers)

@@ -8,7 +8,7 @@ from typing import Any
 from arrayhub._core.errors import PASSES_ON
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import offer, ways_in
+from arrayhub.convert.functions import offer, protocols_of_type
 
 
 def array_besides(obj: Any, function: str) -> USMArray | None:
@@ -28,7 +28,7 @@ def array_besides(obj: Any, function: str) -> USMArray | None:
     kind = unread(obj)
     if kind is None:
         return None
-    for protocol in ways_in(type(obj))[1]:
+    for protocol in protocols_of_type(type(obj))[1]:
         if protocol == "arrow":
             continue
         try:

@@ -32,7 +32,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.allocate cimport compact
 from arrayhub._core.memory cimport EXTERNAL, new_block
-from arrayhub._core.runtime cimport place_of
+from arrayhub._core.runtime cimport device_name
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack, interface_dict
 from arrayhub.adapters.table cimport CUDA_DICT
@@ -152,14 +152,14 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
     cupy = needed("cupy", "for its arrays")
     cdef tuple shape = shape_tuple(a)
     cdef tuple strides = stride_tuple(a)
-    return lay_over(a, cupy, shape, get_dtype(a), strides)
+    return array_over(a, cupy, shape, get_dtype(a), strides)
 
 
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
         needed("cupy", "for its arrays")      # if it is missing, the ImportError is more helpful
         raise BufferError(
-            unreadable("cupy", place_of(a), "CUDA", "call x.to_device('cuda:0'), or pass copy=True")
+            unreadable("cupy", device_name(a), "CUDA", "call x.to_device('cuda:0'), or pass copy=True")
         )
     return 0
 
@@ -185,7 +185,7 @@ cdef bint is_record(Descriptor a) except -1:
     return dtypes.by_typenum(a.typenum_).kind == c"V" and get_dtype(a).names is not None
 
 
-cdef object lay_over(Descriptor a, object cupy, tuple shape, object dtype, tuple strides):
+cdef object array_over(Descriptor a, object cupy, tuple shape, object dtype, tuple strides):
     """Create a cupy array of any shape, dtype and strides (bytes) within the bytes that `a` covers."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
@@ -223,13 +223,13 @@ def as_words(Descriptor array, axes, Py_ssize_t largest=8):
     cupy = needed("cupy", "to copy CUDA memory")
     cdef Py_ssize_t word = math.gcd(largest, array.itemsize_, <size_t> array.data_)
     if axes is None:
-        return lay_over(array, cupy, (array.nbytes,), cupy.dtype("u1"), (1,))
+        return array_over(array, cupy, (array.nbytes,), cupy.dtype("u1"), (1,))
     for axis in axes:
         if array.shape_[axis] > 1:
             word = math.gcd(word, array.byte_strides_[axis])
     shape = tuple([array.shape_[axis] for axis in axes]) + (array.itemsize_ // word,)
     strides = tuple([array.byte_strides_[axis] for axis in axes]) + (word,)
-    return lay_over(array, cupy, shape, cupy.dtype(f"u{word}"), strides)
+    return array_over(array, cupy, shape, cupy.dtype(f"u{word}"), strides)
 
 
 def on_memory(Descriptor model, memory, order):
@@ -273,5 +273,5 @@ cdef object export(Descriptor a, bint copied, bint allow_readonly):
     return emit(a, allow_readonly)
 
 
-library("cupy").imports(0, parse, parse_by_dict)
-library("cupy").exports(export)
+library("cupy").set_importer(0, parse, parse_by_dict)
+library("cupy").set_exporter(export)

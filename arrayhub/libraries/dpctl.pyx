@@ -39,7 +39,7 @@ from arrayhub.adapters.table cimport SYCL_DICT
 from arrayhub.libraries.known cimport library
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.errors import PASSES_ON, interface_error, module_of, needed, not_there_error
+from arrayhub._core.errors import PASSES_ON, interface_error, module_of, needed, missing_library_error
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
     Py_ssize_t refcount
@@ -143,12 +143,12 @@ cdef Descriptor parse_by_dict(object obj, object stream):
     cdef Descriptor a = interface_dict.parse_sycl_usm(obj, stream)
     array = getattr(obj, "_array_obj", obj)      # the usm_ndarray in a dpnp.ndarray
     memory = getattr(array, "usm_data", array)
-    if a is not None and sycl.is_memory(memory) and lies_in(a, memory):
+    if a is not None and sycl.is_memory(memory) and is_inside(a, memory):
         sycl.place(a, sycl.block_of_memory(memory), a.usm_type_)
     return a
 
 
-cdef bint lies_in(Descriptor a, object memory) except -1:
+cdef bint is_inside(Descriptor a, object memory) except -1:
     """Return whether all bytes of a complete array belong to a Memory object."""
     cdef Py_ssize_t low, high
     cdef char* start = sycl.memory_pointer(memory)
@@ -176,9 +176,9 @@ cdef Descriptor describe(UsmNdarray* u):
     else:
         for k in range(u.nd):
             a.byte_strides_[k] = u.strides[k] * a.itemsize_
-    sycl.place_in(a, memory, usm_type)
+    sycl.set_usm(a, memory, usm_type)
     seal(a)
-    if not lies_in(a, memory):
+    if not is_inside(a, memory):
         raise interface_error("usm_ndarray", "shape and strides", (a.shape, a.byte_strides),
                               f"a view inside the {sycl.memory_nbytes(memory)} bytes of its memory")
     return a
@@ -191,12 +191,12 @@ cdef Reader reader_of(object cls):
     module = sys.modules.get(name) if name in _MODULES else None
     if cls is not getattr(module, "usm_ndarray", None) or not sycl.available():
         return reader
-    try_out(reader, cls, module)
+    verify_reader(reader, cls, module)
     _readers[cls] = reader      # the reader is complete now; an interrupt before this line leaves the cache empty
     return reader
 
 
-cdef int try_out(Reader reader, object cls, object module) except -1:
+cdef int verify_reader(Reader reader, object cls, object module) except -1:
     """Determine with a test array which of the faster methods reads it correctly."""
     cdef UsmNdarray fields
     try:
@@ -314,7 +314,7 @@ cdef int see_dpnp() except -1:
     from importlib.util import find_spec
 
     if find_spec("dpnp") is None:
-        raise not_there_error("dpnp", "for its arrays")
+        raise missing_library_error("dpnp", "for its arrays")
     return 0
 
 
@@ -390,8 +390,8 @@ cdef Descriptor as_words(Descriptor array):
     return words
 
 
-library("dpctl").imports(0, parse_usm_ndarray, parse_by_dict)
-library("dpctl").imports(1, parse_memory, parse_by_dict)
-library("dpnp").imports(0, parse_dpnp, parse_by_dict)
-library("dpnp").imports(1, parse_usm_ndarray, parse_by_dict)
-library("dpnp").exports(emit_dpnp, see_dpnp)
+library("dpctl").set_importer(0, parse_usm_ndarray, parse_by_dict)
+library("dpctl").set_importer(1, parse_memory, parse_by_dict)
+library("dpnp").set_importer(0, parse_dpnp, parse_by_dict)
+library("dpnp").set_importer(1, parse_usm_ndarray, parse_by_dict)
+library("dpnp").set_exporter(emit_dpnp, see_dpnp)

@@ -217,6 +217,6 @@ cdef object export(Descriptor a, bint copied, bint allow_readonly):
     return emit(a, copied)
 
 
-library("jax").imports(0, parse, parse)
-library("jax").imports(1, parse, parse)
-library("jax").exports(export)
+library("jax").set_importer(0, parse, parse)
+library("jax").set_importer(1, parse, parse)
+library("jax").set_exporter(export)

@@ -1,11 +1,11 @@
 from arrayhub._core.descriptor cimport Descriptor
 
-ctypedef Descriptor (*Way)(object obj, object stream)
-ctypedef object (*Out)(Descriptor a, bint copied, bint allow_readonly)
-ctypedef int (*See)() except -1
+ctypedef Descriptor (*Importer)(object obj, object stream)
+ctypedef object (*Exporter)(Descriptor a, bint copied, bint allow_readonly)
+ctypedef int (*Require)() except -1
 
 cdef enum:
-    MOST_WAYS = 64
+    MAX_IMPORTERS = 64
 
 
 cdef class Library:
@@ -22,22 +22,22 @@ cdef class Library:
     cdef readonly str device_type       # device type of its arrays
     cdef readonly bint reads_host       # whether its arrays may also be in host memory
     cdef str module                     # module of this folder that has the functions and is not imported yet; else None
-    cdef int first_way                  # number of the first of its import functions
-    cdef Out out                        # NULL before `load`
-    cdef See see                        # checks that it is installed before memory is copied for it; NULL if that is not needed
+    cdef int first_importer             # number of the first of its import functions
+    cdef Exporter exporter              # NULL before `load`
+    cdef Require require                # checks that it is installed before memory is copied for it; NULL if that is not needed
 
-    cdef Library takes(self, object recognise, Way way=*, Way plain=*)
-    cdef Library gives(self, str device_type, bint reads_host, Out out=*)
+    cdef Library importing(self, object recognise, Importer importer=*, Importer plain=*)
+    cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=*)
     cdef int load(self) except -1
-    cdef int imports(self, int k, Way way, Way plain) except -1
-    cdef int exports(self, Out out, See see=*) except -1
+    cdef int set_importer(self, int k, Importer importer, Importer plain) except -1
+    cdef int set_exporter(self, Exporter exporter, Require require=*) except -1
 
 
 # Import functions of known types, by the number in the record of a type (0: unknown).
-cdef Way ways[MOST_WAYS]
+cdef Importer importers[MAX_IMPORTERS]
 
-cdef int way_of_type(type cls) except -1
-cdef Library library_of_type(type cls, int way)
+cdef int importer_of_type(type cls) except -1
+cdef Library library_of_type(type cls, int importer)
 cdef Library library(str name)
 
 # Answers that depend on the consumer (consumer_quirks.pxi).

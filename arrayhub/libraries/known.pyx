@@ -23,7 +23,7 @@ from arrayhub.adapters.type_cache cimport (
     ARROW_IS_LAZY,
     ARROW_STREAM_FIRST,
     BORROWS,
-    DLPACK_BY_OWN_WAY,
+    DLPACK_BY_IMPORTER,
     LEGACY_IS_WRITABLE,
     NO_STREAM_IS_NONE,
     SILENT_ON_DEFAULT,
@@ -40,7 +40,7 @@ include "consumer_quirks.pxi"
 include "importers.pxi"
 
 # If disabled, each known type is imported by a protocol. All other knowledge of the modules is still used.
-cdef bint _fast_ways = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
+cdef bint _fast_paths = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
 cdef list _recognise = [None]       # for each import function: a predicate on types
 cdef list _library_of = [None]      # for each import function: its row
@@ -56,7 +56,7 @@ cdef class Library:
     def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=(),
                  module=None):
         self.name, self.install, self.sample, self.traits = name, install, sample, traits
-        self.module, self.first_way = module, len(_recognise)
+        self.module, self.first_importer = module, len(_recognise)
         self.roots, self.like = roots or (name,), like or name
         self.by_driver, self.environ = dict(by_driver), dict(environ)
         _by_name[name] = self
@@ -71,20 +71,20 @@ cdef class Library:
         """Return the command for a CUDA driver of this version, or without a driver. The row must have a command."""
         return self.by_driver.get((driver or "").partition(".")[0], self.install)
 
-    cdef Library takes(self, object recognise, Way way=NULL, Way plain=NULL):
+    cdef Library importing(self, object recognise, Importer importer=NULL, Importer plain=NULL):
         """Register an import function for the types that `recognise` accepts; `plain` is its variant without fast paths.
-        Without a function, the module of the library calls `imports`."""
-        assert len(_recognise) < MOST_WAYS and (way != NULL or self.module is not None)
-        ways[len(_recognise)] = way if _fast_ways else plain
+        Without a function, the module of the library calls `set_importer`."""
+        assert len(_recognise) < MAX_IMPORTERS and (importer != NULL or self.module is not None)
+        importers[len(_recognise)] = importer if _fast_paths else plain
         _recognise.append(recognise)
         _library_of.append(self)
         return self
 
-    cdef Library gives(self, str device_type, bint reads_host, Out out=NULL):
+    cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=NULL):
         """Register an export: the device type of the arrays, whether they may be in host memory, and the function. Without a
-        function, the module of the library calls `exports`."""
-        assert out != NULL or self.module is not None
-        self.out, self.device_type, self.reads_host = out, device_type, reads_host
+        function, the module of the library calls `set_exporter`."""
+        assert exporter != NULL or self.module is not None
+        self.exporter, self.device_type, self.reads_host = exporter, device_type, reads_host
         self.call = f"as_{self.name}"
         return self
 
@@ -95,15 +95,15 @@ cdef class Library:
             self.module = None
         return 0
 
-    cdef int imports(self, int k, Way way, Way plain) except -1:
-        """Enter the import function of call number `k` of `takes`."""
-        assert _library_of[self.first_way + k] is self
-        ways[self.first_way + k] = way if _fast_ways else plain
+    cdef int set_importer(self, int k, Importer importer, Importer plain) except -1:
+        """Enter the import function of call number `k` of `importing`."""
+        assert _library_of[self.first_importer + k] is self
+        importers[self.first_importer + k] = importer if _fast_paths else plain
         return 0
 
-    cdef int exports(self, Out out, See see=NULL) except -1:
-        """Enter the export function. `see` checks that the library is installed before memory is copied for it."""
-        self.out, self.see = out, see
+    cdef int set_exporter(self, Exporter exporter, Require require=NULL) except -1:
+        """Enter the export function. `require` checks that the library is installed before memory is copied for it."""
+        self.exporter, self.require = exporter, require
         return 0
 
 
@@ -157,51 +157,51 @@ cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
 # Types are tested in the order of the table, and reports list the libraries in this order.
 
 Library("numpy", "pip install 'numpy>=2.0'", lambda numpy: numpy.zeros(3)) \
-    .takes(lambda cls: issubclass(cls, np.generic), numpy.copy_scalar, numpy.copy_scalar) \
-    .takes(lambda cls: issubclass(cls, np.ndarray), numpy.parse, numpy.parse_by_dict) \
-    .gives("cpu", True, to_numpy)
+    .importing(lambda cls: issubclass(cls, np.generic), numpy.copy_scalar, numpy.copy_scalar) \
+    .importing(lambda cls: issubclass(cls, np.ndarray), numpy.parse, numpy.parse_by_dict) \
+    .exporting("cpu", True, to_numpy)
 
 Library("python", None, roots=("builtins", "array"), like="numpy") \
-    .takes(lambda cls: cls is bytes, buffer.parse_bytes, buffer.parse) \
-    .takes(lambda cls: cls is bytearray or cls is memoryview, buffer.parse, buffer.parse) \
-    .takes(exactly("array", "array"), buffer.parse, buffer.parse)
+    .importing(lambda cls: cls is bytes, buffer.parse_bytes, buffer.parse) \
+    .importing(lambda cls: cls is bytearray or cls is memoryview, buffer.parse, buffer.parse) \
+    .importing(exactly("array", "array"), buffer.parse, buffer.parse)
 
 Library("torch", "pip install torch", lambda torch: torch.zeros(3), device=devices.read_torch,
-        traits=LEGACY_IS_WRITABLE | DLPACK_BY_OWN_WAY, module="torch") \
-    .takes(derived_from("torch", "Tensor")) \
-    .gives("cuda", True)
+        traits=LEGACY_IS_WRITABLE | DLPACK_BY_IMPORTER, module="torch") \
+    .importing(derived_from("torch", "Tensor")) \
+    .exporting("cuda", True)
 
 Library("jax", "pip install jax", lambda jax: jax.numpy.zeros(3), roots=("jax", "jaxlib"), device=devices.read_jax,
         traits=NO_STREAM_IS_NONE,
         environ={"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, module="jax") \
-    .takes(named("jaxlib", "ArrayImpl")) \
-    .takes(named("jax", "ArrayImpl")) \
-    .gives("cuda", True)
+    .importing(named("jaxlib", "ArrayImpl")) \
+    .importing(named("jax", "ArrayImpl")) \
+    .exporting("cuda", True)
 
 Library("cupy", "pip install 'arrayhub[cuda13]'", lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
         by_driver={"12": "pip install 'arrayhub[cuda12]'"}, roots=("cupy", "cupyx"), device=devices.read_cupy,
         traits=LEGACY_IS_WRITABLE, module="cupy") \
-    .takes(exactly("cupy", "ndarray")) \
-    .gives("cuda", False)
+    .importing(exactly("cupy", "ndarray")) \
+    .exporting("cuda", False)
 
 Library("dpctl", "pip install 'arrayhub[sycl]'", _usm_memory, like="dpnp", module="dpctl") \
-    .takes(exactly("dpctl.tensor", "usm_ndarray")) \
-    .takes(named("dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"))
+    .importing(exactly("dpctl.tensor", "usm_ndarray")) \
+    .importing(named("dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"))
 
 Library("dpnp", "pip install dpnp", _dpnp_array, module="dpctl") \
-    .takes(exactly("dpnp", "ndarray")) \
-    .takes(exactly("dpnp.tensor", "usm_ndarray")) \
-    .gives("oneapi", False)
+    .importing(exactly("dpnp", "ndarray")) \
+    .importing(exactly("dpnp.tensor", "usm_ndarray")) \
+    .exporting("oneapi", False)
 
 Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILENT_ON_DEFAULT) \
-    .gives("cuda", True, to_numba)
+    .exporting("cuda", True, to_numba)
 
 Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0]), traits=ARROW_ARRAY_FIRST,
         like="arrow", module="pyarrow") \
-    .takes(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"))
+    .importing(derived_from("pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"))
 
 Library("nanoarrow", None) \
-    .takes(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
+    .importing(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
 
 # Recognized by Arrow's interfaces, as wrappers, or by `asnested`. These rows serve reports, and polars' columns of dtype
 # Object (up to 2.1.0): its other types of fixed size are not exported as bytes, and the schema does not distinguish Object.
@@ -224,20 +224,20 @@ Library("awkward", "pip install awkward", lambda awkward: awkward.Array([0.0, 1.
 Library("xarray", "pip install xarray", lambda xarray: xarray.DataArray([0.0, 1.0]))
 
 Library("warp", None, traits=LEGACY_IS_WRITABLE) \
-    .takes(exactly("warp", "array"), parse_warp, parse_warp)
+    .importing(exactly("warp", "array"), parse_warp, parse_warp)
 
 Library("mlx", None, traits=LEGACY_IS_WRITABLE) \
-    .takes(exactly("mlx.core", "array"), dlpack_first, dlpack_first)       # its buffers of bfloat16 lack a PEP 3118 format
+    .importing(exactly("mlx.core", "array"), dlpack_first, dlpack_first)       # its buffers of bfloat16 lack a PEP 3118 format
 
 Library("paddle", None) \
-    .takes(exactly("paddle", "Tensor"), parse_paddle, parse_paddle) \
-    .takes(named("paddle", "EagerParamBase"), parse_paddle, parse_paddle)
+    .importing(exactly("paddle", "Tensor"), parse_paddle, parse_paddle) \
+    .importing(named("paddle", "EagerParamBase"), parse_paddle, parse_paddle)
 
 Library("av", None, traits=LEGACY_IS_WRITABLE) \
-    .takes(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # its buffers are bytes and include padding
+    .importing(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # its buffers are bytes and include padding
 
-Library("tensorflow", None, traits=DLPACK_BY_OWN_WAY) \
-    .takes(named("tensorflow", "EagerTensor"), without_strings, without_strings)
+Library("tensorflow", None, traits=DLPACK_BY_IMPORTER) \
+    .importing(named("tensorflow", "EagerTensor"), without_strings, without_strings)
 
 Library("ml_dtypes", "pip install ml_dtypes")
 
@@ -253,22 +253,22 @@ Library("cuda.core", None, roots=("cuda",), device=devices.read_cuda_core)
 # ---------------------------------------------------------------------------------------------------- queries on the table
 
 
-cdef int way_of_type(type cls) except -1:
+cdef int importer_of_type(type cls) except -1:
     """Return the number of the import function for a type; 0 if the type is unknown."""
-    cdef int way
-    for way in range(1, len(_recognise)):
-        if _recognise[way](cls):
-            (<Library> _library_of[way]).load()
-            return way
+    cdef int importer
+    for importer in range(1, len(_recognise)):
+        if _recognise[importer](cls):
+            (<Library> _library_of[importer]).load()
+            return importer
     return 0
 
 
-cdef Library library_of_type(type cls, int way):
+cdef Library library_of_type(type cls, int importer):
     """Return the row of a type: that of its import function, or else of the library that defines the type or the first
     possible one of its bases; None if there is none."""
     cdef Library row
-    if way != 0:
-        return _library_of[way]
+    if importer != 0:
+        return _library_of[importer]
     for base in cls.__mro__[:-1]:      # without `object`
         row = _by_root.get(root_of(base))
         if row is not None:

@@ -21,7 +21,7 @@ from arrayhub._core.descriptor cimport (
     set_type,
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.adapters cimport interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
@@ -287,18 +287,18 @@ cdef object emit(Descriptor a):
         NumPy does not have a dtype for the elements.
     """
     if not host_readable(a):
-        raise BufferError(unreadable("numpy", place_of(a), call="call arrayhub.to_host(x), or pass copy=True"))
+        raise BufferError(unreadable("numpy", device_name(a), call="call arrayhub.to_host(x), or pass copy=True"))
     if a.flags_ & PACKED:
         raise BufferError(f"numpy: {PACKED_ELEMENTS}")
     host_ready(a)
-    return lay_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
+    return array_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
 
 
 # Address of empty arrays. For a null pointer NumPy would allocate memory and make it writeable.
 cdef char[16] _NOTHING
 
 
-cdef object lay_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
+cdef object array_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
     """Create an ndarray on the memory of `a`, which it keeps alive."""
     cdef void* data = a.data_ if a.data_ != NULL else <void*> _NOTHING
     Py_INCREF(dtype)     # PyArray_NewFromDescr steals this reference
@@ -314,9 +314,9 @@ cdef object emit_raw(Descriptor a):
     """Export with opaque items, which NumPy copies without interpreting them; packed elements as one run of bytes."""
     cdef Py_ssize_t nbytes = a.nbytes
     if a.flags_ & PACKED:
-        return lay_over(a, np.dtype(np.uint8), 1, &nbytes, NULL)
+        return array_over(a, np.dtype(np.uint8), 1, &nbytes, NULL)
     # Not np.dtype((np.void, n)): an interrupt in the code that it calls would be taken for that code's result.
-    return lay_over(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
+    return array_over(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
 
 
 cdef cnp.dtype _UINT8 = np.dtype(np.uint8)
@@ -345,7 +345,7 @@ cdef object emit_array(Descriptor a, object dtype, object copy):
     """
     if not host_readable(a):
         raise TypeError(
-            unreadable("numpy", place_of(a), call="call arrayhub.to_host(x), or arrayhub.as_numpy(x, copy=True)")
+            unreadable("numpy", device_name(a), call="call arrayhub.to_host(x), or arrayhub.as_numpy(x, copy=True)")
         )
     return np.array(emit(a), dtype=dtype, copy=copy)
 

@@ -150,4 +150,4 @@ cdef object refusal_of(object obj):
     return refusal
 
 
-library("pyarrow").imports(0, parse, parse)
+library("pyarrow").set_importer(0, parse, parse)

@@ -290,5 +290,5 @@ cdef tuple packed_call(object tensor):
     return None, None
 
 
-library("torch").imports(0, parse, parse_by_dlpack)
-library("torch").exports(emit)
+library("torch").set_importer(0, parse, parse_by_dlpack)
+library("torch").set_exporter(emit)

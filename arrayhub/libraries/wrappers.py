@@ -213,7 +213,7 @@ def named_as(path, words):
     return _X.sub(path.replace("\\", r"\\"), words)
 
 
-def said_of(path, error):
+def error_at(path, error):
     """Return the error of a part of an object, with the path to the part."""
     return (BufferError if isinstance(error, BufferError) else TypeError)(named_as(path, str(error)))
 

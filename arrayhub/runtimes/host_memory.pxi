@@ -2,7 +2,7 @@
 
 from arrayhub._core.descriptor cimport NOT_USM, OTHER_CONTEXT, PACKED, Descriptor, host_readable, same_layout
 from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLCPU
-from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub._core.runtime cimport host_ready, device_name
 
 from arrayhub._core.errors import unreadable
 
@@ -34,7 +34,7 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
         return as_host(a)
     if a.device_.device_type == other_device:
         return a
-    raise BufferError(unreadable(library, place_of(a), library, "call arrayhub.to_host(x), or pass copy=True"))
+    raise BufferError(unreadable(library, device_name(a), library, "call arrayhub.to_host(x), or pass copy=True"))
 
 
 def host_view(Descriptor array):

@@ -2,7 +2,7 @@
 
 from arrayhub._core.descriptor cimport Descriptor, same_layout
 from arrayhub._core.device cimport kDLCPU
-from arrayhub._core.runtime cimport Runtime, place_of, runtime_of
+from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
 from arrayhub.runtimes cimport cuda, sycl
 
 from arrayhub._core.errors import show
@@ -33,7 +33,7 @@ cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
         check_stream(stream)       # host memory has no pending work
         return a
     if runtime.adopt_stream == NULL:
-        ask_producer(a, stream)
+        order_by_producer(a, stream)
         return a
     if not fresh:
         a = same_layout(a)
@@ -55,7 +55,7 @@ cdef int check_stream(object stream) except -1:
     return 0
 
 
-cdef int ask_producer(Descriptor a, object stream) except -1:
+cdef int order_by_producer(Descriptor a, object stream) except -1:
     """Have the producer order a stream of an unsupported runtime (such as ROCm) through its ``__dlpack__``.
 
     Integers are passed unchanged, because 0 is the default stream for ROCm; -1 requests no order.
@@ -66,7 +66,7 @@ cdef int ask_producer(Descriptor a, object stream) except -1:
     export = getattr(a.producer_, "__dlpack__", None)
     if export is None:
         raise BufferError(
-            f"stream is {show(stream)} for memory on {place_of(a)}, whose producer does not have __dlpack__ to"
+            f"stream is {show(stream)} for memory on {device_name(a)}, whose producer does not have __dlpack__ to"
             " order it; accepted: None, after the producer's work is done"
         )
     export(stream=handle)

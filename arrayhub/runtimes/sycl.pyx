@@ -288,7 +288,7 @@ cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
     return 0
 
 
-cdef int place_in(Descriptor a, object owner, int usm_type) noexcept:
+cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
     """Set the memory of `a` to USM that `owner` keeps alive. `block_of_usm` makes its block on demand."""
     a.base_ = owner
     a.resource_kind = USM
@@ -316,11 +316,11 @@ cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* who
     """Like `usm_type_of` for the first of `nbytes` bytes; sets `whole` if one allocation contains all of them."""
     cdef QueueContext asked = context_of(queue)
     cdef int kind = _dpctl.pointer_type(first, asked.context)
-    whole[0] = kind != 0 and (nbytes <= 1 or lies_in_one(asked, first, nbytes, kind))
+    whole[0] = kind != 0 and (nbytes <= 1 or is_one_allocation(asked, first, nbytes, kind))
     return kind
 
 
-cdef bint lies_in_one(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
+cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
     """Return whether one allocation contains a run of bytes whose first byte is of kind `kind`.
 
     If the allocation cannot be queried, compare the kind of each page (in very long runs, of some thousand pages).

@@ -25,7 +25,7 @@ from arrayhub._core.integers cimport is_bool
 from arrayhub._core.memory cimport BOUNDARY, PAGE, allocate, to_boundary
 from arrayhub._core.runtime cimport runtime_of
 from arrayhub._core.cpython.atomics cimport found
-from arrayhub.array.usm_array cimport take_usm
+from arrayhub.array.usm_array cimport allocate_usm
 
 import operator
 
@@ -105,7 +105,7 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
     cdef Py_ssize_t spare = recipe.behind if alignable else boundary - a.itemsize_
     try:
         options = {"queue": None if device is None else queue_for(device), "alignment": boundary if alignable else None}
-        return take_usm(a, kind.name[4:].decode(), options, recipe.nbytes + spare)
+        return allocate_usm(a, kind.name[4:].decode(), options, recipe.nbytes + spare)
     except (ImportError, TypeError):
         raise
     except PASSES_ON:

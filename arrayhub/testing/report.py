@@ -81,9 +81,9 @@ class Report:
 
     def _failure_lines(self) -> Iterator[str]:
         links = {rule.name: rule.specification for rule in self.rules}
-        for (rule, why), places in self.grouped_failures().items():
+        for (rule, why), cells in self.grouped_failures().items():
             yield f"  {rule}: {why}"
-            yield f"    {places_in_words(places)}"
+            yield f"    {describe_cells(cells)}"
             yield f"    {links[rule]}"
 
     def __str__(self) -> str:
@@ -101,10 +101,10 @@ class Report:
         return f"<Report {self.name}: {len(self.cells)} cells, {len(self.failures())} failing>"
 
 
-def places_in_words(places: list[tuple[str, str]]) -> str:
+def describe_cells(cells: list[tuple[str, str]]) -> str:
     """Return element types and layouts of cells, with the layouts of equal types together."""
     layouts: dict[str, list[str]] = {}
-    for dtype, layout in places:
+    for dtype, layout in cells:
         layouts.setdefault(dtype, []).append(layout)
     types: dict[str, list[str]] = {}
     for dtype, names in layouts.items():

@@ -69,8 +69,8 @@ def run_all(
     applies: Callable[[str, str], bool],
 ) -> Iterator[dict[str, Any]]:
     """Yield the name of each cell from position `first` on, and then the cell."""
-    places = [(dtype, layout) for dtype in dtypes for layout in layouts if applies(dtype, layout)]
-    cells = [(rule, check, dtype, layout) for dtype, layout in places for rule, check in rules]
+    cells_of_types = [(dtype, layout) for dtype in dtypes for layout in layouts if applies(dtype, layout)]
+    cells = [(rule, check, dtype, layout) for dtype, layout in cells_of_types for rule, check in rules]
     for rule, check, dtype, layout in cells[first:]:
         yield {"name": [rule.name, dtype, layout]}
         if [rule.name, layout] in fatal:

@@ -162,9 +162,9 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
         raise BufferError(f"to_device: from {array.device} to {there} requires a copy, and copy=False forbids one")
     elsewhere = _ENGINES.get(array.device.type) != target
     source = "host" if elsewhere and is_host_readable(array) else _engine_name(array.device)
-    *to_there, last = _ROUTES[source, target]
-    with reporting(progress, array.nbytes * (len(to_there) + 1)) as report:
-        for function in to_there:
+    *first_steps, last = _ROUTES[source, target]
+    with reporting(progress, array.nbytes * (len(first_steps) + 1)) as report:
+        for function in first_steps:
             array = getattr(_engine(source), function)(array, progress=report)
         return getattr(_engine(target), last)(array, device.id, stream=stream, progress=report)
 

@@ -194,7 +194,7 @@ def write(fresh, source, stream=None):
 
 def _is_unsortable(route):
     """Return whether the copy requires the kernel that reorders words, and the kernel is not available."""
-    return not (route.straight or cuda_kernel.is_there())
+    return not (route.straight or cuda_kernel.is_available())
 
 
 def _in_order(array, stream):

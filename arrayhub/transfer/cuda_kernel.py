@@ -59,7 +59,7 @@ MOVE(16, ulonglong2)
 _OPTIONS = (f"-DMAX_NDIM={MAX_NDIM}", f"-DPER_THREAD={PER_THREAD}")
 
 
-def is_there():
+def is_available():
     """Return whether the installed cupy exposes the driver's handles of kernels, which cupy does not document."""
     cupy = needed("cupy", "to copy CUDA memory")
     return hasattr(cupy.RawKernel, "kernel") and hasattr(cupy.cuda.Function, "ptr")

@@ -65,12 +65,12 @@ cdef extern from "<signal.h>" nogil:
 
 cdef extern from *:
     """
-    #define take_next(counter) __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED)
+    #define next_index(counter) __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED)
     #define add_to(counter, n) __atomic_fetch_add(counter, n, __ATOMIC_RELAXED)
     #define look_at(number) __atomic_load_n(number, __ATOMIC_RELAXED)
     #define set_to(number, value) __atomic_store_n(number, value, __ATOMIC_RELAXED)
     """
-    Py_ssize_t take_next(Py_ssize_t* counter) nogil
+    Py_ssize_t next_index(Py_ssize_t* counter) nogil
     Py_ssize_t add_to(Py_ssize_t* counter, Py_ssize_t n) nogil
     Py_ssize_t look_at(Py_ssize_t* number) nogil
     void set_to(Py_ssize_t* number, Py_ssize_t value) nogil
@@ -353,7 +353,7 @@ cdef Py_ssize_t take(Job* job, Py_ssize_t* first) noexcept nogil:
     cdef Py_ssize_t begin, end
     if look_at(&job.stopped):
         return 0
-    begin = take_next(&job.next_piece) * job.piece - job.lead
+    begin = next_index(&job.next_piece) * job.piece - job.lead
     end = min(begin + job.piece, job.plan.words)
     first[0] = max(begin, <Py_ssize_t> 0)
     return max(end - first[0], <Py_ssize_t> 0)

@@ -31,21 +31,21 @@ from arrayhub.libraries.numpy cimport emit_run
 from arrayhub._core.errors import show
 
 
-cdef void footprint(Descriptor a, Footprint* taken) noexcept:
+cdef void footprint(Descriptor a, Footprint* span) noexcept:
     """Compute the bytes that the elements of `a` occupy, also for packed elements."""
     if a.flags_ & PACKED:
-        taken.low = taken.levels = 0
-        taken.lengths[0] = taken.nbytes = a.nbytes
-        taken.steps[0] = 1
+        span.low = span.levels = 0
+        span.lengths[0] = span.nbytes = a.nbytes
+        span.steps[0] = 1
     else:
-        measure(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, taken)
+        measure(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, span)
 
 
 def footprint_bytes(Descriptor array):
     """Return the number of bytes that the elements of `array` occupy. Shared bytes count once."""
-    cdef Footprint taken
-    footprint(array, &taken)
-    return taken.nbytes
+    cdef Footprint span
+    footprint(array, &span)
+    return span.nbytes
 
 
 def pieces(Descriptor array):
@@ -54,19 +54,19 @@ def pieces(Descriptor array):
     The view has a dimension for each level of repetition, the largest stride first, and a last dimension for contiguous
     bytes. Its element type is that of `array` if the contiguous bytes are a multiple of the item size, else ``uint8``.
     """
-    cdef Footprint taken
-    footprint(array, &taken)
-    cdef Descriptor view = view_of(array, taken.levels + 1)
+    cdef Footprint span
+    footprint(array, &span)
+    cdef Descriptor view = view_of(array, span.levels + 1)
     cdef int k
     view.flags_ &= ~PACKED
-    if array.flags_ & PACKED or array.itemsize_ == 0 or taken.lengths[0] % array.itemsize_ != 0:
+    if array.flags_ & PACKED or array.itemsize_ == 0 or span.lengths[0] % array.itemsize_ != 0:
         count_bytes(view)
-    view.data_ = array.data_ + taken.low
-    for k in range(taken.levels + 1):
-        view.shape_[taken.levels - k] = taken.lengths[k]
-        view.byte_strides_[taken.levels - k] = taken.steps[k]
-    view.shape_[taken.levels] //= view.itemsize_
-    view.byte_strides_[taken.levels] = view.itemsize_
+    view.data_ = array.data_ + span.low
+    for k in range(span.levels + 1):
+        view.shape_[span.levels - k] = span.lengths[k]
+        view.byte_strides_[span.levels - k] = span.steps[k]
+    view.shape_[span.levels] //= view.itemsize_
+    view.byte_strides_[span.levels] = view.itemsize_
     seal(view)
     return view
 
@@ -95,11 +95,11 @@ def gathered(Descriptor array, copy):
     USMArray
         Array with the labels and the access of `array`, and the same order and signs of the strides.
     """
-    cdef Footprint taken
+    cdef Footprint span
     cdef Descriptor wanted = pieces(array)
     cdef Descriptor fresh = compact(copy(wanted), wanted.nbytes, "gathered")
-    footprint(array, &taken)
-    cdef Descriptor result = laid_over(fresh, array, &taken)
+    footprint(array, &span)
+    cdef Descriptor result = view_as_model(fresh, array, &span)
     result.flags_ |= COPIED
     if labels_of(array) is not None:
         set_labels(result, labels_of(array).moved())
@@ -119,12 +119,12 @@ def row_boundary(Descriptor array):
 
     Return 0 if the array was allocated without `alignment`, or if the view does not consist of complete rows.
     """
-    cdef Footprint taken
+    cdef Footprint span
     if array.block_ is None or not array.block_.row_ or array.flags_ & PACKED or size_of(array) == 0:
         return 0
-    footprint(array, &taken)
-    if taken.levels == 0 or (
-        taken.levels == 1 and taken.lengths[0] == array.block_.row_ and taken.steps[1] == array.block_.row_step_
+    footprint(array, &span)
+    if span.levels == 0 or (
+        span.levels == 1 and span.lengths[0] == array.block_.row_ and span.steps[1] == array.block_.row_step_
     ):
         return array.block_.boundary_
     return 0
@@ -180,19 +180,19 @@ cdef Descriptor as_type_of(Descriptor a, Descriptor model):
     return a
 
 
-cdef Descriptor laid_over(Descriptor bytes_, Descriptor model, const Footprint* taken):
-    """Return an array with the element type, shape and access of `model` on a copy of the bytes in `taken`."""
+cdef Descriptor view_as_model(Descriptor bytes_, Descriptor model, const Footprint* span):
+    """Return an array with the element type, shape and access of `model` on a copy of the bytes in `span`."""
     cdef Descriptor a = as_type_of(view_of(bytes_, model.nd_), model)
     cdef int k
     if model.flags_ & PACKED:
         memcpy(a.strides_, model.strides_, model.nd_ * sizeof(Py_ssize_t))
     else:
-        if taken.nbytes == 0:
+        if span.nbytes == 0:
             layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_)
         else:
-            memcpy(a.byte_strides_, taken.strides, model.nd_ * sizeof(Py_ssize_t))
+            memcpy(a.byte_strides_, span.strides, model.nd_ * sizeof(Py_ssize_t))
         for k in range(model.nd_):
-            if taken.strides[k] < 0:
-                a.data_ -= taken.strides[k] * (model.shape_[k] - 1)
+            if span.strides[k] < 0:
+                a.data_ -= span.strides[k] * (model.shape_[k] - 1)
     seal(a)
     return a

@@ -3,5 +3,5 @@
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.footprint cimport Footprint
 
-cdef void footprint(Descriptor a, Footprint* taken) noexcept
+cdef void footprint(Descriptor a, Footprint* span) noexcept
 cdef void put(char* target, const Py_ssize_t* steps, Descriptor source) noexcept nogil

@@ -112,7 +112,7 @@ def _relay(array, fresh, queue, progress):
     with _course(array, None, progress) as course, _settled(queue):
         source, nbytes = sycl.reach(array)
         near = queue.sycl_context == course.queue.sycl_context
-        if near and (is_packed(array) or _lies_like(array, fresh.byte_strides)):
+        if near and (is_packed(array) or _has_strides(array, fresh.byte_strides)):
             _direct(fresh.ptr, source, nbytes, course)
             return fresh
         if queue == course.queue and can_pack(array):
@@ -121,7 +121,7 @@ def _relay(array, fresh, queue, progress):
         stage = _stage(queue, fresh)
         for key in _pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, stage.nbytes):
             piece = fresh[key]
-            _fetch(array[key], _laid_out(stage, piece), course._replace(progress=None))
+            _fetch(array[key], _view_of_stage(stage, piece), course._replace(progress=None))
             _direct(piece.ptr, stage.ctypes.data, sycl.reach(piece)[1], Course(queue, [], progress))
     return fresh
 
@@ -167,7 +167,7 @@ def _settled(queue):
 def _fetch(array, target, course):
     """Copy USM to an ndarray of opaque items."""
     source, nbytes = sycl.reach(array)
-    if _lies_like(array, target.strides):
+    if _has_strides(array, target.strides):
         _direct(_lowest(target), source, nbytes, course)
     elif nbytes > _SMALL and nbytes > _SPARSE * array.nbytes and can_pack(array):
         _fetch_sparse(array, target, course)
@@ -237,7 +237,7 @@ def _fetch_staged(array: Any, target: Any, course: Course) -> None:
         events = _submit(course, stage.ctypes.data, source, nbytes)
         if waiting:
             _spread(waiting, course.progress)
-        waiting = (events, target[key], _laid_out(stage, piece, piece.ptr - source))
+        waiting = (events, target[key], _view_of_stage(stage, piece, piece.ptr - source))
     _spread(waiting, course.progress)
 
 
@@ -252,7 +252,7 @@ def _spread(piece, progress):
 
 def _send(source: Any, fresh: Any, course: Course) -> None:
     """Copy an ndarray of opaque items to new USM. The bytes between the elements may be overwritten."""
-    if _lies_like(fresh, source.strides):
+    if _has_strides(fresh, source.strides):
         _direct(fresh.ptr, _lowest(source), fresh.nbytes, course)
         return
     stages = [_stage(course.queue, fresh) for _ in range(2)]
@@ -260,7 +260,7 @@ def _send(source: Any, fresh: Any, course: Course) -> None:
     for turn, key in enumerate(_pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, len(stages[0]))):
         piece, stage = fresh[key], stages[turn % 2]
         _wait(events[turn % 2])
-        host.move(_laid_out(stage, piece), source[key], course.progress)
+        host.move(_view_of_stage(stage, piece), source[key], course.progress)
         nbytes = sycl.reach(piece)[1]
         events[turn % 2] = _submit(course, piece.ptr, stage.ctypes.data, nbytes)
     _wait(events[0] + events[1])
@@ -299,7 +299,7 @@ def _pieces(shape, strides, itemsize, limit):
     yield from cut((0,) * len(shape), tuple(shape))
 
 
-def _laid_out(stage, piece, start=0):
+def _view_of_stage(stage, piece, start=0):
     """View a staging buffer as an ndarray of opaque items with the shape and strides of `piece`."""
     return numpy.ndarray(piece.shape, f"V{piece.itemsize}", stage, start, piece.byte_strides)
 
@@ -311,7 +311,7 @@ def _lowest(view):
     )
 
 
-def _lies_like(array, strides):
+def _has_strides(array, strides):
     """Return whether an array is without gaps and has the strides `strides`. Dimensions of length 1 are ignored."""
     if is_packed(array):
         return True

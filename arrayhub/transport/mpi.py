@@ -74,7 +74,7 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     if op is not None:
         _refuse_reduction(array, element)
     if not array.flags.c_contiguous or is_packed(array):
-        datatype = _whole(array, element)
+        datatype = _contiguous_datatype(array, element)
     else:
         datatype = element or _made_of([_bytes(array.itemsize)], array.itemsize)
     buffer = reached(array)
@@ -119,7 +119,7 @@ def _refuse_reduction(array: USMArray, element: Any) -> None:
         raise BufferError("mpi: op is given, but the elements are not contiguous in C order; call x.copy() first")
 
 
-def _whole(array: USMArray, element: Any) -> Any:
+def _contiguous_datatype(array: USMArray, element: Any) -> Any:
     """Return a datatype of all elements in C order, relative to the lowest byte of the array."""
     if is_packed(array):
         return _made_of([_bytes(array.nbytes)], array.nbytes)

@@ -106,7 +106,7 @@ def reduce(Descriptor array, int protocol):
 
 
 cdef object reduced(Descriptor array, int protocol):
-    cdef Footprint taken
+    cdef Footprint span
     cdef Descriptor sent = array
     cdef bint hashing = joblib_is_hashing()
     cdef int access = IS_READONLY if hashing else access_of(array)
@@ -114,17 +114,17 @@ cdef object reduced(Descriptor array, int protocol):
     if array.device_.device_type != kDLCPU:
         sent, place = device_placement.copied_to_host(array)
     elif multiprocessing_is_loaded() and not array.flags_ & PACKED:
-        name = by_name(array, &taken)
+        name = by_name(array, &span)
         if name is not None:
-            return _unpickle, (state_of(array, &taken, None, access), name)
+            return _unpickle, (state_of(array, &span, None, access), name)
     if hashing and may_have_padding(sent) and dtype_codec.has_padding(get_dtype(sent)):
         sent = without_padding(sent)
     sent = without_unused_bits(sent)
-    footprint(sent, &taken)
-    if taken.levels:
+    footprint(sent, &span)
+    if span.levels:
         sent = gathered(sent, _compact)
-        footprint(sent, &taken)
-    return _unpickle, (state_of(sent, &taken, place, access), data_of(sent, &taken, protocol, access, sent is array))
+        footprint(sent, &span)
+    return _unpickle, (state_of(sent, &span, place, access), data_of(sent, &span, protocol, access, sent is array))
 
 
 cdef bint may_have_padding(Descriptor a) noexcept:
@@ -169,7 +169,7 @@ cdef bint multiprocessing_is_loaded() noexcept:
     return "multiprocessing.reduction" in _modules
 
 
-cdef object by_name(Descriptor a, Footprint* taken):
+cdef object by_name(Descriptor a, Footprint* span):
     """Return the file name of the memory, gaps included, if multiprocessing is pickling and the memory has a name.
 
     See transport/shared_memory.py.
@@ -177,9 +177,9 @@ cdef object by_name(Descriptor a, Footprint* taken):
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     name = shared_memory.name_of(<size_t> (a.data_ + low), high - low, a.base_)
-    taken.low = low
-    taken.nbytes = high - low
-    memcpy(taken.strides, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
+    span.low = low
+    span.nbytes = high - low
+    memcpy(span.strides, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
     return name
 
 
@@ -190,12 +190,12 @@ def _compact(Descriptor pieces):
     return copied
 
 
-cdef tuple state_of(Descriptor a, const Footprint* taken, object place, int access):
+cdef tuple state_of(Descriptor a, const Footprint* span, object place, int access):
     return (
         FORMAT,
         shape_tuple(a),
-        strides_of(a, taken),
-        -taken.low,
+        strides_of(a, span),
+        -span.low,
         element_of(a),
         access,
         labels_in_state(a),
@@ -223,19 +223,19 @@ cdef bint joblib_is_hashing() except -1:
 
 def identity(Descriptor array):
     """Return shape, strides, element type and labels of an array: everything but its bytes, address and access."""
-    cdef Footprint taken
-    footprint(array, &taken)
-    return shape_tuple(array), strides_of(array, &taken), repr(element_of(array)), labels_in_state(array)
+    cdef Footprint span
+    footprint(array, &span)
+    return shape_tuple(array), strides_of(array, &span), repr(element_of(array)), labels_in_state(array)
 
 
-cdef object strides_of(Descriptor a, const Footprint* taken):
+cdef object strides_of(Descriptor a, const Footprint* span):
     """Return the byte strides after gaps between elements are removed; None for C order."""
     cdef int k
-    if a.flags_ & C_CONTIGUOUS or taken.nbytes == 0:
+    if a.flags_ & C_CONTIGUOUS or span.nbytes == 0:
         return None
-    if layout.is_contiguous(a.nd_, a.shape_, taken.strides, a.itemsize_, False):
+    if layout.is_contiguous(a.nd_, a.shape_, span.strides, a.itemsize_, False):
         return None
-    return tuple([taken.strides[k] for k in range(a.nd_)])
+    return tuple([span.strides[k] for k in range(a.nd_)])
 
 
 cdef object labels_in_state(Descriptor a):
@@ -254,16 +254,16 @@ cdef object element_of(Descriptor a):
     return dtype_codec.encode(get_dtype(a))
 
 
-cdef object data_of(Descriptor a, const Footprint* taken, int protocol, int access, bint lasting):
+cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
     """Return the bytes of a gapless array in the form for a pickle protocol. `lasting`: the array is the user's own."""
     if tracing.active and protocol < 5:      # from protocol 5 on, only pickle itself knows whether it copies the bytes
-        tell_copy("pickle", "cpu", "bytes", taken.nbytes, started())
-    if taken.nbytes > SMALL:
+        tell_copy("pickle", "cpu", "bytes", span.nbytes, started())
+    if span.nbytes > SMALL:
         # Views of other memory than the host's are not cached, because each use has to wait for that memory.
-        return kept_view(a, taken) if lasting and taken.nbytes >= KEPT else new_flat_view(a, taken)
+        return kept_view(a, span) if lasting and span.nbytes >= KEPT else new_flat_view(a, span)
     if protocol >= 5:
-        return _PickleBuffer(new_flat_view(a, taken))
-    data = PyBytes_FromStringAndSize(a.data_ + taken.low if taken.nbytes else NULL, taken.nbytes)
+        return _PickleBuffer(new_flat_view(a, span))
+    data = PyBytes_FromStringAndSize(a.data_ + span.low if span.nbytes else NULL, span.nbytes)
     return (data,) if access == IS_READWRITE else data
 
 
@@ -272,22 +272,22 @@ cdef object data_of(Descriptor a, const Footprint* taken, int protocol, int acce
 cdef dict _kept = {}
 
 
-cdef object kept_view(Descriptor a, const Footprint* taken):
+cdef object kept_view(Descriptor a, const Footprint* span):
     """Return the same flat view on each call."""
     key = id(a)
     kept = _kept.get(key)
     if kept is not None and kept[0]() is a:
         return kept[1]
-    view = new_flat_view(a, taken)
+    view = new_flat_view(a, span)
     _kept[key] = (weakref.ref(a, lambda _: _kept.pop(key, None)), view)
     return view
 
 
-cdef object new_flat_view(Descriptor a, const Footprint* taken):
+cdef object new_flat_view(Descriptor a, const Footprint* span):
     cdef MemoryBlock block = block_of(a)
     # The owner itself if it keeps the bytes alive, because joblib looks for a memmap among the bases.
     cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
-    return numpy_library.emit_run(a, a.data_ + taken.low, taken.nbytes, block.owner_ if owned else block)
+    return numpy_library.emit_run(a, a.data_ + span.low, span.nbytes, block.owner_ if owned else block)
 
 
 # -------------------------------------------------------------------------------------------------------- unpickling
@@ -328,11 +328,11 @@ cdef object unpickled(object state, object data):
     if type(access) is not int or not IS_IMMUTABLE <= access <= IS_READWRITE:
         raise broken_error("access", access, "0, 1 or 2")
     check_inside(a, start, memory)
-    lay(a, memory, start)
+    set_memory(a, memory, start)
     # Memory with a name is shared, so it is not copied for alignment.
     if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
         memory = aligned_copy(memory)
-        lay(a, memory, start)
+        set_memory(a, memory, start)
     set_access(a, access, memory)
     if labels is not None:
         set_labels_of(a, labels)
@@ -458,7 +458,7 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
     return 0
 
 
-cdef int lay(Descriptor a, Descriptor memory, Py_ssize_t start) except -1:
+cdef int set_memory(Descriptor a, Descriptor memory, Py_ssize_t start) except -1:
     """Point an array at validated memory, from byte `start` on."""
     a.device_ = DLDevice(kDLCPU, 0)
     a.block_ = block_of(memory)

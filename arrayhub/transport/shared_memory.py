@@ -107,24 +107,24 @@ def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
         flags = (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK
         handle = os.open(name.path, flags)
     except (OSError, ValueError) as error:
-        raise _gone_error(name, error) from error
+        raise _unmappable_error(name, error) from error
     try:
         found = os.fstat(handle)
         if (found.st_dev, found.st_ino) != (name.device, name.inode):
-            raise _gone_error(name, "another file has its name now")
+            raise _unmappable_error(name, "another file has its name now")
         if not stat.S_ISREG(found.st_mode):
-            raise _gone_error(name, "it is a device or a pipe, not a file")
+            raise _unmappable_error(name, "it is a device or a pipe, not a file")
         skipped = name.offset % mmap.ALLOCATIONGRANULARITY
         access = mmap.ACCESS_WRITE if name.writable else mmap.ACCESS_READ
         mapping = mmap.mmap(handle, name.nbytes + skipped, access=access, offset=name.offset - skipped)
     except (OSError, ValueError, OverflowError) as error:
-        raise _gone_error(name, error) from error
+        raise _unmappable_error(name, error) from error
     finally:
         os.close(handle)
     return np.frombuffer(mapping, np.uint8, name.nbytes, skipped)
 
 
-def _gone_error(name: Name, why: object) -> pickle.UnpicklingError:
+def _unmappable_error(name: Name, why: object) -> pickle.UnpicklingError:
     return pickle.UnpicklingError(
         f"arrayhub: the array is in {name.path}, which cannot be mapped here: {why}. Keep shared memory and files"
         " until the receiver has the array, or send x.copy()"

@@ -35,7 +35,7 @@ from producers import lives
 import arrayhub
 from arrayhub import InterfaceError
 from arrayhub._core.errors import show
-from arrayhub.convert.functions import ways_in
+from arrayhub.convert.functions import protocols_of_type
 
 both = pytest.mark.parametrize("versioned", [False, True], ids=["legacy", "versioned"])
 
@@ -466,7 +466,7 @@ def test_a_type_that_changes_while_it_is_looked_at():
         __dlpack__ = None
 
     made = Changing()
-    assert "dlpack" not in ways_in(Changing)[1]
+    assert "dlpack" not in protocols_of_type(Changing)[1]
     assert take(made).size == take(made).size == 4
 
 

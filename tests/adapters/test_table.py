@@ -11,7 +11,7 @@ import arrayhub
 from arrayhub import USMArray
 from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
 from arrayhub.adapters.table import BY_VIA, PROTOCOLS
-from arrayhub.convert.functions import ways_in
+from arrayhub.convert.functions import protocols_of_type
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "arrayhub"
@@ -108,7 +108,7 @@ def test_types_are_tried_in_the_order_of_the_table():
     every = {name: property(lambda self: None) for row in PROTOCOLS for name in row.attributes}
     every["__dlpack_c_exchange_api__"] = USMArray.__dlpack_c_exchange_api__
     cls = type("Every", (bytearray,), every)
-    assert ways_in(cls) == (False, tuple(row.name for row in PROTOCOLS))
+    assert protocols_of_type(cls) == (False, tuple(row.name for row in PROTOCOLS))
 
 
 @pytest.mark.parametrize("row", PROTOCOLS, ids=lambda row: row.name)
@@ -117,8 +117,8 @@ def test_any_attribute_of_a_protocol_selects_it(row):
     for attribute in row.attributes or ("unused",):
         # Without slots, instances have a dictionary that could hold the attribute.
         members = {attribute: property(lambda self: None), "__slots__": ()}
-        assert ways_in(type("One", bases, members))[1] == (row.name,)
-        assert ways_in(type("Disabled", (), {**members, attribute: None}))[1] == ()
+        assert protocols_of_type(type("One", bases, members))[1] == (row.name,)
+        assert protocols_of_type(type("Disabled", (), {**members, attribute: None}))[1] == ()
 
 
 def test_one_module_lists_the_protocols():

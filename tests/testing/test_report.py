@@ -7,7 +7,7 @@ from broken_arrays import Array
 
 import arrayhub as ah
 from arrayhub.testing import Report, check_consumer, check_producer
-from arrayhub.testing.report import FAILED, NOT_MADE, places_in_words
+from arrayhub.testing.report import FAILED, NOT_MADE, describe_cells
 
 SMALL = dict(dtypes=["float64"], layouts=["C", "read-only"])
 
@@ -99,7 +99,7 @@ def test_what_a_library_does_not_have_is_not_a_failure():
 
 def test_locations_are_described():
     places = [("bool", "C"), ("bool", "F"), ("int8", "C"), ("int8", "F"), ("int16", "C")]
-    assert places_in_words(places) == "bool, int8 (C, F); int16 (C)"
+    assert describe_cells(places) == "bool, int8 (C, F); int16 (C)"
 
 
 def test_report_is_short_in_a_debugger():

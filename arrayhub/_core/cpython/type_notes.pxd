@@ -25,33 +25,33 @@ cdef extern from *:
     void write_note "arrayhub_write_note"(TypeNote* note, uint64_t word) noexcept nogil
 
 
-cdef inline uintptr_t first_place(PyTypeObject* cls, uintptr_t places) noexcept nogil:
-    """Return a type's first slot among `places` slots (a power of two, at least 2); the second slot is the neighbor."""
+cdef inline uintptr_t first_slot(PyTypeObject* cls, uintptr_t slots) noexcept nogil:
+    """Return a type's first slot among `slots` slots (a power of two, at least 2); the second slot is the neighbor."""
     cdef uintptr_t address = <uintptr_t> cls
-    return ((address >> 4) ^ (address >> 12)) & (places - 1)
+    return ((address >> 4) ^ (address >> 12)) & (slots - 1)
 
 
-cdef inline unsigned int recall(TypeNote* notes, uintptr_t places, PyTypeObject* cls) noexcept nogil:
+cdef inline unsigned int recall(TypeNote* notes, uintptr_t slots, PyTypeObject* cls) noexcept nogil:
     """Return the facts noted for the current version of a type; 0 if nothing is noted."""
-    cdef uintptr_t place = first_place(cls, places)
+    cdef uintptr_t slot = first_slot(cls, slots)
     cdef uint64_t version = version_tag(cls)
-    cdef uint64_t note = read_note(&notes[place])
+    cdef uint64_t note = read_note(&notes[slot])
     if note >> 32 != version:
-        note = read_note(&notes[place ^ 1])
+        note = read_note(&notes[slot ^ 1])
     return <unsigned int> note if note >> 32 == version and version != 0 else 0
 
 
-cdef inline void write_down(TypeNote* notes, uintptr_t places, PyTypeObject* cls, unsigned int version,
+cdef inline void write_down(TypeNote* notes, uintptr_t slots, PyTypeObject* cls, unsigned int version,
                             unsigned int known) noexcept nogil:
     """Note the facts `known` (not 0) for a version of a type. The previous content of the slot moves to the neighbor.
 
     `version` was read before the facts were determined. A type that changed meanwhile is not noted, so that the next call
     determines its facts again.
     """
-    cdef uintptr_t place = first_place(cls, places)
-    cdef uint64_t displaced = read_note(&notes[place])
+    cdef uintptr_t slot = first_slot(cls, slots)
+    cdef uint64_t displaced = read_note(&notes[slot])
     if version == 0 or version != version_tag(cls):
         return
     if displaced != 0:
-        write_note(&notes[place ^ 1], displaced)
-    write_note(&notes[place], <uint64_t> version << 32 | known)
+        write_note(&notes[slot ^ 1], displaced)
+    write_note(&notes[slot], <uint64_t> version << 32 | known)

@@ -15,14 +15,14 @@ from arrayhub._core.device import TYPE_NAMES
 from arrayhub._core.errors import interface_error, show
 
 
-cdef int take_device_array(Import owner, object capsule) except -1:
+cdef int move_device_array(Import owner, object capsule) except -1:
     cdef ArrowDeviceArray* array = <ArrowDeviceArray*> pointer_in(capsule, DEVICE_NAME, "__arrow_c_device_array__")
     if array.array.release == NULL:
         raise released_error("ArrowDeviceArray.array")
-    return take_device_struct(owner, array)
+    return move_device_struct(owner, array)
 
 
-cdef int take_device_struct(Import owner, ArrowDeviceArray* array) except -1:
+cdef int move_device_struct(Import owner, ArrowDeviceArray* array) except -1:
     owner.array = array.array
     array.array.release = NULL
     return set_device(owner, array.device_type, array.device_id, array.sync_event)
@@ -123,7 +123,7 @@ cdef int ready_on_device(object node) except -1:
         Offsets, sizes, views or indices are out of range.
     """
     cdef DLDevice device = exported_device_of_node(node)
-    visit_arrays(node, check_place, &device)
+    visit_arrays(node, check_device, &device)
     if not has_events(device):
         visit_arrays(node, wait_on_device, NULL)
     return check_below(node)
@@ -139,7 +139,7 @@ cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) excep
     return note_event(out, node, device.device_id) if has_events(device) else 0
 
 
-cdef int check_place(Descriptor a, void* argument) except -1:
+cdef int check_device(Descriptor a, void* argument) except -1:
     cdef DLDevice device = (<DLDevice*> argument)[0], other = exported_device(a)
     if other.device_type != device.device_type or other.device_id != device.device_id:
         raise BufferError(

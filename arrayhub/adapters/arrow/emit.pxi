@@ -26,7 +26,7 @@ from arrayhub._core.kinds cimport (
     VIEWS,
     WIDTH,
 )
-from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub._core.tree cimport UNCOUNTED, VIEW_BYTES, Tree, check_below, has, visit_arrays
 from arrayhub.runtimes cimport cuda
 
@@ -275,7 +275,7 @@ cdef int ready_for_host(object node) except -1:
 
 cdef int wait_for_host(Descriptor a, void* argument) except -1:
     if not host_readable(a):
-        raise BufferError(unreadable("Arrow", place_of(a), call="use __arrow_c_device_array__, or call x.to_host()"))
+        raise BufferError(unreadable("Arrow", device_name(a), call="use __arrow_c_device_array__, or call x.to_host()"))
     return host_ready(a)
 
 

@@ -21,7 +21,7 @@ from arrayhub._core.kinds cimport (
 
 cdef struct Format:
     const char* text         # the format, or its prefix
-    bint whole               # `text` is the complete format
+    bint exact               # `text` is the complete format
     int kind                 # kind of node in _core/kinds, which has the numbers of buffers and children; or REFUSED
     int width                # size of an offset, or of an element of fixed size, in bytes
     const char* number       # FLAT: element type for dtypes.by_arrow, or "M", "m" for NumPy's times
@@ -94,7 +94,7 @@ cdef const Format* find_format(const char* text) noexcept nogil:
             continue
         if strcmp(text, _TABLE[k].text) == 0:
             return &_TABLE[k]
-        if not _TABLE[k].whole and strncmp(text, _TABLE[k].text, strlen(_TABLE[k].text)) == 0:
+        if not _TABLE[k].exact and strncmp(text, _TABLE[k].text, strlen(_TABLE[k].text)) == 0:
             return &_TABLE[k]
     return NULL
 

@@ -4,7 +4,7 @@ cimport cython
 
 from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport Descriptor, host_readable
-from arrayhub._core.runtime cimport place_of
+from arrayhub._core.runtime cimport device_name
 from arrayhub._core.tree cimport Tree, first_array
 
 from arrayhub._core.errors import unreadable
@@ -84,7 +84,7 @@ cdef object emit_attribute(object node, int what, object conform=None):
     cdef Descriptor first = first_array(node)
     if (what == ARRAY or what == STREAM) and first is not None and not host_readable(first):
         other = _ATTRIBUTES[DEVICE_ARRAY if what == ARRAY else DEVICE_STREAM]
-        raise AttributeError(unreadable(_ATTRIBUTES[what], place_of(first), call=f"use {other}, or call x.to_host()"))
+        raise AttributeError(unreadable(_ATTRIBUTES[what], device_name(first), call=f"use {other}, or call x.to_host()"))
     if what == SCHEMA:
         schema = ExportSchema.__new__(ExportSchema)
         schema.node = node

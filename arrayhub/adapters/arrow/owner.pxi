@@ -75,7 +75,7 @@ cdef object released_error(str what):
                            " possible only once: request a new one from the producer")
 
 
-cdef int take_schema(Import owner, object capsule, str method) except -1:
+cdef int move_schema(Import owner, object capsule, str method) except -1:
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, method)
     if schema.release == NULL:
         raise released_error("ArrowSchema")
@@ -84,7 +84,7 @@ cdef int take_schema(Import owner, object capsule, str method) except -1:
     return 0
 
 
-cdef int take_array(Import owner, object capsule, str method) except -1:
+cdef int move_array(Import owner, object capsule, str method) except -1:
     cdef ArrowArray* array = <ArrowArray*> pointer_in(capsule, ARRAY_NAME, method)
     if array.release == NULL:
         raise released_error("ArrowArray")

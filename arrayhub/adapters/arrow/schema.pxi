@@ -19,7 +19,7 @@ from arrayhub._core.descriptor cimport (
     shape_tuple,
     stride_tuple,
 )
-from arrayhub._core.runtime cimport place_of
+from arrayhub._core.runtime cimport device_name
 from arrayhub._core.kinds cimport FIELDS, INDICES, NODE_KINDS, NUMBERS, WIDTH
 from arrayhub._core.tree cimport MAX_DEPTH, Tree, has, visit_arrays
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
@@ -92,7 +92,7 @@ cdef bint may_be_nat(Descriptor a) noexcept:
 
 
 cdef str nat_obstacle(Descriptor a):
-    return f"times on {place_of(a)} may be NaT, which Arrow represents by a bitmap of host memory; call x.to_host() first"
+    return f"times on {device_name(a)} may be NaT, which Arrow represents by a bitmap of host memory; call x.to_host() first"
 
 
 cdef bint is_exportable(Descriptor a) except -1:

@@ -132,7 +132,7 @@ cdef bint read_next(Source* source, Import owner) except -1:
     check_code(source, code, "get_next")
     if found.array.release == NULL:
         return False
-    take_device_struct(owner, &found)
+    move_device_struct(owner, &found)
     if found.device_type != source.device.device_type:
         raise interface_error("Arrow", "ArrowDeviceArray.device_type", found.device_type,
                               f"{source.device.device_type}, as in the stream")

@@ -36,7 +36,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, describe_release, new_block
-from arrayhub._core.runtime cimport host_ready, place_of
+from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.table cimport ARRAY_INTERFACE, ARRAY_STRUCT
 
@@ -117,7 +117,7 @@ cdef Descriptor parse_array_interface_as(object obj, object dtype):
         copied = is_temporary(obj, <PyObject*> interface, entries.values[<int> DATA])
         a = described_array_interface(obj, &entries, dtype)
     finally:
-        let_go(&entries)
+        release_values(&entries)
     if copied:
         a.flags_ |= COPIED
     return a
@@ -156,7 +156,7 @@ cdef Descriptor described_array_interface(object obj, const Entries* entries, ob
         fill_from_buffer(a, obj if data is None else data, 0 if offset is None else offset)
         return a
     set_pointer(a, data)
-    if offset is not None and whole(offset, ARRAY_INTERFACE, "offset", -1) != 0:
+    if offset is not None and integer(offset, ARRAY_INTERFACE, "offset", -1) != 0:
         raise dict_error(ARRAY_INTERFACE, "offset", offset, "None or 0 if data is an address. Add the offset to the address")
     a.base_ = obj
     seal(a)
@@ -177,7 +177,7 @@ cdef object own_dtype(object obj):
 cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -1:
     """Set the memory of `a` to the buffer of `exporter`. `offset` is the position of element zero, in bytes."""
     cdef Py_ssize_t low, high
-    cdef Py_ssize_t start = whole(offset, ARRAY_INTERFACE, "offset", -1)
+    cdef Py_ssize_t start = integer(offset, ARRAY_INTERFACE, "offset", -1)
     if not PyObject_CheckBuffer(exporter):
         raise dict_error(ARRAY_INTERFACE, "data", exporter,
                          "a pair (address, read-only), an object with a buffer, or None if the producer has a buffer")
@@ -251,7 +251,7 @@ cdef list record_descr(Descriptor a, object dtype):
 
 cdef int check_host(Descriptor a, str attribute) except -1:
     if not host_readable(a):
-        raise AttributeError(unreadable(attribute, place_of(a)))
+        raise AttributeError(unreadable(attribute, device_name(a)))
     if a.flags_ & PACKED:
         raise AttributeError(f"{attribute}: {PACKED_ELEMENTS}")
     return 0

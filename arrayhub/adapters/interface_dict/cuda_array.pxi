@@ -56,7 +56,7 @@ cdef Descriptor parse_cuda_array_as(object interface, object obj, object dtype):
         read(interface, CUDA_DICT, &entries)
         return described_cuda_array(obj, &entries, dtype)
     finally:
-        let_go(&entries)
+        release_values(&entries)
 
 
 cdef Descriptor described_cuda_array(object obj, const Entries* entries, object dtype):
@@ -74,12 +74,12 @@ cdef Descriptor described_cuda_array(object obj, const Entries* entries, object 
 cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
     """Set the producer's stream. Before version 3 the dict does not name one, so the producer is stored instead."""
     cdef Py_ssize_t handle
-    if whole(entry(entries, VERSION), CUDA_DICT, "version", -1) < FIRST_WITH_STREAM:
+    if integer(entry(entries, VERSION), CUDA_DICT, "version", -1) < FIRST_WITH_STREAM:
         a.producer_ = obj
         return 0
     named = entry(entries, STREAM)
     if named is not None:
-        handle = whole(named, CUDA_DICT, "stream", -1)
+        handle = integer(named, CUDA_DICT, "stream", -1)
         if handle <= 0:
             raise dict_error(CUDA_DICT, "stream", named, "None (nothing to wait for), 1 (legacy default stream), 2"
                              " (per-thread default stream) or the handle of a stream; 0 could be either default stream")

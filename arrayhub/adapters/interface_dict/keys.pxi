@@ -38,7 +38,7 @@ cdef enum Key:
     DESCR                     # "typedescr" in the SYCL dict
     KEYS                      # number of keys
 
-# References to the values of one dict, from `read` to `let_go`: an ``__index__`` of a value may change the dict.
+# References to the values of one dict, from `read` to `release_values`: an ``__index__`` of a value may change the dict.
 cdef struct Entries:
     PyObject* values[<int> KEYS]
 
@@ -57,12 +57,12 @@ for _protocol, _row in _KEYS.items():
         _names[_protocol][_key] = <PyObject*> _row[_key]
 
 
-cdef inline Py_ssize_t whole(object value, int protocol, str key, int position) except? -1:
+cdef inline Py_ssize_t integer(object value, int protocol, str key, int position) except? -1:
     """Convert a value to an integer with ``__index__``. Floats, bools and strings are errors, and integers beyond 64 bits.
 
     `position` is the index in a tuple, for the message; -1 if the value of the key is the number itself.
     """
-    return digit(value) if is_digit(value) else whole_slowly(value, protocol, key, position)
+    return digit(value) if is_digit(value) else checked_integer(value, protocol, key, position)
 
 
 cdef inline object entry(const Entries* entries, Key key):
@@ -78,7 +78,7 @@ cdef inline void begin(Entries* entries) noexcept:
         entries.values[k] = NULL
 
 
-cdef inline void let_go(Entries* entries) noexcept:
+cdef inline void release_values(Entries* entries) noexcept:
     """Release the values; call it exactly once, also after an error."""
     cdef int k
     for k in range(<int> KEYS):
@@ -88,7 +88,7 @@ cdef inline void let_go(Entries* entries) noexcept:
 cdef int read(object interface, int protocol, Entries* entries) except -1:
     """Read the values of an interface dict in one pass. `entry` returns one of them.
 
-    Call `begin` before and `let_go` after it, also if it raises.
+    Call `begin` before and `release_values` after it, also if it raises.
 
     Raises
     ------
@@ -99,13 +99,13 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
     if not PyDict_Check(interface):
         raise dict_error(protocol, "the attribute", interface, "a dict")
     with cython.critical_section(interface):     # another thread may change it
-        strange = go_through(<dict> interface, _names[protocol], entries)
+        strange = read_entries(<dict> interface, _names[protocol], entries)
     if strange:
         look_up(<dict> interface, _names[protocol], entries)
     return 0
 
 
-cdef bint go_through(dict interface, PyObject** names, Entries* entries) noexcept:
+cdef bint read_entries(dict interface, PyObject** names, Entries* entries) noexcept:
     """Take references to the values whose keys are identical to a string in `names`.
 
     Return True if another key is found: an unknown key, or an equal string that is another object.
@@ -113,17 +113,17 @@ cdef bint go_through(dict interface, PyObject** names, Entries* entries) noexcep
     cdef PyObject* key
     cdef PyObject* value
     cdef Py_ssize_t position = 0
-    cdef int _tried, place, k = 0
+    cdef int _tried, row, k = 0
     cdef bint strange = False
     for _ in range(PyDict_GET_SIZE(interface)):     # bounded by the size: saves the call that returns no item
         if not PyDict_Next(interface, &position, &key, &value):
             break
         for _tried in range(<int> KEYS):
-            place = k
+            row = k
             k = k + 1 if k + 1 < KEYS else 0     # continue after the last match: most dicts have about this order
-            if key == names[place]:
+            if key == names[row]:
                 Py_INCREF(<object> value)
-                entries.values[place] = value
+                entries.values[row] = value
                 break
         else:
             strange = True
@@ -139,8 +139,8 @@ cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
     return 0
 
 
-cdef Py_ssize_t whole_slowly(object value, int protocol, str key, int position) except? -1:
-    """Convert a value that is not an int of one digit; see `whole`."""
+cdef Py_ssize_t checked_integer(object value, int protocol, str key, int position) except? -1:
+    """Convert a value that is not an int of one digit; see `integer`."""
     cdef int overflow = 0
     cdef Py_ssize_t number
     if PyLong_CheckExact(value):      # a pointer

@@ -62,7 +62,7 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     a.protocol_ = protocol
     cdef int k
     for k in range(a.nd_):
-        a.shape_[k] = whole((<tuple> lengths)[k], protocol, "shape", k)
+        a.shape_[k] = integer((<tuple> lengths)[k], protocol, "shape", k)
     if dtype is None:
         set_typestr(a, entries, protocol)
     else:
@@ -77,7 +77,7 @@ cdef int set_pointer(Descriptor a, object data) except -1:
     """Read ``data`` as the pair (address, read-only)."""
     if not isinstance(data, tuple) or len(<tuple> data) != 2:
         raise dict_error(a.protocol_, "data", data, "a pair (address as an integer, read-only as a bool)")
-    cdef Py_ssize_t address = whole((<tuple> data)[0], a.protocol_, "data[0]", -1)
+    cdef Py_ssize_t address = integer((<tuple> data)[0], a.protocol_, "data[0]", -1)
     if address < 0:
         raise dict_error(a.protocol_, "data[0]", address, "an address from 0 to 2**63 - 1")
     a.data_ = <char*> address
@@ -104,7 +104,7 @@ cdef int check_version(object version, int protocol, const Dialect* dialect) exc
     if version is None and not dialect.needs_version:
         return 0
     if version is not None:
-        number = whole(version, protocol, "version", -1)
+        number = integer(version, protocol, "version", -1)
         if dialect.oldest <= number <= dialect.newest:
             return 0
     accepted = f"{dialect.oldest}" + (" or later" if dialect.newest == ANY_LATER else "")
@@ -125,7 +125,7 @@ cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* 
         raise dict_error(protocol, "strides", strides, f"None, or a tuple of {a.nd_} integers, steps in"
                          f" {'elements' if dialect.in_elements else 'bytes'}")
     for k in range(a.nd_):
-        overflow |= layout.checked_mul(whole((<tuple> strides)[k], protocol, "strides", k), unit, &a.byte_strides_[k])
+        overflow |= layout.checked_mul(integer((<tuple> strides)[k], protocol, "strides", k), unit, &a.byte_strides_[k])
     if overflow:
         raise dict_error(protocol, "strides", strides, "steps that stay below 2**63 in bytes")
     return 0

@@ -45,7 +45,7 @@ cdef Descriptor parse_sycl_usm(object obj, object stream):
         read(interface, SYCL_DICT, &entries)
         return described_sycl_usm(obj, &entries)
     finally:
-        let_go(&entries)
+        release_values(&entries)
 
 
 cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
@@ -54,7 +54,7 @@ cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
     cdef Descriptor a = new_from_dict(entries, SYCL_DICT, None)
     data = entry(entries, DATA)
     offset = entry(entries, OFFSET)
-    if layout.checked_mul(0 if offset is None else whole(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
+    if layout.checked_mul(0 if offset is None else integer(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
         raise dict_error(SYCL_DICT, "offset", offset, "elements whose bytes stay below 2**63")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:     # DLPack has codes for exactly the types of SYCL
         raise dict_error(SYCL_DICT, "typestr", entry(entries, TYPESTR),
@@ -88,7 +88,7 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
         usm_type = checked_usm_type(lowest, high - low, queue)
     else:      # an array without elements may have any pointer; if the pointer is USM, its kind is used
         usm_type = sycl.usm_type_of(lowest, queue) or USM_DEVICE
-    sycl.place_in(a, obj, usm_type)
+    sycl.set_usm(a, obj, usm_type)
     a.producer_ = queue
     return 0
 

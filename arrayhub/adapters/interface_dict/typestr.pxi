@@ -179,7 +179,7 @@ cdef object field_type(object field, int protocol, int depth, int* fields):
     if not isinstance(lengths, tuple):
         raise dict_error(protocol, "descr, shape of a field", lengths, "a tuple of integers")
     try:
-        return numpy.dtype((element, tuple([whole(lengths[k], protocol, "descr, shape of a field", k)
+        return numpy.dtype((element, tuple([integer(lengths[k], protocol, "descr, shape of a field", k)
                                             for k in range(len(lengths))])))
     except InterfaceError:
         raise

@@ -89,7 +89,7 @@ def _first_gap(geometry: Geometry, order: str) -> tuple[int, int] | None:
     return None
 
 
-def _tell_leaving(geometry: Geometry) -> list[str]:
+def _note_outside(geometry: Geometry) -> list[str]:
     if not geometry.leaves_buffer:
         return []
     low, last = geometry.coverage.low, geometry.coverage.high - 1
@@ -102,19 +102,19 @@ def _tell_leaving(geometry: Geometry) -> list[str]:
     return [f"The view leaves its buffer: it reaches {geometry.unit}s {low} to {last}, {end}. Reading it is an error."]
 
 
-def _tell_nothing(geometry: Geometry) -> list[str]:
+def _note_empty(geometry: Geometry) -> list[str]:
     if geometry.count == 0:
         return ["The array is empty, so the strides are not used."]
     return ["Elements of zero bytes do not occupy the buffer."] if geometry.span == 0 else []
 
 
-def _tell_bytes(geometry: Geometry) -> list[str]:
+def _note_bytes(geometry: Geometry) -> list[str]:
     if geometry.unit == "element" or geometry.span == 0:
         return []
     return [f"Elements are not at multiples of their {geometry.itemsize} bytes, so positions are in bytes."]
 
 
-def _tell_order(geometry: Geometry) -> list[str]:
+def _note_order(geometry: Geometry) -> list[str]:
     """Return a note on why the array is neither C- nor F-contiguous."""
     c, f = (_first_gap(geometry, order) for order in "CF")
     if c is None or f is None or geometry.span == 0:
@@ -130,7 +130,7 @@ def _tell_order(geometry: Geometry) -> list[str]:
     return [f"Not contiguous: {'; '.join([reason, *backwards])}."]
 
 
-def _tell_sharing(geometry: Geometry) -> list[str]:
+def _note_sharing(geometry: Geometry) -> list[str]:
     reach, used = geometry.count * geometry.span, geometry.coverage.used
     if used is None:
         return ["The strides interleave, and the array is too large to count the used positions."]
@@ -144,4 +144,4 @@ def many(number: int, unit: str) -> str:
     return f"{number} {unit}{'s' * (abs(number) != 1)}"
 
 
-_NOTES = (_tell_leaving, _tell_nothing, _tell_bytes, _tell_order, _tell_sharing)
+_NOTES = (_note_outside, _note_empty, _note_bytes, _note_order, _note_sharing)
