@@ -20,6 +20,7 @@ from arrayhub.convert.placement import (
     Placement,
     array_kind,
     deciding,
+    returned,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +33,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     the request; lengths of the same letter have to be equal in all arguments. Without any such annotation, every
     argument that is an array or a list is converted, and tuples if there is no array. Arrays in the result, also in
     tuples, lists and dicts, are returned in the `placement` of the arguments. Numbers, strings and None pass through.
+    A 0-d result is a NumPy scalar for callers whose library has columns only, such as pandas.
 
     Parameters
     ----------
@@ -303,6 +305,6 @@ def _returned(result: Any, place: Any, copy: Copy, name: str) -> Any:
     if array_kind(result) is None:
         return result
     try:
-        return place.convert(result, copy=copy)
+        return returned(result, place, copy)
     except (BufferError, TypeError, ValueError) as error:
         raise _named(error, name, "the result", copy) from error

@@ -28,6 +28,9 @@ from arrayhub.runtimes.host import is_host_readable
 # Libraries whose arrays are in host memory only.
 _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
 
+# Modules whose name for `convert` is another.
+_MODULES = {"arrow": "pyarrow"}
+
 
 @dataclass(eq=False, slots=True)
 class Kind:
@@ -56,11 +59,21 @@ class Kind:
         if copy is True and not isinstance(array, Tree) and _is_new(array, obj):
             copy = None
         make = None if self.cls is None else container_of(self.cls)
+        if not isinstance(array, Tree) and array.ndim == 0 and self.lacks_scalars():
+            module = _MODULES.get(self.library, self.library)
+            raise ValueError(
+                f"{call}: the array has 0 dimensions; accepted by {module}: 1 or more."
+                " Pass arrayhub.asarray(x).reshape(1), or numpy as the model"
+            )
         if make is not None:
             return make(self.model, array, copy)
         if self.library == OWN:
             return self._with_dims(array)
         return convert(array, self.library, copy=copy)
+
+    def lacks_scalars(self) -> bool:
+        """Return whether the library does not have arrays of 0 dimensions: columns, except ``pyarrow.Tensor``."""
+        return self.library in hooks.NESTED_CONSUMERS and getattr(self.cls, "__name__", None) != "Tensor"
 
     def asarray(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
         """Return `obj` as a USMArray on the device of this kind, or as a NestedArray if it is not dense."""

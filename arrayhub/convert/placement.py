@@ -8,7 +8,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy
 from arrayhub._core.device import CPU, Device
-from arrayhub.convert.functions import asarray
+from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.kinds import Kind, array_of, kind_of
 from arrayhub.convert.names import OWN, VALUES, library_name
 from arrayhub.runtimes.cuda import stream_of_array
@@ -205,6 +205,13 @@ def _library_on(device: Device, library: str) -> str:
     """Return a library whose arrays may be on a device: `library`, if it may."""
     able = {"cuda": ("torch", "jax", "cupy", "numba", OWN), "oneapi": ("dpnp", OWN)}.get(device.type)
     return library if able is None or library in able else OWN
+
+
+def returned(result: Any, place: Placement, copy: Copy) -> Any:
+    """Return a result of a function as ``place.convert`` does, or a NumPy scalar if the library lacks 0-d arrays."""
+    if place._kind.lacks_scalars() and getattr(result, "ndim", None) == 0:
+        return as_numpy(result, copy=copy)[()]
+    return place.convert(result, copy=copy)
 
 
 def array_kind(obj: Any) -> Kind | None:

@@ -46,6 +46,21 @@ def test_lists_are_passed_as_numpy():
     assert type(blur([1.0, 2.0])) is np.ndarray
 
 
+@pytest.mark.parametrize(
+    ("library", "make"),
+    [("pandas", "Series"), ("polars", "Series"), ("pyarrow", "array"), ("awkward", "Array"), ("numpy", "array")],
+)
+def test_0d_results_for_columns_are_numpy_scalars(library, make):
+    module = pytest.importorskip(library, reason=f"{library} is part of the extra test")
+
+    @ah.adapt("numpy")
+    def mean(x):
+        return np.asarray(x.mean())
+
+    result = mean(getattr(module, make)([1.0, 2.0]))
+    assert type(result) is (np.ndarray if library == "numpy" else np.float64) and result == 1.5
+
+
 def test_metadata_is_kept():
     assert blur.__name__ == "blur"
     assert blur.__doc__ == "Return the moving average."

@@ -43,7 +43,7 @@ def refused(element, shape, expected):
         return expected != NUMPY
     if element == "bfloat16":
         return expected not in (NUMPY, "torch.Tensor", "jax.Array", "tvm_ffi.Tensor")
-    return shape == () and expected == "pyarrow.Array"
+    return shape == () and expected == "pyarrow.Array"  # see test_columns_refuse_0d_arrays_and_name_a_call
 
 
 @pytest.mark.parametrize("source", PRODUCERS, ids=lambda row: row.name)
@@ -57,7 +57,8 @@ def test_every_pair_of_producers(source, target):
     expected = RESULTS.get(target.name, NUMPY)
     try:
         if refused(element, given.shape, expected):
-            with pytest.raises((BufferError, TypeError)):
+            is_0d_column = given.shape == () and expected == "pyarrow.Array"
+            with pytest.raises(ValueError if is_0d_column else (BufferError, TypeError)):
                 ah.like(given.obj, model.obj, copy="if_needed")
             return
         result = ah.like(given.obj, model.obj, copy="if_needed")
@@ -297,6 +298,43 @@ def test_device_of_the_model():
     assert ah.asarray(ah.like(x, ah.USMArray, device="oneapi:0")).device.type == "oneapi"
     assert ah.like(result, model, dtype="f4").dtype == "f4"
     assert ah.like(result, model, dtype="f4").usm_type == result.usm_type
+
+
+COLUMNS = {
+    "pandas.Series": lambda m: m.Series([1.0]),
+    "pandas.DataFrame": lambda m: m.DataFrame({"a": [1.0]}),
+    "pandas.Index": lambda m: m.Index([1.0]),
+    "polars.Series": lambda m: m.Series([1.0]),
+    "polars.DataFrame": lambda m: m.DataFrame({"a": [1.0]}),
+    "pyarrow.Array": lambda m: m.array([1.0]),
+    "pyarrow.ChunkedArray": lambda m: m.chunked_array([[1.0]]),
+    "pyarrow.Table": lambda m: m.table({"a": [1.0]}),
+    "pyarrow.Scalar": lambda m: m.scalar(1.0),
+    "awkward.Array": lambda m: m.Array([1.0]),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("make", [np.array, float], ids=["array", "number"])
+def test_columns_refuse_0d_arrays_and_name_a_call(name, make):
+    library = name.partition(".")[0]
+    model = COLUMNS[name](pytest.importorskip(library, reason=f"{library} is part of the extra test"))
+    x = make(1.5)
+    with pytest.raises(
+        ValueError, match=f"^like: the array has 0 dimensions; accepted by {library}: 1 or more."
+    ) as found:
+        ah.like(x, model, copy="if_needed")
+    assert str(found.value).endswith("Pass arrayhub.asarray(x).reshape(1), or numpy as the model")
+    assert len(ah.like(ah.asarray(x).reshape(1), model, copy="if_needed")) == 1
+    assert ah.like(x, np, copy="if_needed") == 1.5
+
+
+@pytest.mark.parametrize("name", ["pyarrow.Tensor", "xarray.DataArray"])
+def test_other_containers_keep_0d_arrays(name):
+    library, _, cls = name.partition(".")
+    module = pytest.importorskip(library, reason=f"{library} is part of the extra test")
+    model = module.Tensor.from_numpy(np.ones(1)) if cls == "Tensor" else module.DataArray([1.0])
+    assert ah.like(np.array(1.5), model).shape == ()
 
 
 def test_not_dense_models_and_arrays():
