@@ -39,6 +39,7 @@ UPWARD = {
     "nested_picture_of": "arrayhub.nested.picture:picture_of",
     "nested_to_host": "arrayhub.nested.to_device:to_host",
     "nested_to_device": "arrayhub.nested.to_device:to_device",
+    "nested_matrix": "arrayhub.nested.matrix:from_record",
     "nested_reduce": "arrayhub.nested.pickling:reduce",
     "nested_deep_copy": "arrayhub.nested.pickling:deep_copy",
     "nested_token": "arrayhub.nested.pickling:token",

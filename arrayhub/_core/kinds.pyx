@@ -16,7 +16,8 @@ cdef const char* _LENGTHS = \
 cdef const char* _ROWS = b"has rows of what is not a dense array; call arrayhub.asnested(x)"
 cdef const char* _PACKED = \
     b"packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them"
-cdef const char* _COLUMNS = b"has columns; call arrayhub.asnested(x), or take one column"
+cdef const char* _COLUMNS = \
+    b"has columns; pass copy=True, which makes a matrix of them, or call arrayhub.asnested(x), or take one column"
 cdef const char* _ENCODED = \
     b"is encoded by a dictionary; call arrayhub.asnested(x), whose .indices and .content are arrays"
 

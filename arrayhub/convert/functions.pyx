@@ -57,6 +57,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     copy : {None, True, False, "if_needed"}, optional
         None: copy only for `dtype` or `device`. True: always copy. False: never copy, raise BufferError instead.
         "if_needed": like None, and build an array from columns in several chunks or in bits, which have no dense memory.
+        True and "if_needed" copy the columns of a table (pandas, polars, pyarrow, awkward) to a matrix of rows by columns, in
+        NumPy's common type.
     stream : optional
         The stream or queue on which the caller will use the memory: None, an integer handle, an object with
         ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.

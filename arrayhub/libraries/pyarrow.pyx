@@ -89,8 +89,9 @@ cdef object pyarrow_error(object obj, object reason):
 
 # Objects whose memory is not one array: a predicate on pyarrow and the object, and the advice. The first match is used.
 _ADVICE = (
-    (lambda pa, x: isinstance(x, pa.Table), "has columns in chunks; call x.column(i).combine_chunks()"),
-    (lambda pa, x: isinstance(x, pa.RecordBatch), "has columns; use x.column(i), or x.to_tensor(), which copies"),
+    (lambda pa, x: isinstance(x, pa.Table),
+     "has columns in chunks; call x.column(i).combine_chunks(), or pass copy=True, which makes a matrix"),
+    (lambda pa, x: isinstance(x, pa.RecordBatch), "has columns; use x.column(i), or pass copy=True, which makes a matrix"),
     (lambda pa, x: isinstance(x, pa.Scalar), "is a single value; call x.as_py()"),
     (lambda pa, x: isinstance(x, pa.ExtensionArray), "is an extension array; use x.storage"),
     (lambda pa, x: pa.types.is_null(x.type), "has nulls only; call arrayhub.asnested(x.cast(pyarrow.float64()))"),

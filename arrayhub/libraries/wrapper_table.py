@@ -128,7 +128,8 @@ def _nested_of_pandas(obj: Any) -> str | None:
     if objects:
         return f"{nested}, or {filled}" if rows.any() else nested
     filled = f"{filled}, x.fillna(value) or " if rows.any() else ""
-    return f"{nested}, or {filled}x.to_numpy(), a copy that may change the type"
+    matrix = ", or copy=True, which makes a matrix" if obj.ndim == 2 else ""
+    return f"{nested}, or {filled}x.to_numpy(), a copy that may change the type{matrix}"
 
 
 def _has_form(obj: Any) -> bool:

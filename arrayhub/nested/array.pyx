@@ -267,18 +267,19 @@ cdef class NestedArray(Tree):
         return listed(self)
 
     def to_dense(self, *, copy=None):
-        """Return lists of equal lengths as one array with one more dimension.
+        """Return lists of equal lengths, or the fields of records, as one array with one more dimension.
 
         Parameters
         ----------
         copy : bool, optional
-            True returns a copy. Packed truth values and Arrow's dates need a copy. "if_needed" returns a view, or a copy if a
-            view is impossible.
+            True returns a copy. Packed truth values, Arrow's dates and records need a copy. "if_needed" returns a view, or a
+            copy if a view is impossible.
 
         Returns
         -------
         USMArray
-            View of the content, of shape ``(len(x), k, ...)``.
+            View of the content, of shape ``(len(x), k, ...)``. For records a C-ordered matrix of rows by columns, in NumPy's
+            common type of the fields.
 
         Raises
         ------
@@ -286,6 +287,8 @@ cdef class NestedArray(Tree):
             Rows differ in length, or elements are missing. The message names the first one.
         BufferError
             The innermost elements are not numbers, or a copy is needed.
+        TypeError
+            The fields of a record do not have a common type in NumPy. The message names the field.
         """
         if if_needed(copy):
             return view_or_copy(densified_with, self)

@@ -7,6 +7,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, forbidden, if_needed, view_or_copy, wanted
 from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, root_of, show
+from arrayhub._core.kinds import kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, from_arrow, nested_of
@@ -15,6 +16,7 @@ from arrayhub.nested.from_awkward import from_awkward, is_awkward
 from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
+from arrayhub.nested.matrix import from_frame, is_frame
 
 
 @overload
@@ -68,19 +70,32 @@ def is_column(obj: Any) -> bool:
 
 
 def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
-    """Return a column of bits or of several chunks as a dense array, and whether chunks were copied.
+    """Return a column of bits or of several chunks, or a table, as a dense array, and whether it was copied.
 
-    None if `obj` is not a column of Arrow data, or holds strings, lists of different lengths or missing values.
+    None if `obj` is not Arrow's or awkward's data, or holds strings, lists of different lengths or missing values.
+
+    Raises
+    ------
+    BufferError, TypeError, ValueError
+        A column of a table is not dense, or the columns do not have a common type. The message names the column.
     """
-    if not is_column(obj):
+    if is_frame(obj):
+        return from_frame(obj), True
+    if not is_column(obj) and not is_awkward(obj):
         return None
     try:
         column = asnested(obj)
-        if isinstance(column, list):
-            return concatenate(column).to_dense(copy="if_needed"), True
-        return column.to_dense(copy="if_needed"), False
+        copied = isinstance(column, list)
+        joined = concatenate(column) if isinstance(column, list) else column
+        if not kind_of(joined).fields:
+            return joined.to_dense(copy="if_needed"), copied
     except (BufferError, TypeError, ValueError):
         return None
+    try:
+        return joined.to_dense(copy=True), True
+    except (BufferError, TypeError, ValueError) as error:
+        why = str(error).replace("Use x[", "Use arrayhub.asnested(x)[").removeprefix("to_dense: ")
+        raise type(error)(f"{name_of_type(type(obj))}: {why}") from None
 
 
 # Attributes of columns of Arrow data.

@@ -399,6 +399,10 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
 
         content = x.content if x.meaning is None else x.to_dense()  # rejects types that are not plain numbers
         return as_torch(content, copy=copy, allow_readonly=allow_readonly)
+    if copy and not x.null_count and (kind_of(x).fields or kind_of(x).packed or kind_of(x).width):
+        from arrayhub.convert.functions import as_torch
+
+        return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
     return as_jagged(concatenate([x]) if copy else x, copy, allow_readonly)
 
 

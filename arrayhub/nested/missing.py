@@ -11,6 +11,7 @@ from arrayhub._core.device import CPU
 from arrayhub._core.errors import show
 from arrayhub._core.kinds import kind_of
 from arrayhub.array import casting
+from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
@@ -29,6 +30,7 @@ from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import in_order
 from arrayhub.nested.conform import rebuild
 from arrayhub.nested.from_python import characters, from_python
+from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, is_frame, matrix
 from arrayhub.nested.to_device import offsets_on_host
 
 _NAN = object()  # fills each type with its own NaN or NaT
@@ -119,12 +121,18 @@ def fill_null(x: NestedArray, value: Any) -> Any:
 
 def _dense_or_node(node: Any) -> Any:
     """Return a node as a dense array if it is dense, or a copy of it is."""
-    if not isinstance(node, NestedArray):
+    if not isinstance(node, NestedArray) or _has_records(node):
         return node
     try:
         return node.to_dense(copy="if_needed")
     except (BufferError, ValueError):
         return node
+
+
+def _has_records(node: Any) -> bool:
+    if not isinstance(node, NestedArray):
+        return False
+    return kind_of(node).fields or _has_records(node.content)
 
 
 def _any_missing(node: Any) -> bool:
@@ -319,7 +327,11 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         Whether "mask" makes a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
     """
     as_mask = isinstance(missing, str) and missing == "mask"
+    if is_frame(obj):
+        return _matrix_with_missing(columns_of_frame(obj), len(obj), export, missing, copy, masked)
     column = _imported(obj, copy, not as_mask)
+    if kind_of(column).fields and not (masked and isinstance(obj, NestedArray)):
+        return _matrix_with_missing(fields_of(column), len(column), export, missing, copy, masked)
     if as_mask:
         values, mask = _values_and_mask(column, "if_needed" if copy is True else copy)
         values = export(values, copy=copy)
@@ -330,10 +342,52 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         return values, export(mask if place == CPU or is_on_host(column) else mask.to_device(place), copy=copy)
     if copy is False and _any_missing(column):
         forbidden(copy, "missing", "missing values are replaced in a copy")
-    filled = fill_null(column, _NAN if isinstance(missing, str) and missing == "nan" else missing)
+    filled = fill_null(column, _NAN if _is_nan(missing) else missing)
     if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
         copy = "if_needed"
     return export(filled, copy=copy)
+
+
+def _matrix_with_missing(
+    columns: list[tuple[Any, Any]], length: int, export: Callable[..., Any], missing: Any, copy: Copy, masked: bool
+) -> Any:
+    """Export the columns of a table as a matrix. `missing` may be a dict of values by the names of columns."""
+    if copy is False or (copy is None and isinstance(missing, str) and missing == "mask"):
+        raise BufferError("missing: the columns of a table are separate arrays; pass copy=True, which makes a matrix")
+    values, masks = [], []
+    for name, column in columns:
+        node = _column(column)
+        try:
+            if isinstance(missing, str) and missing == "mask":
+                dense, mask = values_and_mask(node, "if_needed")
+                values.append((name, dense_column(name, dense, "missing")))
+                masks.append((name, asarray(mask)))
+                continue
+            value = missing.get(name) if isinstance(missing, dict) else missing
+            filled = node if value is None else fill_null(node, _NAN if _is_nan(value) else value)
+        except (BufferError, TypeError, ValueError, OverflowError) as error:
+            why = str(error).removeprefix("fill_null: ")
+            raise type(error)(f"missing: column {show(name)}: {why}") from None
+        values.append((name, dense_column(name, filled, "missing")))
+    rows = export(matrix(values, length, "missing"), copy=None)
+    if not masks:
+        return rows
+    mask = matrix(masks, length, "missing")
+    return np.ma.MaskedArray(rows, as_numpy(mask)) if masked else (rows, export(mask, copy=None))
+
+
+def _is_nan(missing: Any) -> bool:
+    return isinstance(missing, str) and missing == "nan"
+
+
+def _column(column: Any) -> NestedArray:
+    """Return a field, or a Series of pandas, as a NestedArray. NaN of NumPy's floats is not missing."""
+    if isinstance(column, (NestedArray, USMArray)):
+        return nested_of(column)
+    try:
+        return nested_of(asarray(column, copy="if_needed"))
+    except (BufferError, TypeError):
+        return _imported(column, "if_needed", True)
 
 
 def _values_and_mask(column: NestedArray, copy: Copy) -> tuple[Any, Any]:

@@ -1,9 +1,10 @@
 """Lists of equal lengths as one array with one more dimension."""
 
-from arrayhub._core.descriptor cimport Descriptor, reshape, shape_tuple
-from arrayhub._core.kinds cimport LISTS, NUMBERS, BIT_PACKED, SIZES, WIDTH
+from arrayhub._core.descriptor cimport COPIED, Descriptor, reshape, shape_tuple
+from arrayhub._core.kinds cimport FIELDS, LISTS, NUMBERS, BIT_PACKED, SIZES, WIDTH
 from arrayhub._core.tree cimport Tree, check_again, count_nulls, has, integer_at, part_inside
 
+from arrayhub._core.hooks import hooks
 from arrayhub._core.kinds import KIND_NAMES
 from arrayhub.convert.functions import as_numpy, asarray
 
@@ -32,9 +33,18 @@ cdef object densified(object node, bint copy):
     if has(t, WIDTH):
         dense = <Descriptor> densified(t.content, copy)
         return reshape(dense, (t.length, t.width) + shape_tuple(dense)[1:])
+    if has(t, FIELDS):
+        if not copy:
+            raise BufferError(
+                "to_dense: the fields are separate arrays; call to_dense(copy=True), which copies them to a matrix of rows by"
+                " columns"
+            )
+        dense = <Descriptor> hooks.nested_matrix(t)
+        dense.flags_ |= COPIED
+        return dense
     if not has(t, LISTS):
         raise BufferError(
-            f"to_dense: the kind is {KIND_NAMES[t.kind]!r}; accepted: lists of numbers with equal lengths."
+            f"to_dense: the kind is {KIND_NAMES[t.kind]!r}; accepted: lists of numbers with equal lengths, and records."
             " Use its parts, or call to_list()"
         )
     check_again(t)

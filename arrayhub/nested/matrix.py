@@ -1,0 +1,111 @@
+"""Copy the columns of a table to one array of rows by columns."""
+
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.errors import PASSES_ON, show
+from arrayhub.array import casting
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
+
+_ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")  # the start of an error about one column
+
+
+def from_record(node: NestedArray) -> Any:
+    """Return a matrix of the fields of a record without missing rows, for `NestedArray.to_dense`.
+
+    Raises
+    ------
+    BufferError, TypeError, ValueError
+        A field does not hold one number for each row, or the fields do not have a common type. The message names it.
+    """
+    columns = [(name, dense_column(name, field, "to_dense")) for name, field in fields_of(node)]
+    return matrix(columns, len(node), "to_dense")
+
+
+def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
+    """Return the names and arrays of the fields of a record. Fields of missing records are missing."""
+    names_and_fields = list(zip(node.field_names, node.children, strict=True))
+    if node.validity is None or node.null_count == 0:
+        return names_and_fields
+    return [(name, covered(field, node.validity, node.validity_offset)) for name, field in names_and_fields]
+
+
+def is_frame(obj: Any) -> bool:
+    """Return whether an object is a ``pandas.DataFrame``, whose Arrow export adds the index and makes NaN missing."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(obj, getattr(pandas, "DataFrame", ()))
+
+
+def columns_of_frame(frame: Any) -> list[tuple[Any, Any]]:
+    """Return the names and the Series of a ``pandas.DataFrame``."""
+    return [(name, frame.iloc[:, k]) for k, name in enumerate(frame.columns)]
+
+
+def from_frame(frame: Any) -> Any:
+    """Return a matrix of the columns of a ``pandas.DataFrame``, without its index; see `from_record`."""
+    columns = []
+    for name, series in columns_of_frame(frame):
+        try:
+            column = asarray(series, copy="if_needed")
+        except PASSES_ON:
+            raise
+        except (BufferError, TypeError, ValueError) as error:
+            why = _ABOUT_SERIES.sub("", str(error)).replace("(x", f"(x[{name!r}]")
+            raise _column_error(type(error), "asarray", name, why) from error
+        columns.append((name, _checked(name, column, "asarray")))
+    return matrix(columns, len(frame), "asarray")
+
+
+def dense_column(name: Any, field: Any, call: str) -> Any:
+    """Return a field as a dense array of one number for each row, or raise an error that names the field."""
+    try:
+        column = nested_of(field).to_dense(copy="if_needed")
+    except (BufferError, ValueError) as error:
+        why = str(error).removeprefix("to_dense: ").replace("Use x.", f"Use x[{name!r}].")
+        raise _column_error(type(error), call, name, why) from None
+    return _checked(name, column, call)
+
+
+def _checked(name: Any, column: Any, call: str) -> Any:
+    if column.ndim != 1:
+        raise _column_error(BufferError, call, name, f"rows have shape {column.shape[1:]}; accepted: single numbers")
+    if casting.rank(column.dtype) is None and column.dtype.kind not in "mM":
+        raise _column_error(
+            BufferError, call, name, f"elements are of dtype {column.dtype}; accepted: numbers, or times in all columns"
+        )
+    return column
+
+
+def _column_error(kind: type[Exception], call: str, name: Any, why: str) -> Exception:
+    return kind(f"{call}: column {show(name)}: {why}")
+
+
+def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
+    """Return a C-ordered copy of columns in NumPy's common type, of shape ``(length, number of columns)``."""
+    dtype = _common_type(columns, call) if columns else np.dtype(np.float64)
+    rows = np.empty((length, len(columns)), dtype)
+    for k, (_, column) in enumerate(columns):
+        rows[:, k] = as_numpy(unwrapped(nested_of(column)))
+    return asarray(rows)
+
+
+def _common_type(columns: list[tuple[Any, Any]], call: str) -> Any:
+    first_name, first = columns[0]
+    dtype = first.dtype.newbyteorder("=") if first.dtype.kind in "iufc" else first.dtype
+    for name, column in columns[1:]:
+        if (column.dtype.kind in "mM" or dtype.kind in "mM") and column.dtype.kind != dtype.kind:
+            common = None
+        else:
+            try:
+                common = np.promote_types(dtype, column.dtype)
+            except TypeError:
+                common = None
+        if common is None:
+            why = f"elements are of dtype {column.dtype}, and those of column {show(first_name)} of {dtype}"
+            raise _column_error(TypeError, call, name, f"{why}; accepted: columns with a common type in NumPy")
+        dtype = common
+    return dtype

@@ -1,0 +1,155 @@
+"""Tables of numbers as matrices of rows by columns, and the columns that do not fit."""
+
+import awkward as ak
+import jax
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+
+import arrayhub as ah
+
+COLUMNS = {"a": [1, 2, 3], "b": [1.5, 2.5, 3.5]}
+EXPECTED = [[1.0, 1.5], [2.0, 2.5], [3.0, 3.5]]
+TABLES = {
+    "pandas": pd.DataFrame(COLUMNS),
+    "pandas, masked": pd.DataFrame({name: pd.array(column) for name, column in COLUMNS.items()}),
+    "pandas, on Arrow": pd.DataFrame(COLUMNS).convert_dtypes(dtype_backend="pyarrow"),
+    "pandas with an index": pd.DataFrame(COLUMNS, index=["x", "y", "z"]),
+    "polars": pl.DataFrame(COLUMNS),
+    "pyarrow": pa.table(COLUMNS),
+    "pyarrow in chunks": pa.concat_tables([pa.table(COLUMNS).slice(0, 1), pa.table(COLUMNS).slice(1)]),
+    "a record batch": pa.record_batch(COLUMNS),
+    "awkward": ak.Array([dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]),
+}
+GAPS = {
+    "pandas": pd.DataFrame({"a": pd.array([1, None]), "b": pd.array([None, 2.5])}),
+    "pandas, on Arrow": pd.DataFrame({"a": [1, None], "b": [None, 2.5]}).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.DataFrame({"a": [1, None], "b": [None, 2.5]}),
+    "pyarrow": pa.table({"a": [1, None], "b": [None, 2.5]}),
+    "awkward": ak.Array([{"a": 1, "b": None}, {"a": None, "b": 2.5}]),
+}  # fmt: skip
+
+
+def each(tables):
+    return pytest.mark.parametrize("table", tables.values(), ids=tables)
+
+
+@each(TABLES)
+def test_a_table_becomes_a_matrix(table):
+    for copy in (True, "if_needed"):
+        x = ah.asarray(table, copy=copy)
+        assert x.shape == (3, 2) and x.dtype == np.float64 and x.flags.c_contiguous and x.tolist() == EXPECTED
+        assert x.access == "readwrite"
+    assert ah.as_numpy(table, copy=True).tolist() == EXPECTED
+    tensor = ah.as_torch(table, copy=True)
+    assert type(tensor) is torch.Tensor and tensor.tolist() == EXPECTED
+    assert ah.asarray(table, copy=True, dtype="float32").dtype == np.float32
+
+
+@each(TABLES)
+def test_records_become_a_matrix(table):
+    x = ah.asnested(table, copy=True)
+    if "__index_level_0__" in x.field_names:
+        pytest.skip("Arrow's form of a pandas frame has its index as a column")
+    matrix = x.to_dense(copy=True)
+    assert matrix.tolist() == EXPECTED and matrix.flags.c_contiguous
+    assert ah.as_torch(x, copy=True).tolist() == EXPECTED
+    with jax.enable_x64(True):
+        assert ah.as_jax(x, copy=True).tolist() == EXPECTED
+    with pytest.raises(BufferError, match="separate arrays; call to_dense"):
+        x.to_dense()
+
+
+@each(TABLES)
+def test_a_table_is_not_copied_without_a_request(table):
+    for copy in (None, False):
+        with pytest.raises((BufferError, TypeError), match="pass copy=True|or copy=True|asnested"):
+            ah.asarray(table, copy=copy)
+
+
+def test_numpys_records_become_a_matrix():
+    records = np.array([(1, 1.5), (2, 2.5)], [("a", "i4"), ("b", "f4")])
+    x = ah.asnested(records).to_dense(copy=True)
+    assert x.dtype == np.float64 and x.tolist() == [[1.0, 1.5], [2.0, 2.5]]
+
+
+TYPES = [
+    (["int8", "int32"], "int32"),
+    (["int64", "uint64"], "float64"),
+    (["bool", "int16"], "int16"),
+    (["float32", "int8"], "float32"),
+    (["bool", "bool"], "bool"),
+]
+
+
+@pytest.mark.parametrize(("kinds", "common"), TYPES)
+def test_the_type_is_numpys_common_type(kinds, common):
+    columns = {str(k): np.ones(2, kind) for k, kind in enumerate(kinds)}
+    for table in (pa.table(columns), pl.DataFrame(columns), pd.DataFrame(columns)):
+        x = ah.asarray(table, copy=True)
+        assert x.dtype == common and x.tolist() == [[1, 1], [1, 1]]
+
+
+def test_times():
+    times = np.array(["2020-01-01", "2020-01-02"], "M8[us]")
+    x = ah.asarray(pa.table({"a": times, "b": times}), copy=True)
+    assert x.dtype == "M8[us]" and x.shape == (2, 2)
+
+
+def test_tables_without_rows_or_columns():
+    assert ah.asarray(pa.table({"a": pa.array([], pa.int8())}), copy=True).shape == (0, 1)
+    assert ah.asnested([{}, {}]).to_dense(copy=True).shape == (2, 0)
+
+
+def test_nan_of_pandas_stays():
+    frame = pd.DataFrame({"a": [1.0, np.nan], "b": [1, 2]})
+    assert np.array_equal(ah.as_numpy(frame, copy=True), [[1, 1], [np.nan, 2]], equal_nan=True)
+
+
+MISFITS = {
+    "strings": ({"a": [1, 2], "b": ["x", "y"]}, "column 'b'"),
+    "lists": ({"a": [1, 2], "b": [[1], [2, 3]]}, "column 'b'"),
+    "missing": ({"a": [1, 2], "b": [None, 2]}, "column 'b'"),
+    "rows of two": ({"a": [1, 2], "b": [[1, 2], [2, 3]]}, r"column 'b': rows have shape \(2,\)"),
+    "a time": ({"a": [1, 2], "b": np.array([1, 2], "M8[us]")}, "column 'b': elements are of dtype datetime64"),
+    "records": ({"a": [1, 2], "b": [{"c": 1}, {"c": 2}]}, "column 'b'"),
+}
+
+
+@pytest.mark.parametrize(("columns", "says"), MISFITS.values(), ids=MISFITS)
+def test_the_column_that_does_not_fit_is_named(columns, says):
+    for table in (pa.table(columns), pl.DataFrame(columns), pa.table(columns).to_struct_array().chunk(0)):
+        with pytest.raises((BufferError, TypeError, ValueError), match=says):
+            ah.asarray(table, copy=True)
+        with pytest.raises((BufferError, TypeError, ValueError), match=says):
+            ah.as_torch(table, copy=True)
+
+
+def test_the_column_of_a_frame_that_does_not_fit_is_named():
+    for column in (["x", "y"], pd.array([1, None]), pd.array([1, None], "int64[pyarrow]"), pd.Categorical(["x", "y"])):
+        with pytest.raises(TypeError, match=r"column 'b': .*x\['b'\]"):
+            ah.asarray(pd.DataFrame({"a": [1, 2], "b": column}), copy=True)
+
+
+@each(GAPS)
+def test_missing_values_of_tables(table):
+    assert ah.as_torch(table, missing=0).tolist() == [[1.0, 0.0], [0.0, 2.5]]
+    assert ah.as_torch(table, missing={"a": 7, "b": -1.0}).tolist() == [[1.0, -1.0], [7.0, 2.5]]
+    assert np.array_equal(ah.as_numpy(table, missing="nan"), [[1, np.nan], [np.nan, 2.5]], equal_nan=True)
+    masked = ah.as_numpy(table, missing="mask", copy=True)
+    assert isinstance(masked, np.ma.MaskedArray) and masked.tolist() == [[1.0, None], [None, 2.5]]
+    values, mask = ah.as_torch(table, missing="mask", copy=True)
+    assert mask.tolist() == [[False, True], [True, False]] and values[~mask].tolist() == [1.0, 2.5]
+
+
+@each(GAPS)
+def test_a_value_that_does_not_fit_names_the_column(table):
+    with pytest.raises(TypeError, match="column 'a'"):
+        ah.as_torch(table, missing=0.5)
+    with pytest.raises((BufferError, TypeError, ValueError), match="column 'a'"):
+        ah.as_torch(table, missing={"b": 0.0})
+    with pytest.raises(BufferError, match="copy=True"):
+        ah.as_numpy(table, missing="mask")
