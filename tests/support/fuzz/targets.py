@@ -470,6 +470,14 @@ def _bytearray_of_sane_length(reader):
     reader.append(bytearray(reader.read(length)))
 
 
+def _dtype_of_whole_state(reader):
+    """Call ``numpy.dtype.__setstate__``, which in NumPy 2.4 ends the process for states of 6 elements."""
+    state = reader.stack[-1]
+    if not isinstance(state, tuple) or len(state) not in (8, 9):
+        raise pickle.UnpicklingError("a state that numpy.dtype does not check")
+    reader.load_build()
+
+
 KNOWN = {("arrayhub", "_unpickle"), ("numpy", "dtype"), ("numpy._core.numeric", "_frombuffer")}
 
 
@@ -480,6 +488,7 @@ def asked_of_us(stream, buffers=()):
     class Reader(pickle._Unpickler):
         dispatch: ClassVar = dict(pickle._Unpickler.dispatch)
         dispatch[pickle.BYTEARRAY8[0]] = _bytearray_of_sane_length
+        dispatch[pickle.BUILD[0]] = _dtype_of_whole_state
 
         def find_class(self, module, name):
             if (module, name) not in KNOWN:
