@@ -90,11 +90,14 @@ def _copy_of_first(obj: Any) -> NestedArray | None:
     return x if isinstance(x, NestedArray) else None
 
 
+_KEEP_CHUNKS = ("arrow", "polars", "pandas")  # consumers whose columns may have several chunks
+
+
 def _verdict_of_imported(obj: Any, chunks: list[NestedArray], consumer: str) -> Verdict:
     """Return how `consumer` receives an object that `asnested` imports as these chunks, usually one."""
     verdict = _verdict(chunks[0], consumer)
     if consumer in NESTED_CONSUMERS:
-        many = len(chunks) > 1 and verdict.verdict == ZERO_COPY
+        many = len(chunks) > 1 and verdict.verdict == ZERO_COPY and consumer not in _KEEP_CHUNKS
         return Verdict(consumer, COPY, "a copy concatenates its chunks") if many else verdict
     if issubclass(type(obj), NestedArray):
         return verdict

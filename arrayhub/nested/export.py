@@ -24,7 +24,7 @@ from arrayhub.nested.array import (
     valid_mask,
     with_offsets,
 )
-from arrayhub.nested.asnested import asnested
+from arrayhub.nested.asnested import asnested, is_column
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import for_polars, with_days
 from arrayhub.nested.from_torch import as_jagged
@@ -66,8 +66,16 @@ def _dense_or_nested(obj: Any, copy: Copy) -> Any:
     return unwrapped(imported)
 
 
+def _chunks_or_one(obj: Any, copy: Copy, call: str) -> tuple[list[NestedArray] | None, Any]:
+    """Import `obj` once. Return its chunks if it has several and is not copied, and the object to export otherwise."""
+    if wanted(copy, call) or issubclass(type(obj), NestedArray) or not is_column(obj):
+        return None, obj
+    imported = asnested(obj, copy=None if if_needed(copy) else copy)
+    return (imported, obj) if isinstance(imported, list) else (None, unwrapped(imported))
+
+
 def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return a ``pyarrow.Array`` on the memory of `obj`.
+    """Return a ``pyarrow.Array`` on the memory of `obj`, or a ``pyarrow.ChunkedArray`` of several chunks.
 
     Parameters
     ----------
@@ -79,8 +87,9 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
 
     Returns
     -------
-    pyarrow.Array
-        ``pyarrow.RecordBatch.from_struct_array`` converts records to columns.
+    pyarrow.Array or pyarrow.ChunkedArray
+        ``pyarrow.RecordBatch.from_struct_array`` converts records to columns. Chunks are shared one by one;
+        ``copy=True`` concatenates them.
 
     Raises
     ------
@@ -89,9 +98,15 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
     ImportError
         pyarrow is not installed.
     """
+    pyarrow = needed("pyarrow", "for its arrays")
+    chunks, obj = _chunks_or_one(obj, copy, "as_arrow")
+    if chunks is not None:
+        try:
+            return pyarrow.chunked_array([as_arrow(chunk, copy=copy) for chunk in chunks])
+        except (pyarrow.ArrowException, TypeError) as error:
+            raise _chunks_error("pyarrow", chunks, error) from error
     if if_needed(copy):
         return _view_or_copy(as_arrow, obj)
-    pyarrow = needed("pyarrow", "for its arrays")
     array = _imported_for_arrow(obj, copy, "as_arrow")
     if is_on_host(array):
         _need_arrow(array)
@@ -129,14 +144,35 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     Numbers and characters are shared. Four-byte offsets become eight-byte offsets, and each string gets a view of
     16 bytes, which is polars' layout. polars' own conversion would copy the characters too.
     """
+    polars = needed("polars", "for its arrays")
+    chunks, obj = _chunks_or_one(obj, copy, "as_polars")
+    if chunks is not None:
+        try:
+            return _frame_or_series(polars, polars.concat([_series(chunk, copy=copy) for chunk in chunks]))
+        except polars.exceptions.PolarsError as error:
+            raise _chunks_error("polars", chunks, error) from error
+    return _frame_or_series(polars, _series(obj, copy=copy))
+
+
+def _frame_or_series(polars: Any, series: Any) -> Any:
+    return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
+
+
+def _chunks_error(library: str, chunks: list[NestedArray], error: Exception) -> BufferError:
+    return BufferError(
+        f"{library}: it rejects the {len(chunks)} chunks ({first_line(error)}). Pass copy=True, which concatenates them"
+    )
+
+
+def _series(obj: Any, copy: Copy = None) -> Any:
+    """Return a ``polars.Series`` of one chunk."""
     if if_needed(copy):
-        return _view_or_copy(as_polars, obj)
+        return _view_or_copy(_series, obj)
     polars = needed("polars", "for its arrays")
     array = _on_host(_imported_for_arrow(obj, copy, "as_polars"), "polars")
     _need_arrow(array)
     try:
-        series = polars.Series(for_polars(array))
-        return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
+        return polars.Series(for_polars(array))
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
         raise _polars_error(array, error) from error
 
@@ -173,8 +209,6 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     The parameters are those of `as_arrow`. If some records are missing, the result is a Series, because a row of a
     DataFrame can only have missing fields.
     """
-    if if_needed(copy):
-        return _view_or_copy(as_pandas, obj)
     pandas = needed("pandas", "for its arrays")
     array = as_arrow(obj, copy=copy)
     pyarrow = needed("pyarrow", "for its arrays")
