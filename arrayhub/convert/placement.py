@@ -226,7 +226,7 @@ def array_kind(obj: Any) -> Kind | None:
         return None
 
 
-_IGNORED = (type(None), str, bytes)
-_NO_ARRAYS = (*_IGNORED, dict, set, type, ModuleType, *VALUES)
+_IGNORED: tuple[type, ...] = (type(None), str, bytes)
+_NO_ARRAYS: tuple[type, ...] = (*_IGNORED, dict, set, type, ModuleType, *VALUES)
 NUMPY_KIND = Kind("numpy", CPU)
 NUMPY_PLACEMENT = Placement(NUMPY_KIND, None)
