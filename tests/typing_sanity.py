@@ -67,6 +67,24 @@ def ways_out(x: USMArray, out: npt.NDArray[np.float64]) -> None:
     np.from_dlpack(x)
 
 
+def for_authors(x: USMArray, a: npt.NDArray[np.float64]) -> None:
+    @arrayhub.adapt("numpy", copy="if_needed")
+    def double(v: npt.NDArray[np.float64], n: int = 2) -> npt.NDArray[np.float64]:
+        return v * n
+
+    assert_type(double(a, n=3), npt.NDArray[np.float64])
+    double(a, "3")  # type: ignore[arg-type]
+    place = arrayhub.placement(a, x, prefer="torch")
+    assert_type(place, arrayhub.Placement)
+    assert_type(place.library, str)
+    assert_type(place.device, Device)
+    arrayhub.like(a, torch, copy="if_needed", dtype="model")
+    request = arrayhub.Request("n * 3 * float32", where=("host", "usm"), may="cast", name="f: x")
+    assert_type(request.asarray(a), USMArray)
+    assert_type(request.matches(a), bool)
+    assert_type(request.explain(a), str)
+
+
 def new_arrays(a: npt.NDArray[np.float32]) -> None:
     assert_type(arrayhub.empty((3, 4), "f4", backend="gt:cpu_ifirst", alignment=64, halo=((1, 1), 0)), USMArray)
     assert_type(arrayhub.zeros(3, memory="usm_shared", device="oneapi:0"), USMArray)

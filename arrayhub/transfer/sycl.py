@@ -97,6 +97,8 @@ def beside(model, array):
 
 def write(fresh, source):
     """Copy USM or host-readable memory to new device USM. The bytes between the elements may be overwritten."""
+    if fresh.size == 0:
+        return
     queue = sycl.queue_of_array(fresh)
     if not is_host_readable(source):
         _relay(source, fresh, queue, None)

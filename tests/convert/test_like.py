@@ -337,6 +337,15 @@ def test_other_containers_keep_0d_arrays(name):
     assert ah.like(np.array(1.5), model).shape == ()
 
 
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+def test_empty_arrays_reach_a_device(usm_type):
+    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    model = dpnp.ones(2, usm_type=usm_type)
+    for copy in ("if_needed", True):
+        result = ah.like(np.zeros((0, 4)), model, copy=copy)
+        assert type(result) is dpnp.ndarray and result.shape == (0, 4) and result.usm_type == usm_type
+
+
 def test_not_dense_models_and_arrays():
     pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
     model = pa.array(["a", None])
