@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import sys
+import sysconfig
 import tempfile
 import types
 from pathlib import Path
@@ -20,6 +21,7 @@ import arrayhub
 # More than any call here makes. If all allocations fail for good, CPython 3.11 never leaves a handler in a long
 # function: it cannot allocate the number of the instruction that raised, and raises again there.
 ALL = 10_000
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 WIDTHS = (ALL, 3, 1)  # how many allocations fail in a row
 STARTS = 4000  # where the search for the last allocation of a call stops
 
@@ -97,9 +99,8 @@ def make(table):
 
 
 def take_over(table):
-    """Import the managed tensor that `ready` has exported. On success the tensor belongs to the array."""
+    """Import the managed tensor that `ready` has exported, which the call owns from then on."""
     table.give(table.out.value, table.to)
-    table.out.value = None
 
 
 def drop(table):
@@ -295,21 +296,31 @@ def attempt(run, start, width):
         result = error = None
 
 
+UNCALLED = 1  # in place of the array: `to_py_object` writes NULL first, and owns the managed tensor even if it fails
+
+
 def ready(run, names):
     """Export the managed tensor that a call uses."""
-    if not {"take_over", "drop"}.isdisjoint(run.__code__.co_names):
-        names["table"].export(names["u"], names["table"].at)
+    table = names.get("table")
+    if table is None:
+        return
+    table.takes_over = "take_over" in run.__code__.co_names
+    if table.takes_over or "drop" in run.__code__.co_names:
+        table.export(names["u"], table.at)
+    if table.takes_over:
+        table.back.value = UNCALLED
 
 
 def give_back(names):
-    """Delete what a call of the exchange table has left: a managed tensor, or the reference to an array."""
+    """Delete what a call of the exchange table has left: a managed tensor, or the array that has taken it over."""
     table = names.get("table")
-    if table is not None and table.out.value:
-        table.drop()
-        table.out.value = None
-    if table is not None and table.back.value:
+    if table is None:
+        return
+    if table.back.value not in (None, UNCALLED):
         ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(table.back.value))
-        table.back.value = None
+    elif table.out.value and (table.back.value == UNCALLED or not table.takes_over):
+        table.drop()
+    table.out.value = table.back.value = None
 
 
 def nests(run, names):
@@ -358,7 +369,7 @@ def wrong_of(statement, names, note):
     expected, nesting = expected_of(run, names), nests(run, names)
     note(f"{statement}: the search for its last allocation")
     count = allocations_of(run, names)
-    watched = {name: value for name, value in names.items() if not isinstance(value, types.ModuleType)}
+    watched = {name: value for name, value in names.items() if is_counted(value)}
     expected_of(run, names)
     gc.collect()
     gc.freeze()  # so that a collection takes no time
@@ -378,6 +389,11 @@ def wrong_of(statement, names, note):
             give_back(names)
             before = moved(watched, before, where, wrong)
     return wrong
+
+
+def is_counted(value):
+    """Return whether references to an object are counted: not those to modules and, without the GIL, to functions."""
+    return not isinstance(value, types.ModuleType) and not (FREE_THREADED and callable(value))
 
 
 def moved(watched, before, where, wrong):
