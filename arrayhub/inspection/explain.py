@@ -411,4 +411,8 @@ def _dtype_of_item(item: Any) -> Any:
         return np.dtype(f"S{max(bytes.__len__(item), 1)}")
     if _protocols(cls)[1] or hasattr(cls, "__array__"):
         return np.asarray(item).dtype
+    if item is None:
+        raise TypeError(
+            "it holds None, a missing value; call arrayhub.asnested(x), or arrayhub.as_numpy(x, missing=value)"
+        )
     raise TypeError(f"it holds {type_name(cls)} objects, which NumPy does not convert to numbers")

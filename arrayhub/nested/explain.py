@@ -18,6 +18,7 @@ from arrayhub.nested.array import NestedArray, check, part, unwrapped
 from arrayhub.nested.asnested import asnested, is_column
 from arrayhub.nested.export import DENSE_CONSUMERS, NESTED_CONSUMERS
 from arrayhub.nested.from_awkward import is_awkward
+from arrayhub.nested.missing import has_missing, values_and_mask
 
 _CONSUMERS = (*DENSE_CONSUMERS, *NESTED_CONSUMERS)
 _PARTS = ("validity", "offsets", "sizes", "indices", "content")
@@ -66,7 +67,9 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
     verdicts = []
     for consumer in consumers:
         verdict = _verdict(x, consumer)
-        if consumer not in NESTED_CONSUMERS:
+        if consumer not in NESTED_CONSUMERS and has_missing(x) and attempt(_values_of, [x], consumer)[1] == "":
+            verdict = _missing_verdict(consumer)
+        elif consumer not in NESTED_CONSUMERS:
             verdict = _after_asnested(verdict, "arrayhub.asnested(x)")
         elif verdict.verdict == ZERO_COPY:
             verdict = Verdict(consumer, COPY, refusal)
@@ -103,8 +106,22 @@ def _verdict_of_imported(obj: Any, chunks: list[NestedArray], consumer: str) -> 
         return verdict
     if attempt(_dense_copies, chunks, consumer)[1] == "" and is_column(obj):
         return Verdict(consumer, COPY, f"a copy {'concatenates its chunks' if len(chunks) > 1 else 'unpacks its bits'}")
+    if any(map(has_missing, chunks)) and attempt(_values_of, chunks, consumer)[1] == "":
+        return _missing_verdict(consumer)
     call = "arrayhub.asnested(x, copy=True)" if len(chunks) > 1 else "arrayhub.asnested(x)"
     return _after_asnested(verdict, call)
+
+
+def _missing_verdict(consumer: str) -> Verdict:
+    call = f"arrayhub.as_{consumer}(x, missing='mask')"
+    return Verdict(consumer, CANNOT, f"elements are missing; call {call}, or pass missing='nan' or a value")
+
+
+def _values_of(chunks: list[NestedArray], consumer: str) -> None:
+    """Convert copies of the first values of each chunk, missing ones included."""
+    for chunk in chunks:
+        values, _ = values_and_mask(part(chunk, 0, min(len(chunk), LOOKED_AT)), "if_needed")
+        convert(values, consumer, copy=True)
 
 
 def _dense_copies(chunks: list[NestedArray], consumer: str) -> None:

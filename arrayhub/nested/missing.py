@@ -116,7 +116,7 @@ def fill_null(x: NestedArray, value: Any) -> Any:
     """Return a copy without missing elements; see `NestedArray.fill_null`."""
     if value is None:
         raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string, a time")
-    return _dense_or_node(_filled(x.to_host() if _any_missing(x) else x, value, "x"))
+    return _dense_or_node(_filled(x.to_host() if has_missing(x) else x, value, "x"))
 
 
 def _dense_or_node(node: Any) -> Any:
@@ -135,13 +135,14 @@ def _has_records(node: Any) -> bool:
     return kind_of(node).fields or _has_records(node.content)
 
 
-def _any_missing(node: Any) -> bool:
+def has_missing(node: Any) -> bool:
+    """Return whether an element of a node, or of a node below it, is missing."""
     if not isinstance(node, NestedArray):
         return False
     if node.validity is not None and _null_mask(node).any():
         return True
     kind = kind_of(node)
-    return any(map(_any_missing, node.children if kind.fields else (node.content,)))
+    return any(map(has_missing, node.children if kind.fields else (node.content,)))
 
 
 def _filled(node: Any, value: Any, name: str) -> Any:
@@ -192,7 +193,7 @@ def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
 
 
 def _element_type(node: NestedArray) -> str:
-    return str(node.type).partition(" * ")[2]
+    return str(node.type).partition(" * ")[2].removeprefix("?")
 
 
 def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
@@ -200,6 +201,11 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     call = f"fill_null: {name} has elements of {_element_type(node)}"
     if np.ndim(value) != 0:
         raise TypeError(f"{call}, and value is {show(value)}; accepted: one number, string or time")
+    if isinstance(value, str):
+        raise TypeError(
+            f"{call}, and value is {show(value)}; accepted: a number or a time. 'mask' and 'nan' are values of missing=,"
+            " as in arrayhub.as_numpy(x, missing='nan')"
+        )
     if node.meaning is not None:
         return _count_of(value, dtype, node.meaning, call)
     if value is _NAN:
@@ -340,9 +346,12 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         place = column.device
         mask = asarray(mask)
         return values, export(mask if place == CPU or is_on_host(column) else mask.to_device(place), copy=copy)
-    if copy is False and _any_missing(column):
+    if copy is False and has_missing(column):
         forbidden(copy, "missing", "missing values are replaced in a copy")
-    filled = fill_null(column, _NAN if _is_nan(missing) else missing)
+    try:
+        filled = fill_null(column, _NAN if _is_nan(missing) else missing)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
     if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
         copy = "if_needed"
     return export(filled, copy=copy)

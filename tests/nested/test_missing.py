@@ -135,7 +135,7 @@ def test_fill_null_of_each_kind(source, value, expected):
 REFUSED = {
     "a float among integers": ([1, None], 0.5, TypeError, "same_kind"),
     "out of range": (pa.array([1, None], pa.int8()), 300, OverflowError, "300"),
-    "text among numbers": ([1, None], "x", TypeError, "same_kind"),
+    "text among numbers": ([1, None], "x", TypeError, "accepted: a number or a time"),
     "a number among strings": (["a", None], 0, TypeError, "accepted: a str"),
     "None": ([1, None], None, TypeError, "accepted: a number"),
     "several values": ([1, None], [1, 2], TypeError, "accepted: one number"),
@@ -324,6 +324,25 @@ def test_the_plain_call_names_the_argument(column):
         for copy in (None, True):
             with pytest.raises((BufferError, TypeError, ValueError), match="missing="):
                 export(column, copy=copy)
+
+
+def test_an_error_about_the_value_names_the_argument():
+    for value in ("zero", 0.5, [1]):
+        with pytest.raises(TypeError, match=r"^missing: x has elements of int64"):
+            ah.as_torch(NUMBERS["pyarrow"], missing=value)
+
+
+@each(NUMBERS)
+def test_explain_names_a_call_that_works(column):
+    if isinstance(column, ah.NestedArray):
+        pytest.skip("explain of a NestedArray repeats the error, which names missing=")
+    if isinstance(column, list):
+        assert "arrayhub.as_numpy(x, missing=value)" in str(ah.explain(column))
+        return
+    for library in ("numpy", "torch", "jax"):
+        said = str(ah.explain(column, to=library))
+        assert f"arrayhub.as_{library}(x, missing=" in said
+        assert np.asarray(getattr(ah, f"as_{library}")(column, missing=0)).tolist() == [1, 0, 3]
 
 
 def test_fill_null_is_named_where_a_nested_array_is_not_dense():
