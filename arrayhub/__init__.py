@@ -43,6 +43,7 @@ C, C++, and other processes
 memory. ``python -m arrayhub doctor`` reports what works on a machine.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -52,10 +53,8 @@ __path__[:] = _clone.compiled_path(__path__)
 sycl_runtime.configure()  # before dpctl is imported, because its loader reads the environment only once
 _clone.check_compiled()
 
-from arrayhub._core.device import Device  # noqa: E402
+from arrayhub._core.descriptor import Device  # noqa: E402
 from arrayhub._core.errors import InterfaceError  # noqa: E402
-from arrayhub._core.include import get_include  # noqa: E402
-from arrayhub.adapters.dimensions import get_dims, get_origin  # noqa: E402
 from arrayhub.array.usm_array import USMArray  # noqa: E402
 from arrayhub.capi import table as _table  # noqa: E402, F401 (fills in the function table of the C interface)
 from arrayhub.convert.functions import (  # noqa: E402
@@ -71,13 +70,15 @@ from arrayhub.convert.functions import (  # noqa: E402
     to_device,
     to_host,
 )
-from arrayhub.transport import join_loaded_dask  # noqa: E402
 
 __version__ = "0.1.0"
 
-join_loaded_dask()
+if "distributed.protocol" in sys.modules:  # a dask worker may be about to read an array that another process sent
+    import_module("arrayhub.transport.dask").register_arrival()
 
 if TYPE_CHECKING:
+    from arrayhub._core.include import get_include
+    from arrayhub.adapters.dimensions import get_dims, get_origin
     from arrayhub.capi.python_request import Request
     from arrayhub.convert.adapt import adapt
     from arrayhub.convert.like import like
@@ -116,6 +117,8 @@ if TYPE_CHECKING:
 _LAZY = {
     name: module
     for module, names in {
+        "arrayhub._core.include": ("get_include",),
+        "arrayhub.adapters.dimensions": ("get_dims", "get_origin"),
         "arrayhub.capi.python_request": ("Request",),
         "arrayhub.convert.adapt": ("adapt",),
         "arrayhub.convert.like": ("like",),

@@ -22,7 +22,7 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
         compiled for this interpreter, else `package_path`. Editable installations find their modules themselves.
     """
     here = list(package_path)
-    compiled = (os.path.join(here[0], "_core", f"device{suffix}") for suffix in EXTENSION_SUFFIXES)
+    compiled = (os.path.join(here[0], "_core", f"descriptor{suffix}") for suffix in EXTENSION_SUFFIXES)
     if not os.path.exists(os.path.join(here[0], "meson.build")) or any(map(os.path.exists, compiled)):
         return here
     root = os.path.realpath(os.path.dirname(here[0]))
@@ -33,9 +33,9 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
 def check_compiled() -> None:
     """Raise ImportError with instructions if the package's modules are not compiled, as in a fresh clone."""
     try:
-        import_module("arrayhub._core.device")
+        import_module("arrayhub._core.descriptor")
     except ModuleNotFoundError as error:
-        if error.name != "arrayhub._core.device":
+        if error.name != "arrayhub._core.descriptor":
             raise
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         raise ImportError(

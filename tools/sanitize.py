@@ -162,7 +162,7 @@ def environment(target, chosen, reports):
 
 def imported_elsewhere(target, variables):
     """Return the files of arrayhub's package and of a compiled module that a process imports from outside the copy."""
-    ask = "import arrayhub, arrayhub._core.device as device; print(arrayhub.__file__, device.__file__, sep='\\n')"
+    ask = "import arrayhub, arrayhub._core.descriptor as core; print(arrayhub.__file__, core.__file__, sep='\\n')"
     command = [sys.executable, "-P", "-c", ask]
     done = subprocess.run(command, cwd=target, env=variables, stdout=subprocess.PIPE, text=True, check=True)
     return [file for file in done.stdout.splitlines() if not Path(file).is_relative_to(target)]

@@ -1,13 +1,128 @@
-"""The C struct of an array. Its declaration here is the public C interface: see docs/c_interface.md."""
+"""The C struct of an array. Its declaration here is the public C interface: see docs/c_interface.md.
+
+Devices, memory blocks and integers belong to the same compiled module.
+"""
 
 cimport cython
-from cpython.object cimport PyObject
-from libc.stdint cimport uint8_t
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport int32_t, uint8_t
 
-from arrayhub._core.device cimport DLDevice, kDLOneAPI, type_is_host
 from arrayhub._core.dtypes cimport DLDataType, ElementType
 from arrayhub._core.layout cimport checked_add, checked_mul
-from arrayhub._core.memory cimport MemoryBlock, Release
+
+# ------------------------------------------------------------------------------------------------- devices (device.pxi)
+
+cdef enum DLDeviceType:
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+
+cdef struct DLDevice:
+    int32_t device_type
+    int32_t device_id
+
+cdef enum:
+    UNRESOLVED_ID = -1  # the ordinal of a SYCL device is resolved on first use
+
+
+cdef inline bint type_is_host(int device_type) noexcept nogil:
+    """Return whether host threads can always read memory of this device type. For SYCL the kind of USM decides instead."""
+    return device_type == kDLCPU or device_type == kDLCUDAHost or device_type == kDLCUDAManaged \
+        or device_type == kDLROCMHost
+
+
+cdef class Device:
+    cdef DLDevice dl
+
+
+cdef Device make_device(DLDevice dl)
+
+
+# ------------------------------------------------------------------------------------------- memory blocks (memory.pxi)
+
+cpdef enum:
+    BOUNDARY = 64       # bytes; new host memory starts on such a boundary: jax imports a host buffer elsewhere only by a copy
+    PAGE = 4096         # bytes: smallest page size of the supported processors
+    HUGE_PAGE = 2 << 20  # bytes: size of Linux's huge pages on these processors
+
+cdef enum BlockKind:
+    EXTERNAL = 0     # a Python object owns the bytes and keeps them for as long as it lives
+    BUFFER = 1       # a Py_buffer is held
+    DLPACK = 2       # a DLPack managed tensor is held
+    USM = 3          # a dpctl.memory.MemoryUSM* owns the bytes
+    OWNED = 4        # allocated by this block
+
+ctypedef void (*Release)(void* resource) noexcept
+ctypedef PyObject* (*Referent)(void* resource) noexcept    # object that a resource refers to, or NULL
+ctypedef int (*Visit)(PyObject*, void*) noexcept           # the garbage collector's visitproc
+ctypedef int (*Traverse)(PyObject*, Visit, void*) noexcept
+
+cdef class MemoryBlock:
+    cdef int kind_
+    cdef object owner_
+    cdef char* address_
+    cdef Py_ssize_t nbytes_      # bytes; -1 if unknown
+    cdef DLDevice device_
+    # Layout of aligned rows, in bytes, so that copies can have the same layout; 0 if no alignment was requested.
+    cdef Py_ssize_t row_         # size of the row that contains the elements
+    cdef Py_ssize_t row_step_    # distance from one row to the next
+    cdef Py_ssize_t boundary_    # boundary that rows start on
+    cdef void* resource          # passed to `release` exactly once, then NULL
+    cdef Release release
+    cdef object __weakref__
+    cdef void drop(self) noexcept
+
+
+cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device)
+cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=*, bint zeroed=*)
+cdef MemoryBlock successor_of(MemoryBlock block)
+cdef object owner_of(MemoryBlock block)
+cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock successor) noexcept
+cdef int describe_release(Release release, const char* name, Referent referent) except -1
+cdef PyObject* referent_of(Release release, void* resource) noexcept
+
+
+cdef extern from *:
+    """
+    /* Let the garbage collector traverse the instances of a type, but never clear them. */
+    static CYTHON_UNUSED inline void arrayhub_collect(PyTypeObject *type, int (*traverse)(PyObject *, visitproc, void *)) {
+        type->tp_traverse = traverse;
+        type->tp_clear = NULL;
+    }
+    """
+    void collect "arrayhub_collect"(PyTypeObject* cls, Traverse traverse) noexcept
+
+
+cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) noexcept nogil:
+    """Return the bytes from an address to the next one that is `behind` bytes after an `alignment`-byte boundary."""
+    return (alignment + behind - address % alignment) % alignment
+
+
+# ---------------------------------------------------------------------------------------------- integers (integers.pxi)
+
+cdef extern from *:
+    """
+    /* The value of an exact int with one digit, which most lengths and strides are. CPython 3.12 changed the layout. */
+    #if PY_VERSION_HEX >= 0x030C0000
+    #define arrayhub_is_digit(value) (PyLong_CheckExact(value) && PyUnstable_Long_IsCompact((PyLongObject *)(value)))
+    #define arrayhub_digit(value) ((Py_ssize_t)PyUnstable_Long_CompactValue((PyLongObject *)(value)))
+    #else
+    #define arrayhub_is_digit(value) (PyLong_CheckExact(value) && (size_t)(Py_SIZE(value) + 1) <= 2)
+    #define arrayhub_digit(value) (Py_SIZE(value) * (Py_ssize_t)((PyLongObject *)(value))->ob_digit[0])
+    #endif
+    """
+    bint is_digit "arrayhub_is_digit"(object value) noexcept
+    Py_ssize_t digit "arrayhub_digit"(object value) noexcept
+
+cpdef bint is_bool(object value)
+cpdef Py_ssize_t integer(object value, str what) except? -1
+
+
+# --------------------------------------------------------------------------------------------------------------- arrays
 
 cdef enum ArrayFlags:
     C_CONTIGUOUS = 0x0001     # USM_ARRAY_C_CONTIGUOUS
@@ -175,3 +290,8 @@ cdef inline int seal(Descriptor a) except -1:
     """
     a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
     return 0 if seal_compact(a) else seal_any(a)
+
+
+# -------------------------------------------------------------------------------------------- new arrays (allocate.pxi)
+
+cdef int compact(Descriptor fresh, Descriptor array, object order) except -1

@@ -1,6 +1,15 @@
 # cython: preliminary_late_includes_cy28=True
 # The C code below that frees an array uses its struct; with this directive Cython emits the code after the struct.
-"""Descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape)."""
+"""Descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape).
+
+- integers: validation of integer arguments
+- device: `Device`
+- memory: `MemoryBlock`, the owner of memory
+- labels: names and positions of dimensions
+- allocate: new host arrays
+"""
+
+import operator
 
 cimport cython
 from cpython.mem cimport PyMem_RawMalloc
@@ -10,13 +19,16 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport memcmp, memcpy, memset
 
 from arrayhub._core cimport dtypes, layout
-from arrayhub._core.errors import interface_error, show
-from arrayhub._core.hooks import hooks
-from arrayhub._core.integers cimport digit, integer, is_bool, is_digit
-from arrayhub._core.memory cimport USM, Visit, collect, new_block, referent_of
 from arrayhub._core.cpython.atomics cimport seen, set_once
 
-import operator
+from arrayhub._core.errors import interface_error, show
+from arrayhub._core.hooks import hooks
+
+include "integers.pxi"
+include "device.pxi"
+include "memory.pxi"
+include "labels.pxi"
+include "allocate.pxi"
 
 globals()["MAX_NDIM"] = layout.MAX_NDIM      # a C constant, for Python code
 

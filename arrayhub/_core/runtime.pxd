@@ -1,7 +1,6 @@
 """Functions of a device's runtime: one row per DLPack device type, filled by the modules of runtimes/."""
 
-from arrayhub._core.descriptor cimport Descriptor
-from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice
+from arrayhub._core.descriptor cimport UNRESOLVED_ID, Descriptor, DLDevice
 
 cdef enum:
     DEVICE_TYPES = 19    # one more than DLPack's largest device type

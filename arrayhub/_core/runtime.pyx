@@ -3,9 +3,9 @@
 from time import perf_counter
 
 from arrayhub._core cimport tracing
-from arrayhub._core.device cimport make_device
+from arrayhub._core.descriptor cimport make_device
 
-from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.descriptor import TYPE_NAMES
 
 cdef Runtime _runtimes[DEVICE_TYPES]
 

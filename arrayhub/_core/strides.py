@@ -1,7 +1,5 @@
 """Strides in elements, which NumPy must not mistake for strides in bytes."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 

@@ -9,11 +9,9 @@ cimport cython
 from _thread import allocate_lock
 from time import perf_counter
 
-from arrayhub._core.descriptor cimport COPIED, Descriptor
-from arrayhub._core.device cimport kDLCPU
+from arrayhub._core.descriptor cimport COPIED, Descriptor, kDLCPU
 
-from arrayhub._core.descriptor import PROTOCOL_NAMES
-from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.descriptor import PROTOCOL_NAMES, TYPE_NAMES
 from arrayhub._core.errors import root_of
 
 cdef extern from *:

@@ -2,17 +2,20 @@
 
 `Tree` is to NestedArray what `Descriptor` is to USMArray. NestedArray adds methods and no fields. Nodes are instances of
 NestedArray, whose module `hooks` imports for the first node.
+
+- kinds: the table of node kinds
 """
 
 cimport cython
 from cpython.object cimport PyTypeObject
 
 from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor, host_readable, seal, view_of
-from arrayhub._core.kinds cimport ENDS, FIELDS, INDICES, NODE_KINDS, NUMBERS, BIT_PACKED, SIZES, VIEWS, WIDTH
 from arrayhub._core.runtime cimport host_ready, device_name
 
 from arrayhub._core.errors import interface_error, unreadable
 from arrayhub._core.hooks import hooks
+
+include "kinds.pxi"
 
 cdef extern from *:
     """

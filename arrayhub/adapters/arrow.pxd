@@ -1,5 +1,4 @@
-from arrayhub._core.descriptor cimport Descriptor
-from arrayhub._core.device cimport DLDevice
+from arrayhub._core.descriptor cimport Descriptor, DLDevice
 
 cdef Descriptor parse(object obj, object stream)
 cdef list parse_chunks(object obj)

@@ -1,7 +1,6 @@
 from cpython.ref cimport Py_DECREF
 
-from arrayhub._core.descriptor cimport Descriptor
-from arrayhub._core.memory cimport MemoryBlock
+from arrayhub._core.descriptor cimport Descriptor, MemoryBlock
 
 cdef Descriptor parse(object obj, object stream)
 cdef Descriptor parse_bytes(object obj, object stream)

@@ -23,27 +23,31 @@ from libc.string cimport strchr, strlen
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
+    ALIGNED,
+    BUFFER,
     C_CONTIGUOUS,
     F_CONTIGUOUS,
-    ALIGNED,
     IMMUTABLE,
     NOTSWAPPED,
     PACKED,
     WRITEABLE,
     Descriptor,
+    DLDevice,
+    MemoryBlock,
     bare_array,
+    describe_release,
     get_dtype,
     hold_resource,
     host_readable,
+    kDLCPU,
     new_array,
+    new_block,
     reserve,
     seal,
     set_dtype,
     set_type,
     shape_tuple,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.memory cimport BUFFER, MemoryBlock, describe_release, new_block
 from arrayhub._core.cpython.exceptions cimport put_aside, put_back, raise_on
 from arrayhub._core.runtime cimport host_ready
 from arrayhub._core.cpython.atomics cimport found

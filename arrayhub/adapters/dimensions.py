@@ -7,9 +7,8 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
+from arrayhub._core.descriptor import is_bool, relabelled
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub._core.integers import is_bool
-from arrayhub._core.labels import relabelled
 
 # Attributes that carry labels. `dispatch` records for each type whether its instances may have one of them.
 ATTRIBUTES = ("__gt_dims__", "__gt_origin__", "dims")

@@ -25,27 +25,38 @@ from libc.string cimport memcpy, strcmp
 
 from arrayhub._core cimport dtypes, layout, tracing
 from arrayhub._core.descriptor cimport (
+    BOUNDARY,
     C_CONTIGUOUS,
     CONSTRUCTED,
     COPIED,
+    DLPACK,
+    EXTERNAL,
     OTHER_CONTEXT,
     PACKED,
+    UNRESOLVED_ID,
     USM_DEVICE,
     WRITEABLE,
     Descriptor,
+    Release,
+    allocate,
     bare_array,
+    describe_release,
     extent,
     get_dtype,
     hold_resource,
+    is_bool,
+    kDLCPU,
+    kDLCUDA,
+    kDLCUDAManaged,
+    kDLOneAPI,
+    kDLROCM,
     reserve,
     seal,
     set_type,
     stride_tuple,
+    type_is_host,
 )
-from arrayhub._core.device cimport UNRESOLVED_ID, kDLCPU, kDLCUDA, kDLCUDAManaged, kDLOneAPI, kDLROCM, type_is_host
 from arrayhub._core.cpython.finalizing cimport is_finalizing
-from arrayhub._core.integers cimport is_bool
-from arrayhub._core.memory cimport BOUNDARY, DLPACK, EXTERNAL, Release, allocate, describe_release
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
 from arrayhub._core.cpython.exceptions cimport put_aside, put_back, raise_on, take
 from arrayhub.adapters.dlpack_abi cimport (
@@ -82,7 +93,7 @@ from arrayhub.runtimes.cuda cimport (
     remember_handle,
 )
 
-from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.descriptor import TYPE_NAMES
 from arrayhub._core.errors import interface_error, show
 
 cdef extern from *:

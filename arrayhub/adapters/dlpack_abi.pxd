@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from arrayhub._core.device cimport DLDevice
+from arrayhub._core.descriptor cimport DLDevice
 from arrayhub._core.dtypes cimport DLDataType
 
 cdef enum:

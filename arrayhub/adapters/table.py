@@ -5,25 +5,24 @@ Messages, `via=`, `check`, `doctor` and the type cache read the table. `tests/ad
 arrayhub.h, the .pyi files, docs/protocols.md and the class `USMArray` with it.
 """
 
-from typing import NamedTuple
-
 from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
 
 
-class Protocol(NamedTuple):
+class Protocol:
     """One protocol."""
 
-    name: str  # in `via=`, `USMArray.protocol`, `explain` and `trace`
-    number: int  # in the C struct: USM_ARRAY_... in arrayhub.h
-    words: str  # at the start of messages
-    attributes: tuple[str, ...] = ()  # a type needs one of them; none: it needs a buffer
-    on_instances: bool = False  # producers may set the attribute on instances, too
-    in_via: bool = True  # `via=` accepts the name
-
-    @property
-    def interfaces(self) -> tuple[str, ...]:
-        """Names of the attributes in messages. An object needs one of the attributes."""
-        return self.attributes or ("the buffer protocol",)
+    def __init__(
+        self,
+        name: str,  # in `via=`, `USMArray.protocol`, `explain` and `trace`
+        number: int,  # in the C struct: USM_ARRAY_... in arrayhub.h
+        words: str,  # at the start of messages
+        attributes: tuple[str, ...] = (),  # a type needs one of them; none: it needs a buffer
+        on_instances: bool = False,  # producers may set the attribute on instances, too
+        in_via: bool = True,  # `via=` accepts the name
+    ) -> None:
+        self.name, self.number, self.words = name, number, words
+        self.attributes, self.on_instances, self.in_via = attributes, on_instances, in_via
+        self.interfaces = attributes or ("the buffer protocol",)  # in messages; an object needs one of them
 
 
 PROTOCOLS = (

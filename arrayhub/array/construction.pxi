@@ -4,6 +4,7 @@ from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
+    BOUNDARY,
     C_CONTIGUOUS,
     CONSTRUCTED,
     COPIED,
@@ -13,16 +14,18 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
+    DLDevice,
+    MemoryBlock,
+    allocate,
     block_of,
     copy_fields,
+    integer,
+    kDLCPU,
     new_array,
     reserve,
     seal,
     set_dtype,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.integers cimport integer
-from arrayhub._core.memory cimport BOUNDARY, MemoryBlock, allocate
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.runtimes cimport sycl
 

@@ -10,8 +10,16 @@ from libc.string cimport memset
 cimport numpy as cnp
 
 from arrayhub._core cimport tracing
-from arrayhub._core.descriptor cimport NOTSWAPPED, Descriptor, host_readable, refuse_packed, row, size_of
-from arrayhub._core.integers cimport digit, is_digit
+from arrayhub._core.descriptor cimport (
+    NOTSWAPPED,
+    Descriptor,
+    digit,
+    host_readable,
+    is_digit,
+    refuse_packed,
+    row,
+    size_of,
+)
 from arrayhub._core.layout cimport MAX_NDIM
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.libraries cimport numpy as numpy_library

@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.descriptor import Descriptor
-from arrayhub._core.device import Device, _DeviceLike
-from arrayhub._core.memory import MemoryBlock
+from arrayhub._core.descriptor import Descriptor, Device, MemoryBlock, _DeviceLike
 from arrayhub.inspection.pictures.picture import Picture
 
 _Protocol: TypeAlias = Literal[

@@ -19,13 +19,17 @@ from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     COPIED,
     IMMUTABLE,
+    UNRESOLVED_ID,
     WRITEABLE,
     Descriptor,
+    MemoryBlock,
     block_of,
     get_dtype,
     host_readable,
     index,
+    kDLOneAPI,
     labels_of,
+    make_device,
     name_of_elements,
     register_class,
     same_layout,
@@ -33,8 +37,6 @@ from arrayhub._core.descriptor cimport (
     transpose,
 )
 from arrayhub._core.dtypes cimport bits_of
-from arrayhub._core.device cimport UNRESOLVED_ID, kDLOneAPI, make_device
-from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport arrow, dlpack, interface_dict
 from arrayhub.adapters cimport buffer as buffer_adapter
@@ -44,16 +46,12 @@ from arrayhub.runtimes cimport sycl
 
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
-from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES
+from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabelled
 from arrayhub._core.errors import show
 from arrayhub._core.hooks import hooks
-from arrayhub._core.labels import relabelled
 from arrayhub._core.strides import Strides
 from arrayhub._core.tracing import copied as tell_copy
 from arrayhub._core.tracing import started
-from arrayhub.adapters import dimensions
-from arrayhub.array.assignment import assign
-from arrayhub.libraries import xarray
 from arrayhub.transfer.host_copies import footprint_bytes, gathered, row_boundary
 
 include "construction.pxi"
@@ -775,6 +773,8 @@ cdef class USMArray(Descriptor):
         ImportError
             xarray is not installed.
         """
+        from arrayhub.libraries import xarray
+
         return xarray.emit(self)
 
     # ---------------------------------------------------------------------------------------------- protocols
@@ -845,12 +845,16 @@ cdef class USMArray(Descriptor):
     @property
     def __gt_dims__(self):
         """tuple of str : names of the dimensions for GT4Py; exists if GT4Py knows all of them."""
-        return dimensions.emit_dims(self)
+        from arrayhub.adapters.dimensions import emit_dims
+
+        return emit_dims(self)
 
     @property
     def __gt_origin__(self):
         """tuple of int : origin for GT4Py, in the order of its stencils (I, J, K, data dimensions)."""
-        return dimensions.emit_origin(self)
+        from arrayhub.adapters.dimensions import emit_origin
+
+        return emit_origin(self)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Export through DLPack, as in the array API standard.
@@ -944,6 +948,20 @@ cdef type _Strides = Strides
 
 cdef object step_tuple(int nd, Py_ssize_t* values):
     return filled(new_strides(_Strides, nd), nd, values)
+
+
+cdef object _assign = None
+
+
+cdef int assign(object array, object key, object value) except -1:
+    """Implement ``array[key] = value``. The module is imported on first use, to keep ``import arrayhub`` fast."""
+    global _assign
+    if _assign is None:
+        from arrayhub.array import assignment
+
+        _assign = assignment.assign
+    _assign(array, key, value)
+    return 0
 
 
 cdef object stored(object array, object values):

@@ -16,12 +16,15 @@ from arrayhub._core.descriptor cimport (
     WRITEABLE,
     Descriptor,
     get_dtype,
-    name_of_elements,
     host_readable,
+    kDLCPU,
+    kDLCUDA,
+    kDLCUDAHost,
+    kDLCUDAManaged,
+    name_of_elements,
     shape_tuple,
     stride_tuple,
 )
-from arrayhub._core.device cimport kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.convert.functions cimport import_copied
@@ -46,9 +49,8 @@ from arrayhub.runtimes cimport cuda, sycl
 import numpy
 
 from arrayhub import transfer
-from arrayhub._core.device import Device
+from arrayhub._core.descriptor import Device
 from arrayhub._core.errors import PASSES_ON, root_of, show
-from arrayhub.array.casting import exact, is_of_kind, keeps_kind, out_of_range, rank
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
@@ -372,6 +374,8 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
         accepted = [dtype_of(&r.dtypes[k]) for k in range(r.ndtypes)]
     except TypeError:      # a type that NumPy does not have cannot be converted here
         return None
+    from arrayhub.array.casting import exact, keeps_kind
+
     numbers = exact(numpy_library.with_ndarrays(obj)) if values else None
     if numbers is not None:
         accepted = [wanted for wanted in accepted if wanted is not None and holds(wanted, numbers)]
@@ -394,17 +398,23 @@ cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except 
 
 cdef bint are_of_kind(object numbers, object wanted) except -1:
     """Return whether numbers keep their kind in an element type. An empty array keeps it in every type."""
+    from arrayhub.array.casting import is_of_kind, rank
+
     if numbers.size == 0 or is_of_kind(numbers, wanted):
         return True
     return rank(wanted) == 0 and rank(numbers.dtype) == 1       # C treats 0 and 1 as false and true
 
 
 cdef bint holds(object wanted, object numbers) except -1:
+    from arrayhub.array.casting import out_of_range
+
     return are_of_kind(numbers, wanted) and out_of_range(numbers, wanted) is None
 
 
 cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
     """Return the error for numbers outside the range of every accepted type, or None if they are of another kind."""
+    from arrayhub.array.casting import exact, out_of_range
+
     cdef int k
     numbers = exact(numpy_library.with_ndarrays(obj))
     for k in range(r.ndtypes):
@@ -627,6 +637,8 @@ cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
         dtype, wanted = get_dtype(a), dtype_of(&r.dtypes[0])
     except TypeError:      # a type that NumPy does not have
         return False
+    from arrayhub.array.casting import keeps_kind
+
     return wanted is not None and keeps_kind(dtype, wanted)
 
 

@@ -11,19 +11,24 @@ from arrayhub._core.descriptor cimport (
     USM_DEVICE,
     WRITEABLE,
     Descriptor,
+    DLDevice,
+    describe_release,
     extent,
     hold_resource,
+    kDLCPU,
+    kDLCUDA,
+    kDLCUDAHost,
+    kDLCUDAManaged,
+    kDLOneAPI,
     new_array,
     seal,
     set_type,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged, kDLOneAPI
-from arrayhub._core.memory cimport describe_release
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub.capi.header cimport PyUSMArraySpec, resized
 from arrayhub.runtimes cimport cuda, sycl
 
-from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.descriptor import TYPE_NAMES
 from arrayhub._core.errors import InterfaceError, interface_error
 
 cdef str NAME = "PyUSMArray_New"

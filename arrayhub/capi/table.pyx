@@ -9,8 +9,7 @@ The short functions are in this file.
 from cpython.object cimport PyObject
 
 from arrayhub._core cimport dtypes
-from arrayhub._core.descriptor cimport Descriptor, c_api
-from arrayhub._core.device cimport DLDevice
+from arrayhub._core.descriptor cimport Descriptor, DLDevice, c_api
 from arrayhub._core.runtime cimport device_of
 from arrayhub._core.runtime cimport host_ready
 from arrayhub.convert.functions cimport import_array

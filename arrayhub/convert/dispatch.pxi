@@ -39,10 +39,7 @@ from arrayhub.runtimes.host cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
-from arrayhub.adapters import dimensions
 from arrayhub.adapters.table import BY_VIA, INTERFACES, PROTOCOLS
-from arrayhub.array.casting import check_common, no_type_error
-from arrayhub.libraries import plugins, wrappers
 
 cdef extern from *:
     """
@@ -125,7 +122,10 @@ cdef object _DIMS = sys.intern("dims")
 
 cdef unsigned int compute_record(type cls) except 0:
     """Compute the record of a type: its importer, the protocols that it may support, and the traits of its library."""
-    plugins.load_libraries_of(cls)
+    if <PyTypeObject*> cls != _NDARRAY:
+        from arrayhub.libraries import plugins
+
+        plugins.load_libraries_of(cls)
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
     cdef int importer = importer_number(cls)
     cdef Library library = library_of_type(cls, importer) if importer < WRAPPER else None
@@ -161,6 +161,10 @@ cdef int importer_number(type cls) except -1:
     """Return the number of the importer that is called before any protocol; 0 without one."""
     if cls is USMArray:
         return OWN_ARRAY
+    if <PyTypeObject*> cls == _NDARRAY:
+        return importer_of_type(cls)
+    from arrayhub.libraries import plugins, wrappers
+
     row = wrappers.known(cls)
     cdef int importer = 0
     if row is None or row.asked or row.parse is not None and row.root in plugins.BUILT_IN_ROOTS:
@@ -172,7 +176,9 @@ cdef Labelled labels_of_type(type cls, int importer, Library library, bint bare)
     """Return which objects of a type have labels."""
     if importer == OWN_ARRAY:     # a USMArray has its labels in a field
         return UNLABELLED
-    if any([hasattr(cls, name) for name in dimensions.ATTRIBUTES]):
+    from arrayhub.adapters.dimensions import ATTRIBUTES
+
+    if any([hasattr(cls, name) for name in ATTRIBUTES]):
         return LABELLED_ALL
     # Arrays of a library's own types do not have labels. Subclasses that are defined elsewhere may.
     if bare or importer != 0 and library is not None and root_of(cls) in library.roots:
@@ -215,7 +221,7 @@ cdef Descriptor import_array(object obj, object stream):
     if a is None:     # an importer returns None for a type that only looks like a known one
         a = try_protocols(obj, stream, protocols_of(record))
     if is_labelled(obj, labels_of(record)):
-        a = dimensions.parse(obj, a)
+        a = labelled(obj, a)
     return a if stream is None else on_stream(a, stream, a is not obj)
 
 
@@ -241,6 +247,13 @@ cdef object import_one(object obj):
 
 cdef Descriptor itself(object obj, object stream):
     return <Descriptor> obj
+
+
+cdef Descriptor labelled(object obj, Descriptor a):
+    """Return `a` with the labels of `obj`, from which it was imported."""
+    from arrayhub.adapters.dimensions import parse
+
+    return parse(obj, a)
 
 
 cdef inline bint is_labelled(object obj, Labelled labels) except -1:
@@ -311,6 +324,8 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
     if issubclass(type(obj), VALUES):
         numpy_library.refuse_endless(obj, "asarray")
         check_values(obj)      # before NumPy calls methods of the elements, which may compute a query
+        from arrayhub.array.casting import check_common, no_type_error
+
         try:
             a = numpy_library.copy_values(obj)
         except OverflowError as error:
@@ -325,6 +340,8 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
             f"asarray: {show(obj)} is a str, often a path passed by mistake; call numpy.load(x) for the array in a file, or"
             " numpy.array(x) for an array of text without dimensions"
         )
+    from arrayhub.libraries import wrappers
+
     raise TypeError(
         f"asarray: {show(obj)} is of type {type(obj).__name__}, which does not support an array protocol"
         f"{wrappers.hint(obj)}; accepted:"
@@ -343,6 +360,8 @@ cdef object refusal_error(object obj, list refusals):
     said = "; ".join([worded(words, str(reason), f"{cls} refuses: " if single else "") for words, reason in refusals])
     text = said if single else f"asarray: {cls} refuses every protocol it has ({said})"
     kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
+    from arrayhub.libraries import wrappers
+
     return kind(text + wrappers.hint(obj, said))
 
 
@@ -397,6 +416,8 @@ cdef int check_level(object obj, int level, dict seen) except -1:
         try:
             check_value(item, level, seen)
         except (BufferError, TypeError) as error:
+            from arrayhub.libraries import wrappers
+
             raise wrappers.error_at(f"x[{k}]", error) from error
     return 0
 
@@ -431,6 +452,8 @@ cdef object wrapper_of(object obj):
     cdef unsigned int looked_up_in = type_cache.generation
     if number != 0:
         return _wrappers[number]
+    from arrayhub.libraries import wrappers
+
     row = wrappers.known(type(obj))
     if id(row) not in _numbers:
         _wrappers.append(row)      # a second thread may append the row, too
@@ -448,6 +471,8 @@ cdef Descriptor parse_wrapper(object obj, object stream):
         if row.parse is not None:
             a = parse_registered(obj, row)
             return a
+        from arrayhub.libraries import wrappers
+
         inner = wrappers.inside(obj)
         try:
             a = import_array(inner, None)      # without a stream: the caller orders the array
@@ -468,6 +493,8 @@ cdef Descriptor parse_registered(object obj, object row):
     cdef Descriptor a, again
     cdef object parse = row.parse
     cdef object inner = None, second
+    from arrayhub.libraries import plugins, wrappers
+
     try:
         inner = parse(obj)
     except MemoryError:
@@ -496,6 +523,8 @@ cdef Descriptor parse_registered(object obj, object row):
 
 cdef int check_declared(object row, object obj, Descriptor a) except -1:
     """Compare the array of a plug-in with the object's attributes `shape` and `dtype`, if they are NumPy's."""
+    from arrayhub.libraries import plugins
+
     shape = getattr(obj, "shape", None)
     if isinstance(shape, tuple) and shape != a.shape:
         raise plugins.parse_fault(row, obj, f"returned shape {a.shape} for an object of shape {show(shape)}")
@@ -522,8 +551,17 @@ cdef Descriptor import_via(object obj, object stream, object via):
             f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; omit via to use one that it supports"
         )
     if is_labelled(obj, labels_of(record_of(obj))):
-        a = dimensions.parse(obj, a)
+        a = labelled(obj, a)
     return a if stream is None else on_stream(a, stream, True)
+
+
+cdef int refuse_wrapper(object obj) except -1:
+    """Raise TypeError for a wrapper that is not imported by its own protocols."""
+    from arrayhub.libraries import wrappers
+
+    if wrappers.refuses_protocols(type(obj)):
+        raise wrappers.wrapper_error(obj, "is not imported by its protocols")
+    return 0
 
 
 cdef Descriptor import_by_row(object obj, object stream, int row):
@@ -534,8 +572,8 @@ cdef Descriptor import_by_row(object obj, object stream, int row):
         a = importers[importer_of(record)](obj, stream)
         if a is not None:
             return a
-    if importer_of(record) == WRAPPER and wrappers.refuses_protocols(type(obj)):
-        raise wrappers.wrapper_error(obj, "is not imported by its protocols")
+    if importer_of(record) == WRAPPER:
+        refuse_wrapper(obj)
     if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
         numpy_library.refuse_mask(obj)
     return _parse[row](obj, stream)

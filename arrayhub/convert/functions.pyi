@@ -14,7 +14,7 @@ import pyarrow
 import torch
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.device import _DeviceLike
+from arrayhub._core.descriptor import _DeviceLike
 from arrayhub.array.usm_array import USMArray, _Progress
 
 _Via: TypeAlias = Literal["array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"]

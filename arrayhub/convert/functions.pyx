@@ -20,8 +20,6 @@ from arrayhub._core.copying import if_needed, wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type
 from arrayhub._core.hooks import hooks
-from arrayhub.array import casting
-from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import ordered
 
@@ -120,9 +118,13 @@ cdef Descriptor import_values(object obj, object dtype, object order):
     except (TypeError, OverflowError, ValueError) as error:
         numpy_library.refuse_endless(obj, "asarray")      # before other code iterates over it
         check_values(obj)      # before NumPy calls methods of the elements
+        from arrayhub.array import casting
+
         if not (isinstance(error, OverflowError) or dtype.names or dtype.kind in "mM" or casting.need_a_type(obj)):
             raise
-    casting.checked(obj, dtype, "asarray")
+    from arrayhub.array.casting import checked
+
+    checked(obj, dtype, "asarray")
     return ordered(numpy_library.copy_values_as(obj, dtype), order)
 
 
@@ -159,6 +161,8 @@ cdef Descriptor of_type(Descriptor a, object obj, object dtype):
 
 cdef int check_integers(Descriptor a, object dtype) except -1:
     """Raise OverflowError for integers that are out of the range of `dtype`."""
+    from arrayhub.array import casting
+
     cdef object rank = 1 if dtype.kind in "mM" else casting.rank(dtype)      # integers count the units of times
     if a.flags_ & PACKED or not rank:
         return 0
@@ -173,7 +177,11 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
 
     A copy that the caller already holds, directly or in a wrapper, does not count.
     """
-    return a.flags_ & COPIED and a is not obj and not wrappers.unwraps(type(obj))
+    if not a.flags_ & COPIED or a is obj:
+        return False
+    from arrayhub.libraries.wrappers import unwraps
+
+    return not unwraps(type(obj))
 
 
 cdef int forbid_copy(Descriptor a, object obj, str call) except -1:
@@ -556,6 +564,8 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
         return exporter(obj, copy=copy)
     if name in names.NAMED_EXPORTS:
         return names.NAMED_EXPORTS[name](obj, copy)
+    from arrayhub.libraries import plugins
+
     emit = plugins.emitter(name)
     take = names.from_dlpack_of(name) if emit is None else None
     return give_by_name(obj, name, take, emit, copy, bool(allow_readonly))
@@ -590,6 +600,8 @@ cdef object give_by_function(Descriptor a, object take, object emit, str to, bin
 
 cdef object emitted(object emit, Descriptor a, str root, bint copied):
     """Return what the function of a registered library makes of an array, if that is an array of the library."""
+    from arrayhub.libraries import plugins
+
     result = None
     try:
         result = emit(a)

@@ -9,8 +9,7 @@ import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core.copying import Copy, if_needed, wanted
-from arrayhub._core.descriptor import Descriptor
-from arrayhub._core.device import CPU, Device
+from arrayhub._core.descriptor import CPU, Descriptor, Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
 from arrayhub._core.hooks import hooks

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.device import CPU, Device
+from arrayhub._core.descriptor import CPU, Device
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.kinds import Kind, array_of, kind_of
 from arrayhub.convert.names import OWN, VALUES, library_name

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.allocate import empty_like
-from arrayhub._core.descriptor import MAX_NDIM
+from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, empty_like
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import module_of, show
 from arrayhub._core.hooks import hooks
-from arrayhub._core.memory import BOUNDARY
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import (

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from arrayhub._core.descriptor import MemoryBlock
 from arrayhub._core.hooks import hooks
-from arrayhub._core.memory import MemoryBlock
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.inspection.datashape.types import Complex, Number, type_of

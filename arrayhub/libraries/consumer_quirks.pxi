@@ -7,7 +7,6 @@ that identify a caller.
 
 import sys
 import warnings
-from collections import namedtuple
 
 from cpython.exc cimport PyErr_SetInterrupt
 
@@ -15,10 +14,18 @@ from arrayhub._core.cpython.frames cimport calling_module
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, stride_tuple
 
 
-# consumer, and what it requests; caller: the module or package of the Python code that calls, or part of the path of the C
-# library that calls; fault: what the consumer does with the answer that other consumers get; answer: what it gets instead;
-# issue: the upstream issue.
-Quirk = namedtuple("Quirk", "consumer request caller fault answer issue")
+class Quirk:
+    """Answer that depends on the consumer.
+
+    `request` is what the consumer asks for. `caller` is the module or package of the Python code that calls, or part of the
+    path of the C library that calls. `fault` is what the consumer does with the answer that other consumers get, `answer` what
+    it gets instead, and `issue` the upstream issue.
+    """
+
+    def __init__(self, consumer, request, caller, fault, answer, issue):
+        self.consumer, self.request, self.caller = consumer, request, caller
+        self.fault, self.answer, self.issue = fault, answer, issue
+
 
 QUIRKS = (
     Quirk("torch", "__dlpack__", "torch.utils.dlpack", "ends the process if a stride is negative", "BufferError",

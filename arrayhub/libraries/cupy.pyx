@@ -12,6 +12,7 @@ from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
     CONSTRUCTED,
     COPIED,
+    EXTERNAL,
     IMMUTABLE,
     NOT_USM,
     NOTSWAPPED,
@@ -19,19 +20,22 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
+    DLDevice,
+    compact,
     extent,
     get_dtype,
+    kDLCUDA,
+    kDLCUDAHost,
+    kDLCUDAManaged,
     layout_for_copy,
     new_array,
+    new_block,
     seal,
     set_dtype,
     shape_tuple,
     size_of,
     stride_tuple,
 )
-from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub._core.allocate cimport compact
-from arrayhub._core.memory cimport EXTERNAL, new_block
 from arrayhub._core.runtime cimport device_name
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack, interface_dict

@@ -22,6 +22,8 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
+    MemoryBlock,
+    compact,
     extent,
     get_dtype,
     layout_for_copy,
@@ -31,8 +33,6 @@ from arrayhub._core.descriptor cimport (
     set_type,
     size_of,
 )
-from arrayhub._core.allocate cimport compact
-from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.cpython.atomics cimport found
 from arrayhub.adapters cimport interface_dict
 from arrayhub.adapters.table cimport SYCL_DICT

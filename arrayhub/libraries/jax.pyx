@@ -4,10 +4,18 @@ import sys
 
 from libc.stdint cimport intptr_t
 
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, IMMUTABLE, PACKED, WRITEABLE, Descriptor, get_dtype, host_readable, \
-    name_of_elements
-from arrayhub._core.device cimport kDLCUDA
-from arrayhub._core.memory cimport BOUNDARY
+from arrayhub._core.descriptor cimport (
+    BOUNDARY,
+    C_CONTIGUOUS,
+    IMMUTABLE,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    get_dtype,
+    host_readable,
+    kDLCUDA,
+    name_of_elements,
+)
 from arrayhub._core.runtime cimport device_of, order_consumer
 from arrayhub._core.dtypes cimport NO_DLPACK
 from arrayhub.adapters cimport buffer, dlpack

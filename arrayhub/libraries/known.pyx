@@ -31,7 +31,7 @@ from arrayhub.adapters.type_cache cimport (
 )
 from arrayhub.libraries cimport numpy
 
-from arrayhub._core.device import READERS
+from arrayhub._core.descriptor import READERS
 from arrayhub._core.dtypes import DTYPE_READERS
 from arrayhub._core.errors import INSTALL, root_of
 from arrayhub.libraries import devices, dtypes

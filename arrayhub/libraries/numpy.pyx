@@ -12,22 +12,22 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
+    DLDevice,
     bare_array,
     get_dtype,
     host_readable,
+    kDLCPU,
     reserve,
     seal,
     set_dtype,
     set_type,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.adapters cimport interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, module_of, show, unreadable
-from arrayhub.libraries import wrappers
 
 cnp.import_array()
 
@@ -76,9 +76,15 @@ cdef Descriptor parse(object obj, object stream):
         try:
             set_dtype(a, descr)
         except TypeError:
-            raise wrappers.elements_error(obj) from None
+            raise elements_error(obj) from None
     seal(a)
     return a
+
+
+cdef object elements_error(object obj):
+    from arrayhub.libraries import wrappers
+
+    return wrappers.elements_error(obj)
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
@@ -86,7 +92,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
     refuse_mask(obj)
     cdef object dtype = obj.dtype
     if dtype.hasobject or dtypes.by_dtype(dtype) == NULL:
-        raise wrappers.elements_error(obj)
+        raise elements_error(obj)
     return interface_dict.parse_array_interface_as(obj, dtype)
 
 

@@ -5,8 +5,8 @@ checks what is registered, loads entry points, and names the plug-in in every er
 """
 
 import sys
+from _thread import get_ident
 from collections.abc import Callable, Iterable, Mapping
-from threading import get_ident
 from typing import Any, NoReturn
 
 from arrayhub._core.errors import InterfaceError, first_line, name_of_type, root_of, show

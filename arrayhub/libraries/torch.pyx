@@ -9,8 +9,7 @@ docs/private_names.md lists the private names used here.
 cimport cython
 from cpython.object cimport PyObject
 
-from arrayhub._core.descriptor cimport Descriptor, bare_array
-from arrayhub._core.device cimport kDLCPU, kDLCUDA
+from arrayhub._core.descriptor cimport Descriptor, bare_array, kDLCPU, kDLCUDA
 from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub._core.cpython.exceptions cimport raise_on, take

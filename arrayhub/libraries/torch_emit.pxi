@@ -7,8 +7,16 @@ from cpython.ref cimport Py_DECREF
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes, layout
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, PACKED, WRITEABLE, Descriptor, shape_tuple, size_of
-from arrayhub._core.device cimport kDLCPU, kDLCUDA
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    kDLCPU,
+    kDLCUDA,
+    shape_tuple,
+    size_of,
+)
 from arrayhub._core.runtime cimport order_consumer
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport (

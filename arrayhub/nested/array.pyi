@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.device import Device, _DeviceLike
+from arrayhub._core.descriptor import Device, _DeviceLike
 from arrayhub.array.usm_array import USMArray
 from arrayhub.inspection.datashape.types import Type
 

@@ -10,16 +10,14 @@
 
 cimport cython
 
-from arrayhub._core.descriptor cimport Descriptor
-from arrayhub._core.device cimport make_device
-from arrayhub._core.kinds cimport FIELDS, VIEWS
-from arrayhub._core.tree cimport Tree, count_nulls, first_array, has
+from arrayhub._core.descriptor cimport Descriptor, make_device
+from arrayhub._core.tree cimport FIELDS, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
 
 from arrayhub._core.copying import if_needed, view_or_copy, wanted
 from arrayhub._core.errors import unreadable
 from arrayhub._core.hooks import hooks
-from arrayhub._core.kinds import KIND_NAMES
+from arrayhub._core.tree import KIND_NAMES
 
 include "indexing.pxi"
 include "to_list.pxi"

@@ -7,7 +7,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, forbidden, if_needed, view_or_copy, wanted
 from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, root_of, show
-from arrayhub._core.kinds import kind_of
+from arrayhub._core.tree import kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, from_arrow, nested_of

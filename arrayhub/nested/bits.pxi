@@ -5,8 +5,7 @@ import numpy as np
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor
-from arrayhub._core.kinds cimport BIT_PACKED
-from arrayhub._core.tree cimport UNCOUNTED, Tree, count_nulls, has, new_tree, wait_for
+from arrayhub._core.tree cimport BIT_PACKED, UNCOUNTED, Tree, count_nulls, has, new_tree, wait_for
 
 from arrayhub._core.errors import show
 from arrayhub.convert.functions import as_numpy, asarray

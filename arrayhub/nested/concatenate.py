@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.kinds import kind_of
+from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,

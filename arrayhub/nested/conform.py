@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.device import CPU
-from arrayhub._core.kinds import kind_of
+from arrayhub._core.descriptor import CPU
+from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,

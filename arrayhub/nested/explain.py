@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError, first_line
-from arrayhub._core.kinds import kind_of
+from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict

@@ -9,7 +9,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, if_needed, wanted
 from arrayhub._core.errors import first_line, needed, unreadable
-from arrayhub._core.kinds import kind_of, per_kind
+from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import unread
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.nested.array import (

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from arrayhub._core.kinds import kind_of
+from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, make
 

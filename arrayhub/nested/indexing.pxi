@@ -5,11 +5,12 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
-from arrayhub._core.descriptor cimport Descriptor
-from arrayhub._core.integers cimport integer
-from arrayhub._core.kinds cimport ENDS, NUMBERS, UTF8
+from arrayhub._core.descriptor cimport Descriptor, integer
 from arrayhub._core.tree cimport (
+    ENDS,
     INLINE_VIEW,
+    NUMBERS,
+    UTF8,
     VIEW_BYTES,
     Tree,
     bit_at,
@@ -27,7 +28,7 @@ from arrayhub._core.tree cimport (
 )
 
 from arrayhub._core.errors import show
-from arrayhub._core.kinds import KIND_NAMES
+from arrayhub._core.tree import KIND_NAMES
 
 
 cdef object indexed(Tree t, object key):

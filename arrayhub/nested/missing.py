@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy, forbidden, if_needed, wanted
-from arrayhub._core.device import CPU
+from arrayhub._core.descriptor import CPU
 from arrayhub._core.errors import show
-from arrayhub._core.kinds import kind_of
+from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray

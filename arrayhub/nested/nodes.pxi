@@ -10,13 +10,26 @@ from arrayhub._core.descriptor cimport (
     seal,
     view_of,
 )
-from arrayhub._core.kinds cimport CHARACTERS, FLAT, NUMBERS, BIT_PACKED, VIEWS
-from arrayhub._core.tree cimport UNCOUNTED, Tree, check_again, has, length_of, new_tree, part_of, visit_arrays
+from arrayhub._core.tree cimport (
+    BIT_PACKED,
+    CHARACTERS,
+    FLAT,
+    NUMBERS,
+    UNCOUNTED,
+    VIEWS,
+    Tree,
+    check_again,
+    has,
+    length_of,
+    new_tree,
+    part_of,
+    visit_arrays,
+)
 from arrayhub.adapters cimport arrow
 
 from arrayhub._core.copying import forbidden
 from arrayhub._core.errors import show
-from arrayhub._core.kinds import KIND_NAMES
+from arrayhub._core.tree import KIND_NAMES
 
 
 cdef Tree flat(object array):

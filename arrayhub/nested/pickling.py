@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import show
-from arrayhub._core.kinds import KIND_NAMES, kind_of, row_named
+from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, is_on_host, make, nested_of

@@ -3,7 +3,7 @@
 from html import escape
 from typing import Any
 
-from arrayhub._core.kinds import kind_of
+from arrayhub._core.tree import kind_of
 from arrayhub.inspection.pictures.canvas import CELL, GAP, MARGIN, Canvas, cell, for_page, rainbow, text
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
 

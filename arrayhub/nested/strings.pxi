@@ -8,10 +8,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from arrayhub._core.descriptor cimport Descriptor
-from arrayhub._core.kinds cimport CHARACTERS, ENDS, UTF8, VIEWS
 from arrayhub._core.tree cimport (
+    CHARACTERS,
+    ENDS,
     INLINE_VIEW,
+    UTF8,
     VIEW_BYTES,
+    VIEWS,
     Tree,
     check_again,
     false_field_error,

@@ -1,11 +1,23 @@
 """Lists of equal lengths as one array with one more dimension."""
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, reshape, shape_tuple
-from arrayhub._core.kinds cimport FIELDS, LISTS, NUMBERS, BIT_PACKED, SIZES, WIDTH
-from arrayhub._core.tree cimport Tree, check_again, count_nulls, has, integer_at, part_inside
+from arrayhub._core.tree cimport (
+    BIT_PACKED,
+    FIELDS,
+    LISTS,
+    NUMBERS,
+    SIZES,
+    WIDTH,
+    Tree,
+    check_again,
+    count_nulls,
+    has,
+    integer_at,
+    part_inside,
+)
 
 from arrayhub._core.hooks import hooks
-from arrayhub._core.kinds import KIND_NAMES
+from arrayhub._core.tree import KIND_NAMES
 from arrayhub.convert.functions import as_numpy, asarray
 
 

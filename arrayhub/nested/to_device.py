@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.device import CPU, Device
-from arrayhub._core.kinds import kind_of
+from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, check, is_on_host, make, part, sized, with_offsets
 from arrayhub.runtimes.sycl import named_queue

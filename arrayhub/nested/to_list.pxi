@@ -1,7 +1,6 @@
 """Elements of a nested array as Python objects."""
 
-from arrayhub._core.kinds cimport KINDS
-from arrayhub._core.tree cimport Tree, check_again, count_nulls, is_missing, part_inside, part_of
+from arrayhub._core.tree cimport KINDS, Tree, check_again, count_nulls, is_missing, part_inside, part_of
 
 from arrayhub.convert.functions import as_numpy
 from arrayhub.nested import logical_types

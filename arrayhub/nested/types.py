@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from arrayhub._core.kinds import per_kind
+from arrayhub._core.tree import per_kind
 from arrayhub.inspection.datashape.types import (
     STRIDED,
     VAR,

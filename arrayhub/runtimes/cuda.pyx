@@ -17,10 +17,18 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport intptr_t, uint64_t
 from posix.unistd cimport getpid
 
-from arrayhub._core.descriptor cimport Descriptor, extent
-from arrayhub._core.device cimport DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub._core.integers cimport is_bool
-from arrayhub._core.memory cimport EXTERNAL, PAGE, new_block
+from arrayhub._core.descriptor cimport (
+    EXTERNAL,
+    PAGE,
+    Descriptor,
+    DLDevice,
+    extent,
+    is_bool,
+    kDLCUDA,
+    kDLCUDAHost,
+    kDLCUDAManaged,
+    new_block,
+)
 from arrayhub._core.runtime cimport Runtime, runtime_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 

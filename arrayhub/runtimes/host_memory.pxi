@@ -1,7 +1,16 @@
 """Host-readable memory as host memory: shared and host USM, CUDA's pinned and managed memory."""
 
-from arrayhub._core.descriptor cimport NOT_USM, OTHER_CONTEXT, PACKED, Descriptor, host_readable, same_layout
-from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLCPU
+from arrayhub._core.descriptor cimport (
+    NOT_USM,
+    OTHER_CONTEXT,
+    PACKED,
+    UNRESOLVED_ID,
+    Descriptor,
+    DLDevice,
+    host_readable,
+    kDLCPU,
+    same_layout,
+)
 from arrayhub._core.runtime cimport host_ready, device_name
 
 from arrayhub._core.errors import unreadable

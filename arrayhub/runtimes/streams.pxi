@@ -1,7 +1,6 @@
 """``stream=``: ordering of every import, for every kind of memory, and validation of the argument."""
 
-from arrayhub._core.descriptor cimport Descriptor, same_layout
-from arrayhub._core.device cimport kDLCPU
+from arrayhub._core.descriptor cimport Descriptor, kDLCPU, same_layout
 from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
 from arrayhub.runtimes cimport cuda, sycl
 

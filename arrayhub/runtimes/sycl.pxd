@@ -1,7 +1,6 @@
 """SYCL runtime through dpctl's C functions, which are looked up at run time."""
 
-from arrayhub._core.descriptor cimport Descriptor
-from arrayhub._core.memory cimport MemoryBlock
+from arrayhub._core.descriptor cimport Descriptor, MemoryBlock
 
 ctypedef void* QueueRef
 ctypedef void* ContextRef

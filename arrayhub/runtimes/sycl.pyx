@@ -15,22 +15,29 @@ from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCap
 
 from arrayhub._core.descriptor cimport (
     OTHER_CONTEXT,
+    PAGE,
+    UNRESOLVED_ID,
+    USM,
     USM_DEVICE,
     USM_HOST,
     USM_SHARED,
     Descriptor,
+    DLDevice,
+    MemoryBlock,
     block_of,
     block_of_reach,
     extent,
+    kDLOneAPI,
+    new_block,
+    owner_of,
+    set_owner,
+    successor_of,
 )
-from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
-from arrayhub._core.memory cimport PAGE, USM, MemoryBlock, successor_of, new_block, owner_of, set_owner
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
 
 from arrayhub import sycl_runtime
-from arrayhub._core.descriptor import IN_MESSAGES, USM_NAMES
-from arrayhub._core.device import READERS, Device
+from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device
 from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
 
 include "usm_extent.pxi"

@@ -3,7 +3,7 @@ from typing import Literal, SupportsIndex, TypeAlias, final
 
 import numpy.typing as npt
 
-from arrayhub._core.device import _DeviceLike
+from arrayhub._core.descriptor import _DeviceLike
 from arrayhub.array.usm_array import USMArray
 
 _Memory: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]

@@ -8,21 +8,28 @@ cimport numpy as cnp
 from libc.string cimport memcpy
 
 from arrayhub._core.descriptor cimport (
+    BOUNDARY,
     CONSTRUCTED,
+    PAGE,
     USM_DEVICE,
     USM_HOST,
     USM_SHARED,
     WRITEABLE,
     Descriptor,
+    DLDevice,
+    allocate,
+    is_bool,
+    kDLCPU,
+    kDLCUDA,
+    kDLCUDAHost,
+    kDLCUDAManaged,
     labels_of,
     new_array,
     seal,
     set_dtype,
     set_labels,
+    to_boundary,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
-from arrayhub._core.integers cimport is_bool
-from arrayhub._core.memory cimport BOUNDARY, PAGE, allocate, to_boundary
 from arrayhub._core.runtime cimport runtime_of
 from arrayhub._core.cpython.atomics cimport found
 from arrayhub.array.usm_array cimport allocate_usm
@@ -32,10 +39,9 @@ import operator
 import numpy as np
 
 from arrayhub import transfer
-from arrayhub._core.device import Device
+from arrayhub._core.descriptor import Device, label
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub._core.labels import label
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.sycl import queue_for
 from arrayhub.storage import layouts, planning

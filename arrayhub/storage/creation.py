@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrayhub import transfer
-from arrayhub._core.allocate import as_copy, slowest_first
+from arrayhub._core.descriptor import as_copy, slowest_first
 from arrayhub._core.errors import show
 from arrayhub.array.casting import checked, converted, is_integer, rank
 from arrayhub.array.usm_array import USMArray

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, SupportsIndex, TypeAlias
 
+from arrayhub._core.descriptor import integer
 from arrayhub._core.errors import show
-from arrayhub._core.integers import integer
 from arrayhub.adapters.dimensions import GRID, is_known
 from arrayhub.storage.planning import integers, is_ordered, layout_ranks
 

@@ -11,11 +11,9 @@ from typing import Any, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from arrayhub._core.descriptor import MAX_NDIM
+from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, integer
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import show
-from arrayhub._core.integers import integer
-from arrayhub._core.memory import BOUNDARY
 
 MOST_BYTES = 2**63 - 1
 

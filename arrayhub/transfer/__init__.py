@@ -20,16 +20,14 @@ from typing import Any
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import wanted
-from arrayhub._core.device import CPU, Device
+from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import show, unreadable
 from arrayhub.runtimes.host import host_view, is_host_readable, ordered
 from arrayhub.runtimes.sycl import named_queue, queue_of_array, shares_context
 from arrayhub.transfer import host
 from arrayhub.transfer.host_copies import check_out
-from arrayhub.transfer.progress import reporting
 from arrayhub.transfer.settings import configure
-from arrayhub.transfer.traced import Traced
 
 __all__ = ["configure", "held", "release"]
 
@@ -95,7 +93,11 @@ def _engine(name):
     engine = _loaded.get(name)
     if engine is None:
         engine = _loaded[name] = _imported(name)
-    return Traced(engine) if tracing.is_active() else engine
+    if not tracing.is_active():
+        return engine
+    from arrayhub.transfer.traced import Traced
+
+    return Traced(engine)
 
 
 def _imported(name):
@@ -135,6 +137,8 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     engine = _engine("host" if readable else _engine_name(array.device))
     if progress is None:  # avoid the overhead of the context manager for small copies
         return engine.to_host(array, out=out, stream=stream)
+    from arrayhub.transfer.progress import reporting
+
     with reporting(progress, array.nbytes) as report:
         return engine.to_host(array, out=out, stream=stream, progress=report)
 
@@ -163,6 +167,8 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
     elsewhere = _ENGINES.get(array.device.type) != target
     source = "host" if elsewhere and is_host_readable(array) else _engine_name(array.device)
     *first_steps, last = _ROUTES[source, target]
+    from arrayhub.transfer.progress import reporting
+
     with reporting(progress, array.nbytes * (len(first_steps) + 1)) as report:
         for function in first_steps:
             array = getattr(_engine(source), function)(array, progress=report)

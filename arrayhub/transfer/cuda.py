@@ -19,9 +19,8 @@ import warnings
 
 import numpy
 
-from arrayhub._core.allocate import empty_like, slowest_first
+from arrayhub._core.descriptor import HUGE_PAGE, PAGE, empty_like, slowest_first
 from arrayhub._core.errors import needed
-from arrayhub._core.memory import HUGE_PAGE, PAGE
 from arrayhub.libraries.cupy import as_words, on_memory
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.cuda import stream_number

@@ -19,13 +19,14 @@ from posix.unistd cimport getpid
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     F_CONTIGUOUS,
+    HUGE_PAGE,
     PACKED,
+    PAGE,
     Descriptor,
     host_readable,
     same_shape,
     size_of,
 )
-from arrayhub._core.memory cimport HUGE_PAGE, PAGE
 from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
     Context,

@@ -2,8 +2,7 @@
 
 from libc.stdint cimport intptr_t, uint64_t
 
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, F_CONTIGUOUS, Descriptor, extent
-from arrayhub._core.device cimport kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, F_CONTIGUOUS, Descriptor, extent, kDLCUDAHost, kDLCUDAManaged
 from arrayhub.runtimes cimport cuda as runtime
 from arrayhub.runtimes.cuda cimport (
     Driver,

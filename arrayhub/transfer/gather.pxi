@@ -14,6 +14,7 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
+    MemoryBlock,
     block_of,
     extent,
     labels_of,
@@ -25,7 +26,6 @@ from arrayhub._core.descriptor cimport (
     view_of,
 )
 from arrayhub._core.footprint cimport Footprint, measure
-from arrayhub._core.memory cimport MemoryBlock
 from arrayhub.libraries.numpy cimport emit_run
 
 from arrayhub._core.errors import show

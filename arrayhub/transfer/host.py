@@ -2,7 +2,7 @@
 
 import numpy
 
-from arrayhub._core.allocate import empty_like, typed_like
+from arrayhub._core.descriptor import empty_like, typed_like
 from arrayhub.libraries.numpy import ndarray, raw
 from arrayhub.transfer import host_copies
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from arrayhub._core.allocate import empty_like
+from arrayhub._core.descriptor import empty_like
 from arrayhub.libraries.dpctl import can_pack, on_memory, pack
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import sycl

@@ -12,8 +12,8 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
+from arrayhub._core.descriptor import BOUNDARY
 from arrayhub._core.errors import show
-from arrayhub._core.memory import BOUNDARY
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.transport.deferred_error import not_restored

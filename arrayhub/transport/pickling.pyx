@@ -33,16 +33,22 @@ from arrayhub._core cimport dtypes, layout, tracing
 from arrayhub._core.cpython.frames cimport calling_frame
 from arrayhub._core.descriptor cimport (
     ALIGNED,
+    BOUNDARY,
     C_CONTIGUOUS,
     CONSTRUCTED,
     COPIED,
+    EXTERNAL,
     IMMUTABLE,
     PACKED,
     WRITEABLE,
     Descriptor,
+    DLDevice,
+    MemoryBlock,
+    allocate,
     block_of,
     extent,
     get_dtype,
+    kDLCPU,
     labels_of,
     new_array,
     seal,
@@ -51,15 +57,13 @@ from arrayhub._core.descriptor cimport (
     shape_tuple,
     size_of,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU
 from arrayhub._core.footprint cimport Footprint
-from arrayhub._core.memory cimport BOUNDARY, EXTERNAL, MemoryBlock, allocate
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.transfer.host_copies cimport footprint
 
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub._core.labels import label
+from arrayhub._core.descriptor import label
 from arrayhub._core.tracing import copied as tell_copy
 from arrayhub._core.tracing import started
 from arrayhub.transfer.host_copies import gathered

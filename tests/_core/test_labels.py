@@ -13,7 +13,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import arrayhub as ah
-from arrayhub._core.labels import label
+from arrayhub._core.descriptor import label
 
 
 def labels(a):

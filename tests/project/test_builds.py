@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from children import finished, run
 
-import arrayhub._core.device
+import arrayhub._core.descriptor
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = Path(arrayhub._core.device.__file__).parents[1]  # the folder of the compiled modules
+PACKAGE = Path(arrayhub._core.descriptor.__file__).parents[1]  # the folder of the compiled modules
 SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
-FILES = "import arrayhub, arrayhub._core.device as device; print(arrayhub.__file__, device.__file__, sep='\\n')"
+FILES = "import arrayhub, arrayhub._core.descriptor as core; print(arrayhub.__file__, core.__file__, sep='\\n')"
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_sanitizer_refuses_to_test_another_package(clone_and_site, tool):
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (clone, site)))}
     assert sanitize.imported_elsewhere(clone, environ) == []
     not_compiled(clone)
-    assert sanitize.imported_elsewhere(clone, environ) == [str(site / "arrayhub" / "_core" / f"device{SUFFIX}")]
+    assert sanitize.imported_elsewhere(clone, environ) == [str(site / "arrayhub" / "_core" / f"descriptor{SUFFIX}")]
     (clone / "arrayhub").rename(clone / "moved")
     assert len(sanitize.imported_elsewhere(clone, environ)) == 2
 

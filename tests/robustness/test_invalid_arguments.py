@@ -137,9 +137,9 @@ def test_invalid_arguments_raise(module):
 def test_none_is_refused():
     """Its fields would be read without a look, and what lies there is chance."""
     python("""
-import arrayhub._core.descriptor, arrayhub._core.allocate, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
+import arrayhub._core.descriptor, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
 for function in (
-    arrayhub._core.allocate.slowest_first, arrayhub._core.descriptor.name_of_elements, arrayhub.libraries.cupy.emit,
+    arrayhub._core.descriptor.slowest_first, arrayhub._core.descriptor.name_of_elements, arrayhub.libraries.cupy.emit,
     arrayhub.nested.array.valid_mask, arrayhub.nested.array.unpacked,
 ):
     with pytest.raises(TypeError, match="got NoneType"):

@@ -5,13 +5,20 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int32_t, int64_t, intptr_t
 from libc.string cimport memset
 
-from arrayhub._core.descriptor cimport OTHER_CONTEXT, Descriptor, host_readable
-from arrayhub._core.device cimport DLDevice, kDLCPU, kDLCUDA, kDLCUDAManaged
+from arrayhub._core.descriptor cimport (
+    OTHER_CONTEXT,
+    Descriptor,
+    DLDevice,
+    host_readable,
+    kDLCPU,
+    kDLCUDA,
+    kDLCUDAManaged,
+)
 from arrayhub._core.runtime cimport device_of, host_ready
 from arrayhub._core.tree cimport check_below, first_array, visit_arrays
 from arrayhub.runtimes cimport cuda
 
-from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.descriptor import TYPE_NAMES
 from arrayhub._core.errors import interface_error, show
 
 

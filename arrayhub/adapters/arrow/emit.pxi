@@ -13,7 +13,8 @@ from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport Descriptor, host_readable, size_of
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
-from arrayhub._core.kinds cimport (
+from arrayhub._core.tree cimport (
+    BIT_PACKED,
     CHARACTERS,
     ENDS,
     FIELDS,
@@ -21,10 +22,15 @@ from arrayhub._core.kinds cimport (
     LISTS,
     NODE_KINDS,
     NUMBERS,
-    BIT_PACKED,
     SIZES,
+    UNCOUNTED,
+    VIEW_BYTES,
     VIEWS,
     WIDTH,
+    Tree,
+    check_below,
+    has,
+    visit_arrays,
 )
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub._core.tree cimport UNCOUNTED, VIEW_BYTES, Tree, check_below, has, visit_arrays

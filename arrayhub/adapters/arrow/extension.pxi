@@ -10,7 +10,7 @@ from arrayhub._core.descriptor cimport Descriptor, labels_of, reshape, set_label
 from arrayhub._core.tree cimport Tree
 
 from arrayhub._core.errors import interface_error
-from arrayhub._core.labels import named
+from arrayhub._core.descriptor import named
 
 cdef enum:
     BOOL_CODE = 6                  # DLPack's

@@ -6,7 +6,7 @@ Source: "Data type description -- format strings" of the C data interface's spec
 from libc.string cimport strcmp, strlen, strncmp
 
 from arrayhub._core cimport dtypes
-from arrayhub._core.kinds cimport (
+from arrayhub._core.tree cimport (
     BITS,
     BYTES,
     BYTES_VIEW,

@@ -3,8 +3,19 @@
 cimport numpy as cnp
 
 from arrayhub._core.descriptor cimport Descriptor, host_readable
-from arrayhub._core.kinds cimport CATEGORICAL, FIELDS, NODE_KINDS, NUMBERS, WIDTH
-from arrayhub._core.tree cimport UNCOUNTED, Tree, count_nulls, has, length_of, visit_arrays
+from arrayhub._core.tree cimport (
+    CATEGORICAL,
+    FIELDS,
+    NODE_KINDS,
+    NUMBERS,
+    UNCOUNTED,
+    WIDTH,
+    Tree,
+    count_nulls,
+    has,
+    length_of,
+    visit_arrays,
+)
 from arrayhub.adapters.type_cache cimport (
     ARROW_ARRAY,
     ARROW_ARRAY_FIRST,

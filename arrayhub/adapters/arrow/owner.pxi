@@ -6,7 +6,7 @@ cimport cython
 
 from libc.stdint cimport intptr_t
 
-from arrayhub._core.device cimport DLDevice, kDLCPU
+from arrayhub._core.descriptor cimport DLDevice, kDLCPU
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 
 from arrayhub._core.errors import interface_error

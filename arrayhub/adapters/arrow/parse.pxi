@@ -12,6 +12,8 @@ from arrayhub._core.descriptor cimport (
     USM_DEVICE,
     Descriptor,
     host_readable,
+    kDLCPU,
+    kDLOneAPI,
     new_array,
     reshape,
     seal,
@@ -19,27 +21,24 @@ from arrayhub._core.descriptor cimport (
     set_type,
     shape_tuple,
 )
-from arrayhub._core.device cimport kDLCPU, kDLOneAPI
 from arrayhub._core.runtime cimport adopt, host_ready
-from arrayhub._core.kinds cimport (
+from arrayhub._core.tree cimport (
     ANY,
+    BIT_PACKED,
     CATEGORICAL,
     FIELDS,
     FLAT,
     LISTS,
+    MAX_DEPTH,
     NODE_KINDS,
     NUMBERS,
-    BIT_PACKED,
     REGULAR,
     SIZES,
+    UNCOUNTED,
+    VIEW_BYTES,
     VIEWS,
     WIDTH,
     NodeKind,
-)
-from arrayhub._core.tree cimport (
-    MAX_DEPTH,
-    UNCOUNTED,
-    VIEW_BYTES,
     Tree,
     count_nulls,
     has,
@@ -49,7 +48,7 @@ from arrayhub._core.tree cimport (
 )
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
-from arrayhub._core.device import TYPE_NAMES
+from arrayhub._core.descriptor import TYPE_NAMES
 from arrayhub._core.errors import interface_error
 
 # Offsets of empty arrays in host memory

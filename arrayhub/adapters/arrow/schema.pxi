@@ -20,8 +20,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.runtime cimport device_name
-from arrayhub._core.kinds cimport FIELDS, INDICES, NODE_KINDS, NUMBERS, WIDTH
-from arrayhub._core.tree cimport MAX_DEPTH, Tree, has, visit_arrays
+from arrayhub._core.tree cimport FIELDS, INDICES, MAX_DEPTH, NODE_KINDS, NUMBERS, WIDTH, Tree, has, visit_arrays
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.errors import PACKED_ELEMENTS, interface_error

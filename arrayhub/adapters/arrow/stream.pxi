@@ -9,8 +9,7 @@ from libc.stdint cimport int64_t
 
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
-from arrayhub._core.kinds cimport ANY, NODE_KINDS
-from arrayhub._core.tree cimport MAX_DEPTH
+from arrayhub._core.tree cimport ANY, MAX_DEPTH, NODE_KINDS
 
 from arrayhub._core.errors import interface_error
 

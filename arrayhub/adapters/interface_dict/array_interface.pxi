@@ -19,23 +19,27 @@ from arrayhub._core.descriptor cimport (
     ALIGNED,
     C_CONTIGUOUS,
     COPIED,
+    EXTERNAL,
     F_CONTIGUOUS,
     NOTSWAPPED,
     PACKED,
     WRITEABLE,
     Descriptor,
+    DLDevice,
+    MemoryBlock,
+    describe_release,
     extent,
     get_dtype,
     host_readable,
+    kDLCPU,
     new_array,
+    new_block,
     seal,
     set_dtype,
     set_type,
     shape_tuple,
     stride_tuple,
 )
-from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.memory cimport EXTERNAL, MemoryBlock, describe_release, new_block
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.table cimport ARRAY_INTERFACE, ARRAY_STRUCT

@@ -12,12 +12,14 @@ from arrayhub._core.descriptor cimport (
     WRITEABLE,
     Descriptor,
     get_dtype,
+    kDLCUDA,
+    kDLCUDAHost,
+    kDLCUDAManaged,
     seal,
     shape_tuple,
     size_of,
     stride_tuple,
 )
-from arrayhub._core.device cimport kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 from arrayhub.adapters.table cimport CUDA_DICT
 from arrayhub.adapters.type_cache cimport SILENT_ON_DEFAULT, record_of_type
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream

@@ -13,7 +13,7 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from arrayhub._core.integers cimport digit, is_bool, is_digit
+from arrayhub._core.descriptor cimport digit, is_bool, is_digit
 from arrayhub._core.cpython.atomics cimport find
 from arrayhub.adapters.table cimport ARRAY_INTERFACE, CUDA_DICT, PROTOCOL_NUMBERS, SYCL_DICT
 

@@ -7,16 +7,18 @@ from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     IMMUTABLE,
+    UNRESOLVED_ID,
     USM_DEVICE,
     WRITEABLE,
     Descriptor,
+    DLDevice,
+    MemoryBlock,
     block_of,
     extent,
     get_dtype,
+    kDLOneAPI,
     seal,
 )
-from arrayhub._core.device cimport UNRESOLVED_ID, DLDevice, kDLOneAPI
-from arrayhub._core.memory cimport MemoryBlock
 from arrayhub._core.runtime cimport host_ready
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.table cimport SYCL_DICT

@@ -4,7 +4,6 @@ Native numbers are looked up in the table of element types, without a Python cal
 their syntax is validated, and the results are cached.
 """
 
-import copy
 import re
 import sys
 
@@ -24,10 +23,9 @@ cdef extern from "Python.h":
     Py_ssize_t PyUnicode_GET_LENGTH(object text) noexcept
     const char* PyUnicode_DATA(object text) noexcept
 
-# The expression lists the units, because numpy.dtype('m8[ns/0]') divides by zero, which ends the process.
-_TYPESTR = re.compile(
-    r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(?:\[[0-9]{0,9}(?:[YMWDhms]|ms|us|ns|ps|fs|as)\])?)", re.ASCII
-)
+# The expression lists the units, because numpy.dtype('m8[ns/0]') divides by zero, which ends the process. `re` compiles it
+# on first use.
+_TYPESTR = r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(?:\[[0-9]{0,9}(?:[YMWDhms]|ms|us|ns|ps|fs|as)\])?)"
 _ACCEPTED_TYPESTR = (
     "a byte order '<', '>' or '|', a kind of b i u f c m M S U V, and a size that NumPy supports, as in '<f8', '<M8[ns]'"
 )
@@ -91,7 +89,7 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
     'float'), including types whose values are not in the memory of the array.
     """
     cdef object dtype
-    match = _TYPESTR.fullmatch(typestr) if isinstance(typestr, str) else None
+    match = re.fullmatch(_TYPESTR, typestr, re.ASCII) if isinstance(typestr, str) else None
     if match is None:
         raise dict_error(protocol, key, typestr, _ACCEPTED_TYPESTR)
     try:
@@ -116,6 +114,8 @@ cdef object fields_from_descr(object descr, object void, int protocol):
     if dtype.itemsize != void.itemsize:
         raise dict_error(protocol, "descr", descr, f"fields that add up to the {void.itemsize} bytes of typestr, not"
                          f" {dtype.itemsize}")
+    import copy
+
     if len(_records) >= REMEMBERED_TYPESTRS:
         _records.clear()
     _records[void] = (copy.deepcopy(descr), dtype)    # a copy, because the producer may change the list

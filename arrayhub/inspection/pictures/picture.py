@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from math import gcd
 from typing import Any, SupportsIndex
 
-from arrayhub._core.descriptor import MAX_NDIM, name_of_elements
+from arrayhub._core.descriptor import MAX_NDIM, integer, name_of_elements
 from arrayhub._core.errors import show
-from arrayhub._core.integers import integer
 from arrayhub.array.usm_array import USMArray
 from arrayhub.inspection.pictures.geometry import Geometry
 from arrayhub.inspection.units import of_bytes

@@ -4,7 +4,6 @@ cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
 
-from arrayhub._core.device cimport kDLCPU, make_device
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
@@ -149,7 +148,7 @@ cdef PyObject* referent_of(Release release, void* resource) noexcept:
     return NULL
 
 
-cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
+cdef int _traverse_block(PyObject* self, Visit visit, void* context) noexcept:
     """Visit the objects that a block refers to, without touching a reference count: the garbage collector is running.
 
     A block is never cleared, as in a tuple: its references are set on creation, so every cycle through a block also
@@ -165,7 +164,7 @@ cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
     return answer
 
 
-collect(<PyTypeObject*> MemoryBlock, _traverse)
+collect(<PyTypeObject*> MemoryBlock, _traverse_block)
 
 
 cdef void _free(void* allocation) noexcept:

@@ -2,6 +2,8 @@ from typing import Any, TypeVar, type_check_only
 
 _T = TypeVar("_T")
 
+Tree: Any  # the base of NestedArray, which has the attributes
+
 KIND_NAMES: tuple[str, ...]
 
 @type_check_only

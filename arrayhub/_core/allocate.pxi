@@ -1,24 +1,6 @@
 """New host arrays with the type and shape of existing ones."""
 
 from arrayhub._core cimport layout
-from arrayhub._core.descriptor cimport (
-    CONSTRUCTED,
-    COPIED,
-    IMMUTABLE,
-    NOT_USM,
-    OTHER_CONTEXT,
-    PACKED,
-    WRITEABLE,
-    Descriptor,
-    labels_of,
-    layout_for_copy,
-    new_array,
-    seal,
-    set_dtype,
-    set_labels,
-)
-from arrayhub._core.device cimport DLDevice, kDLCPU
-from arrayhub._core.memory cimport BOUNDARY, MemoryBlock, allocate
 
 
 def empty_like(Descriptor array, object order="C"):

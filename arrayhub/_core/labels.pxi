@@ -5,9 +5,6 @@ cimport cython
 import operator
 from collections.abc import Mapping
 
-from arrayhub._core.descriptor cimport Descriptor, labels_of, same_layout, set_labels
-from arrayhub._core.integers cimport integer
-
 from arrayhub._core.errors import show
 
 

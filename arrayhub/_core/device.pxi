@@ -1,9 +1,6 @@
 """Device: the device that holds memory, as a hashable value that prints as "cuda:0"."""
 
 import operator
-import re
-
-from arrayhub._core.integers cimport is_bool
 
 from arrayhub._core.errors import root_of, show
 
@@ -32,7 +29,6 @@ _TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 # register them. A reader returns a DLPack pair. Strings of an unknown form go to the reader under the key "str".
 READERS = {}
 
-_SPELLING = re.compile(r"([a-z_]+)(?::(\d{1,9}))?\Z")
 _ACCEPTED = (
     "a Device, 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair such as (2, 0), a SYCL filter string or queue, "
     "or a library's own device object"
@@ -126,9 +122,9 @@ cdef DLDevice _parse(object spec) except *:
 
 
 cdef DLDevice _parse_string(object spec) except *:
-    match = _SPELLING.match(spec)
-    if match is not None and match[1] in _TYPE_NUMBERS:
-        return _parse_pair((_TYPE_NUMBERS[match[1]], int(match[2] or 0)))
+    name, colon, ordinal = str.partition(spec, ":")
+    if name in _TYPE_NUMBERS and (not colon or ordinal.isascii() and ordinal.isdecimal() and len(ordinal) < 10):
+        return _parse_pair((_TYPE_NUMBERS[name], int(ordinal or 0)))
     reader = READERS.get("str")
     if reader is None:
         raise ValueError(f"device: {spec!r} is not a device; accepted: {_ACCEPTED}")
