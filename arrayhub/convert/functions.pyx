@@ -403,8 +403,18 @@ cdef object give_traced(object obj, Library to, object copy, bint allow_readonly
 
 
 cdef object with_missing(object obj, Library to, object export, object missing, object copy):
-    """Export `obj` with its missing values replaced."""
-    return hooks.with_missing(obj, export, missing, copy, to.reads_host, to is _NUMPY)
+    """Export `obj` with its missing values replaced. `trace` reports one export."""
+    cdef tracing.Handover handover
+    if not tracing.active:
+        return hooks.with_missing(obj, export, missing, copy, to.reads_host, to is _NUMPY)
+    handover = tracing.Handover()
+    handover.begin()
+    try:
+        result = hooks.with_missing(obj, export, missing, copy, to.reads_host, to is _NUMPY)
+        handover.set_export(to.call, obj, result)
+    finally:
+        handover.end()
+    return result
 
 
 def as_numpy(obj, /, *, copy=None, missing=None):

@@ -203,8 +203,8 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
         raise TypeError(f"{call}, and value is {show(value)}; accepted: one number, string or time")
     if isinstance(value, str):
         raise TypeError(
-            f"{call}, and value is {show(value)}; accepted: a number or a time. 'mask' and 'nan' are values of missing=,"
-            " as in arrayhub.as_numpy(x, missing='nan')"
+            f"{call}, and value is {show(value)}; accepted: a number or a time. 'mask' and 'nan' are values of"
+            " missing=, as in arrayhub.as_numpy(x, missing='nan')"
         )
     if node.meaning is not None:
         return _count_of(value, dtype, node.meaning, call)

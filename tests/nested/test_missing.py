@@ -345,6 +345,15 @@ def test_explain_names_a_call_that_works(column):
         assert np.asarray(getattr(ah, f"as_{library}")(column, missing=0)).tolist() == [1, 0, 3]
 
 
+def test_trace_reports_one_export_under_the_name_of_the_call():
+    source = pa.array([1, None, 3])
+    with ah.trace() as report:
+        ah.as_torch(source, missing=0)
+        ah.as_numpy(source, missing="mask")
+    said = str(report)
+    assert said.startswith("2 hand-overs") and "as_torch" in said and "as_numpy" in said
+
+
 def test_fill_null_is_named_where_a_nested_array_is_not_dense():
     x = ah.asnested([[1, 2], None])
     with pytest.raises(ValueError, match=r"fill_null\(value\)"):
