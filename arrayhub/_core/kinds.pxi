@@ -71,6 +71,8 @@ def kind_of(node):
 
 def row_named(name):
     """Return the row of a kind by its name."""
+    if name not in _ROWS_BY_NAME:
+        raise ValueError(f"kind: accepted: {', '.join(KIND_NAMES)}")
     return _ROWS_BY_NAME[name]
 
 

@@ -376,7 +376,9 @@ def pack(Descriptor array, Descriptor target):
     The copy may still be running on return. Dimensions of length 1 are removed first, because dpnp 0.20 raises
     "Unexpected result of simplifying iteration space" for some of their strides.
     """
-    squeeze = sys.modules["dpnp.tensor"].squeeze
+    squeeze = getattr(sys.modules.get("dpnp.tensor"), "squeeze", None)
+    if squeeze is None:
+        raise BufferError("dpnp: dpnp.tensor is not imported; see can_pack")
     squeeze(emit(as_words(target)))[...] = squeeze(emit(as_words(array)))
 
 
