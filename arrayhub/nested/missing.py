@@ -8,7 +8,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, forbidden, if_needed, wanted
 from arrayhub._core.descriptor import CPU
-from arrayhub._core.errors import show
+from arrayhub._core.errors import show, unreadable
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
@@ -348,6 +348,8 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         return values, export(mask if place == CPU or is_on_host(column) else mask.to_device(place), copy=copy)
     if copy is False and has_missing(column):
         forbidden(copy, "missing", "missing values are replaced in a copy")
+    if copy is None and not is_on_host(column):
+        raise BufferError(unreadable("missing", column.device, call="pass copy=True, which fills a host copy"))
     try:
         filled = fill_null(column, _NAN if _is_nan(missing) else missing)
     except (TypeError, ValueError, OverflowError) as error:

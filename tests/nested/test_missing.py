@@ -358,3 +358,23 @@ def test_fill_null_is_named_where_a_nested_array_is_not_dense():
     x = ah.asnested([[1, 2], None])
     with pytest.raises(ValueError, match=r"fill_null\(value\)"):
         x.to_dense()
+
+
+# ----------------------------------------------------------------------------------------------------------- on devices
+
+
+def test_missing_values_on_a_device(sycl):
+    """A mask is made on the host and copied to the device. Values are filled in host memory, on request only."""
+    x = ah.asnested(pa.array([1.0, None, 3.0])).to_device("oneapi:0")
+    mask = x.is_null()
+    assert mask.device == x.device and mask.to_host().tolist() == MASK
+    values, mask = ah.as_dpnp(x, missing="mask")
+    assert ah.asarray(values).ptr == x.content.ptr and ah.asarray(mask).to_host().tolist() == MASK
+    for call in (lambda: ah.as_numpy(x, missing=0.0), lambda: ah.as_dpnp(x, missing="nan")):
+        with pytest.raises(BufferError, match="missing: the memory is on oneapi:0.*copy=True"):
+            call()
+    assert ah.as_numpy(x, missing=0.0, copy=True).tolist() == [1.0, 0.0, 3.0]
+    assert ah.asarray(ah.as_dpnp(x, missing=0.0, copy=True)).to_host().tolist() == [1.0, 0.0, 3.0]
+    assert ah.as_numpy(x, missing="mask", copy=True).tolist() == [1.0, None, 3.0]
+    filled = x.fill_null(0.0)
+    assert filled.device.type == "cpu" and filled.tolist() == [1.0, 0.0, 3.0]
