@@ -746,7 +746,7 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         dtype : optional
-            Element type to convert to, which copies.
+            Element type to convert to, which copies; any that `asarray` accepts.
         copy : {False, None, True, "if_needed"}, optional
             True: always copy, also from a device. "if_needed": a view, or a copy if a view is impossible.
 
@@ -758,7 +758,7 @@ cdef class USMArray(Descriptor):
         host = transfer.to_host(self, copy=wanted(copy, "to_numpy")) if copy is not False and copy is not None else self
         values = numpy_library.emit(host)
         since = started() if tracing.active else None
-        converted = values if dtype is None else values.astype(dtype, copy=False)
+        converted = values if dtype is None else values.astype(requested_dtype(dtype), copy=False)
         if converted is not values:
             tell_copy("to_numpy", "cpu", "numpy.ndarray", converted.nbytes, since)
         return converted

@@ -17,6 +17,7 @@ def check(dtype, expected):
     assert ah.asarray(x, dtype=dtype).dtype == expected
     assert ah.zeros(2, dtype=dtype).dtype == expected
     assert ah.asarray(x).astype(dtype).dtype == expected
+    assert ah.asarray(x).to_numpy(dtype=dtype).dtype == expected
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "int8", "int64", "uint8", "bool", "complex64", "float16"])
