@@ -16,6 +16,9 @@ def protocols_of_type(a: npt.NDArray[np.float32], capsule: object) -> None:
     assert_type(arrayhub.asarray(a), USMArray)
     assert_type(arrayhub.asarray(a, dtype="f8", device=Device("cuda:0"), copy=True, stream=1, via="dlpack"), USMArray)
     assert_type(arrayhub.asarray([1, 2]), USMArray)
+    assert_type(arrayhub.asarray(a, dtype=torch.bfloat16), USMArray)
+    assert_type(arrayhub.zeros(3, jax.numpy.float32), USMArray)
+    assert_type(arrayhub.asarray(a).astype(torch.float64).to_numpy(dtype=torch.int8), npt.NDArray[Any])
     assert_type(arrayhub.from_dlpack(capsule, device=(1, 0)), USMArray)
     assert_type(USMArray((2, 3), "u2", buffer="shared", strides=(3, 1), order="F"), USMArray)
     arrayhub.asarray(a, via="pep3118")  # type: ignore[arg-type]

@@ -1,9 +1,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import EllipsisType
-from typing import Any, ClassVar, Literal, NoReturn, Self, SupportsIndex, TypeAlias, final, overload
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, Self, SupportsIndex, TypeAlias, final, overload
 
+# For type checkers only: a library that is not installed is Any.
 import numpy as np
 import numpy.typing as npt
+import polars
+import pyarrow
+import torch
 
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import Descriptor, Device, MemoryBlock, _DeviceLike
@@ -13,6 +17,13 @@ _Protocol: TypeAlias = Literal[
     "array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow", "constructed"
 ]
 _Progress: TypeAlias = bool | Callable[[int, int], object] | None
+
+class _DLPackDataType(Protocol):
+    def __dlpack_data_type__(self) -> Any: ...
+
+_DTypeLike: TypeAlias = (
+    npt.DTypeLike | torch.dtype | pyarrow.DataType | polars.DataType | type[polars.DataType] | _DLPackDataType
+)
 _BasicIndex: TypeAlias = SupportsIndex | slice | EllipsisType | None
 
 @final
@@ -56,7 +67,7 @@ class USMArray(Descriptor):
     def __init__(
         self,
         shape: SupportsIndex | Sequence[SupportsIndex],
-        dtype: npt.DTypeLike = "|f8",
+        dtype: _DTypeLike = "|f8",
         buffer: Literal["device", "shared", "host", "usm_device", "usm_shared", "usm_host", "cpu"] | Any = "device",
         strides: Sequence[SupportsIndex] | None = None,
         offset: SupportsIndex = 0,
@@ -148,7 +159,7 @@ class USMArray(Descriptor):
     def reshape(
         self, *shape: SupportsIndex | Sequence[SupportsIndex], order: Literal["C", "F", "A"] = "C"
     ) -> USMArray: ...
-    def view(self, dtype: npt.DTypeLike | None = None) -> USMArray: ...
+    def view(self, dtype: _DTypeLike | None = None) -> USMArray: ...
     def ravel(self, order: Literal["C", "F", "A", "K"] = "C") -> USMArray: ...
     def __setitem__(self, key: _BasicIndex | tuple[_BasicIndex, ...], value: Any) -> None: ...
     def __delitem__(self, key: Any, /) -> NoReturn: ...
@@ -167,7 +178,7 @@ class USMArray(Descriptor):
     def __ixor__(self, other: Any, /) -> Self: ...
     def astype(
         self,
-        dtype: npt.DTypeLike,
+        dtype: _DTypeLike,
         order: Literal["C", "F", "A", "K"] = "K",
         casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "unsafe",
         subok: bool = True,
@@ -181,7 +192,7 @@ class USMArray(Descriptor):
     def to_device(
         self, device: _DeviceLike, /, *, copy: Copy = None, stream: Any = None, progress: _Progress = None
     ) -> USMArray: ...
-    def to_numpy(self, dtype: Any = None, copy: Copy = False) -> npt.NDArray[Any]: ...
+    def to_numpy(self, dtype: _DTypeLike | None = None, copy: Copy = False) -> npt.NDArray[Any]: ...
     def to_xarray(self) -> Any: ...
     @property
     def __gt_dims__(self) -> tuple[str, ...]: ...

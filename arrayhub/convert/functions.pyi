@@ -15,7 +15,7 @@ import torch
 
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import _DeviceLike
-from arrayhub.array.usm_array import USMArray, _Progress
+from arrayhub.array.usm_array import USMArray, _DTypeLike, _Progress
 
 _Via: TypeAlias = Literal["array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"]
 
@@ -28,7 +28,7 @@ def asarray(
     obj: Any,
     /,
     *,
-    dtype: npt.DTypeLike | None = None,
+    dtype: _DTypeLike | None = None,
     device: _DeviceLike | None = None,
     copy: Copy = None,
     stream: Any = None,

@@ -1,10 +1,8 @@
 from collections.abc import Sequence
 from typing import Literal, SupportsIndex, TypeAlias, final
 
-import numpy.typing as npt
-
 from arrayhub._core.descriptor import _DeviceLike
-from arrayhub.array.usm_array import USMArray
+from arrayhub.array.usm_array import USMArray, _DTypeLike
 
 _Memory: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
 _Halo: TypeAlias = Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]]
@@ -14,7 +12,7 @@ class Recipe: ...
 
 def empty(
     shape: SupportsIndex | Sequence[SupportsIndex],
-    dtype: npt.DTypeLike = ...,
+    dtype: _DTypeLike = ...,
     *,
     aligned_index: Sequence[SupportsIndex] | None = None,
     halo: _Halo | None = None,
@@ -29,7 +27,7 @@ def empty(
 ) -> USMArray: ...
 def zeros(
     shape: SupportsIndex | Sequence[SupportsIndex],
-    dtype: npt.DTypeLike = ...,
+    dtype: _DTypeLike = ...,
     *,
     aligned_index: Sequence[SupportsIndex] | None = None,
     halo: _Halo | None = None,

@@ -20,6 +20,7 @@ from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
 
 if TYPE_CHECKING:
+    from arrayhub.array.usm_array import _DTypeLike
     from arrayhub.storage.allocation import _Halo, _Memory
 
 # Values of the argument `memory`, by device type and USM type.
@@ -71,7 +72,7 @@ def _known(call: str, options: _AnyOptions) -> _AnyOptions:
 
 
 def ones(
-    shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64, **options: Unpack[Options]
+    shape: SupportsIndex | Sequence[SupportsIndex], dtype: _DTypeLike = np.float64, **options: Unpack[Options]
 ) -> USMArray:
     """Return a new array filled with ones; see `empty` for the other parameters."""
     _known("ones", options)
@@ -84,7 +85,7 @@ def ones(
 def full(
     shape: SupportsIndex | Sequence[SupportsIndex],
     fill_value: Any,
-    dtype: npt.DTypeLike = np.float64,
+    dtype: _DTypeLike = np.float64,
     **options: Unpack[Options],
 ) -> USMArray:
     """Return a new array filled with `fill_value`; see `empty` for the other parameters.
@@ -122,7 +123,7 @@ def from_array(
     data: Any = None,
     device_data: Any = None,
     *,
-    dtype: npt.DTypeLike | None = None,
+    dtype: _DTypeLike | None = None,
     **options: Unpack[Options],
 ) -> USMArray:
     """Return a new array with a copy of the elements of another array, on any device.
@@ -160,7 +161,7 @@ def from_array(
     return copied
 
 
-def empty_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
+def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
     """Return an uninitialized array with the shape of `obj`.
 
     Parameters
@@ -183,14 +184,14 @@ def empty_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpac
     return empty(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
-def zeros_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
+def zeros_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
     """Return an array of zeros with the shape of `obj`; see `empty_like`."""
     _known("zeros_like", options)
     model = asarray(obj)
     return zeros(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
-def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
+def ones_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
     """Return an array of ones with the shape of `obj`; see `empty_like`."""
     model = asarray(obj)
     return ones(
@@ -199,7 +200,7 @@ def ones_like(obj: Any, /, dtype: npt.DTypeLike | None = None, **options: Unpack
 
 
 def full_like(
-    obj: Any, /, fill_value: Any, dtype: npt.DTypeLike | None = None, **options: Unpack[LikeOptions]
+    obj: Any, /, fill_value: Any, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]
 ) -> USMArray:
     """Return an array with the shape of `obj`, filled with `fill_value`; see `empty_like` and `full`."""
     _known("full_like", options)

@@ -6,14 +6,16 @@ The rules are those of GT4Py's storage proposal, and of GT4Py's allocator where 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, integer
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import show
+
+if TYPE_CHECKING:
+    from arrayhub.array.usm_array import _DTypeLike
 
 MOST_BYTES = 2**63 - 1
 
@@ -56,7 +58,7 @@ class Plan:
 
 def plan(
     shape: SupportsIndex | Sequence[SupportsIndex],
-    dtype: npt.DTypeLike = np.float64,
+    dtype: "_DTypeLike" = np.float64,
     *,
     layout: LayoutLike | None = None,
     alignment: SupportsIndex | None = None,
@@ -120,7 +122,7 @@ def checked_lengths(shape: SupportsIndex | Iterable[SupportsIndex]) -> tuple[int
     return lengths
 
 
-def element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
+def element_type(dtype: "_DTypeLike") -> np.dtype[Any]:
     """Return `dtype` as a NumPy dtype; raise if it is a sub-array type or its item size is zero."""
     made: np.dtype[Any] = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
