@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError
+from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.convert.functions import asarray, to_host
 from arrayhub.inspection.check import check
 from arrayhub.runtimes.sycl import queue_of_array
@@ -20,12 +21,8 @@ from arrayhub.testing.samples import bytes_of, has_layout, sample
 
 _VERSION = (1, 1)  # of DLPack, which the rules request
 _REFUSALS = (BufferError, TypeError, ValueError)
-_PROTOCOLS = (
-    ("__dlpack__", "dlpack"),
-    ("__array_interface__", "array_interface"),
-    ("__cuda_array_interface__", "cuda"),
-    ("__sycl_usm_array_interface__", "sycl"),
-)
+_CHECKED = ("dlpack", "array_interface", "cuda", "sycl")
+_PROTOCOLS = [(row.attributes[0], name) for name in _CHECKED for row in PROTOCOLS if row.name == name]
 
 
 def check_producer(
