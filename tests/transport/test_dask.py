@@ -453,10 +453,10 @@ def test_unrestorable_array_raises_in_the_task(client, workers):
         client.run(back)
 
 
-def test_nested_arrays_are_refused(client, workers):
-    check_refused(
-        client, workers, tasks.make_nested, r"NestedArray: pickling is not supported; pickle arrayhub\.as_arrow\(x\)"
-    )
+def test_nested_arrays_are_sent(client, workers):
+    there = client.submit(tasks.make_nested, workers=workers[0], pure=False)
+    assert there.result(timeout=WAIT).to_list() == [[1.0], [2.0, 3.0]]
+    assert client.submit(len, there, workers=workers[1], pure=False).result(timeout=WAIT) == 2
 
 
 def test_arrays_of_python_objects_are_refused(client):
