@@ -40,7 +40,7 @@ cdef int importer_of_type(type cls) except -1
 cdef Library library_of_type(type cls, int importer)
 cdef Library library(str name)
 
-# Answers that depend on the consumer (consumer_quirks.pxi).
+# Answers that depend on whether torch calls (torch_quirks.pxi).
 cdef bint steps_backwards(Descriptor a) noexcept
 cdef int check_torch(Descriptor a) except -1
 cdef int refuse_plain_bytes(Descriptor a) except -1

@@ -7,7 +7,7 @@ imported when the first type of the library is met, or for the first export to i
 functions in the row.
 
 - importers: importers of a few lines
-- consumer_quirks: answers that depend on the consumer
+- torch_quirks: answers that depend on whether torch calls
 """
 
 import importlib
@@ -36,7 +36,7 @@ from arrayhub._core.dtypes import DTYPE_READERS
 from arrayhub._core.errors import INSTALL, root_of
 from arrayhub.libraries import devices, dtypes
 
-include "consumer_quirks.pxi"
+include "torch_quirks.pxi"
 include "importers.pxi"
 
 # If disabled, each known type is imported by a protocol. All other knowledge of the modules is still used.

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-# Modules that lose an error while reading a message. A method call on an actor waits forever. The scheduler reports
-# different versions. A client of a worker's data leaves the worker waiting for an acknowledgment, so that the worker
-# takes the next request for it.
-_SILENT_READERS = {"distributed.actor", "distributed.scheduler", "distributed.worker"}
+from arrayhub.libraries.consumer_quirks import calling, quirk
 
-# Process pools: an error while reading a task or a result ends the thread or process that reads it.
-_POOLS = {"multiprocessing.pool", "concurrent.futures.process"}
+_SENDING = quirk("dask", "a pickle that cannot be made")
+_RECEIVING = quirk("dask", "a pickle that cannot be restored")
+_POOLS = quirk("process pools", "a pickle that cannot be restored")
+_FORWARDING = quirk("dask", "a pickle of device memory, on arrival")
+
+_UNPICKLERS = {"distributed.protocol.pickle", "distributed.protocol.serialize"}
+_MESSAGES = "distributed.comm.utils"  # reads a message, for a reader that reports errors or one that loses them
 _TRANSPORTS = {"multiprocessing.queues", "multiprocessing.connection"}
 
 
@@ -44,35 +45,36 @@ def _message_of(error: Exception) -> str:
 
 def is_read_by_scheduler() -> bool:
     """Return whether dask's scheduler is unpickling. It forwards the objects of a graph to a worker."""
-    return "distributed.scheduler" in _modules_calling()
+    return not _modules_calling().isdisjoint(_FORWARDING.callers)
 
 
 def _is_sent_by_dask() -> bool:
     callers = _modules_calling()
     # Spilling keeps the array in memory after an error, and pickling inside a task reports it. Batched sends lose
     # errors. For messages of a client, only the serializers hide the message from the user.
-    if "distributed.protocol.pickle" not in callers or "distributed.spill" in callers or _is_tried_for_an_error():
+    if callers.isdisjoint(_SENDING.callers) or "distributed.spill" in callers or _is_tried_for_an_error():
         return False
     return _is_of_a_worker(callers) or not callers.isdisjoint({"distributed.protocol.serialize", "distributed.batched"})
 
 
 def _is_tried_for_an_error() -> bool:
     """Return whether dask tests if an exception can be sent. If not, it sends the message of the exception instead."""
-    return any(frame.f_code.co_name == "error_message" and _module(frame) == "distributed.core" for frame in _calling())
+    return ("distributed.core", "error_message") in calling()
 
 
 def _reader_loses_errors() -> bool:
+    """Return whether a process pool reads, or a part of dask that loses an error.
+
+    A method call on an actor waits forever. The scheduler reports different versions. A client of a worker's data
+    leaves the worker waiting for an acknowledgment, so that the worker takes the next request for it.
+    """
     if _is_read_by_pool():
         return True
     callers = _modules_calling()
-    if callers.isdisjoint({"distributed.protocol.pickle", "distributed.protocol.serialize"}):
+    if callers.isdisjoint(_UNPICKLERS) or callers.isdisjoint(_RECEIVING.callers) or "distributed.spill" in callers:
         return False
-    if "distributed.spill" in callers:
-        return False
-    if not callers.isdisjoint(_SILENT_READERS):
+    if callers & set(_RECEIVING.callers) != {_MESSAGES}:
         return True
-    if "distributed.comm.utils" not in callers:
-        return False
     # A large message is read in a separate thread, whose stack does not show the reader that waits for it.
     return "distributed.core" not in callers or _is_of_a_worker(callers)
 
@@ -80,10 +82,9 @@ def _reader_loses_errors() -> bool:
 def _is_read_by_pool() -> bool:
     """Return whether a process pool is reading, rather than a task with its own queue."""
     reading = False
-    for frame in _calling():
-        module = _module(frame)
+    for module, _ in calling():
         if reading and module not in _TRANSPORTS:
-            return module in _POOLS
+            return module in _POOLS.callers
         reading = reading or module in _TRANSPORTS
     return False
 
@@ -102,20 +103,8 @@ def _refused(message: str) -> Any:
 _refused.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
 
 
-def _calling() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _module(frame: FrameType) -> str:
-    name: str = frame.f_globals.get("__name__", "")
-    return name
-
-
 def _modules_calling() -> set[str]:
-    return set(map(_module, _calling()))
+    return {module for module, _ in calling()}
 
 
 def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:

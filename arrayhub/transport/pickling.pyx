@@ -30,7 +30,6 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout, tracing
-from arrayhub._core.cpython.frames cimport calling_frame
 from arrayhub._core.descriptor cimport (
     ALIGNED,
     BOUNDARY,
@@ -66,6 +65,7 @@ from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.descriptor import label
 from arrayhub._core.tracing import copied as tell_copy
 from arrayhub._core.tracing import started
+from arrayhub.libraries.consumer_quirks import is_called_by, quirk
 from arrayhub.transfer.host_copies import gathered
 from arrayhub.transfer.host import copy as host_copy
 from arrayhub.transport import dtype_codec, shared_memory, device_placement
@@ -83,6 +83,7 @@ cdef enum Access:
     IS_READWRITE = 2
 
 cdef dict _modules = sys.modules
+cdef object _JOBLIB = quirk("joblib", "a pickle")
 cdef object _PickleBuffer = pickle.PickleBuffer
 
 # Address of arrays without elements. Not NULL, because some readers abort on NULL.
@@ -216,13 +217,7 @@ cdef bint joblib_is_hashing() except -1:
 
     A hash must not depend on write access, because joblib's workers receive the caller's arguments as read-only maps.
     """
-    if "joblib.hashing" not in _modules:
-        return False
-    frame = calling_frame()
-    # In between are frames of Python's pickler, and for the first pickle of a process, a frame of arrayhub.transport.
-    while frame is not None and frame.f_globals.get("__name__") in ("pickle", "arrayhub.transport"):
-        frame = frame.f_back
-    return frame is not None and frame.f_globals.get("__name__") == "joblib.hashing"
+    return "joblib.hashing" in _modules and is_called_by(_JOBLIB)
 
 
 def identity(Descriptor array):

@@ -13,15 +13,15 @@ import mmap
 import os
 import pickle
 import stat
-import sys
-from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from arrayhub._core.errors import show
+from arrayhub.libraries.consumer_quirks import is_called_by, quirk
 
+_MULTIPROCESSING = quirk("multiprocessing", "a pickle of mapped memory")
 _MAPS = "/proc/self/maps"
 _DEEPEST = 16  # owners that are followed
 
@@ -42,7 +42,7 @@ def name_of(address: int, nbytes: int, owner: object) -> tuple[Any, ...] | None:
 
     Private (``mode="c"``) and anonymous mappings, and mappings of deleted files, are unnamed.
     """
-    if nbytes == 0 or not _is_mapped(owner) or _caller() != "multiprocessing.reduction":
+    if nbytes == 0 or not _is_mapped(owner) or not is_called_by(_MULTIPROCESSING):
         return None
     mapping = _mapping_at(address, nbytes)
     if mapping is None:
@@ -55,14 +55,6 @@ def name_of(address: int, nbytes: int, owner: object) -> tuple[Any, ...] | None:
     if permissions[3] != "s" or found.st_ino != inode:
         return None
     return tuple(Name(path, found.st_dev, inode, offset + address - start, nbytes, permissions[1] == "w"))
-
-
-def _caller() -> str:
-    """Return the name of the module that called the pickler."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("arrayhub."):
-        frame = frame.f_back
-    return "" if frame is None else str(frame.f_globals.get("__name__"))
 
 
 def _is_mapped(owner: object) -> bool:

@@ -1,8 +1,7 @@
-"""Answers that depend on the consumer that asks: one table, `QUIRKS`, with a row per consumer and fault.
+"""Answers for torch: the rows `torch` of consumer_quirks, for which a tensor would have other values or end the process.
 
-No protocol names its consumer. Where the same answer is right for one consumer and wrong for another, this module
-identifies the caller, and only for the arrays and requests that a row is about. docs/private_names.md lists the names
-that identify a caller.
+All functions of torch that import by DLPack (from_dlpack, as_tensor, tensor) call ``__dlpack__`` in torch.utils.dlpack.
+torch.asarray requests a buffer from C, where only the native stack shows the caller.
 """
 
 import sys
@@ -10,40 +9,11 @@ import warnings
 
 from cpython.exc cimport PyErr_SetInterrupt
 
-from arrayhub._core.cpython.frames cimport calling_module
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, stride_tuple
 
 
-class Quirk:
-    """Answer that depends on the consumer.
-
-    `request` is what the consumer asks for. `caller` is the module or package of the Python code that calls, or part of the
-    path of the C library that calls. `fault` is what the consumer does with the answer that other consumers get, `answer` what
-    it gets instead, and `issue` the upstream issue.
-    """
-
-    def __init__(self, consumer, request, caller, fault, answer, issue):
-        self.consumer, self.request, self.caller = consumer, request, caller
-        self.fault, self.answer, self.issue = fault, answer, issue
-
-
-QUIRKS = (
-    Quirk("torch", "__dlpack__", "torch.utils.dlpack", "ends the process if a stride is negative", "BufferError",
-          "https://github.com/pytorch/pytorch/issues/188023"),
-    Quirk("torch", "__dlpack__", "torch.utils.dlpack", "makes a writable tensor of read-only memory", "a warning",
-          "https://github.com/pytorch/pytorch/issues/44027"),
-    Quirk("torch", "a buffer of plain bytes", "libtorch_python", "reads them as elements of another type",
-          "BufferError and a warning", "https://github.com/pytorch/pytorch/issues/188128"),
-)
-
-cdef str _TORCH_MODULE = QUIRKS[0].caller
-cdef bytes _TORCH_LIBRARY = QUIRKS[2].caller.encode()
-
-
-# ---------------------------------------------------------------------------------------------------------------- torch
-
-# All functions of torch that import by DLPack (from_dlpack, as_tensor, tensor) call __dlpack__ in torch.utils.dlpack.
-# torch.asarray requests a buffer from C, where only the native stack shows the caller.
+cdef object _dlpack_row = None       # row of consumer_quirks, which is imported on first use; both rows have the same caller
+cdef bytes _library = None           # part of the path of torch's C library
 
 cdef extern from *:
     """
@@ -100,10 +70,27 @@ cdef bint steps_backwards(Descriptor a) noexcept:
     return False
 
 
+cdef int load_rows() except -1:
+    global _dlpack_row, _library
+    if _dlpack_row is None:
+        from arrayhub.libraries.consumer_quirks import quirk
+
+        _library = quirk("torch", "a buffer of plain bytes").callers[0].encode()
+        _dlpack_row = quirk("torch", "__dlpack__ of negative strides")
+    return 0
+
+
+cdef bint is_torch_calling() except -1:
+    from arrayhub.libraries.consumer_quirks import is_called_by
+
+    load_rows()
+    return is_called_by(_dlpack_row)
+
+
 cdef int check_torch(Descriptor a) except -1:
     """If torch calls ``__dlpack__``, raise BufferError for negative strides, and warn of read-only memory."""
     cdef bint backwards = steps_backwards(a)
-    if (a.flags_ & WRITEABLE and not backwards) or "torch" not in sys.modules or calling_module() != _TORCH_MODULE:
+    if (a.flags_ & WRITEABLE and not backwards) or "torch" not in sys.modules or not is_torch_calling():
         return 0
     if backwards:
         raise BufferError(
@@ -121,7 +108,10 @@ cdef int check_torch(Descriptor a) except -1:
 
 cdef int refuse_plain_bytes(Descriptor a) except -1:
     """If torch requests plain bytes, raise BufferError. torch replaces the error by its own, so warn as well."""
-    if "torch" not in sys.modules or not called_from(_TORCH_LIBRARY):
+    if "torch" not in sys.modules:
+        return 0
+    load_rows()
+    if not called_from(_library):
         return 0
     message = (
         "torch.asarray and torch.frombuffer read the bytes of a USMArray as elements of another type; call"
