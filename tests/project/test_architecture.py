@@ -5,11 +5,13 @@ docs/architecture.md gives the layers; LAYERS below is the same list, and a test
 
 import ast
 import re
+import textwrap
 from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from children import python
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "arrayhub"
@@ -281,9 +283,16 @@ def test_there_are_few_extension_modules():
 MODULES_OF_A_WALK = 4  # a reader can remember this many
 
 
-def walks():
+# Modules of the longer walks.
+LIMITS = {
+    "How does a string column of Arrow become a pandas Series?": 8,
+    "What does a dask worker do with an array?": 6,
+}
+
+
+def walks(section="Five walks"):
     """The question of each walk in docs/architecture.md, and the (module, function) pairs of its steps."""
-    text = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Five walks\n")[2].partition("\n## ")[0]
+    text = (ROOT / "docs" / "architecture.md").read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     found = re.split(r"^\*\*(.+?)\*\*", text, flags=re.MULTILINE)
     return {
         question: [re.findall(r"`([\w/]+):(\w+)`", step) for step in re.findall(r"^\| .+", walk, re.MULTILINE)]
@@ -317,6 +326,51 @@ def test_walks_pass_at_most_four_modules(question):
 def test_walks_are_read():
     assert len(walks()) == 5
     assert len(walked()) >= 15
+    assert walks("Two longer walks").keys() == LIMITS.keys()
+
+
+# The call of a walk, after a first one that loads what is loaded on first use.
+CALLS = {
+    "How does a string column of Arrow become a pandas Series?": """
+        import pandas, pyarrow
+        column = pyarrow.array(["a", None, "bcd"])
+        call = lambda: arrayhub.as_pandas(arrayhub.asnested(column))
+    """,
+    "What does a dask worker do with an array?": """
+        import distributed.protocol as protocol, numpy
+        arrayhub.register_dask()
+        header, frames = protocol.serialize(arrayhub.asarray(numpy.arange(1000.0)))
+        frames = [bytes(frame) for frame in frames]
+        call = lambda: protocol.deserialize(header, frames)
+    """,
+}
+TRACED = """
+call()
+seen = set()
+
+def record(frame, event, argument):
+    name = frame.f_globals.get("__name__", "")
+    if event == "call" and name.startswith("arrayhub."):
+        seen.add((name.removeprefix("arrayhub.").replace(".", "/"), frame.f_code.co_name))
+
+sys.setprofile(record)
+call()
+sys.setprofile(None)
+print(sorted(seen))
+"""
+
+
+@pytest.mark.parametrize("question", LIMITS)
+def test_longer_walks_name_the_modules_that_run(question):
+    """Compiled functions have no Python frames: the trace shows the modules in Python, outside of `_core`."""
+    steps = {step for row in walks("Two longer walks")[question] for step in row}
+    modules = {module for module, _ in steps}
+    assert len(modules) <= LIMITS[question], sorted(modules)
+    program = "import sys, arrayhub\n" + textwrap.dedent(CALLS[question]) + TRACED
+    ran = {step for step in ast.literal_eval(python(program)) if not step[0].startswith("_core/")}
+    assert ran, "the trace is empty"
+    assert {module for module, _ in ran} <= modules
+    assert steps & ran
 
 
 # What Cython makes of these blocks takes the traceback of an exception.
