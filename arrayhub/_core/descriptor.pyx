@@ -183,6 +183,10 @@ cdef void register_class(type array_class) noexcept:
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     """The struct of an array. arrayhub.USMArray adds all Python methods and attributes."""
 
+    def __cinit__(self, *arguments, **named):
+        if type(self) is Descriptor:
+            raise TypeError("Descriptor: cannot be instantiated; use arrayhub.asarray or USMArray(...)")
+
 
 cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
     """Visit the objects that an array refers to, through its resource too. Arrays are never cleared; see MemoryBlock."""

@@ -161,11 +161,9 @@ CPU = _CPU      # for comparisons in other modules
 
 
 cdef Device make_device(DLDevice dl):
-    """Return the Device of a pair that was validated before, or that belongs to an array or block, possibly uninitialized."""
+    """Return the Device of a pair that was validated before, or that belongs to an array or block."""
     if dl.device_type == kDLCPU and dl.device_id == 0:
         return _CPU
-    if dl.device_type <= 0:
-        raise BufferError("device: the array was never given memory; use arrayhub.asarray or USMArray(...)")
     cdef Device device = Device.__new__(Device)
     device.dl = dl
     return device

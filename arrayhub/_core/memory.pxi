@@ -45,6 +45,9 @@ cdef class MemoryBlock:
         Address of that function in this process.
     """
 
+    def __cinit__(self):
+        self.device_ = DLDevice(kDLCPU, 0)     # a valid one: MemoryBlock.__new__ can make a block of 0 bytes
+
     def __init__(self):
         raise TypeError("MemoryBlock: cannot be instantiated directly; use x.memory of arrayhub.asarray or USMArray(...)")
 

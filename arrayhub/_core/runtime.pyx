@@ -3,7 +3,6 @@
 from time import perf_counter
 
 from arrayhub._core cimport tracing
-from arrayhub._core.descriptor cimport make_device
 
 from arrayhub._core.descriptor import TYPE_NAMES
 
@@ -46,8 +45,6 @@ cdef int adopt_on_device(Descriptor a) except -1:
 cdef DLDevice device_of(Descriptor a) except *:
     """Return the device of `a`, and resolve its ordinal if this was deferred."""
     cdef Runtime* runtime
-    if a.device_.device_type <= 0:
-        make_device(a.device_)     # raises
     if a.device_.device_id == UNRESOLVED_ID:
         runtime = runtime_of(a.device_.device_type)
         if runtime.resolve_device != NULL:
@@ -56,6 +53,6 @@ cdef DLDevice device_of(Descriptor a) except *:
 
 
 cdef str device_name(Descriptor a):
-    """Return the device of `a` for an error message; BufferError if `a` was never given memory."""
+    """Return the device of `a` for an error message."""
     cdef DLDevice device = device_of(a)
     return f"{TYPE_NAMES[device.device_type]}:{device.device_id}"

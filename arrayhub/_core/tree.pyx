@@ -19,7 +19,7 @@ include "kinds.pxi"
 
 cdef extern from *:
     """
-    #define arrayhub_instance(type, no_arguments) ((type)->tp_new(type, no_arguments, NULL))
+    #define arrayhub_node(base, type, no_arguments) ((base)->tp_new(type, no_arguments, NULL))
 
     /* Count the bits that are set, one word at a time. */
     static Py_ssize_t arrayhub_count_bits(const unsigned char *bits, Py_ssize_t first, Py_ssize_t n) {
@@ -92,7 +92,7 @@ cdef extern from *:
     Py_ssize_t arrayhub_count_bits(const uint8_t* bits, Py_ssize_t first, Py_ssize_t n) noexcept nogil
     bint arrayhub_never_fall_32(const char* data, Py_ssize_t n) noexcept nogil
     bint arrayhub_never_fall_64(const char* data, Py_ssize_t n) noexcept nogil
-    object arrayhub_instance(PyTypeObject* cls, tuple no_arguments)
+    object arrayhub_node(PyTypeObject* base, PyTypeObject* cls, tuple no_arguments)
 
 cdef type _tree_class = None
 cdef tuple _NO_ARGUMENTS = ()
@@ -104,8 +104,9 @@ cdef tuple _NO_ARGUMENTS = ()
 cdef class Tree:
     """The struct of a node. arrayhub.NestedArray adds all Python methods and attributes. Immutable."""
 
-    def __init__(self):
-        raise TypeError("NestedArray: cannot be instantiated directly; use arrayhub.asnested")
+    def __cinit__(self):
+        if type(self) is Tree:
+            raise TypeError("Tree: cannot be instantiated; use arrayhub.asnested")
 
 
 cdef Tree new_tree(int kind, Py_ssize_t length):
@@ -113,7 +114,7 @@ cdef Tree new_tree(int kind, Py_ssize_t length):
     global _tree_class
     if _tree_class is None:
         _tree_class = hooks.NestedArray
-    cdef Tree t = <Tree> arrayhub_instance(<PyTypeObject*> _tree_class, _NO_ARGUMENTS)
+    cdef Tree t = <Tree> arrayhub_node(<PyTypeObject*> Tree, <PyTypeObject*> _tree_class, _NO_ARGUMENTS)
     t.kind = kind
     t.length = length
     return t
@@ -134,8 +135,6 @@ cdef Descriptor first_array(object node):
     if not isinstance(node, Tree):
         return <Descriptor> node
     t = <Tree> node
-    if t.content is None and t.parts is None:
-        raise TypeError("NestedArray: the array was never given memory; use arrayhub.asnested")
     if t.content is not None:
         found = first_array(t.content)
         if found is not None:

@@ -556,7 +556,7 @@ cdef void _legacy_destructor(object capsule) noexcept:
 
 cdef inline int check_exportable(Descriptor a) except -1:
     """Raise BufferError if a DLTensor cannot represent the array. After this check `point` cannot fail."""
-    if a.shape_ == NULL or a.strides_ == NULL or a.dl_dtype_.code == dtypes.NO_DLPACK:
+    if a.strides_ == NULL or a.dl_dtype_.code == dtypes.NO_DLPACK:
         refuse_export(a)
     if a.device_.device_id == UNRESOLVED_ID:
         device_of(a)      # may set OTHER_CONTEXT
@@ -566,8 +566,6 @@ cdef inline int check_exportable(Descriptor a) except -1:
 
 
 cdef int refuse_export(Descriptor a) except -1:
-    if a.shape_ == NULL:
-        raise BufferError("DLPack: the array was never given memory; create it by arrayhub.asarray or USMArray(...)")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise BufferError(
             f"DLPack: there is no code for dtype {get_dtype(a)!r}; use {dtypes.names_of('host')}, or convert the array first"

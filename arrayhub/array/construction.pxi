@@ -41,8 +41,7 @@ cdef tuple _OPTIONS = ("queue", "alignment", "copy")
 cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
                   object order, object buffer_ctor_kwargs) except -1:
     """Initialize a new array as the specification's constructor does. See USMArray."""
-    refuse_filled(a)
-    # A separate array is filled first, so that a failing construction never leaves a partial layout.
+    # A separate array is filled first, so that the arguments' code never sees a partial layout.
     cdef Descriptor layout_ = new_layout(shape, dtype, strides, order)
     cdef Py_ssize_t end
     cdef Py_ssize_t start = checked_start(layout_, integer(offset, "USMArray: offset"), isinstance(buffer, str), &end)
@@ -50,15 +49,7 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
     check_inside(layout_, end)
     layout_.data_ = layout_.block_.address_ + start
     seal(layout_)
-    refuse_filled(a)     # again, because code of an argument may have initialized it meanwhile
     return move(layout_, a)
-
-
-cdef int refuse_filled(Descriptor a) except -1:
-    """Raise for an initialized array, because views and exports may refer to its shape and memory."""
-    if a.shape_ != NULL:
-        raise TypeError("USMArray: this array exists already; call USMArray(...) for a new one")
-    return 0
 
 
 cdef Descriptor new_layout(object shape, object dtype, object strides, object order):
@@ -247,8 +238,8 @@ cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
     """Lay `a` over the memory block of another array, with the same access."""
     if options.get("copy"):
         raise ValueError("USMArray: copy is True for this buffer; accepted: only for dpctl.memory objects. Copy it first")
-    if other.shape_ == NULL or other.flags_ & PACKED:
-        raise ValueError("USMArray: buffer is an uninitialized or packed array; accepted: an array of whole bytes")
+    if other.flags_ & PACKED:
+        raise ValueError("USMArray: buffer is a packed array; accepted: an array of whole bytes")
     if other.usm_type_:
         check_usm_type(a)
     a.block_ = block_of(other)

@@ -127,8 +127,9 @@ cdef class USMArray(Descriptor):
 
     __dlpack_c_exchange_api__ = dlpack.exchange_capsule()
 
-    def __init__(self, shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C",
-                 buffer_ctor_kwargs=dict()):
+    # Not `__init__`: an object without memory would be possible, and code would have to expect it.
+    def __cinit__(self, shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C",
+                  buffer_ctor_kwargs=dict()):
         fill_new(self, shape, dtype, buffer, strides, offset, order, buffer_ctor_kwargs)
 
     # ---------------------------------------------------------------------------------------------- what it is
@@ -196,7 +197,7 @@ cdef class USMArray(Descriptor):
     @property
     def nbytes(self):
         """int : size times itemsize, in bytes; packed elements of less than a byte are counted in bits, rounded up."""
-        if self.byte_strides_ == NULL and self.shape_ != NULL and bits_of(self.dl_dtype_) < 8:
+        if self.byte_strides_ == NULL and bits_of(self.dl_dtype_) < 8:
             return (size_of(self) * bits_of(self.dl_dtype_) + 7) // 8
         return size_of(self) * self.itemsize_
 

@@ -60,7 +60,6 @@ cdef enum:
 # Unmet conditions, in the order in which they are checked and reported.
 cdef enum Misfit:
     FITS
-    NO_MEMORY
     BYTE_ORDER
     TYPE
     SHARED_BYTES
@@ -277,7 +276,7 @@ cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept
     """
     cdef int wanted = r.flags & (WRITEABLE | C_CONTIGUOUS | F_CONTIGUOUS) | ALIGNED | NOTSWAPPED
     return (
-        a.flags_ & (wanted | PACKED) == wanted and r.shape == NULL and a.device_.device_type == kDLCPU and a.shape_ != NULL
+        a.flags_ & (wanted | PACKED) == wanted and r.shape == NULL and a.device_.device_type == kDLCPU
         and (r.where == 0 or r.where & <int> USM_ARRAY_ON_HOST)
         and (r.ndtypes == 0 or same_type(r.dtypes, &a.dl_dtype_))
         and a.nd_ >= r.min_nd and (r.max_nd <= 0 or a.nd_ <= r.max_nd)
@@ -288,8 +287,6 @@ cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept
 cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     """Return the first condition that an array does not meet."""
     cdef int flags = a.flags_, k
-    if a.shape_ == NULL:
-        return NO_MEMORY
     if not flags & NOTSWAPPED and not r.as_is:
         return BYTE_ORDER
     if r.ndtypes and not (flags & NOTSWAPPED and same_type(r.dtypes, &a.dl_dtype_)) \
@@ -584,8 +581,6 @@ cdef str transfer_call(const PyUSMArrayRequest* r):
 
 cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
     """Return the error for a misfit. It names the accepted values and a call that helps."""
-    if wrong == NO_MEMORY:
-        return error_about(r, BufferError, obj, "was never given memory; make arrays with arrayhub.asarray or USMArray(...)")
     if wrong == BYTE_ORDER:
         return error_about(r, TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted:"
                            " native byte order. Call arrayhub.asarray(x).native(), which copies")

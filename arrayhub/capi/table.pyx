@@ -26,10 +26,7 @@ include "spec.pxi"
 
 cdef object from_object(object obj):
     given(<PyObject*> obj, "PyUSMArray_FromObject")
-    cdef Descriptor a = import_array(obj, None)
-    if a.shape_ == NULL:
-        device_of(a)      # raises the error for an uninitialized array
-    return a
+    return import_array(obj, None)
 
 
 cdef object to_host(object obj):
@@ -38,12 +35,10 @@ cdef object to_host(object obj):
 
 
 cdef Descriptor checked(object array, str call):
-    """Return `array` if it is an initialized USMArray, else raise."""
+    """Return `array` if it is a USMArray, else raise."""
     given(<PyObject*> array, call)
     if not isinstance(array, Descriptor):
         raise TypeError(f"{call}: {show(array)} is not a USMArray; accepted: a result of PyUSMArray_FromObject")
-    if (<Descriptor> array).shape_ == NULL:
-        device_of(array)
     return array
 
 

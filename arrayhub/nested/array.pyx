@@ -44,6 +44,9 @@ cdef class NestedArray(Tree):
 
     __module__ = "arrayhub.nested.array"     # for `inspect.getmodule`, as in USMArray
 
+    def __cinit__(self):      # not called for the nodes of `new_tree`
+        raise TypeError("NestedArray: cannot be instantiated directly; use arrayhub.asnested")
+
     # -------------------------------------------------------------------------------------------------- structure
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
@@ -30,7 +30,7 @@ def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Reduce an array for ``NestedArray.__reduce_ex__`` to a function and its argument."""
     try:
         return _unpickle_nested, (_state(_compact(x), {}),)
-    except (MemoryError, RecursionError):
+    except PASSES_ON:
         raise
     except Exception as error:
         answer = refused(error)
@@ -100,7 +100,9 @@ def _unpickle_nested(state: Any) -> NestedArray:
     """
     try:
         return nested_of(_restored(state))
-    except (pickle.UnpicklingError, MemoryError, RecursionError):
+    except PASSES_ON:
+        raise
+    except pickle.UnpicklingError:
         raise
     except Exception as error:
         raise pickle.UnpicklingError(f"arrayhub: the parts of a NestedArray are inconsistent ({error})") from error

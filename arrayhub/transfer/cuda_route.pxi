@@ -165,7 +165,7 @@ cdef void empty_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t cou
 cdef int check_alike(Descriptor near, Descriptor far) except -1:
     """Raise ValueError if the arrays differ in shape, item size or packing, or are empty."""
     if shape_tuple(near) != shape_tuple(far) or near.itemsize_ != far.itemsize_ or size_of(near) <= 0 \
-            or near.shape_ == NULL or far.shape_ == NULL or near.flags_ & PACKED != far.flags_ & PACKED:
+            or near.flags_ & PACKED != far.flags_ & PACKED:
         raise ValueError("Route: the arrays do not match; accepted: the same shape and item size, not empty")
     return 0
 

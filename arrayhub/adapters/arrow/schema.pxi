@@ -67,8 +67,6 @@ cdef dict _FORMATS_OF_UNITS = {
 
 cdef str export_obstacle(Descriptor a):
     """Return the reason why Arrow cannot represent an array, or None."""
-    if a.shape_ == NULL:
-        return "the array was never given memory"
     if a.nd_ == 0:
         return "the array has 0 dimensions; accepted: one or more. Use x.reshape(1)"
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
