@@ -1,0 +1,131 @@
+"""Round trips of generated pyarrow arrays: through `asnested` and back, through pickle, and to one memory."""
+
+import pickle
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import arrayhub as ah
+
+NUMBERS = {
+    pa.int8(): st.integers(-128, 127),
+    pa.uint64(): st.integers(0, 2**64 - 1),
+    pa.int32(): st.integers(-(2**31), 2**31 - 1),
+    pa.float32(): st.floats(width=32, allow_nan=False),
+    pa.float64(): st.floats(allow_nan=False),
+    pa.bool_(): st.booleans(),
+    pa.string(): st.text(max_size=20),
+    pa.large_string(): st.text(max_size=20),
+    pa.string_view(): st.text(max_size=20),
+    pa.binary(): st.binary(max_size=20),
+    pa.binary_view(): st.binary(max_size=20),
+    pa.binary(3): st.binary(min_size=3, max_size=3),
+    pa.date32(): st.integers(-1000, 1000),
+    pa.timestamp("us"): st.integers(0, 2**40),
+    pa.timestamp("ms", "Europe/Berlin"): st.integers(0, 2**40),
+    pa.time64("ns"): st.integers(0, 86_399_999_999_999),
+    pa.duration("s"): st.integers(-(2**30), 2**30),
+}
+ENCODED = {
+    pa.dictionary(pa.int8(), pa.string()): st.sampled_from(["a", "b", "a word of more than twelve bytes"]),
+    pa.dictionary(pa.int64(), pa.int32(), ordered=True): st.integers(0, 3),
+}
+LEAVES = NUMBERS | ENCODED
+
+
+def lists_of(kind_and_values):
+    kind, values = kind_and_values
+    rows = st.lists(values, max_size=4)
+    return st.sampled_from([(pa.list_(kind), rows), (pa.large_list(kind), rows), (pa.list_view(kind), rows),
+                            (pa.list_(kind, 2), st.lists(values, min_size=2, max_size=2))])  # fmt: skip
+
+
+def records_of(fields):
+    names = [f"f{k}" for k in range(len(fields))]
+    kind = pa.struct([(name, kind) for name, (kind, _) in zip(names, fields, strict=True)])
+    return st.just((kind, st.fixed_dictionaries({n: v for n, (_, v) in zip(names, fields, strict=True)})))
+
+
+def with_missing(kind_and_values):
+    kind, values = kind_and_values
+    return st.booleans().map(lambda missing: (kind, st.none() | values if missing else values))
+
+
+def nested(inner):
+    inner = inner.flatmap(with_missing)
+    return inner.flatmap(lists_of) | st.lists(inner, min_size=1, max_size=3).flatmap(records_of)
+
+
+KINDS = st.recursive(st.sampled_from(list(LEAVES.items())), nested, max_leaves=4).flatmap(with_missing)
+
+
+@st.composite
+def arrays(draw):
+    """Generate a slice of an array of any supported type. The slice may be empty."""
+    kind, values = draw(KINDS)
+    items = draw(st.lists(values, max_size=6))
+    try:
+        array = pa.array(items, kind)
+    except pa.ArrowNotImplementedError:  # pyarrow does not convert every type inside of list views
+        array = pa.array([], kind)
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:  # pyarrow makes indices without a dictionary for missing records
+        assume(False)
+    start = draw(st.integers(0, len(array)))
+    return array.slice(start, draw(st.integers(0, len(array) - start)))
+
+
+SETTINGS = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+def exported(x, kind):
+    """Return pyarrow's array of a type. Without a type, dense rows become ``arrow.fixed_shape_tensor``."""
+    return pa.array(x, type=kind)
+
+
+@SETTINGS
+@given(arrays())
+def test_generated_types_come_back_equal(source):
+    x = ah.asnested(source)
+    back = exported(x, source.type)
+    back.validate(full=True)
+    assert back.type == source.type and back.equals(source)
+    assert len(x) == len(source) and x.null_count == source.null_count
+    assert x.is_null().tolist() == source.is_null().to_pylist()
+
+
+@SETTINGS
+@given(arrays())
+def test_generated_types_come_back_from_a_pickle(source):
+    back = exported(pickle.loads(pickle.dumps(ah.asnested(source))), source.type)
+    back.validate(full=True)
+    assert back.type == source.type and back.equals(source)
+
+
+@SETTINGS
+@given(arrays(), st.integers(1, 3))
+def test_generated_chunks_come_back_equal(source, count):
+    column = pa.chunked_array([source] * count)
+    back = ah.as_arrow(column)
+    assert back.to_pylist() == column.to_pylist()
+    if count > 1:
+        assert [len(chunk) for chunk in back.chunks] == [len(source)] * count
+
+
+UNSUPPORTED = {
+    "null": pa.nulls(2),
+    "decimal": pa.array([1], pa.decimal128(5, 2)),
+    "interval": pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+    "union": pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])]),
+    "run_end_encoded": pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([7])),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_types_without_a_kind_are_refused_by_name(name):
+    for source in (UNSUPPORTED[name], pa.StructArray.from_arrays([UNSUPPORTED[name]], ["a"])):
+        with pytest.raises(BufferError, match=f"is {name}, which is not supported"):
+            ah.asnested(source)
