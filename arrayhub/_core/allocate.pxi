@@ -26,7 +26,7 @@ def empty_like(Descriptor array, object order="C"):
 
 
 def as_copy(Descriptor array):
-    """Mark a new `array` as a copy, because elements of another array are copied into it, and return it."""
+    """Mark a new array as a copy and return it. The caller copies the elements of another array into it."""
     array.flags_ |= COPIED
     return array
 

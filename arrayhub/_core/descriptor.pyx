@@ -719,8 +719,8 @@ cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except
 cdef bint reshape_strides(Descriptor a, Descriptor view) noexcept nogil:
     """Compute the strides of a non-empty `view`, or return False if the new shape needs a copy.
 
-    Both shapes are split into the shortest runs of dimensions with equal products. Within a run, the old dimensions must
-    have the strides of a single dimension, which the new dimensions subdivide.
+    Both shapes are split into the shortest runs of dimensions with equal products. A run can be reshaped without a copy if
+    its old dimensions can be merged into one, that is, if they have the strides of a single dimension.
     """
     cdef Py_ssize_t lengths[layout.MAX_NDIM]
     cdef Py_ssize_t steps[layout.MAX_NDIM]

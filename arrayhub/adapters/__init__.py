@@ -1,1 +1,1 @@
-"""Layer 3, one module per protocol: `parse` makes a descriptor of a foreign object, `emit` the reverse."""
+"""Layer 3, one module per protocol: `parse` imports a foreign object as a descriptor, `emit` exports a descriptor."""

@@ -116,7 +116,7 @@ cdef Descriptor import_values(object obj, object dtype, object order):
     try:
         return import_array(obj, order)
     except (TypeError, OverflowError, ValueError) as error:
-        numpy_library.refuse_endless(obj, "asarray")      # before other code iterates over it
+        numpy_library.refuse_endless(obj, "asarray")      # first: other code would iterate over it without end
         check_values(obj)      # before NumPy calls methods of the elements
         from arrayhub.array import casting
 

@@ -162,7 +162,7 @@ def _is_of_library(file: str) -> bool:
 
 
 def _alike(events: list[Event]) -> list[list[Event]]:
-    """Group events that differ only in their duration and size, sorted by kind and then from the longest group."""
+    """Group events that differ only in duration and size. Sort groups by kind, then by duration, longest first."""
     groups: dict[tuple[object, ...], list[Event]] = {}
     for event in events:
         groups.setdefault((*event[:4], event.file, event.line), []).append(event)

@@ -136,9 +136,9 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
-    """Import any of these types by ``__sycl_usm_array_interface__``, with the whole allocation as its block.
+    """Import an array or a Memory object by ``__sycl_usm_array_interface__``. The block is the complete allocation.
 
-    The allocation is not in the dict but from a second query, so the array is checked to be within the allocation.
+    The dict does not contain the allocation. A second query returns it, so the array is checked to be inside it.
     """
     cdef Descriptor a = interface_dict.parse_sycl_usm(obj, stream)
     array = getattr(obj, "_array_obj", obj)      # the usm_ndarray in a dpnp.ndarray
@@ -299,7 +299,7 @@ cdef object emit(Descriptor a):
 
 
 cdef str advice(dtype):
-    """Return what to do about an element type that NumPy has and dpnp does not; no device code converts it."""
+    """Return the call that converts an element type that dpnp lacks. The conversion runs on the host."""
     if not dtype.isnative:
         call = "native()"
     elif dtype.char in "gG":     # long double

@@ -121,7 +121,7 @@ cdef intptr_t order_of(object stream) except? -1:
 
 
 cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsule):
-    """Import a capsule whose work a stream waits for already. jax is not called again; a deleted array could not answer."""
+    """Import a capsule for whose work a stream waits already. jax is not called again, because the array may be deleted."""
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
     remember_handle(a, handle, stream)
     return a

@@ -3,8 +3,8 @@ arrays, its devices, and its deviations from the specifications.
 
 A library that follows a protocol does not need a row. To add a library: write a row here, and a module in this folder if
 it needs more than a few lines. Objects are recognized without importing their library. The module of a library is
-imported when the first type of the library is met, or for the first export to its arrays. The module then enters its
-functions in the row.
+imported with the first object of the library, or with the first export to it. The module then enters its functions in the
+row.
 
 - importers: importers of a few lines
 - torch_quirks: answers that depend on whether torch calls

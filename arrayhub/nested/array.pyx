@@ -98,7 +98,7 @@ cdef class NestedArray(Tree):
 
     @property
     def validity_offset(self):
-        """int : number of bits of `validity`, and of the `content` of kind ``"bits"``, before the first element's."""
+        """int : number of bits before that of the first element, in `validity` and in the `content` of kind ``"bits"``."""
         return (<Tree> self).bit
 
     @property

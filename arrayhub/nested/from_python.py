@@ -196,7 +196,7 @@ def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _meaning(meaning: str, numbers: NestedArray) -> NestedArray:
-    """Return the same numbers with Arrow's format `meaning`."""
+    """Return a node of the same numbers whose logical type is the Arrow format `meaning`."""
     return make("flat", len(numbers), content=numbers.content, validity=numbers.validity, meaning=meaning)
 
 

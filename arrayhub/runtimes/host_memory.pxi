@@ -32,7 +32,7 @@ cdef Descriptor as_host(Descriptor a):
 
 
 cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
-    """Return `a` in a form for a library that supports host memory and one other device type (0: none).
+    """Return a view of `a` for a library whose arrays are in host memory or on one other device type (0: none).
 
     Raises
     ------

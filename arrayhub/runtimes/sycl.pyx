@@ -820,7 +820,7 @@ def _read_filter(selector):
 
 
 cdef str cause_of(object error):
-    """Return the reason why dpctl does not find any device, for dpctl's own errors, else an empty string."""
+    """Return the cause of an error of dpctl as the end of a message, if dpctl does not find any device; otherwise ""."""
     dpctl = sys.modules.get("dpctl")
     if dpctl is None or not isinstance(error, dpctl.SyclDeviceCreationError) or dpctl.get_num_devices():
         return ""

@@ -150,8 +150,8 @@ def to_other(array, ordinal, *, stream=None, progress=None):
 def copy(array, order, *, stream=None):
     """Return a copy on the same device, in the same kind of memory, contiguous in `order`.
 
-    The host waits for the copy only if the memory is pinned host memory, or if the producer's stream is unknown, in
-    which case the producer could otherwise free or write the memory during the copy.
+    The host waits for the copy in two cases: the memory is pinned host memory, or the producer's stream is unknown. A
+    producer on an unknown stream could otherwise free or write the memory during the copy.
     """
     cupy = needed("cupy", "to copy CUDA memory")
     ordinal = _ordinal(cupy, array)

@@ -59,9 +59,9 @@ cdef extern from *:
     # Return a new reference to a value of a dict; NULL if the key is missing, or with an exception set.
     PyObject* find "arrayhub_find"(dict table, object key) except? NULL
 
-    # Return the value of a variable that is set once, borrowed. The variable keeps the value alive.
+    # Return a borrowed reference to the value of a variable that is set once. The variable keeps the value alive.
     PyObject* seen "arrayhub_seen"(PyObject** place) noexcept
-    # Store `value` if the variable is still `nothing` (NULL or None), and return the value that it has now, borrowed.
+    # Store `value` if the variable is still `nothing` (NULL or None). Return a borrowed reference to the present value.
     PyObject* set_once "arrayhub_set_once"(PyObject** place, PyObject* nothing, object value) noexcept
 
     # Let all threads refer to an immortal object without contention on its reference count.

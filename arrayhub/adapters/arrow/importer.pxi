@@ -148,7 +148,7 @@ cdef Import stated_schema(object obj):
 
 
 def unread(obj, /):
-    """Describe a stream that was not read, as in "a stream of records". Return None for all other objects."""
+    """Return a description of an unread stream, such as "a stream of records"; None if `obj` is not an unread stream."""
     cdef const Format* row = NULL
     if not is_stream(obj):
         return None

@@ -98,17 +98,17 @@ def written():
 
 
 _NESTED_OPENING = """
-## What is not dense
+## Nested data
 
-Lists, strings, missing values and records go through `arrayhub.asnested` into every consumer, by
-`tests/support/matrix/nested.py`. A cell that passes has the same values after the producer was released, the type in
-words that [nested arrays](nested.md) have, its numbers and characters at the producer's address where that is known,
-and the memory is free when the last view dies. A number counts the kinds that pass, of all that the producer has. A
-letter says why the others do not.
+`tests/support/matrix/nested.py` passes lists, strings, missing values and records through `arrayhub.asnested` to
+every consumer. A cell passes if four conditions hold: the values are unchanged after the producer was released; the
+type is the one that [nested arrays](nested.md) describe; numbers and characters are at the producer's address, if it
+is known; and the last view releases the memory. The number counts the kinds that pass, of all kinds of the producer.
+A letter refers to the reason why the others fail.
 
 Kinds: {kinds}.
 
-Elsewhere than at the producer's address: {copies}.
+Copied: {copies}.
 """
 
 
