@@ -28,7 +28,7 @@ html_sidebars = {"start": []}  # it has no pages below it to list
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
-    # Of some pages the tables and pictures are as wide as the window.
+    # Tables and pictures of these pages need the width of the window.
     "secondary_sidebar_items": {"**": ["page-toc"], "matrix": [], "libraries": [], "pictures": []},
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -37,7 +37,7 @@ cdef class Listener:
 
 
 def listen(owner, function):
-    """Call `function` once for each event in all threads, until `unlisten` was called as often for `owner`."""
+    """Call `function` for each event of all threads until `unlisten(owner)`. Repeated calls for an owner are counted."""
     global active, _listeners
     cdef Listener listener, known
     listener = Listener()

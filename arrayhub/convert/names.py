@@ -63,7 +63,7 @@ def _as_nested(obj: Any, copy: Copy) -> Any:
 # Exports of `convert` that belong to no row.
 NAMED_EXPORTS = {"xarray": _as_xarray, OWN: _as_usm_array, NESTED: _as_nested}
 
-# Types of values, whose arrays are NumPy's. They decide a placement only if there is no array.
+# Types of values that are not arrays. NumPy makes their arrays. They decide a placement only if there is no array.
 VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
 _BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")
 

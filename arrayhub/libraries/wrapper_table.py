@@ -42,7 +42,7 @@ def _dtype_of_openvino(obj: Any) -> Any:
 
 
 def _bits_of_openvino(obj: Any) -> str | None:
-    """Return the expression for an element type of ml_dtypes, which `data` returns as another one of the same size."""
+    """Return the call that views `data` as a type of ml_dtypes, because OpenVINO returns another type of its size."""
     name = _OPENVINO_BITS.get(obj.get_element_type().get_type_name())
     return None if name is None else f"x.data.view(ml_dtypes.{name})"
 

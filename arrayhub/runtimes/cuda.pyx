@@ -650,7 +650,7 @@ cdef int adopt_stream(Descriptor a, object stream) except -1:
     """Make `stream` the stream of a new array: it waits for the producer's work, and consumers then wait for it.
 
     A caller that imports with ``stream=`` continues on this stream, so the array is safe to read in its order. If the
-    import has already had the producer order this stream, nothing is done again.
+    producer has ordered this stream during the import already, return without waiting again.
     """
     if a.stream_ != NULL and a.producer_ is stream:
         return 0

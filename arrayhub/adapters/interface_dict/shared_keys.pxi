@@ -14,7 +14,7 @@ from arrayhub.adapters.table cimport ARRAY_INTERFACE, CUDA_DICT, PROTOCOL_NUMBER
 cdef struct Dialect:
     bint in_elements          # strides count elements, not bytes
     bint has_mask             # the protocol has the key
-    bint descr_must_agree     # `descr` is checked for numbers, too, instead of read for V only
+    bint descr_must_agree     # `descr` must match the type of numbers, too; else it is read for V only
     bint needs_version        # a dict without a version is refused
     Py_ssize_t oldest, newest  # versions
 

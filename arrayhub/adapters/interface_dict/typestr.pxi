@@ -106,7 +106,7 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
 
 
 cdef object fields_from_descr(object descr, object void, int protocol):
-    """Return the record dtype of a description for a void type of the same size. The last one per size is cached."""
+    """Return the record dtype that `descr` describes, of the size of `void`. The last dtype of each size is cached."""
     cdef tuple last = found(_records, void)
     if last is not None and type(descr) is list and last[0] == descr:
         return last[1]
