@@ -102,7 +102,7 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
     chunks, obj = _chunks_or_one(obj, copy, "as_arrow")
     if chunks is not None:
         try:
-            return pyarrow.chunked_array([as_arrow(chunk, copy=copy) for chunk in chunks])
+            return pyarrow.chunked_array(_exports(as_arrow, chunks, copy))
         except (pyarrow.ArrowException, TypeError) as error:
             raise _chunks_error("pyarrow", chunks, error) from error
     if if_needed(copy):
@@ -116,6 +116,13 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
         return pyarrow.array(array)
     except (pyarrow.ArrowException, KeyError) as error:
         raise _device_error(array, "pyarrow") from error
+
+
+def _exports(export: Callable[..., Any], chunks: list[NestedArray], copy: Copy) -> list[Any]:
+    exported = []  # a loop, because a cell for `copy` that cannot be allocated keeps a reference to each argument
+    for chunk in chunks:
+        exported.append(export(chunk, copy=copy))
+    return exported
 
 
 def _need_arrow(array: Any) -> None:
@@ -148,7 +155,7 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     chunks, obj = _chunks_or_one(obj, copy, "as_polars")
     if chunks is not None:
         try:
-            return _frame_or_series(polars, polars.concat([_series(chunk, copy=copy) for chunk in chunks]))
+            return _frame_or_series(polars, polars.concat(_exports(_series, chunks, copy)))
         except polars.exceptions.PolarsError as error:
             raise _chunks_error("polars", chunks, error) from error
     return _frame_or_series(polars, _series(obj, copy=copy))

@@ -6,6 +6,7 @@ that the array reaches, and a buffer of several nodes is in the pickle once.
 """
 
 import copy
+import functools
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -76,11 +77,11 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
         if getattr(node, name) is not None:
             state[name] = _state(getattr(node, name), seen)
     if kind.fields:
-        state |= {"names": node.field_names, "parts": tuple(_state(field, seen) for field in node.children)}
+        state |= {"names": node.field_names, "parts": _states(node.children, seen)}
     else:
         state["content"] = _state(node.content, seen)
     if kind.views:
-        state["parts"] = tuple(_state(buffer, seen) for buffer in node.buffers)
+        state["parts"] = _states(node.buffers, seen)
     if kind.width:
         state["width"] = node.width
     if node.meaning is not None:
@@ -88,6 +89,13 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
     if node.validity_offset:
         state["bit"] = node.validity_offset
     return state
+
+
+def _states(nodes: Any, seen: dict[Any, Any]) -> tuple[Any, ...]:
+    states = []  # a loop, because a cell for `seen` that cannot be allocated keeps a reference to each argument
+    for node in nodes:
+        states.append(_state(node, seen))
+    return tuple(states)
 
 
 def _unpickle_nested(state: Any) -> NestedArray:
@@ -167,18 +175,20 @@ def _state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError
 
 def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:
     """Return a copy of an array and of the bytes that it reaches, in memory of the same kind."""
-    return nested_of(_mapped(_compact(x), lambda array: copy.deepcopy(array, memo)))
+    return nested_of(_mapped(_compact(x), functools.partial(copy.deepcopy, memo=memo)))
 
 
 def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     """Return a node with `change` applied to each array."""
     if not isinstance(node, NestedArray):
         return change(node)
-    arrays = {name: change(getattr(node, name)) for name in (*kind_of(node).structure, "validity")
-              if getattr(node, name) is not None}  # fmt: skip
+    arrays: dict[str, Any] = {}
+    for name in (*kind_of(node).structure, "validity"):
+        if getattr(node, name) is not None:
+            arrays[name] = change(getattr(node, name))
     if kind_of(node).views:
         arrays["parts"] = tuple(map(change, node.buffers))
-    return rebuild(node, lambda part: _mapped(part, change), **arrays)
+    return rebuild(node, functools.partial(_mapped, change=change), **arrays)
 
 
 def token(x: NestedArray) -> tuple[Any, ...]:

@@ -48,10 +48,10 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
     elif kind.sizes:
         facts |= _moved_list_views(node, move, views)
     elif kind.fields:
-        facts |= {
-            "names": node.field_names,
-            "parts": tuple(moved(field, move, views) for field in node.children),
-        }
+        parts = []  # a loop, because a cell for `move` that cannot be allocated keeps a reference to each argument
+        for field in node.children:
+            parts.append(moved(field, move, views))
+        facts |= {"names": node.field_names, "parts": tuple(parts)}
     else:
         facts["content"] = moved(node.content, move, views)
         if kind.indices:
