@@ -22,9 +22,13 @@ ROWS = (
     ("adapt, torch", "adapted(t)", "like(plain(convert(t, 'numpy')), t, copy='if_needed')", ("torch",)),
 )
 
-# Nanoseconds beyond the peer's, and of a call.
-BEYOND = {"adapt, one NumPy array": 2000, "adapt, a NumPy array and keywords": 2000, "adapt, a request": 2000}
-IN_ALL = {"placement of three NumPy arrays": 1000}
+# Limits in nanoseconds, by row: the subject of the reported sentence, and what the call may add to its peer or take.
+ADDED = {
+    "adapt, one NumPy array": ("`adapt` with one NumPy array", 2000),
+    "adapt, a NumPy array and keywords": ("`adapt` with a NumPy array and keywords", 2000),
+    "adapt, a request": ("`adapt` with a request", 2000),
+}
+TOTAL = {"placement of three NumPy arrays": ("`placement` of three NumPy arrays", 1000)}
 
 
 def plain(x, width=3):
@@ -64,12 +68,11 @@ def authors(options):
             continue
         timing = compare(Timed(ours, names), Timed(peer, names), options.repeat, options.sample)
         yield Result("authors", way, peer, at_most=None, **timing)
-        if way in BEYOND:
-            beyond = timing["ours_ns"] - timing["peer_ns"]
-            facts.append((f"{way}: {beyond:.0f} ns more, at most {BEYOND[way]} ns", beyond <= BEYOND[way]))
-        if way in IN_ALL:
-            facts.append(
-                (f"{way}: {timing['ours_ns']:.0f} ns, at most {IN_ALL[way]} ns", timing["ours_ns"] <= IN_ALL[way])
-            )
+        if way in ADDED:
+            (subject, limit), added = ADDED[way], timing["ours_ns"] - timing["peer_ns"]
+            facts.append((f"{subject} adds {added:.0f} ns to the call (limit: {limit} ns)", added <= limit))
+        if way in TOTAL:
+            (subject, limit), total = TOTAL[way], timing["ours_ns"]
+            facts.append((f"{subject} takes {total:.0f} ns (limit: {limit} ns)", total <= limit))
     for fact, holds in facts:
         yield "authors", fact, holds

@@ -89,4 +89,4 @@ def engines(options):
             yield Result("engines", row.way, row.peer, at_most=row.at_most, **timing)
             if row.way in MOST:
                 taken, most = timing["ours_ns"], MOST[row.way]
-                yield "engines", f"{row.way}: {taken / 1e3:.1f} us (at most {most / 1e3:.0f})", taken <= most
+                yield "engines", f"{row.way}: {taken / 1e3:.1f} µs (limit: {most / 1e3:.0f} µs)", taken <= most

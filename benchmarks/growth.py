@@ -45,7 +45,7 @@ def types(options):
     )
     yield (
         "types",
-        f"{blocks:.3f} objects stay allocated a type met (np.asarray: {peer_blocks:.3f})",
+        f"{blocks:.3f} objects per type remain allocated (`np.asarray`: {peer_blocks:.3f})",
         blocks < 0.1,
     )
 

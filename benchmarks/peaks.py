@@ -12,9 +12,9 @@ ROUNDS = 3  # the smallest result counts
 
 def fact(what, mine, theirs):
     """Return the row of the report for peaks in bytes."""
-    said = f"peak memory of {what}: {mine / 1e6:.0f} MB, NumPy's array {theirs / 1e6:.0f} MB"
+    said = f"peak memory of {what}: {mine / 1e6:.0f} MB, and {theirs / 1e6:.0f} MB for NumPy's array"
     if theirs > NOISE:
-        said += f", ratio {mine / theirs:.2f} (at most {AT_MOST})"
+        said += f" (ratio {mine / theirs:.2f}, limit {AT_MOST})"
     return "clusters", said, mine <= AT_MOST * theirs + NOISE
 
 

@@ -40,7 +40,8 @@ def startup(options):
         spread=middle_half(ratios),
         at_most=AT_MOST,
     )
-    yield "import", f"other libraries of arrays imported: {', '.join(sorted(brought)) or 'none'}", not brought
+    others = f"also imports {', '.join(sorted(brought))}" if brought else "does not import another array library"
+    yield "import", f"`import arrayhub` {others}", not brought
 
 
 def once():

@@ -298,17 +298,18 @@ def measure(pairs, budget):
 
 
 def summary(engine, rows, pairs, costs):
-    """Return the findings as a sentence."""
+    """Return the findings as text."""
     large, small = ([row for row in rows if row.small is kind] for kind in (False, True))
     above = [row for row in large if row.ratio > AT_MOST]
     own = sum(row.own > AT_MOST for row in above)
     added = max((row.ours - row.peer for row in small), default=0.0) * 1e6
     least, most = min(costs.values()) * 1e6, max(costs.values()) * 1e6
     return (
-        f"{engine}: of {2 * pairs} rows {len(rows)} were measured, {len(above)} of {len(large)} above {AT_MOST},"
-        f" {own} of them without what the shape costs the peer's call, too;"
-        f" a call costs {least:.1f} to {most:.1f} µs more than the peer's, by its kind, so {len(small)} rows that take"
-        f" less than {1 / (AT_MOST - 1):.1f} times that are small: they took at most {added:.1f} µs more"
+        f"{engine}: {len(rows)} of {2 * pairs} rows were measured. {len(above)} of the {len(large)} large rows are"
+        f" above {AT_MOST}, and {own} of them remain above it without the peer's cost of the shape. The fixed cost of a"
+        f" call exceeds the peer's by {least:.1f} to {most:.1f} µs, depending on the kind of call. {len(small)} rows"
+        f" are small, because they take less than {1 / (AT_MOST - 1):.1f} times this cost. A small row takes up to"
+        f" {added:.1f} µs longer than its peer"
     )
 
 
