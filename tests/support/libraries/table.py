@@ -93,7 +93,7 @@ library(
         "Array, Value, with a lock",
         lambda multiprocessing: multiprocessing.Array("d", [1.0, 2.0, 3.0]),
         lambda x: memoryview(x.get_obj()),
-        note="the lock is not taken: `with x.get_lock():`",
+        note="the lock is not acquired: `with x.get_lock():`",
     ),
     View(
         "Array of structures",
@@ -131,7 +131,7 @@ library(
         "the same with NA",
         lambda pd: pd.array([1, None], dtype="Int64"),
         "x.to_numpy()",
-        "missing values have no place in an array",
+        "a dense array cannot represent missing values",
         lambda x: x.to_numpy(dtype="f8", na_value=np.nan),
     ),
     Refused(
@@ -151,7 +151,7 @@ library(
         "MultiIndex",
         lambda pd: pd.MultiIndex.from_tuples([(1, 2)]),
         "x.get_level_values(i)",
-        "it is made at each look",
+        "it is created on each access",
         lambda x: x.get_level_values(0).to_numpy(),
     ),
 )
@@ -183,7 +183,7 @@ library(
         "missing values",
         lambda ak: ak.Array([1, None]),
         "arrayhub.asnested(x)",
-        "missing values have no place in an array",
+        "a dense array cannot represent missing values",
         lambda x: importing("arrayhub").asnested(x).content,
     ),
     Refused("ArrayBuilder", _built, "x.snapshot()", "its memory moves as it grows"),
@@ -206,7 +206,7 @@ library(
         "astype(), fields(), asstr()",
         lambda h5py: _h5(h5py).astype("f4"),
         "x[...]",
-        "it is read and converted at each look",
+        "it is read and converted on each access",
     ),
     Refused("File, Group", lambda h5py: _h5(h5py).file, "x['name'][...]", "it has many", member),
 )
@@ -243,9 +243,9 @@ library(
         "lazy expressions",
         lambda blosc2: _blosc(blosc2) + 1,
         "x[:]",
-        "its `__array_interface__` computes a new array at each look",
+        "its `__array_interface__` computes a new array on each access",
     ),
-    Refused("Proxy", lambda blosc2: blosc2.Proxy(_blosc(blosc2)), "x[:]", "it fetches a copy at each look"),
+    Refused("Proxy", lambda blosc2: blosc2.Proxy(_blosc(blosc2)), "x[:]", "it fetches a copy on each access"),
     Refused("SChunk", lambda blosc2: blosc2.SChunk(data=np.arange(10)), "x[:]", "it is compressed"),
 )
 
@@ -744,7 +744,7 @@ library(
         "Bbox, transforms",
         lambda matplotlib: importing("matplotlib.transforms").Affine2D(),
         "numpy.asarray(x)",
-        "it is worked out at each look",
+        "it is computed on each access",
     ),
     Refused(
         "Path",
